@@ -1,0 +1,114 @@
+//! The taker's fee, and (where a schedule says so) the maker's.
+//!
+//! fee = shares x rate x (p x (1-p))^exponent in USDC, rounded half up to five decimals, zero
+//! below 0.00001 (the formula of `kuest-py-clob-client` and Polymarket's fee page). A builder
+//! share of s bps grosses it up: ceil5(base x 10000 / (10000 - s)). Each fill is rounded alone.
+
+use super::amount::{Collateral, Shares};
+use super::price::{PRICE_ONE, Price};
+
+/// Millionths in the rate 1.
+pub const RATE_ONE: u32 = 1_000_000;
+
+/// The largest rate: 1.0, at which a share bought at 0.50 costs 0.25 more.
+pub const RATE_MAX: u32 = RATE_ONE;
+
+/// Fees are whole multiples of this many millionths: five decimals of a USDC.
+const FEE_STEP: u128 = 10;
+
+/// What a market charges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeeSchedule {
+    /// The rate in millionths: 44,100 is 0.0441. 0..=1,000,000.
+    pub rate: u32,
+    /// The exponent of p(1-p): 1 or 2.
+    pub exponent: u8,
+    /// True if makers pay nothing, which is the rule of every venue we know.
+    pub taker_only: bool,
+    /// A builder's share in basis points of the grossed-up fee, 0..=9,000.
+    pub builder_share_bps: u16,
+    /// The part of the fee that goes back to makers later, in millionths; for display.
+    pub rebate_rate: u32,
+    /// Counts the schedules that a market has had, from 0.
+    pub version: u32,
+}
+
+impl FeeSchedule {
+    /// No fee.
+    pub const FREE: Self =
+        Self { rate: 0, exponent: 1, taker_only: true, builder_share_bps: 0, rebate_rate: 0, version: 0 };
+
+    /// The fee that a taker pays for `shares` filled at `price`.
+    #[must_use]
+    pub fn taker_fee(&self, shares: Shares, price: Price) -> Collateral {
+        if self.rate == 0 || shares.is_zero() {
+            return Collateral::ZERO;
+        }
+        let p = u128::from(price.ten_thousandths());
+        let one = u128::from(PRICE_ONE);
+        // numerator / denominator is the raw fee in millionths of a USDC.
+        let (mut numerator, mut denominator) =
+            (u128::from(shares.0) * u128::from(self.rate), u128::from(RATE_ONE));
+        for _ in 0..self.exponent {
+            numerator *= p * (one - p);
+            denominator *= one * one;
+        }
+        if numerator < denominator * FEE_STEP {
+            return Collateral::ZERO;
+        }
+        let step = denominator * FEE_STEP;
+        let base_steps = (2 * numerator + step) / (2 * step);
+        let total_steps = if self.builder_share_bps == 0 {
+            base_steps
+        } else {
+            (base_steps * 10_000).div_ceil(10_000 - u128::from(self.builder_share_bps))
+        };
+        Collateral(u64::try_from(total_steps * FEE_STEP).expect("a fee is below twice the order"))
+    }
+
+    /// The fee that a maker pays for `shares` filled at `price`: nothing if `taker_only`.
+    #[must_use]
+    pub fn maker_fee(&self, shares: Shares, price: Price) -> Collateral {
+        if self.taker_only { Collateral::ZERO } else { self.taker_fee(shares, price) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(rate: u32, exponent: u8, builder_share_bps: u16) -> FeeSchedule {
+        FeeSchedule { rate, exponent, builder_share_bps, ..FeeSchedule::FREE }
+    }
+
+    #[test]
+    fn fees_match_the_published_tables() {
+        let hundred = Shares(100_000_000);
+        let half = Price::new(5_000).expect("in range");
+        let cent = Price::new(100).expect("in range");
+        for (rate, exponent, share, price, fee) in [
+            (44_100, 1, 0, half, 1_102_500),
+            (44_100, 1, 3_000, half, 1_575_000),
+            (44_100, 1, 3_000, cent, 62_380),
+            (72_000, 2, 0, half, 450_000),
+            (0, 1, 0, half, 0),
+        ] {
+            assert_eq!(schedule(rate, exponent, share).taker_fee(hundred, price), Collateral(fee));
+        }
+    }
+
+    #[test]
+    fn a_fee_below_a_hundred_thousandth_is_nothing() {
+        let half = Price::new(5_000).expect("in range");
+        assert_eq!(schedule(40_000, 1, 0).taker_fee(Shares(999), half), Collateral::ZERO);
+        assert_eq!(schedule(40_000, 1, 0).taker_fee(Shares(1_000), half), Collateral(10));
+    }
+
+    #[test]
+    fn the_largest_order_at_the_largest_rate_does_not_overflow() {
+        let half = Price::new(5_000).expect("in range");
+        let fee =
+            schedule(RATE_MAX, 2, 9_000).taker_fee(Shares(super::super::amount::ORDER_AMOUNT_MAX), half);
+        assert!(fee > Collateral::ZERO);
+    }
+}

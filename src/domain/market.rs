@@ -1,0 +1,102 @@
+//! What a market is to the trade path: two outcomes, a mode, a payout.
+
+use super::amount::{Collateral, ONE, Shares};
+
+/// One of the two outcomes of a market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Outcome {
+    /// The first token, in whose terms the market's one book is kept.
+    Zero = 0,
+    /// The second token.
+    One = 1,
+}
+
+impl Outcome {
+    /// The other outcome.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Zero => Self::One,
+            Self::One => Self::Zero,
+        }
+    }
+
+    /// 0 or 1, as an index into pairs.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The outcome of a stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Zero),
+            1 => Some(Self::One),
+            _ => None,
+        }
+    }
+}
+
+/// What may be done in a market, or on the whole exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Mode {
+    /// Orders and cancels.
+    Open = 0,
+    /// Cancels, and orders that only rest.
+    PostOnly = 1,
+    /// Cancels only: a market that is paused, an exchange that drains.
+    CancelOnly = 2,
+    /// Nothing trades and nothing rests; the market is imported as history.
+    Closed = 3,
+    /// The payout is known; shares can be redeemed. Final.
+    Resolved = 4,
+}
+
+impl Mode {
+    /// The mode of a stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Open),
+            1 => Some(Self::PostOnly),
+            2 => Some(Self::CancelOnly),
+            3 => Some(Self::Closed),
+            4 => Some(Self::Resolved),
+            _ => None,
+        }
+    }
+}
+
+/// What one share of each outcome pays after resolution: millionths that sum to exactly one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payout {
+    zero: u32,
+}
+
+impl Payout {
+    /// Token 0 pays `zero` millionths and token 1 the rest; `None` above one.
+    #[must_use]
+    pub const fn new(zero: u32) -> Option<Self> {
+        if zero as u64 <= ONE { Some(Self { zero }) } else { None }
+    }
+
+    /// What one share of `outcome` pays, in millionths.
+    #[must_use]
+    pub const fn per_share(self, outcome: Outcome) -> u32 {
+        match outcome {
+            Outcome::Zero => self.zero,
+            Outcome::One => 1_000_000 - self.zero,
+        }
+    }
+
+    /// What `shares` of both outcomes pay together, rounded down once.
+    #[must_use]
+    pub fn of(self, shares: [Shares; 2]) -> Collateral {
+        let sum = u128::from(shares[0].0) * u128::from(self.per_share(Outcome::Zero))
+            + u128::from(shares[1].0) * u128::from(self.per_share(Outcome::One));
+        Collateral(u64::try_from(sum / u128::from(ONE)).expect("a payout is at most the shares"))
+    }
+}

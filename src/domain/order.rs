@@ -1,0 +1,298 @@
+//! What a trader signs and sends: the eleven signed fields, and what rides along unsigned.
+//!
+//! The struct that is signed is the venues' V2 `Order`; its field order is the order of
+//! [`OrderFields`]. Expiration, order type, post-only and the owner are not signed.
+
+use super::amount::{Collateral, Shares};
+use super::ids::{Address, ApiKey, ConditionId, TokenId, Word};
+use super::price::{PRICE_ONE, Price, Tick};
+
+/// Buy or sell, of the order's own token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Side {
+    /// Pays collateral, receives shares.
+    Buy = 0,
+    /// Gives shares, receives collateral.
+    Sell = 1,
+}
+
+impl Side {
+    /// The other side.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Buy => Self::Sell,
+            Self::Sell => Self::Buy,
+        }
+    }
+
+    /// 0 or 1, as an index into pairs.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// `BUY` or `SELL`.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Buy => "BUY",
+            Self::Sell => "SELL",
+        }
+    }
+
+    /// The side of a stored or signed byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Buy),
+            1 => Some(Self::Sell),
+            _ => None,
+        }
+    }
+}
+
+/// How long an order lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum OrderType {
+    /// Good till cancelled.
+    Gtc = 0,
+    /// Good till its expiration, to the millisecond.
+    Gtd = 1,
+    /// Filled whole at once, or killed.
+    Fok = 2,
+    /// Filled as far as possible at once; the rest is killed.
+    Fak = 3,
+}
+
+impl OrderType {
+    /// True for the two types that can rest in the book.
+    #[must_use]
+    pub const fn rests(self) -> bool {
+        matches!(self, Self::Gtc | Self::Gtd)
+    }
+
+    /// `GTC`, `GTD`, `FOK` or `FAK`.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Gtc => "GTC",
+            Self::Gtd => "GTD",
+            Self::Fok => "FOK",
+            Self::Fak => "FAK",
+        }
+    }
+
+    /// The type of a stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Gtc),
+            1 => Some(Self::Gtd),
+            2 => Some(Self::Fok),
+            3 => Some(Self::Fak),
+            _ => None,
+        }
+    }
+}
+
+/// Who gives way when a principal would trade with itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SelfTrade {
+    /// The incoming order stops there; what was filled before stays filled.
+    #[default]
+    ExpireTaker = 0,
+    /// The resting order is removed and the walk goes on.
+    ExpireMaker = 1,
+    /// Both.
+    ExpireBoth = 2,
+}
+
+impl SelfTrade {
+    /// The rule of a stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::ExpireTaker),
+            1 => Some(Self::ExpireMaker),
+            2 => Some(Self::ExpireBoth),
+            _ => None,
+        }
+    }
+}
+
+/// Which kind of account `maker` is and how the signature is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum SignatureType {
+    /// The signer itself.
+    Eoa = 0,
+    /// The signer's Polymarket proxy (CREATE2).
+    Proxy = 1,
+    /// The signer's Gnosis safe (CREATE2).
+    Safe = 2,
+    /// A linked deposit wallet, signed through ERC-7739.
+    Deposit = 3,
+}
+
+impl SignatureType {
+    /// The type of a wire or stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Eoa),
+            1 => Some(Self::Proxy),
+            2 => Some(Self::Safe),
+            3 => Some(Self::Deposit),
+            _ => None,
+        }
+    }
+}
+
+/// The eleven signed fields, in the order in which they are hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderFields {
+    /// Makes the digest unique; a uint256.
+    pub salt: Word,
+    /// The wallet that trades.
+    pub maker: Address,
+    /// Who signed: the EOA, or for [`SignatureType::Deposit`] the deposit wallet.
+    pub signer: Address,
+    /// The outcome token.
+    pub token: TokenId,
+    /// What the maker gives: collateral for a buy, shares for a sell, in millionths.
+    pub maker_amount: u64,
+    /// What the maker takes: shares for a buy, collateral for a sell, in millionths.
+    pub taker_amount: u64,
+    /// Buy or sell.
+    pub side: Side,
+    /// How to check the signature.
+    pub signature_type: SignatureType,
+    /// When the client made the order, milliseconds since 1970.
+    pub timestamp_ms: u64,
+    /// Free for the client.
+    pub metadata: Word,
+    /// The builder's code; zero for none.
+    pub builder: Word,
+}
+
+impl OrderFields {
+    /// The collateral side of the order as signed.
+    #[must_use]
+    pub const fn collateral(&self) -> Collateral {
+        match self.side {
+            Side::Buy => Collateral(self.maker_amount),
+            Side::Sell => Collateral(self.taker_amount),
+        }
+    }
+
+    /// The share side of the order as signed.
+    #[must_use]
+    pub const fn shares(&self) -> Shares {
+        match self.side {
+            Side::Buy => Shares(self.taker_amount),
+            Side::Sell => Shares(self.maker_amount),
+        }
+    }
+
+    /// The price signed, if collateral / shares is exactly a price on `tick`'s grid.
+    #[must_use]
+    pub fn exact_price(&self, tick: Tick) -> Option<Price> {
+        let (numerator, shares) = self.ratio();
+        if shares == 0 || !numerator.is_multiple_of(shares) {
+            return None;
+        }
+        let price = Price::new(u16::try_from(numerator / shares).ok()?)?;
+        tick.holds(price).then_some(price)
+    }
+
+    /// The grid price nearest to the ratio signed (half up); `None` if that is off the grid's
+    /// ends. Market buys need it: their share amount was floored, so the ratio lies a little
+    /// above the tick that was meant.
+    #[must_use]
+    pub fn nearest_price(&self, tick: Tick) -> Option<Price> {
+        let (numerator, shares) = self.ratio();
+        let step = shares * u128::from(tick.ten_thousandths());
+        if step == 0 {
+            return None;
+        }
+        let steps = (2 * numerator + step) / (2 * step);
+        Price::new(u16::try_from(steps * u128::from(tick.ten_thousandths())).ok()?)
+    }
+
+    /// (collateral x `PRICE_ONE`, shares): their quotient is the price in ten-thousandths.
+    fn ratio(&self) -> (u128, u128) {
+        (u128::from(self.collateral().0) * u128::from(PRICE_ONE), u128::from(self.shares().0))
+    }
+}
+
+/// The longest signature: the ERC-7739 wrap of [`SignatureType::Deposit`].
+pub const SIGNATURE_BYTES_MAX: usize = 317;
+
+/// An order as it arrived: signed fields, signature, and what is not signed.
+///
+/// A plain value of about 660 bytes, so that it crosses rings without a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedOrder {
+    /// What was signed.
+    pub fields: OrderFields,
+    /// The signature's bytes; only the first `signature_len` count.
+    pub signature: [u8; SIGNATURE_BYTES_MAX],
+    /// 65, or 317 for a deposit wallet.
+    pub signature_len: u16,
+    /// Unix seconds from which the order no longer trades; 0 for never.
+    pub expiration_s: u64,
+    /// GTC, GTD, FOK or FAK.
+    pub order_type: OrderType,
+    /// Refuse rather than trade on arrival.
+    pub post_only: bool,
+    /// Who gives way in a self-trade.
+    pub self_trade: SelfTrade,
+    /// The API key named as `owner`.
+    pub owner: ApiKey,
+    /// The market named beside the token, if any: checked, never signed.
+    pub condition: Option<ConditionId>,
+}
+
+impl SignedOrder {
+    /// The signature as it arrived.
+    #[must_use]
+    pub fn signature(&self) -> &[u8] {
+        &self.signature[..usize::from(self.signature_len)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buy(collateral: u64, shares: u64) -> OrderFields {
+        OrderFields {
+            salt: Word::ZERO,
+            maker: Address::ZERO,
+            signer: Address::ZERO,
+            token: TokenId::ZERO,
+            maker_amount: collateral,
+            taker_amount: shares,
+            side: Side::Buy,
+            signature_type: SignatureType::Eoa,
+            timestamp_ms: 0,
+            metadata: Word::ZERO,
+            builder: Word::ZERO,
+        }
+    }
+
+    #[test]
+    fn limit_prices_are_exact_and_market_buys_snap_to_the_nearest_tick() {
+        let cent = Tick::new(100).expect("a tick");
+        let exact = buy(5_100_000, 10_000_000);
+        let floored = buy(10_000_000, 19_607_800);
+        assert_eq!(exact.exact_price(cent), Price::new(5_100));
+        assert_eq!(floored.exact_price(cent), None);
+        assert_eq!(floored.nearest_price(cent), Price::new(5_100));
+        assert_eq!(buy(1, 0).nearest_price(cent), None);
+    }
+}

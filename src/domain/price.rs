@@ -1,0 +1,131 @@
+//! Prices and ticks in ten-thousandths of one USDC a share.
+//!
+//! A price *p* on one outcome is the price 1-*p* on the other ([`Price::complement`]), and 1-*p*
+//! lies on every grid that *p* lies on, because every tick divides 1.
+
+use super::amount::{Collateral, Shares};
+
+/// Price steps in one USDC.
+pub const PRICE_ONE: u16 = 10_000;
+
+/// A price from 0.0001 to 0.9999, in ten-thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Price(u16);
+
+impl Price {
+    /// The price of `ten_thousandths`, or `None` outside 1..=9,999.
+    #[must_use]
+    pub const fn new(ten_thousandths: u16) -> Option<Self> {
+        if ten_thousandths >= 1 && ten_thousandths < PRICE_ONE { Some(Self(ten_thousandths)) } else { None }
+    }
+
+    /// The price in ten-thousandths, 1..=9,999.
+    #[must_use]
+    pub const fn ten_thousandths(self) -> u16 {
+        self.0
+    }
+
+    /// The same price seen from the other outcome: 1 - p.
+    #[must_use]
+    pub const fn complement(self) -> Self {
+        Self(PRICE_ONE - self.0)
+    }
+
+    /// What `shares` cost at this price, rounded down to a millionth.
+    #[must_use]
+    pub fn cost_floor(self, shares: Shares) -> Collateral {
+        let product = u128::from(shares.0) * u128::from(self.0);
+        Collateral(narrow(product / u128::from(PRICE_ONE)))
+    }
+
+    /// What `shares` cost at this price, rounded up to a millionth.
+    #[must_use]
+    pub fn cost_ceil(self, shares: Shares) -> Collateral {
+        let product = u128::from(shares.0) * u128::from(self.0);
+        Collateral(narrow(product.div_ceil(u128::from(PRICE_ONE))))
+    }
+
+    /// The most shares that `collateral` buys at this price, rounded down to a millionth.
+    #[must_use]
+    pub fn shares_for(self, collateral: Collateral) -> Shares {
+        let product = u128::from(collateral.0) * u128::from(PRICE_ONE);
+        Shares(narrow(product / u128::from(self.0)))
+    }
+}
+
+/// Amounts are at most 1e15 and prices below 1e4, so quotients fit; a larger one is a bug.
+fn narrow(value: u128) -> u64 {
+    u64::try_from(value).expect("amounts are bounded by ORDER_AMOUNT_MAX")
+}
+
+/// The smallest price step of a market, one of the six that the venues know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Tick(u16);
+
+impl Tick {
+    /// Every tick there is, coarsest first: 0.1, 0.01, 0.005, 0.0025, 0.001, 0.0001.
+    pub const ALL: [Self; 6] = [Self(1_000), Self(100), Self(50), Self(25), Self(10), Self(1)];
+
+    /// The tick of `ten_thousandths`, or `None` if no venue has it.
+    #[must_use]
+    pub fn new(ten_thousandths: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|tick| tick.0 == ten_thousandths)
+    }
+
+    /// The tick in ten-thousandths.
+    #[must_use]
+    pub const fn ten_thousandths(self) -> u16 {
+        self.0
+    }
+
+    /// True if `price` lies on this tick's grid.
+    #[must_use]
+    pub const fn holds(self, price: Price) -> bool {
+        price.0.is_multiple_of(self.0)
+    }
+
+    /// How many prices the grid has: 9 at 0.1, 9,999 at 0.0001.
+    #[must_use]
+    pub const fn levels(self) -> u16 {
+        PRICE_ONE / self.0 - 1
+    }
+
+    /// True if every price on `coarser` also lies on this grid.
+    #[must_use]
+    pub const fn refines(self, coarser: Self) -> bool {
+        coarser.0.is_multiple_of(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_is_never_zero_and_never_one() {
+        assert_eq!(Price::new(0), None);
+        assert_eq!(Price::new(10_000), None);
+        assert_eq!(Price::new(1).map(Price::complement), Price::new(9_999));
+    }
+
+    #[test]
+    fn the_complement_stays_on_every_grid() {
+        for tick in Tick::ALL {
+            for step in 1..=tick.levels() {
+                let price = Price::new(step * tick.ten_thousandths()).expect("on the grid");
+                assert!(tick.holds(price) && tick.holds(price.complement()));
+            }
+        }
+    }
+
+    #[test]
+    fn costs_round_both_ways_and_purchases_never_overspend() {
+        let third = Price::new(3_333).expect("in range");
+        assert_eq!(third.cost_floor(Shares(1)), Collateral(0));
+        assert_eq!(third.cost_ceil(Shares(1)), Collateral(1));
+        let bought = third.shares_for(Collateral(1_000));
+        assert!(third.cost_ceil(bought) <= Collateral(1_000));
+    }
+}

@@ -1,0 +1,169 @@
+//! Every refusal of a trading act: its HTTP status, its code and its texts, in one table.
+//!
+//! The order of the variants is the order in which they are judged. `error` is what Polymarket's
+//! clients match on, `error_msg` what Kuest's site matches on where it has a text of its own.
+//! `{id}`, `{got}` and `{allowed}` in a text are filled in by the answer's writer. Once released,
+//! a code or text never changes.
+
+/// What a refusal looks like on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// The HTTP status of a single request; in a batch the status is 200.
+    pub status: u16,
+    /// The machine-readable code.
+    pub code: &'static str,
+    /// The `error` text.
+    pub error: &'static str,
+    /// The `errorMsg` text.
+    pub error_msg: &'static str,
+}
+
+macro_rules! rejects {
+    ($( $(#[$doc:meta])* $variant:ident = $status:literal, $code:literal, $error:literal $(, $error_msg:literal)?; )*) => {
+        /// Why an act was refused. When one of these comes back, nothing has changed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Reject { $( $(#[$doc])* $variant, )* }
+
+        impl Reject {
+            /// Every refusal, in the order in which they are judged.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
+
+            /// The status, code and texts of this refusal.
+            #[must_use]
+            pub const fn wire(self) -> Wire {
+                match self {
+                    $( Self::$variant => Wire {
+                        status: $status,
+                        code: $code,
+                        error: $error,
+                        error_msg: rejects!(@msg $error $(, $error_msg)?),
+                    }, )*
+                }
+            }
+        }
+    };
+    (@msg $error:literal) => { $error };
+    (@msg $error:literal, $error_msg:literal) => { $error_msg };
+}
+
+rejects! {
+    /// The server is replaying its log.
+    Recovering = 425, "recovering", "service not ready";
+    /// The log, or a ring between two cores, has no room; nothing was taken.
+    Busy = 503, "busy", "the exchange is busy, try again";
+    /// The exchange takes nothing at all.
+    TradingDisabled = 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates";
+    /// The exchange takes cancels only.
+    CancelOnly = 503, "cancel_only", "Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.";
+    /// The exchange takes post-only orders and cancels.
+    PostOnlyMode = 503, "post_only_mode", "post-only mode: only post-only orders and cancels are allowed";
+    /// Key, passphrase, signature or freshness of the L2 headers is wrong.
+    Unauthorized = 401, "invalid_l2", "Unauthorized/Invalid api key";
+    /// The L1 headers are wrong.
+    InvalidL1 = 401, "invalid_l1", "Invalid L1 Request headers";
+    /// The body is not an order.
+    InvalidPayload = 400, "invalid_payload", "Invalid order payload";
+    /// More orders than one request may carry.
+    TooManyOrders = 400, "too_many_orders", "Too many orders in payload: {got}, max allowed: {allowed}";
+    /// A V1 order, or one for a domain that we do not serve.
+    OrderVersionMismatch = 400, "order_version_mismatch", "order_version_mismatch";
+    /// `owner` is not the API key of the request.
+    OwnerMismatch = 400, "owner_mismatch", "the order owner has to be the owner of the API KEY";
+    /// `signer` is not the address of the API key.
+    SignerMismatch = 400, "signer_mismatch", "the order signer address has to be the address of the API KEY";
+    /// `tokenId` names no token.
+    TokenUnknown = 400, "token_unknown", "token is not registered";
+    /// `conditionId` names no market.
+    ConditionUnknown = 400, "condition_unknown", "condition is not registered";
+    /// `conditionId` is not the market of `tokenId`.
+    ConditionMismatch = 400, "condition_mismatch", "conditionId is not the market of tokenId";
+    /// `maker` is not a wallet of the signer.
+    MakerNotAuthorized = 400, "maker_not_authorized", "maker is not a wallet of the order's signer";
+    /// The signature is not the signer's.
+    SignatureInvalid = 400, "invalid_signature", "invalid signature", "invalid order signature";
+    /// The operator froze this principal.
+    Frozen = 400, "address_banned", "'{got}' address banned";
+    /// Another principal posted this very order before.
+    Duplicate = 400, "duplicate", "order {id} is invalid. Duplicated.", "order is invalid. duplicated. same order has already been placed, can't be placed again";
+    /// The order's timestamp lies behind what the duplicate memory reaches.
+    TooOld = 400, "order_too_old", "order too old";
+    /// The order's timestamp lies more than five minutes ahead.
+    TooNew = 400, "order_too_new", "order too new";
+    /// The market is paused.
+    MarketPaused = 409, "condition_paused", "the market is not yet ready to process new orders", "orderbook not ready";
+    /// The market is closed.
+    MarketClosed = 400, "market_closed", "the market is closed";
+    /// The market is resolved.
+    MarketResolved = 400, "market_resolved", "the market is resolved";
+    /// An amount is zero.
+    AmountZero = 400, "amount_zero", "makerAmount and takerAmount must be positive", "makeramount must be positive";
+    /// An amount is above a billion.
+    AmountTooLarge = 400, "amount_too_large", "order {id} is invalid. Amount ({got}) higher than the maximum: {allowed}";
+    /// The price is outside tick..=1-tick.
+    PriceOutOfRange = 400, "price_out_of_range", "order {id} is invalid. Price ({got}) is outside {allowed}";
+    /// The price is not a multiple of the market's tick.
+    PriceOffTick = 400, "price_off_tick", "order {id} is invalid. Price ({got}) breaks minimum tick size rule: {allowed}", "order is invalid. price breaks minimum tick size rules";
+    /// A resting order is smaller than the market allows.
+    SizeTooSmall = 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
+    /// An immediate buy is worth less than the smallest notional.
+    NotionalTooSmall = 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";
+    /// Post-only with FOK or FAK.
+    PostOnlyType = 400, "post_only_type", "invalid post-only order: only GTC and GTD order types are allowed", "postonly requires gtc or gtd";
+    /// An expiration on an order that is not GTD, or a GTD without one.
+    ExpirationType = 400, "expiration_type", "invalid expiration", "expiration is for GTD orders only";
+    /// The expiration is not in the future.
+    Expired = 400, "expired", "invalid expiration", "expiration must be in the future";
+    /// A post-only order would trade at once.
+    PostOnlyCrosses = 400, "post_only_crosses", "invalid post-only order: order crosses book", "postonly would cross the best ask";
+    /// Collateral or shares do not cover the order with what is open in the same market.
+    NotEnoughBalance = 400, "not_enough_balance", "not enough balance / allowance";
+    /// A FOK cannot be filled whole. It is remembered: the same order gets this answer again.
+    FokNotFilled = 400, "fok_not_filled", "order couldn't be fully filled. FOK orders are fully filled or killed.", "order couldn't be fully filled, fok orders are fully filled/killed";
+    /// A FAK found nothing. It is remembered: the same order gets this answer again.
+    FakNoMatch = 400, "fak_no_match", "no orders found to match with FAK order. FAK orders are partially filled or killed if no match is found.";
+    /// The first thing the order met was the principal's own order.
+    SelfTradeStopped = 400, "self_trade", "order would trade with an order of the same owner";
+    /// A cancel for this order arrived before it did.
+    CancelledBeforeArrival = 400, "cancelled_before_arrival", "order was canceled before it arrived";
+    /// The arena of resting orders is full.
+    BookFull = 503, "book_full", "order book is full, try again";
+    /// The pool of book bytes is full.
+    NoRoomForBook = 503, "no_room_for_book", "no room for another book";
+    /// A table of wallets, positions or keys is full.
+    TableFull = 503, "table_full", "no room for another account, try again later";
+    /// The id in a cancel is not an order id.
+    OrderIdInvalid = 400, "invalid_order_id", "Invalid orderID";
+    /// A cancel for the market names neither market nor token.
+    CancelScopeMissing = 400, "cancel_scope_missing", "Invalid order payload";
+    /// A split, merge or redeem asks for more than the wallet has.
+    NothingToMove = 400, "nothing_to_move", "amount is zero or more than the wallet holds";
+    /// A redeem before the market is resolved.
+    NotResolved = 409, "market_not_resolved", "the market is not resolved yet";
+}
+
+const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");
+
+impl Reject {
+    /// The refusal of a stored byte.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_client_can_tell_every_refusal_apart() {
+        let codes: BTreeSet<_> = Reject::ALL.iter().map(|reject| reject.wire().code).collect();
+        assert_eq!(codes.len(), Reject::ALL.len());
+        for (byte, reject) in Reject::ALL.iter().enumerate() {
+            assert_eq!(*reject as usize, byte);
+            assert!((400..=503).contains(&reject.wire().status));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The `outcry` command.
+
+fn main() {}
