@@ -18,6 +18,7 @@ pub mod order;
 pub mod price;
 pub mod reject;
 pub mod time;
+pub mod wallet;
 
 pub use amount::{Collateral, Shares};
 pub use fee::FeeSchedule;
@@ -27,3 +28,4 @@ pub use order::{OrderFields, OrderType, SelfTrade, Side, SignatureType, SignedOr
 pub use price::{Price, Tick};
 pub use reject::Reject;
 pub use time::TimeMs;
+pub use wallet::WalletKind;
