@@ -1,1 +1,3 @@
 //! The `journal` room.
+
+pub mod layout;

@@ -1,0 +1,167 @@
+//! What frames say: one record a frame, each a decision together with its results.
+//!
+//! A record starts with the time of the decision and then lists its fields in declaration order,
+//! little-endian, without padding; lists and texts carry a `u32` count in front. The frame around
+//! it (length, checksum, position, epoch, kind) is the log's. Records name orders by the position
+//! of their placement and wallets and markets by registry number; never a slot, a shard or a
+//! pointer, so the log means the same with any number of shards on any machine.
+//!
+//! | kind | record | made by | says |
+//! |-----:|--------|---------|------|
+//! |    1 | [`Start`] | journal | a process took the log over, in this epoch, after this cut |
+//! |    2 | [`Close`] | journal | the process stopped in good order |
+//! |    3 | [`StateHash`] | reader | the state up to a position hashes to this |
+//! |   16 | [`WalletAdded`] | registrar | an address has a wallet number |
+//! |   17 | [`WalletLinked`] | registrar | a wallet has a principal |
+//! |   18 | [`KeyChanged`] | registrar | an API key lives or died |
+//! |   19 | [`Frozen`] | registrar | a principal may not trade, or may again |
+//! |   20 | [`ExchangeMode`] | registrar | what the whole exchange takes |
+//! |   21 | [`Money`] | registrar | the operator credited or debited a wallet |
+//! |   22 | [`EventText`] | registrar | an event and its text |
+//! |   23 | [`MarketAdded`] | registrar | a market, its tokens and its rules |
+//! |   24 | [`MarketText`] | registrar | a market's new text |
+//! |   32 | [`OrderPlaced`] | shard | an order came, with all that it did |
+//! |   33 | [`OrdersRemoved`] | shard | orders left the book unfilled |
+//! |   34 | [`Tombstone`] | shard | a cancel came before its order |
+//! |   35 | [`PositionAct`] | shard | a split, merge or redeem |
+//! |   36 | [`TickChanged`] | shard | a market's tick, and whom that removed |
+//! |   37 | [`MarketMode`] | shard | what a market takes |
+//! |   38 | [`Resolved`] | shard | a market's payout; its orders are gone |
+//!
+//! Kinds are never reused. A record that gains a field gets a new kind.
+
+pub mod acts;
+pub mod order;
+pub mod rows;
+pub mod wire;
+
+pub use acts::{
+    ActKind, ExchangeMode, Frozen, MarketMode, Money, MoneyDirection, OrdersRemoved, PositionAct,
+    RemovalReason, Resolved, TickChanged, Tombstone,
+};
+pub use order::{Fill, MatchKind, OrderPlaced, PlacedResult, Removal};
+pub use rows::{
+    Close, EventText, KeyChanged, MarketAdded, MarketText, Start, StateHash, WalletAdded, WalletLinked,
+};
+pub use wire::Damage;
+
+use wire::{Input, Wire};
+
+macro_rules! records {
+    ($( $kind:literal $name:ident ),* $(,)?) => {
+        /// One decoded record of any kind.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(clippy::large_enum_variant, reason = "decoded one at a time, never stored in bulk")]
+        #[allow(missing_docs, reason = "each variant is documented where its record is")]
+        pub enum Record { $( $name($name), )* }
+
+        impl Record {
+            /// The kind number that goes into the frame's header.
+            #[must_use]
+            pub const fn kind(&self) -> u16 {
+                match self { $( Self::$name(_) => $kind, )* }
+            }
+
+            /// The record's name, for dumps.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self { $( Self::$name(_) => stringify!($name), )* }
+            }
+
+            /// Appends the payload to `out`.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                match self { $( Self::$name(record) => record.put(out), )* }
+            }
+
+            /// Reads the payload of a frame of `kind`; every byte must be used.
+            pub fn decode(kind: u16, payload: &[u8]) -> Result<Self, Damage> {
+                let mut input = Input::new(payload);
+                let record = match kind {
+                    $( $kind => Self::$name($name::take(&mut input)?), )*
+                    _ => return Err(Damage { field: "kind", at: 0 }),
+                };
+                input.finish()?;
+                Ok(record)
+            }
+        }
+
+        $(
+            impl $name {
+                /// The kind number that goes into the frame's header.
+                pub const KIND: u16 = $kind;
+
+                /// Appends the payload to `out`, which keeps its capacity between frames.
+                pub fn encode(&self, out: &mut Vec<u8>) {
+                    self.put(out);
+                }
+
+                /// Reads a payload of this kind; every byte must be used.
+                pub fn decode(payload: &[u8]) -> Result<Self, Damage> {
+                    let mut input = Input::new(payload);
+                    let record = Self::take(&mut input)?;
+                    input.finish()?;
+                    Ok(record)
+                }
+            }
+
+            impl From<$name> for Record {
+                fn from(record: $name) -> Self {
+                    Self::$name(record)
+                }
+            }
+        )*
+    };
+}
+
+records! {
+    1 Start,
+    2 Close,
+    3 StateHash,
+    16 WalletAdded,
+    17 WalletLinked,
+    18 KeyChanged,
+    19 Frozen,
+    20 ExchangeMode,
+    21 Money,
+    22 EventText,
+    23 MarketAdded,
+    24 MarketText,
+    32 OrderPlaced,
+    33 OrdersRemoved,
+    34 Tombstone,
+    35 PositionAct,
+    36 TickChanged,
+    37 MarketMode,
+    38 Resolved,
+}
+
+impl Record {
+    /// When the decision was made; 0 for the journal's own marks without a time.
+    #[must_use]
+    pub const fn time(&self) -> crate::domain::TimeMs {
+        match self {
+            Self::Start(record) => record.time,
+            Self::Close(record) => record.time,
+            Self::StateHash(_) => crate::domain::TimeMs(0),
+            Self::WalletAdded(record) => record.time,
+            Self::WalletLinked(record) => record.time,
+            Self::KeyChanged(record) => record.time,
+            Self::Frozen(record) => record.time,
+            Self::ExchangeMode(record) => record.time,
+            Self::Money(record) => record.time,
+            Self::EventText(record) => record.time,
+            Self::MarketAdded(record) => record.time,
+            Self::MarketText(record) => record.time,
+            Self::OrderPlaced(record) => record.time,
+            Self::OrdersRemoved(record) => record.time,
+            Self::Tombstone(record) => record.time,
+            Self::PositionAct(record) => record.time,
+            Self::TickChanged(record) => record.time,
+            Self::MarketMode(record) => record.time,
+            Self::Resolved(record) => record.time,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

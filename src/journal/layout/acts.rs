@@ -1,0 +1,253 @@
+//! What shards and the registrar decide besides orders.
+
+use super::wire::{Wire, bytes, record};
+use crate::domain::{
+    Collateral, MarketNo, Mode, OrderId, Payout, Position, Shares, Tick, TimeMs, WalletNo, Word,
+};
+
+/// Why a resting order left its book without being filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RemovalReason {
+    /// Its principal cancelled it.
+    Cancelled = 0,
+    /// Its expiration came.
+    Expired = 1,
+    /// The wallet's money or shares no longer covered it.
+    Unfunded = 2,
+    /// Self-trade prevention removed it.
+    SelfTrade = 3,
+    /// It lay off the new tick's grid.
+    TickChanged = 4,
+    /// Its market was resolved.
+    MarketResolved = 5,
+    /// The operator removed it.
+    Operator = 6,
+}
+
+impl RemovalReason {
+    /// The reason of a stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Cancelled),
+            1 => Some(Self::Expired),
+            2 => Some(Self::Unfunded),
+            3 => Some(Self::SelfTrade),
+            4 => Some(Self::TickChanged),
+            5 => Some(Self::MarketResolved),
+            6 => Some(Self::Operator),
+            _ => None,
+        }
+    }
+
+    /// The reason in words, as answers and dumps show it.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Unfunded => "unfunded",
+            Self::SelfTrade => "self_trade",
+            Self::TickChanged => "tick_changed",
+            Self::MarketResolved => "market_resolved",
+            Self::Operator => "operator",
+        }
+    }
+}
+bytes!(RemovalReason);
+
+/// The most orders that one record removes: 320 KiB hold them all. Larger cancels take several.
+pub const REMOVED_MAX: usize = 32_768;
+
+record! {
+    /// Orders of one market or of many leave their books, for one reason.
+    pub struct OrdersRemoved {
+        /// When.
+        pub time: TimeMs,
+        /// Why.
+        pub reason: RemovalReason,
+        /// Where they were placed; at most [`REMOVED_MAX`].
+        pub orders: Vec<Position>,
+    }
+}
+
+record! {
+    /// A cancel for an order that this shard has not seen; it kills the order on arrival.
+    pub struct Tombstone {
+        /// When.
+        pub time: TimeMs,
+        /// The order's id.
+        pub id: OrderId,
+        /// Who cancelled; only this principal's order is killed.
+        pub principal: WalletNo,
+        /// Until when it waits.
+        pub until: TimeMs,
+    }
+}
+
+/// What a user does with a pair of shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ActKind {
+    /// Collateral becomes a pair.
+    Split = 0,
+    /// A pair becomes collateral.
+    Merge = 1,
+    /// Shares of a resolved market become their payout.
+    Redeem = 2,
+}
+
+impl ActKind {
+    /// The kind of a stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Split),
+            1 => Some(Self::Merge),
+            2 => Some(Self::Redeem),
+            _ => None,
+        }
+    }
+}
+bytes!(ActKind);
+
+record! {
+    /// A split, merge or redeem, signed by the user or queued by the operator's resolve.
+    pub struct PositionAct {
+        /// When.
+        pub time: TimeMs,
+        /// Which of the three.
+        pub act: ActKind,
+        /// Whose shares and collateral.
+        pub wallet: WalletNo,
+        /// The market.
+        pub market: MarketNo,
+        /// Shares taken (merge, redeem) or given (split) of each outcome.
+        pub shares: [Shares; 2],
+        /// Collateral paid (split) or received (merge, redeem).
+        pub collateral: Collateral,
+        /// The digest of the signed request; zero when the operator redeemed.
+        pub id: OrderId,
+        /// The request's salt.
+        pub salt: Word,
+        /// The request's time in milliseconds.
+        pub timestamp_ms: u64,
+        /// The signature; empty when the operator redeemed.
+        pub signature: Vec<u8>,
+        /// Orders that the falling shares no longer cover, newest first; reason `unfunded`.
+        pub removed: Vec<Position>,
+    }
+}
+
+impl Wire for [Shares; 2] {
+    fn put(&self, out: &mut Vec<u8>) {
+        self[0].put(out);
+        self[1].put(out);
+    }
+    fn take(input: &mut super::wire::Input<'_>) -> Result<Self, super::wire::Damage> {
+        Ok([Shares::take(input)?, Shares::take(input)?])
+    }
+}
+
+record! {
+    /// A market has a new tick.
+    pub struct TickChanged {
+        /// When.
+        pub time: TimeMs,
+        /// The market.
+        pub market: MarketNo,
+        /// Its tick from here on.
+        pub tick: Tick,
+        /// Orders off the new grid, which are gone; at most [`REMOVED_MAX`].
+        pub removed: Vec<Position>,
+    }
+}
+
+record! {
+    /// A market takes something else from here on.
+    pub struct MarketMode {
+        /// When.
+        pub time: TimeMs,
+        /// The market.
+        pub market: MarketNo,
+        /// Open, post-only, cancel-only or closed; resolving has its own record.
+        pub mode: Mode,
+    }
+}
+
+record! {
+    /// A market's payout is known. Final; its resting orders are cancelled, nobody is paid yet.
+    pub struct Resolved {
+        /// When.
+        pub time: TimeMs,
+        /// The market.
+        pub market: MarketNo,
+        /// What a share of each outcome pays.
+        pub payout: Payout,
+    }
+}
+
+record! {
+    /// A principal may not trade, or may again.
+    pub struct Frozen {
+        /// When.
+        pub time: TimeMs,
+        /// Who.
+        pub principal: WalletNo,
+        /// True to freeze.
+        pub frozen: bool,
+    }
+}
+
+record! {
+    /// What the whole exchange takes from here on.
+    pub struct ExchangeMode {
+        /// When.
+        pub time: TimeMs,
+        /// Open, post-only, cancel-only or closed.
+        pub mode: Mode,
+    }
+}
+
+/// Which way the operator's money goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum MoneyDirection {
+    /// Into the wallet.
+    Credit = 0,
+    /// Out of the wallet.
+    Debit = 1,
+}
+
+impl MoneyDirection {
+    /// The direction of a stored byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Credit),
+            1 => Some(Self::Debit),
+            _ => None,
+        }
+    }
+}
+bytes!(MoneyDirection);
+
+/// The longest reference of an operator's credit or debit, in bytes.
+pub const REFERENCE_BYTES_MAX: usize = 64;
+
+record! {
+    /// The operator credited or debited a wallet.
+    pub struct Money {
+        /// When.
+        pub time: TimeMs,
+        /// The wallet.
+        pub wallet: WalletNo,
+        /// Credit or debit.
+        pub direction: MoneyDirection,
+        /// How much.
+        pub amount: Collateral,
+        /// The operator's reference, 1..=64 bytes; a repeat returns the first result.
+        pub reference: String,
+    }
+}

@@ -1,0 +1,91 @@
+use super::*;
+use crate::domain::{
+    Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
+    SelfTrade, Shares, Side, SignatureType, TimeMs, TokenId, WalletNo, Word,
+};
+
+fn placed() -> OrderPlaced {
+    let price = Price::new(5_100).expect("in range");
+    let fill = Fill {
+        maker: Position(64),
+        shares: Shares(10_000_000),
+        maker_leg: Collateral(5_100_000),
+        taker_leg: Collateral(4_900_000),
+        maker_fee: Collateral::ZERO,
+        taker_fee: Collateral(10),
+        kind: MatchKind::Mint,
+        price,
+    };
+    OrderPlaced {
+        time: TimeMs(1),
+        market: MarketNo(2),
+        outcome: Outcome::One,
+        wallet: WalletNo(3),
+        principal: WalletNo(4),
+        id: OrderId([5; 32]),
+        fields: OrderFields {
+            salt: Word([6; 32]),
+            maker: Address([7; 20]),
+            signer: Address([8; 20]),
+            token: TokenId([9; 32]),
+            maker_amount: 10,
+            taker_amount: 11,
+            side: Side::Sell,
+            signature_type: SignatureType::Deposit,
+            timestamp_ms: 12,
+            metadata: Word([13; 32]),
+            builder: Word([14; 32]),
+        },
+        signature: vec![15; 317],
+        expiration_s: 16,
+        order_type: OrderType::Gtd,
+        post_only: false,
+        self_trade: SelfTrade::ExpireBoth,
+        owner: ApiKey([17; 16]),
+        price,
+        result: PlacedResult::Rests,
+        stopped: Some(Reject::SelfTradeStopped),
+        open: Shares(18),
+        reserved: Collateral(19),
+        fills: vec![fill; 3],
+        removed: vec![Removal { order: Position(128), reason: RemovalReason::Unfunded }],
+    }
+}
+
+#[test]
+fn an_order_reads_back_as_it_was_written_and_a_cut_or_longer_payload_does_not() {
+    let record = Record::from(placed());
+    let mut payload = Vec::new();
+    record.encode(&mut payload);
+    assert_eq!(Record::decode(record.kind(), &payload), Ok(record.clone()));
+    for cut in 0..payload.len() {
+        assert!(Record::decode(record.kind(), &payload[..cut]).is_err(), "cut at {cut}");
+    }
+    payload.push(0);
+    assert!(Record::decode(record.kind(), &payload).is_err());
+}
+
+#[test]
+fn the_sizes_that_the_limits_are_computed_from_are_the_sizes_written() {
+    let mut order = placed();
+    let bytes = |order: &OrderPlaced| {
+        let mut payload = Vec::new();
+        order.encode(&mut payload);
+        payload.len()
+    };
+    let with_all = bytes(&order);
+    order.fills.clear();
+    let without_fills = bytes(&order);
+    order.removed.clear();
+    let head = bytes(&order);
+    assert_eq!(with_all - without_fills, 3 * order::FILL_BYTES);
+    assert_eq!(without_fills - head, order::REMOVAL_BYTES);
+    assert!(head <= order::ORDER_HEAD_BYTES_MAX, "{head}");
+}
+
+#[test]
+fn an_impossible_value_is_named() {
+    let mut payload = Vec::new();
+    Close { time: TimeMs(1) }.encode(&mut payload);
+    assert_eq!(Record::decode(999, &payload), Err(Damage { field: "kind", at: 0 }));
+}
