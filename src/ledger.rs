@@ -1,1 +1,228 @@
-//! The `ledger` room.
+//! The state of the exchange as the log tells it: the one place that knows what a record means.
+//!
+//! A [`Ledger`] starts empty and is changed by nothing but [`Ledger::apply`]. Recovery, `journal
+//! verify`, `journal replay` and the reader all are a ledger that followed the log; the shards and
+//! the registry are restored from one at start. Application is pure: it decides nothing, it only
+//! checks that what was decided was possible, and stops at the first contradiction.
+//!
+//! **Invariants**, asserted by [`Ledger::conserved`]:
+//! - cells + fees + reserves + backing = credits - debits, over the whole exchange;
+//! - in every market that is not resolved, backing = shares of token 0 = shares of token 1;
+//! - in every resolved market, backing covers what all remaining shares would be paid.
+//!
+//! **State hash.** The sum modulo 2^128 of one hash a row (`hash`): wallets, keys, events,
+//! markets, holdings, live orders, references, fees, mode. A sum does not care in which order rows
+//! were made, and one changed row costs one subtraction and one addition, so the same log gives
+//! the same hash with any number of shards on any machine.
+
+mod apply;
+mod conserve;
+mod hash;
+mod rows;
+
+pub use conserve::{Imbalance, Totals};
+pub use rows::{EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
+
+use crate::domain::{Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word};
+use crate::journal::layout::Tombstone;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Every so many frames the ledger remembers its hash; `journal.hash_every_frames` is a multiple.
+pub const CHECKPOINT_FRAMES: u64 = 64;
+
+/// Remembered hashes. A hash frame may come at most this many checkpoints behind the frames it
+/// covers: a million frames, twice what a full log of 32 MiB can hold.
+const CHECKPOINTS_MAX: usize = 16_384;
+
+/// A record says something that cannot have happened in this state. The log's checksums were
+/// right, so this is a bug of ours or a forged log; nothing may be served from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// What cannot be.
+    pub what: &'static str,
+}
+
+impl std::fmt::Display for Contradiction {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "the log contradicts itself: {}", self.what)
+    }
+}
+
+/// Everything there is, after the last applied record.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    wallets: Vec<WalletRow>,
+    keys: BTreeMap<(WalletNo, Word), KeyRow>,
+    events: Vec<EventRow>,
+    markets: Vec<MarketRow>,
+    holdings: HashMap<(WalletNo, MarketNo), [Shares; 2]>,
+    orders: Vec<OrderRow>,
+    order_by_position: HashMap<Position, usize>,
+    order_by_id: HashMap<OrderId, usize>,
+    acts: HashMap<OrderId, Position>,
+    money: HashMap<String, MoneyRow>,
+    tombstones: HashMap<OrderId, Tombstone>,
+    exchange_mode: Option<Mode>,
+    fees: Collateral,
+    credited: u128,
+    debited: u128,
+    hash: u128,
+    end: Position,
+    time: TimeMs,
+    frames: u64,
+    checkpoints: VecDeque<(Position, u128)>,
+    hashes_met: u64,
+}
+
+impl Ledger {
+    /// The state before the first frame.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The end of the last applied frame: where the next one starts.
+    #[must_use]
+    pub const fn end(&self) -> Position {
+        self.end
+    }
+
+    /// The latest time that any record named. Time never runs backwards from here.
+    #[must_use]
+    pub const fn time(&self) -> TimeMs {
+        self.time
+    }
+
+    /// How many frames were applied.
+    #[must_use]
+    pub const fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// How many recorded state hashes this ledger met on its way.
+    #[must_use]
+    pub const fn hashes_met(&self) -> u64 {
+        self.hashes_met
+    }
+
+    /// The state hash; see the room's doc.
+    #[must_use]
+    pub const fn state_hash(&self) -> u128 {
+        self.hash
+    }
+
+    /// Every wallet, by number.
+    #[must_use]
+    pub fn wallets(&self) -> &[WalletRow] {
+        &self.wallets
+    }
+
+    /// One wallet.
+    #[must_use]
+    pub fn wallet(&self, wallet: WalletNo) -> Option<&WalletRow> {
+        self.wallets.get(wallet.index())
+    }
+
+    /// Every API key that was ever made with a nonce of its own or revoked, in order.
+    pub fn keys(&self) -> impl Iterator<Item = (WalletNo, &Word, &KeyRow)> {
+        self.keys.iter().map(|((principal, nonce), row)| (*principal, nonce, row))
+    }
+
+    /// Every event, by number.
+    #[must_use]
+    pub fn events(&self) -> &[EventRow] {
+        &self.events
+    }
+
+    /// Every market, by number.
+    #[must_use]
+    pub fn markets(&self) -> &[MarketRow] {
+        &self.markets
+    }
+
+    /// One market.
+    #[must_use]
+    pub fn market(&self, market: MarketNo) -> Option<&MarketRow> {
+        self.markets.get(market.index())
+    }
+
+    /// The shares of both outcomes that `wallet` holds in `market`.
+    #[must_use]
+    pub fn holding(&self, wallet: WalletNo, market: MarketNo) -> [Shares; 2] {
+        self.holdings.get(&(wallet, market)).copied().unwrap_or_default()
+    }
+
+    /// Every holding that is not zero, in no order.
+    pub fn holdings(&self) -> impl Iterator<Item = (WalletNo, MarketNo, [Shares; 2])> {
+        self.holdings.iter().map(|(&(wallet, market), &shares)| (wallet, market, shares))
+    }
+
+    /// Every order that ever got a frame, in the order of their frames.
+    #[must_use]
+    pub fn orders(&self) -> &[OrderRow] {
+        &self.orders
+    }
+
+    /// The order placed at `position`.
+    #[must_use]
+    pub fn order_at(&self, position: Position) -> Option<&OrderRow> {
+        self.order_by_position.get(&position).map(|&index| &self.orders[index])
+    }
+
+    /// The order with this id.
+    #[must_use]
+    pub fn order(&self, id: &OrderId) -> Option<&OrderRow> {
+        self.order_by_id.get(id).map(|&index| &self.orders[index])
+    }
+
+    /// The live orders of `market` in the order of their placement, which is their priority
+    /// within a price.
+    pub fn live_orders(&self, market: MarketNo) -> impl Iterator<Item = &OrderRow> {
+        self.markets[market.index()]
+            .live
+            .iter()
+            .map(|position| &self.orders[self.order_by_position[position]])
+    }
+
+    /// Where the signed act with this digest was applied.
+    #[must_use]
+    pub fn act(&self, id: &OrderId) -> Option<Position> {
+        self.acts.get(id).copied()
+    }
+
+    /// Every signed act, in no order.
+    pub fn acts(&self) -> impl Iterator<Item = (&OrderId, Position)> {
+        self.acts.iter().map(|(id, &position)| (id, position))
+    }
+
+    /// What the operator did under `reference`.
+    #[must_use]
+    pub fn money(&self, reference: &str) -> Option<&MoneyRow> {
+        self.money.get(reference)
+    }
+
+    /// Every reference of operator money, in no order.
+    pub fn references(&self) -> impl Iterator<Item = (&str, &MoneyRow)> {
+        self.money.iter().map(|(reference, row)| (reference.as_str(), row))
+    }
+
+    /// Cancels that wait for their orders and have not run out at [`Ledger::time`].
+    pub fn tombstones(&self) -> impl Iterator<Item = &Tombstone> {
+        self.tombstones.values().filter(|tombstone| tombstone.until > self.time)
+    }
+
+    /// What the whole exchange takes.
+    #[must_use]
+    pub fn exchange_mode(&self) -> Mode {
+        self.exchange_mode.unwrap_or(Mode::Open)
+    }
+
+    /// All fees collected so far: what the fee wallet shows.
+    #[must_use]
+    pub const fn fees(&self) -> Collateral {
+        self.fees
+    }
+}
+
+#[cfg(test)]
+mod tests;

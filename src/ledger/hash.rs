@@ -1,0 +1,147 @@
+//! One 128-bit hash a row: the first half of SHA-256 over a tag and the row's fields.
+//!
+//! Texts count by their own digest, so that a changed price costs no rehash of a description.
+
+use super::rows::{EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
+use crate::domain::{Collateral, MarketNo, Mode, Outcome, Shares, WalletNo, Word};
+use sha2::{Digest, Sha256};
+
+/// A row's fields on their way into its hash.
+struct RowHash(Sha256);
+
+impl RowHash {
+    fn of(tag: u8) -> Self {
+        let mut hash = Sha256::new();
+        hash.update([tag]);
+        Self(hash)
+    }
+
+    fn number(mut self, value: u64) -> Self {
+        self.0.update(value.to_le_bytes());
+        self
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.update(bytes);
+        self
+    }
+
+    /// A text of any length, as its digest, so that two neighbours cannot be confused.
+    fn text(mut self, text: &str) -> Self {
+        self.0.update(Sha256::digest(text.as_bytes()));
+        self
+    }
+
+    fn done(self) -> u128 {
+        let digest: [u8; 32] = self.0.finalize().into();
+        let half: [u8; 16] = digest[..16].try_into().expect("half of 32 bytes is 16");
+        u128::from_le_bytes(half)
+    }
+}
+
+/// `none` has a number of its own, above every real one.
+fn optional(number: Option<u32>) -> u64 {
+    number.map_or(u64::MAX, u64::from)
+}
+
+pub(super) fn wallet(row: &WalletRow) -> u128 {
+    RowHash::of(1)
+        .number(u64::from(row.wallet.0))
+        .bytes(row.address.as_bytes())
+        .number(row.kind as u64)
+        .number(optional(row.principal.map(|principal| principal.0)))
+        .number(row.cell.0)
+        .number(u64::from(row.frozen))
+        .done()
+}
+
+pub(super) fn key(principal: WalletNo, nonce: &Word, row: &KeyRow) -> u128 {
+    RowHash::of(2)
+        .number(u64::from(principal.0))
+        .bytes(nonce.as_bytes())
+        .number(u64::from(row.generation))
+        .number(u64::from(row.active))
+        .done()
+}
+
+pub(super) fn event(row: &EventRow) -> u128 {
+    RowHash::of(3).number(u64::from(row.event)).text(&row.text).done()
+}
+
+/// The part of a market that only its registration and its text change.
+pub(super) fn market_text(row: &MarketRow) -> u128 {
+    RowHash::of(4)
+        .number(u64::from(row.market.0))
+        .number(optional(row.event))
+        .number(u64::from(row.shard_key))
+        .number(row.market_id)
+        .bytes(row.condition.as_bytes())
+        .bytes(row.question.as_bytes())
+        .bytes(row.tokens[0].as_bytes())
+        .bytes(row.tokens[1].as_bytes())
+        .text(&row.labels[0])
+        .text(&row.labels[1])
+        .text(&row.text)
+        .done()
+}
+
+/// The part of a market that trading and the operator change.
+pub(super) fn market_state(row: &MarketRow) -> u128 {
+    RowHash::of(5)
+        .number(u64::from(row.market.0))
+        .number(u64::from(row.neg_risk))
+        .number(u64::from(row.tick.ten_thousandths()))
+        .number(row.min_size.0)
+        .number(u64::from(row.fee.rate))
+        .number(u64::from(row.fee.exponent))
+        .number(u64::from(row.fee.taker_only))
+        .number(u64::from(row.fee.builder_share_bps))
+        .number(u64::from(row.fee.rebate_rate))
+        .number(u64::from(row.fee.version))
+        .number(row.mode as u64)
+        .number(optional(row.payout.map(|payout| payout.per_share(Outcome::Zero))))
+        .number(row.backing.0)
+        .number(row.shares[0].0)
+        .number(row.shares[1].0)
+        .done()
+}
+
+pub(super) fn holding(wallet: WalletNo, market: MarketNo, shares: [Shares; 2]) -> u128 {
+    RowHash::of(6)
+        .number(u64::from(wallet.0))
+        .number(u64::from(market.0))
+        .number(shares[0].0)
+        .number(shares[1].0)
+        .done()
+}
+
+/// Only live orders count: a terminal order has no future.
+pub(super) fn order(row: &OrderRow) -> u128 {
+    if !row.is_live() {
+        return 0;
+    }
+    RowHash::of(7)
+        .number(row.position.0)
+        .bytes(row.id.as_bytes())
+        .number(row.filled.0)
+        .number(row.open.0)
+        .number(row.reserved.0)
+        .done()
+}
+
+pub(super) fn money(reference: &str, row: &MoneyRow) -> u128 {
+    RowHash::of(8)
+        .text(reference)
+        .number(u64::from(row.wallet.0))
+        .number(row.direction as u64)
+        .number(row.amount.0)
+        .done()
+}
+
+pub(super) fn fees(amount: Collateral) -> u128 {
+    if amount.is_zero() { 0 } else { RowHash::of(9).number(amount.0).done() }
+}
+
+pub(super) fn exchange_mode(mode: Option<Mode>) -> u128 {
+    mode.map_or(0, |mode| RowHash::of(10).number(mode as u64).done())
+}

@@ -1,0 +1,182 @@
+//! What the ledger keeps of each wallet, key, event, market and order.
+
+use crate::domain::{
+    Address, ApiKey, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, OrderFields, OrderId, OrderType,
+    Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Tick, TimeMs, TokenId, WalletKind, WalletNo,
+    Word,
+};
+use crate::journal::layout::{MoneyDirection, RemovalReason};
+use std::collections::BTreeSet;
+
+/// A wallet and its money.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalletRow {
+    /// Its number.
+    pub wallet: WalletNo,
+    /// Its address.
+    pub address: Address,
+    /// Which account of its principal it is.
+    pub kind: WalletKind,
+    /// Its principal; none for a deposit wallet that is not linked yet.
+    pub principal: Option<WalletNo>,
+    /// Its collateral, without what is set aside for orders.
+    pub cell: Collateral,
+    /// True if this is a principal that may not trade.
+    pub frozen: bool,
+}
+
+/// The state of one API key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyRow {
+    /// Counts revocations.
+    pub generation: u32,
+    /// False while revoked.
+    pub active: bool,
+    /// When that last changed.
+    pub changed: TimeMs,
+}
+
+/// An event and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventRow {
+    /// Its number.
+    pub event: u32,
+    /// Its JSON as imported, without its markets.
+    pub text: String,
+}
+
+/// A market, its rules and what it owes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarketRow {
+    /// Its number.
+    pub market: MarketNo,
+    /// The event that holds it.
+    pub event: Option<u32>,
+    /// The number that decides its shard.
+    pub shard_key: u32,
+    /// The numeric id that people use.
+    pub market_id: u64,
+    /// The condition.
+    pub condition: ConditionId,
+    /// The question.
+    pub question: Word,
+    /// Its two tokens.
+    pub tokens: [TokenId; 2],
+    /// The labels of its outcomes.
+    pub labels: [String; 2],
+    /// Signed for in the neg-risk domain.
+    pub neg_risk: bool,
+    /// The price step.
+    pub tick: Tick,
+    /// The smallest order that may rest.
+    pub min_size: Shares,
+    /// What it charges.
+    pub fee: FeeSchedule,
+    /// What it takes.
+    pub mode: Mode,
+    /// Its payout once resolved.
+    pub payout: Option<Payout>,
+    /// Its JSON as imported.
+    pub text: String,
+    /// Collateral that backs its shares and was not paid out yet.
+    pub backing: Collateral,
+    /// All shares of each outcome.
+    pub shares: [Shares; 2],
+    /// When the last frame changed its book: an order that rested or traded, a removal.
+    pub book_changed: TimeMs,
+    /// Where its live orders were placed.
+    pub live: BTreeSet<Position>,
+}
+
+/// What has become of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderState {
+    /// It rests.
+    Live,
+    /// It ended with everything, or as much as its type allows, filled.
+    Filled,
+    /// It never rested and nothing of it was filled.
+    Killed(Reject),
+    /// It rested and left for this reason; some of it may have been filled.
+    Removed(RemovalReason),
+}
+
+/// An order and its life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderRow {
+    /// Where it was placed: its name in the log, and its priority.
+    pub position: Position,
+    /// Its digest: its name on the wire.
+    pub id: OrderId,
+    /// When it was placed.
+    pub placed: TimeMs,
+    /// When it was last filled or removed.
+    pub changed: TimeMs,
+    /// Its market.
+    pub market: MarketNo,
+    /// Its token's side of the market.
+    pub outcome: Outcome,
+    /// The wallet that trades.
+    pub wallet: WalletNo,
+    /// Whose wallet that is.
+    pub principal: WalletNo,
+    /// The API key it came with.
+    pub owner: ApiKey,
+    /// What was signed.
+    pub fields: OrderFields,
+    /// Unix seconds from which it no longer trades; 0 for never.
+    pub expiration_s: u64,
+    /// GTC, GTD, FOK or FAK.
+    pub order_type: OrderType,
+    /// It asked not to trade on arrival.
+    pub post_only: bool,
+    /// Who gives way in a self-trade.
+    pub self_trade: SelfTrade,
+    /// Its limit in terms of its own token.
+    pub price: Price,
+    /// What has become of it.
+    pub state: OrderState,
+    /// Why it stopped on arrival with a rest unfilled, if it did.
+    pub stopped: Option<Reject>,
+    /// Shares filled so far, on arrival and while resting.
+    pub filled: Shares,
+    /// Shares that rest now.
+    pub open: Shares,
+    /// Collateral still set aside for it.
+    pub reserved: Collateral,
+    /// What it paid or received on arrival, without fees.
+    pub taken: Collateral,
+    /// Shares filled on arrival.
+    pub taken_shares: Shares,
+    /// The frames that filled it: its own, and those of the takers that met it.
+    pub trades: Vec<Position>,
+}
+
+impl OrderRow {
+    /// True while it rests.
+    #[must_use]
+    pub const fn is_live(&self) -> bool {
+        matches!(self.state, OrderState::Live)
+    }
+
+    /// Its size in shares as signed.
+    #[must_use]
+    pub const fn size(&self) -> Shares {
+        self.fields.shares()
+    }
+}
+
+/// A credit or debit by the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoneyRow {
+    /// The wallet.
+    pub wallet: WalletNo,
+    /// Credit or debit.
+    pub direction: MoneyDirection,
+    /// How much.
+    pub amount: Collateral,
+    /// Where.
+    pub position: Position,
+    /// When.
+    pub time: TimeMs,
+}

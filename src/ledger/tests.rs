@@ -1,0 +1,262 @@
+use super::*;
+use crate::domain::{
+    Address, ApiKey, ConditionId, FeeSchedule, OrderFields, OrderType, Outcome, Payout, Price, SelfTrade,
+    Side, SignatureType, Tick, TokenId, WalletKind,
+};
+use crate::journal::layout::{
+    ActKind, Fill, MarketAdded, MatchKind, Money, MoneyDirection, OrderPlaced, OrdersRemoved, PlacedResult,
+    PositionAct, Record, RemovalReason, Resolved, StateHash, WalletAdded,
+};
+
+const MARKET: MarketNo = MarketNo(0);
+const ALICE: WalletNo = WalletNo(0);
+const BOB: WalletNo = WalletNo(1);
+
+/// A ledger and the position of the next frame; every frame is 64 bytes long here.
+struct Log {
+    ledger: Ledger,
+    next: u64,
+}
+
+impl Log {
+    /// Two wallets with 100 each and an open market.
+    fn opened() -> Self {
+        let mut log = Self { ledger: Ledger::new(), next: 0 };
+        for (wallet, byte) in [(ALICE, 1), (BOB, 2)] {
+            log.says(WalletAdded {
+                time: TimeMs(1),
+                wallet,
+                address: Address([byte; 20]),
+                kind: WalletKind::Eoa,
+                principal: Some(wallet),
+            });
+            log.says(Money {
+                time: TimeMs(1),
+                wallet,
+                direction: MoneyDirection::Credit,
+                amount: Collateral(100_000_000),
+                reference: format!("opening {byte}"),
+            });
+        }
+        log.says(MarketAdded {
+            time: TimeMs(1),
+            market: MARKET,
+            event: None,
+            shard_key: 0,
+            market_id: 1_000_000_000,
+            condition: ConditionId([1; 32]),
+            question: Word([2; 32]),
+            tokens: [TokenId([3; 32]), TokenId([4; 32])],
+            labels: vec!["Yes".into(), "No".into()],
+            neg_risk: false,
+            tick: Tick::new(100).expect("a tick"),
+            min_size: Shares(5_000_000),
+            fee: FeeSchedule::FREE,
+            mode: Mode::Open,
+            payout: None,
+            text: "{}".into(),
+        });
+        log
+    }
+
+    fn try_says(&mut self, record: impl Into<Record>) -> Result<Position, Contradiction> {
+        let start = Position(self.next);
+        self.next += 64;
+        self.ledger.apply(start, Position(self.next), &record.into())?;
+        self.ledger.conserved().expect("money is conserved after every frame");
+        Ok(start)
+    }
+
+    #[track_caller]
+    fn says(&mut self, record: impl Into<Record>) -> Position {
+        self.try_says(record).expect("the record is possible")
+    }
+}
+
+fn price(cents: u16) -> Price {
+    Price::new(cents * 100).expect("in range")
+}
+
+/// An order for 10 shares at `cents` that rests.
+fn order(wallet: WalletNo, side: Side, outcome: Outcome, cents: u16, salt: u8) -> OrderPlaced {
+    let (collateral, shares) = (u64::from(cents) * 100_000, 10_000_000);
+    let (maker_amount, taker_amount) = match side {
+        Side::Buy => (collateral, shares),
+        Side::Sell => (shares, collateral),
+    };
+    OrderPlaced {
+        time: TimeMs(2),
+        market: MARKET,
+        outcome,
+        wallet,
+        principal: wallet,
+        id: OrderId([salt; 32]),
+        fields: OrderFields {
+            salt: Word([salt; 32]),
+            maker: Address::ZERO,
+            signer: Address::ZERO,
+            token: TokenId::ZERO,
+            maker_amount,
+            taker_amount,
+            side,
+            signature_type: SignatureType::Eoa,
+            timestamp_ms: 2,
+            metadata: Word::ZERO,
+            builder: Word::ZERO,
+        },
+        signature: Vec::new(),
+        expiration_s: 0,
+        order_type: OrderType::Gtc,
+        post_only: false,
+        self_trade: SelfTrade::ExpireTaker,
+        owner: ApiKey::ZERO,
+        price: price(cents),
+        result: PlacedResult::Rests,
+        stopped: None,
+        open: Shares(10_000_000),
+        reserved: Collateral::ZERO,
+        fills: Vec::new(),
+        removed: Vec::new(),
+    }
+}
+
+/// `taker` filled whole against the maker at `maker`, who quoted `cents` of its own token.
+fn filled(
+    mut taker: OrderPlaced,
+    maker: Position,
+    kind: MatchKind,
+    cents: u16,
+    maker_leg: u64,
+) -> OrderPlaced {
+    let taker_leg = if kind == MatchKind::Transfer { maker_leg } else { 10_000_000 - maker_leg };
+    taker.result = PlacedResult::Filled;
+    taker.open = Shares::ZERO;
+    taker.fills.push(Fill {
+        maker,
+        shares: Shares(10_000_000),
+        maker_leg: Collateral(maker_leg),
+        taker_leg: Collateral(taker_leg),
+        maker_fee: Collateral::ZERO,
+        taker_fee: Collateral::ZERO,
+        kind,
+        price: price(cents),
+    });
+    taker
+}
+
+#[test]
+fn a_pair_is_minted_traded_burned_and_the_rest_redeemed_and_nothing_is_lost() {
+    let mut log = Log::opened();
+    let bid = log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 1));
+    log.says(filled(order(BOB, Side::Buy, Outcome::One, 65, 2), bid, MatchKind::Mint, 40, 4_000_000));
+    assert_eq!(log.ledger.holding(ALICE, MARKET), [Shares(10_000_000), Shares::ZERO]);
+    assert_eq!(log.ledger.holding(BOB, MARKET), [Shares::ZERO, Shares(10_000_000)]);
+    assert_eq!(log.ledger.market(MARKET).map(|row| row.backing), Some(Collateral(10_000_000)));
+
+    let split = PositionAct {
+        time: TimeMs(3),
+        act: ActKind::Split,
+        wallet: BOB,
+        market: MARKET,
+        shares: [Shares(5_000_000); 2],
+        collateral: Collateral(5_000_000),
+        id: OrderId([9; 32]),
+        salt: Word::ZERO,
+        timestamp_ms: 3,
+        signature: Vec::new(),
+        removed: Vec::new(),
+    };
+    log.says(split.clone());
+    assert!(log.try_says(split).is_err(), "a signed act runs once");
+
+    let mut log = Log::opened();
+    let bid = log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 1));
+    log.says(filled(order(BOB, Side::Buy, Outcome::One, 65, 2), bid, MatchKind::Mint, 40, 4_000_000));
+    let ask = log.says(order(ALICE, Side::Sell, Outcome::Zero, 30, 3));
+    log.says(filled(order(BOB, Side::Sell, Outcome::One, 60, 4), ask, MatchKind::Merge, 30, 3_000_000));
+    assert_eq!(log.ledger.market(MARKET).map(|row| row.backing), Some(Collateral::ZERO));
+    assert_eq!(log.ledger.wallet(ALICE).map(|row| row.cell), Some(Collateral(99_000_000)));
+    assert_eq!(log.ledger.wallet(BOB).map(|row| row.cell), Some(Collateral(101_000_000)));
+}
+
+#[test]
+fn a_resolved_market_loses_its_orders_and_pays_each_redeem_once() {
+    let mut log = Log::opened();
+    let bid = log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 1));
+    log.says(filled(order(BOB, Side::Buy, Outcome::One, 60, 2), bid, MatchKind::Mint, 40, 4_000_000));
+    let ask = log.says(order(ALICE, Side::Sell, Outcome::Zero, 90, 3));
+    log.says(Resolved { time: TimeMs(4), market: MARKET, payout: Payout::new(500_000).expect("a half") });
+    assert_eq!(
+        log.ledger.order_at(ask).map(|row| row.state),
+        Some(OrderState::Removed(RemovalReason::MarketResolved))
+    );
+    let redeem = PositionAct {
+        time: TimeMs(5),
+        act: ActKind::Redeem,
+        wallet: ALICE,
+        market: MARKET,
+        shares: [Shares(10_000_000), Shares::ZERO],
+        collateral: Collateral(5_000_000),
+        id: OrderId::ZERO,
+        salt: Word::ZERO,
+        timestamp_ms: 0,
+        signature: Vec::new(),
+        removed: Vec::new(),
+    };
+    log.says(redeem.clone());
+    assert!(log.try_says(redeem).is_err(), "the shares are gone");
+}
+
+#[test]
+fn what_cannot_have_happened_is_a_contradiction() {
+    let resting = || {
+        let mut log = Log::opened();
+        let bid = log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 1));
+        (log, bid)
+    };
+    let seller = order(BOB, Side::Sell, Outcome::Zero, 40, 2);
+    let buyer = order(BOB, Side::Buy, Outcome::One, 60, 3);
+    let impossible: Vec<(&str, Box<dyn Fn(Position) -> Record>)> = vec![
+        (
+            "shares it does not hold",
+            Box::new(|bid| filled(seller.clone(), bid, MatchKind::Transfer, 40, 4_000_000).into()),
+        ),
+        ("another price", Box::new(|bid| filled(buyer.clone(), bid, MatchKind::Mint, 41, 4_100_000).into())),
+        ("another kind", Box::new(|bid| filled(buyer.clone(), bid, MatchKind::Merge, 40, 4_000_000).into())),
+        ("same order again", Box::new(|_| order(ALICE, Side::Buy, Outcome::Zero, 40, 1).into())),
+        (
+            "unknown maker",
+            Box::new(|_| filled(buyer.clone(), Position(7), MatchKind::Mint, 40, 4_000_000).into()),
+        ),
+        ("wrong hash", Box::new(|_| Record::from(StateHash { through: Position(0), hash: 1 }))),
+    ];
+    for (name, record) in impossible {
+        let (mut log, bid) = resting();
+        assert!(log.try_says(record(bid)).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn the_hash_forgets_what_is_undone_and_meets_itself() {
+    let mut log = Log::opened();
+    let before = log.ledger.state_hash();
+    let bid = log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 1));
+    assert_ne!(log.ledger.state_hash(), before);
+    log.says(OrdersRemoved { time: TimeMs(3), reason: RemovalReason::Cancelled, orders: vec![bid] });
+    assert_eq!(log.ledger.state_hash(), before);
+    assert!(
+        log.try_says(OrdersRemoved { time: TimeMs(3), reason: RemovalReason::Cancelled, orders: vec![bid] })
+            .is_err()
+    );
+
+    let mut log = Log::opened();
+    let mut salt = 10;
+    while !log.ledger.frames().is_multiple_of(CHECKPOINT_FRAMES) {
+        salt += 1;
+        log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, salt));
+    }
+    let (through, hash) = (log.ledger.end(), log.ledger.state_hash());
+    log.says(order(BOB, Side::Buy, Outcome::Zero, 40, 5));
+    log.says(StateHash { through, hash });
+    assert_eq!(log.ledger.hashes_met(), 1);
+}
