@@ -1,6 +1,65 @@
-//! Outcry: an open, self-hosted exchange for prediction markets.
+//! Outcry: an open, self-hosted exchange for prediction markets in one binary.
 //!
-//! (The map is written when the rooms stand.)
+//! A market has two outcome tokens and one book. Every decision (an order with all its fills, a
+//! cancel, a credit) is one **frame** in a log; a frame is written before anybody is told. The
+//! whole state is what the frames say, and one room, [`ledger`], knows what they say: recovery,
+//! `journal verify`, `journal replay` and every read are a ledger that followed the log. The
+//! trade path keeps the same state in another form (flat ladders, one cache line an order) and
+//! makes the frames; both forms are compared by hash all the time.
+//!
+//! # Life of an order
+//!
+//! 1. [`server`]: a core loop receives bytes into the connection's buffer.
+//! 2. [`http`]: the head and body are cut out of the buffer, by hand, without a copy.
+//! 3. [`auth`]: the HMAC over the raw bytes is checked in constant time.
+//! 4. [`json`]: the body becomes a [`domain::SignedOrder`], a plain value.
+//! 5. [`auth`], [`registry`]: one digest, one curve operation; maker, signer and token become
+//!    registry numbers.
+//! 6. [`shard`]: *look* with loads only, where every refusal comes from; *take*, which debits the
+//!    shared cells ([`memory`]) by compare-and-swap; *claim* a position in the log ([`journal`]);
+//!    *apply* to the book ([`book`]) and the shares ([`account`]). Nothing can fail after the claim.
+//! 7. [`server`]: the answer leaves when its frame has reached the configured durability.
+//! 8. [`reader`]: follows the log and answers every read; it never touches a shard.
+//!
+//! # Rooms, each may use only those above it
+//!
+//! | room | the question it answers |
+//! |---|---|
+//! | [`domain`] | what are the nouns, their units, and the refusals? |
+//! | [`memory`] | how do fixed arenas, rings between cores and shared money cells work? |
+//! | [`book`] | what rests in one market, and whom does an order meet? |
+//! | [`account`] | does a wallet cover its orders, and what do fees, splits and merges do? |
+//! | [`registry`] | which numbers do wallets, keys, markets and tokens have? |
+//! | [`journal`] | how does a decision become bytes that survive? |
+//! | [`http`] | what do the bytes of a request say, and how is an answer written? |
+//! | [`json`] | how do orders and amounts read and write as text? |
+//! | [`auth`] | who signed this? |
+//! | [`catalog`] | what does a Gamma file say about events and markets? |
+//! | [`ledger`] | what is the state after these frames? |
+//! | [`shard`] | what does a trading command do? |
+//! | [`registrar`] | what do the operator's and key-holders' acts do? |
+//! | [`reader`] | what is the answer to this query? |
+//! | [`server`] | which thread, socket, clock, signal and file does it all run on? |
+//!
+//! # What is absent
+//!
+//! - No room below [`server`] reads a clock or touches a socket; time and bytes are arguments.
+//! - No book is touched by two threads; a shard shares only cells, the log and append-only tables.
+//! - No lock is on the order path, and no allocation after start-up (`tests/allocations.rs`).
+//! - No answer leaves before its frame is as durable as the configuration says.
+//! - No shard formats anything but trading answers; reads are the reader's.
+//! - No float holds money, shares or a price.
+//! - No frame names a slot, a shard or a pointer.
+//! - `unsafe` is in [`memory`], two files of [`journal`] and one of [`server`] (`tests/tidy.rs`).
+//!
+//! # Glossary
+//!
+//! **core** a pinned thread · **shard** the trade role that owns some markets · **market** two
+//! tokens and one book · **token** one outcome · **book**, **level**, **resting order** · **maker**
+//! rests, **taker** arrives · **fill** one maker's part · **trade** one taker's fills · **wallet**
+//! an address with collateral and shares · **principal** the owner key of wallets · **cell** a
+//! wallet's collateral · **frame** one decision in the log · **segment** a file of frames ·
+//! **position** a byte position in the log.
 
 pub mod domain;
 

@@ -310,11 +310,11 @@ impl Ledger {
             }
             Ok(())
         })?;
-        let paid = fill.maker_leg + fill.maker_fee;
+        let charge = fill.maker_leg + fill.maker_fee;
         if side == Side::Buy && from_reserve {
             self.change_order(fill.maker, |row| {
                 row.reserved =
-                    row.reserved.checked_sub(paid).ok_or(contradiction("a reserve fell below zero"))?;
+                    row.reserved.checked_sub(charge).ok_or(contradiction("a reserve fell below zero"))?;
                 Ok(())
             })?;
         } else {

@@ -216,7 +216,8 @@ fn what_cannot_have_happened_is_a_contradiction() {
     };
     let seller = order(BOB, Side::Sell, Outcome::Zero, 40, 2);
     let buyer = order(BOB, Side::Buy, Outcome::One, 60, 3);
-    let impossible: Vec<(&str, Box<dyn Fn(Position) -> Record>)> = vec![
+    type Impossible = Box<dyn Fn(Position) -> Record>;
+    let impossible: Vec<(&str, Impossible)> = vec![
         (
             "shares it does not hold",
             Box::new(|bid| filled(seller.clone(), bid, MatchKind::Transfer, 40, 4_000_000).into()),
