@@ -216,8 +216,8 @@ fn what_cannot_have_happened_is_a_contradiction() {
     };
     let seller = order(BOB, Side::Sell, Outcome::Zero, 40, 2);
     let buyer = order(BOB, Side::Buy, Outcome::One, 60, 3);
-    type Impossible = Box<dyn Fn(Position) -> Record>;
-    let impossible: Vec<(&str, Impossible)> = vec![
+    type Impossible<'a> = Box<dyn Fn(Position) -> Record + 'a>;
+    let impossible: Vec<(&str, Impossible<'_>)> = vec![
         (
             "shares it does not hold",
             Box::new(|bid| filled(seller.clone(), bid, MatchKind::Transfer, 40, 4_000_000).into()),
