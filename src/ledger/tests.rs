@@ -8,6 +8,9 @@ use crate::journal::layout::{
     PositionAct, Record, RemovalReason, Resolved, StateHash, WalletAdded,
 };
 
+/// Makes a record that cannot follow an order resting at the position.
+type Impossible<'a> = Box<dyn Fn(Position) -> Record + 'a>;
+
 const MARKET: MarketNo = MarketNo(0);
 const ALICE: WalletNo = WalletNo(0);
 const BOB: WalletNo = WalletNo(1);
@@ -216,7 +219,6 @@ fn what_cannot_have_happened_is_a_contradiction() {
     };
     let seller = order(BOB, Side::Sell, Outcome::Zero, 40, 2);
     let buyer = order(BOB, Side::Buy, Outcome::One, 60, 3);
-    type Impossible<'a> = Box<dyn Fn(Position) -> Record + 'a>;
     let impossible: Vec<(&str, Impossible<'_>)> = vec![
         (
             "shares it does not hold",
