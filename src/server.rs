@@ -1,1 +1,26 @@
-//! The `server` room.
+//! Everything that touches the world: sockets, threads, clocks, configuration, signals.
+//!
+//! One OS thread is one core loop (`core_loop`). Loops carry roles: sockets of trading
+//! connections and a shard, the registrar on shard 0's loop, the reader with the operator's
+//! listener on a loop of its own. Roles on one loop call each other; roles on two loops talk
+//! through bounded queues (`mesh`) and ring a bell only if the other sleeps (`waker`).
+//!
+//! Invariants:
+//! - Nothing leaves the process before its frame is acknowledged at the configured durability.
+//! - Answers leave a connection in the order of its requests, whichever loop made them.
+//! - A request in flight always has room for its answer; without room it is refused before
+//!   anything is taken.
+//! - Whatever comes back to a loop names the connection's slot and generation.
+
+#![allow(dead_code, reason = "roles are being wired")]
+
+pub mod command;
+pub mod options;
+pub mod plan;
+pub mod topology;
+
+mod clock;
+mod executor;
+mod signals;
+mod system;
+mod waker;

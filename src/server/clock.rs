@@ -1,0 +1,69 @@
+//! The one clock of the process. Everybody else is handed the time.
+//!
+//! A clock is real, or (for tests and demonstrations) stands still until it is moved. Two kinds
+//! of time come from it: wall time for orders and frames, and elapsed time for timeouts. A loop
+//! reads both once a turn and never lets its wall time run backwards.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::domain::TimeMs;
+
+/// A clock that may be shared.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    began: Instant,
+    manual: Option<Arc<AtomicU64>>,
+}
+
+impl Clock {
+    /// The machine's clock.
+    pub(crate) fn real() -> Self {
+        Self { began: Instant::now(), manual: None }
+    }
+
+    /// A clock that stands at `now` until it is advanced.
+    pub(crate) fn manual(now: TimeMs) -> Self {
+        Self { began: Instant::now(), manual: Some(Arc::new(AtomicU64::new(now.0))) }
+    }
+
+    /// Wall time.
+    pub(crate) fn now(&self) -> TimeMs {
+        match &self.manual {
+            Some(at) => TimeMs(at.load(Ordering::Relaxed)),
+            None => wall(),
+        }
+    }
+
+    /// Milliseconds since this clock was made, for timeouts; never stands still.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Moves a manual clock and returns the new time; `None` on a real one.
+    pub(crate) fn advance_ms(&self, ms: u64) -> Option<TimeMs> {
+        let at = self.manual.as_ref()?;
+        Some(TimeMs(at.fetch_add(ms, Ordering::Relaxed).saturating_add(ms)))
+    }
+}
+
+/// The machine's wall time.
+pub(crate) fn wall() -> TimeMs {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    TimeMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_clock_moves_only_when_it_is_moved() {
+        let clock = Clock::manual(TimeMs(5));
+        assert_eq!(clock.now(), TimeMs(5));
+        assert_eq!(clock.clone().advance_ms(10), Some(TimeMs(15)));
+        assert_eq!(clock.now(), TimeMs(15));
+        assert_eq!(Clock::real().advance_ms(1), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! The command line: names, flags and their help. What a command does is elsewhere.
+//!
+//! Flags that set a configuration key win over the environment, which wins over the file. Every
+//! command that starts a server takes the same ones.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// An exchange for prediction markets in one binary.
+#[derive(Parser, Debug)]
+#[command(name = "outcry", version, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Everything `outcry` can be told to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Start an exchange to try things on: loopback only, seeded markets, funded test accounts
+    Dev(DevArgs),
+    /// Start the exchange
+    Serve(ServerArgs),
+    /// Write a commented configuration and the secrets that an exchange needs
+    Init(InitArgs),
+    /// Take markets over from somewhere else
+    #[command(subcommand)]
+    Import(ImportCommand),
+    /// Make and steer markets
+    #[command(subcommand)]
+    Market(MarketCommand),
+    /// Move operator money, link and freeze wallets
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Look into a journal, offline
+    #[command(subcommand)]
+    Journal(JournalCommand),
+    /// Ask a running exchange for a snapshot
+    Snapshot(AdminArgs),
+    /// Show which role would run on which CPU
+    Topology(ConfigArgs),
+    /// Check configuration and machine, start nothing
+    Check(ConfigArgs),
+    /// Print a script that tunes this machine; changes nothing
+    Tune(ConfigArgs),
+    /// Show the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Show the version
+    Version {
+        /// Also what it was built with and what this kernel allows
+        #[arg(long)]
+        verbose: bool,
+    },
+}
+
+/// Where the configuration comes from.
+#[derive(Args, Debug, Default, Clone)]
+pub struct ConfigArgs {
+    /// The configuration file
+    #[arg(long, value_name = "FILE", env = "OUTCRY_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// The public listener's address; port 0 picks one
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// The operator's listener's address, on loopback
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin_listen: Option<String>,
+    /// Where segments, identity and secrets are kept
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Any configuration key, as in --set journal.durability=committed
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// What every command takes that starts a server.
+#[derive(Args, Debug, Default, Clone)]
+pub struct ServerArgs {
+    /// Where the configuration comes from.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Write the bound ports here as {"http":PORT,"admin":PORT}
+    #[arg(long, value_name = "FILE")]
+    pub ports_file: Option<PathBuf>,
+    /// Take over a log file that belongs to another copy of this data directory
+    #[arg(long)]
+    pub adopt_log: bool,
+    /// Give this data directory a new identity of its own
+    #[arg(long)]
+    pub new_identity: bool,
+}
+
+/// What `dev` takes besides.
+#[derive(Args, Debug, Default, Clone)]
+pub struct DevArgs {
+    /// What every server takes.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Wipe the data of the last time first
+    #[arg(long)]
+    pub fresh: bool,
+    /// Orders a second of sample flow; 0 turns it off
+    #[arg(long, default_value_t = 2)]
+    pub flow: u32,
+    /// Whether time runs by itself or stands until POST /clock moves it
+    #[arg(long, value_enum, default_value_t = ClockKind::Real)]
+    pub clock: ClockKind,
+}
+
+/// How time passes in `dev`.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockKind {
+    /// By the machine's clock.
+    #[default]
+    Real,
+    /// Only when it is told to.
+    Manual,
+}
+
+/// What `init` takes.
+#[derive(Args, Debug)]
+pub struct InitArgs {
+    /// Where to write the configuration
+    #[arg(long, value_name = "FILE", default_value = "outcry.toml")]
+    pub config: PathBuf,
+    /// Where segments, identity and secrets will be kept
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+/// How to reach a running exchange's operator listener.
+#[derive(Args, Debug, Clone)]
+pub struct AdminArgs {
+    /// The operator listener's address
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8081", env = "OUTCRY_ADMIN")]
+    pub admin: String,
+    /// A file that holds the operator's token; else OUTCRY_ADMIN_TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// Sources of markets.
+#[derive(Subcommand, Debug)]
+pub enum ImportCommand {
+    /// Gamma JSON: events or markets, gzipped or not
+    Gamma {
+        /// How to reach the exchange.
+        #[command(flatten)]
+        admin: AdminArgs,
+        /// The files, in any order
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// What can be done with markets.
+#[derive(Subcommand, Debug)]
+pub enum MarketCommand {
+    /// Make a market
+    Create {
+        /// How to reach the exchange.
+        #[command(flatten)]
+        admin: AdminArgs,
+        /// The question
+        question: String,
+        /// Labels of the two outcomes
+        #[arg(long, value_name = "A,B", default_value = "Yes,No")]
+        outcomes: String,
+        /// The tick: 0.1, 0.01, 0.001 or 0.0001
+        #[arg(long, default_value = "0.01")]
+        tick: String,
+        /// Smallest resting order in shares
+        #[arg(long)]
+        min_size: Option<String>,
+        /// The event it belongs to, by slug
+        #[arg(long)]
+        event: Option<String>,
+    },
+    /// List the markets
+    List {
+        /// How to reach the exchange.
+        #[command(flatten)]
+        admin: AdminArgs,
+    },
+    /// Show one market
+    Show(MarketName),
+    /// Take cancels only
+    Pause(MarketName),
+    /// Take orders again
+    Resume(MarketName),
+    /// Say what came out; final
+    Resolve {
+        /// The market.
+        #[command(flatten)]
+        market: MarketName,
+        /// What one share of the first outcome pays: 1, 0 or 0.5
+        #[arg(long)]
+        payout: String,
+        /// Also pay every holder
+        #[arg(long)]
+        redeem: bool,
+    },
+    /// Change the tick
+    Tick {
+        /// The market.
+        #[command(flatten)]
+        market: MarketName,
+        /// The new tick
+        tick: String,
+    },
+}
+
+/// One market of a running exchange.
+#[derive(Args, Debug, Clone)]
+pub struct MarketName {
+    /// How to reach the exchange.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+    /// Market id or condition id
+    pub market: String,
+}
+
+/// What can be done with accounts.
+#[derive(Subcommand, Debug)]
+pub enum AccountCommand {
+    /// Give a wallet collateral
+    Credit(MoneyArgs),
+    /// Take collateral from a wallet
+    Debit(MoneyArgs),
+    /// Link a deposit wallet to its owner
+    Link {
+        /// How to reach the exchange.
+        #[command(flatten)]
+        admin: AdminArgs,
+        /// The deposit wallet's address
+        wallet: String,
+        /// The owner's address
+        owner: String,
+    },
+    /// Show a wallet
+    Show(WalletName),
+    /// Stop a wallet's principal from trading, or let it trade again
+    Freeze {
+        /// The wallet.
+        #[command(flatten)]
+        wallet: WalletName,
+        /// Let it trade again
+        #[arg(long)]
+        undo: bool,
+    },
+}
+
+/// One wallet of a running exchange.
+#[derive(Args, Debug, Clone)]
+pub struct WalletName {
+    /// How to reach the exchange.
+    #[command(flatten)]
+    pub admin: AdminArgs,
+    /// The wallet's address
+    pub wallet: String,
+}
+
+/// Operator money.
+#[derive(Args, Debug, Clone)]
+pub struct MoneyArgs {
+    /// The wallet.
+    #[command(flatten)]
+    pub wallet: WalletName,
+    /// How much, in USDC
+    pub amount: String,
+    /// A name for this movement; the same name again returns the first result
+    #[arg(long = "ref", value_name = "TEXT")]
+    pub reference: Option<String>,
+}
+
+/// What can be done with a journal.
+#[derive(Subcommand, Debug)]
+pub enum JournalCommand {
+    /// Prove frames, chain, conservation and state hashes
+    Verify(JournalArgs),
+    /// Print every frame, one JSON line each
+    Dump(JournalArgs),
+    /// Apply every frame and print the state that comes out
+    Replay(JournalArgs),
+}
+
+/// One journal.
+#[derive(Args, Debug, Clone)]
+pub struct JournalArgs {
+    /// The data directory
+    #[arg(long, value_name = "DIR", default_value = "outcry-data")]
+    pub data_dir: PathBuf,
+}
+
+/// What can be done with the configuration.
+#[derive(Subcommand, Debug)]
+pub enum ConfigCommand {
+    /// Print the configuration in force
+    Print(ConfigArgs),
+}
+
+impl ConfigArgs {
+    /// The options in force: default, file, environment, flag.
+    pub fn options(&self) -> Result<super::options::Options, String> {
+        let mut options = super::options::Options::read(self.config.as_deref(), std::env::vars())?;
+        let data_dir = self.data_dir.as_ref().map(|path| path.display().to_string());
+        let flags = [("listen.http", &self.listen), ("listen.admin", &self.admin_listen), ("data_dir", &data_dir)];
+        for (name, value) in flags {
+            if let Some(value) = value {
+                options.overlay_flag(name, value)?;
+            }
+        }
+        for pair in &self.set {
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| format!("--set: {pair} is not KEY=VALUE"))?;
+            options.overlay_flag(name, value)?;
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_names_any_key() {
+        let args = ConfigArgs { set: vec!["cpu.shards=2".into()], listen: Some("127.0.0.1:0".into()), ..ConfigArgs::default() };
+        let options = args.options().expect("good");
+        assert_eq!((options.cpu_shards, options.listen_http.as_str()), (2, "127.0.0.1:0"));
+        let args = ConfigArgs { set: vec!["cpu.shard=2".into()], ..ConfigArgs::default() };
+        assert_eq!(args.options().expect_err("a typing error"), "cpu.shard: no such setting; did you mean cpu.shards?");
+    }
+}

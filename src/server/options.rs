@@ -1,0 +1,385 @@
+//! Options as they are written: defaults, then the file, then the environment, then flags.
+//!
+//! One table, [`KEYS`], is all that knows the names. It drives the file (`a.b` is key `b` of table
+//! `[a]`), the environment (`OUTCRY_A_B`), `init`, `config print` and the nearest-name hint.
+//! Nothing is judged here except that a value has the right form; the checks that relate one
+//! value to another are in `plan`.
+
+use std::path::{Path, PathBuf};
+
+/// What can be configured, as written. Units are in the key's description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is described once, in KEYS")]
+pub struct Options {
+    pub listen_http: String,
+    pub listen_admin: String,
+    pub data_dir: String,
+    pub chain_id: u64,
+    pub venue: String,
+    pub trusted_proxies: Vec<String>,
+    pub host_prefixes: bool,
+    pub price_side: String,
+    pub funding: String,
+    pub cpu_policy: String,
+    pub cpu_shards: u64,
+    pub cpu_ingress: Vec<String>,
+    pub cpu_shard_cpus: Vec<String>,
+    pub cpu_reader: String,
+    pub cpu_feed: String,
+    pub cpu_journal: String,
+    pub cpu_wait: String,
+    pub journal_durability: String,
+    pub journal_log_path: String,
+    pub journal_log_bytes: u64,
+    pub journal_segment_bytes: u64,
+    pub journal_history_keep: String,
+    pub journal_hash_every_frames: u64,
+    pub journal_disk_free_min: u64,
+    pub sizes_resting_orders: u64,
+    pub sizes_books_bytes: u64,
+    pub sizes_wallets: u64,
+    pub sizes_connections: u64,
+    pub sizes_digests: u64,
+    pub auth_window_s: u64,
+    pub auth_read_window_s: u64,
+    pub orders_min_size: String,
+    pub orders_min_notional: String,
+    pub fees_rate: u64,
+    pub fees_exponent: u64,
+    pub fees_builder_share_bps: u64,
+    pub wallet_asset_format: String,
+    pub wallet_end_date_format: String,
+    pub wallet_clamp_limits: bool,
+    pub limits_mode: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen_http: "127.0.0.1:8080".into(),
+            listen_admin: "127.0.0.1:8081".into(),
+            data_dir: "outcry-data".into(),
+            chain_id: 80_002,
+            venue: "kuest".into(),
+            trusted_proxies: Vec::new(),
+            host_prefixes: false,
+            price_side: "taker".into(),
+            funding: "shared".into(),
+            cpu_policy: "auto".into(),
+            cpu_shards: 0,
+            cpu_ingress: Vec::new(),
+            cpu_shard_cpus: Vec::new(),
+            cpu_reader: "auto".into(),
+            cpu_feed: "auto".into(),
+            cpu_journal: "auto".into(),
+            cpu_wait: "auto".into(),
+            journal_durability: "durable".into(),
+            journal_log_path: String::new(),
+            journal_log_bytes: 32 << 20,
+            journal_segment_bytes: 64 << 20,
+            journal_history_keep: "all".into(),
+            journal_hash_every_frames: 10_000,
+            journal_disk_free_min: 1 << 30,
+            sizes_resting_orders: 1_000_000,
+            sizes_books_bytes: 1 << 30,
+            sizes_wallets: 1_000_000,
+            sizes_connections: 10_000,
+            sizes_digests: 4_000_000,
+            auth_window_s: 60,
+            auth_read_window_s: 300,
+            orders_min_size: "5".into(),
+            orders_min_notional: "1".into(),
+            fees_rate: 0,
+            fees_exponent: 1,
+            fees_builder_share_bps: 0,
+            wallet_asset_format: "condition".into(),
+            wallet_end_date_format: "date-time".into(),
+            wallet_clamp_limits: false,
+            limits_mode: "on".into(),
+        }
+    }
+}
+
+/// Where one option lives, and what form its value has.
+pub enum Slot<'a> {
+    /// Any text.
+    Text(&'a mut String),
+    /// A whole number.
+    Number(&'a mut u64),
+    /// Yes or no.
+    Switch(&'a mut bool),
+    /// A list of texts; in the environment separated by commas.
+    List(&'a mut Vec<String>),
+}
+
+/// One configuration key.
+pub struct Key {
+    /// `table.key`, or `key` at the top.
+    pub name: &'static str,
+    /// What it is for, with unit, for `init` and for people.
+    pub about: &'static str,
+    slot: fn(&mut Options) -> Slot<'_>,
+}
+
+macro_rules! keys {
+    ($( $name:literal $kind:ident $field:ident $about:literal; )*) => {
+        /// Every key there is. Another is an error.
+        pub const KEYS: &[Key] = &[ $(
+            Key { name: $name, about: $about, slot: |options| Slot::$kind(&mut options.$field) },
+        )* ];
+    };
+}
+
+keys! {
+    "data_dir" Text data_dir "Where segments, identity and secrets are kept.";
+    "chain_id" Number chain_id "The chain that signatures name: 80002, or 137.";
+    "venue" Text venue "Whose order contracts SERVICE_ requests are signed for: kuest or polymarket.";
+    "trusted_proxies" List trusted_proxies "Addresses whose X-Forwarded-For counts.";
+    "host_prefixes" Switch host_prefixes "Also serve /gamma, /clob and /data in front of every path.";
+    "price_side" Text price_side "What GET /price?side=BUY means: taker (the price at which one can buy) or book.";
+    "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
+    "listen.http" Text listen_http "Address of the public listener; port 0 picks one.";
+    "listen.admin" Text listen_admin "Address of the operator's listener; loopback only.";
+    "cpu.policy" Text cpu_policy "auto: spread over the allowed CPUs and pin. manual: the CPUs named below. none: pin nothing.";
+    "cpu.shards" Number cpu_shards "How many shards; 0 lets the policy choose. May change at every start.";
+    "cpu.ingress" List cpu_ingress "CPUs of separate ingress loops; none: every shard's loop has its own sockets.";
+    "cpu.shard_cpus" List cpu_shard_cpus "One CPU for each shard (policy manual).";
+    "cpu.reader" Text cpu_reader "The reader's CPU, or auto.";
+    "cpu.feed" Text cpu_feed "The feed's CPU, or auto: the reader's.";
+    "cpu.journal" Text cpu_journal "The journal thread's CPU, or auto: any that no loop spins on.";
+    "cpu.wait" Text cpu_wait "How loops wait: auto, spin, spin-then-park or park; one word, or one for each loop, commas between.";
+    "journal.durability" Text journal_durability "When an answer may leave: durable (survives the machine) or committed (survives the process).";
+    "journal.log_path" Text journal_log_path "The log's file; empty: /dev/shm/outcry-<uuid>.";
+    "journal.log_bytes" Number journal_log_bytes "Bytes of the log ring.";
+    "journal.segment_bytes" Number journal_segment_bytes "Bytes of one segment file.";
+    "journal.history_keep" Text journal_history_keep "all, or how many sealed segments to keep.";
+    "journal.hash_every_frames" Number journal_hash_every_frames "A state hash goes into the log every so many frames.";
+    "journal.disk_free_min" Number journal_disk_free_min "Bytes of free disk below which the exchange takes cancels only.";
+    "sizes.resting_orders" Number sizes_resting_orders "Resting orders a shard has room for.";
+    "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
+    "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for.";
+    "sizes.connections" Number sizes_connections "Connections that may be open at once.";
+    "sizes.digests" Number sizes_digests "Order digests a shard remembers.";
+    "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock.";
+    "auth.read_window_s" Number auth_read_window_s "The same for reads, whose clients reuse one signature for many pages.";
+    "orders.min_size" Text orders_min_size "Smallest resting order in shares, for markets that do not say.";
+    "orders.min_notional" Text orders_min_notional "Smallest marketable BUY, in USDC.";
+    "fees.rate" Number fees_rate "Taker fee rate in millionths, for markets that do not say.";
+    "fees.exponent" Number fees_exponent "Exponent of the fee's p(1-p): 1 or 2.";
+    "fees.builder_share_bps" Number fees_builder_share_bps "Builder's share of the fee, in basis points.";
+    "wallet.asset_format" Text wallet_asset_format "condition: <condition_id>:<index>. token: the token id.";
+    "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
+    "wallet.clamp_limits" Switch wallet_clamp_limits "Cut a too large limit instead of refusing it.";
+    "limits.mode" Text limits_mode "Rate limits: on or off.";
+}
+
+/// Environment names that are not configuration keys.
+const OTHER_VARIABLES: &[&str] = &["OUTCRY_ADMIN", "OUTCRY_ADMIN_TOKEN", "OUTCRY_LOG", "OUTCRY_CONFIG"];
+
+impl Options {
+    /// The defaults, overlaid by the file at `path` (if given) and the environment.
+    pub fn read(path: Option<&Path>, environment: impl Iterator<Item = (String, String)>) -> Result<Self, String> {
+        let mut options = Self::default();
+        if let Some(path) = path {
+            let text = std::fs::read_to_string(path).map_err(|fault| format!("config: {}: {fault}", path.display()))?;
+            options.overlay_file(&text).map_err(|fault| format!("{}: {fault}", path.display()))?;
+        }
+        options.overlay_environment(environment)?;
+        Ok(options)
+    }
+
+    /// Takes over what `text` (TOML) says.
+    pub fn overlay_file(&mut self, text: &str) -> Result<(), String> {
+        let table: toml::Table = text.parse().map_err(|fault: toml::de::Error| fault.message().to_owned())?;
+        for (name, value) in &table {
+            match value {
+                toml::Value::Table(inner) => {
+                    for (key, value) in inner {
+                        self.set(&format!("{name}.{key}"), value)?;
+                    }
+                }
+                value => self.set(name, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over every variable that starts with `OUTCRY_`.
+    pub fn overlay_environment(&mut self, variables: impl Iterator<Item = (String, String)>) -> Result<(), String> {
+        for (name, text) in variables {
+            if !name.starts_with("OUTCRY_") || OTHER_VARIABLES.contains(&name.as_str()) {
+                continue;
+            }
+            let Some(key) = KEYS.iter().find(|key| variable(key.name) == name) else {
+                let known = KEYS.iter().map(|key| variable(key.name));
+                return Err(format!("{name}: no such setting; did you mean {}?", nearest(&name, known)));
+            };
+            self.set_text(key, &text)?;
+        }
+        Ok(())
+    }
+
+    /// Sets one key from a flag.
+    pub fn overlay_flag(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let key = find(name)?;
+        self.set_text(key, text)
+    }
+
+    /// The settings as TOML, one commented line for each: what `init` writes.
+    #[must_use]
+    pub fn commented(&self) -> String {
+        self.render(|about, line| format!("# {about}\n{line}\n"))
+    }
+
+    /// The settings in force as TOML: what `config print` shows.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        self.render(|_, line| format!("{line}\n"))
+    }
+
+    /// The data directory as a path.
+    #[must_use]
+    pub fn data_path(&self) -> PathBuf {
+        PathBuf::from(&self.data_dir)
+    }
+
+    fn render(&self, line: impl Fn(&str, &str) -> String) -> String {
+        let mut copy = self.clone();
+        let mut text = String::new();
+        let mut table = "";
+        for key in KEYS {
+            let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
+            if section != table {
+                text.push_str(&format!("\n[{section}]\n"));
+                table = section;
+            }
+            let value = match (key.slot)(&mut copy) {
+                Slot::Text(text) => toml::Value::String(text.clone()).to_string(),
+                Slot::Number(number) => number.to_string(),
+                Slot::Switch(switch) => switch.to_string(),
+                Slot::List(list) => {
+                    toml::Value::Array(list.iter().cloned().map(toml::Value::String).collect()).to_string()
+                }
+            };
+            text.push_str(&line(key.about, &format!("{name} = {value}")));
+        }
+        text
+    }
+
+    fn set(&mut self, name: &str, value: &toml::Value) -> Result<(), String> {
+        let key = find(name)?;
+        let wrong = |form: &str| Err(format!("{name}: {value} is not {form}"));
+        match ((key.slot)(self), value) {
+            (Slot::Text(slot), toml::Value::String(text)) => slot.clone_from(text),
+            (Slot::Text(slot), toml::Value::Integer(number)) => *slot = number.to_string(),
+            (Slot::Text(_), _) => return wrong("a text"),
+            (Slot::Number(slot), toml::Value::Integer(number)) => match u64::try_from(*number) {
+                Ok(number) => *slot = number,
+                Err(_) => return wrong("a whole number from 0"),
+            },
+            (Slot::Number(_), _) => return wrong("a whole number from 0"),
+            (Slot::Switch(slot), toml::Value::Boolean(switch)) => *slot = *switch,
+            (Slot::Switch(_), _) => return wrong("true or false"),
+            (Slot::List(slot), toml::Value::Array(items)) => {
+                *slot = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+            }
+            (Slot::List(_), _) => return wrong("a list"),
+        }
+        Ok(())
+    }
+
+    fn set_text(&mut self, key: &Key, text: &str) -> Result<(), String> {
+        let name = key.name;
+        match (key.slot)(self) {
+            Slot::Text(slot) => text.clone_into(slot),
+            Slot::Number(slot) => {
+                *slot = text.parse().map_err(|_| format!("{name}: {text} is not a whole number from 0"))?;
+            }
+            Slot::Switch(slot) => {
+                *slot = text.parse().map_err(|_| format!("{name}: {text} is not true or false"))?;
+            }
+            Slot::List(slot) => {
+                *slot = text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The environment's name of a key: `listen.http` is `OUTCRY_LISTEN_HTTP`.
+fn variable(key: &str) -> String {
+    format!("OUTCRY_{}", key.to_ascii_uppercase().replace('.', "_"))
+}
+
+fn find(name: &str) -> Result<&'static Key, String> {
+    KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
+        let known = KEYS.iter().map(|key| key.name.to_owned());
+        format!("{name}: no such setting; did you mean {}?", nearest(name, known))
+    })
+}
+
+/// The known name that takes the fewest edits to reach.
+fn nearest(name: &str, known: impl Iterator<Item = String>) -> String {
+    known.min_by_key(|candidate| edits(name.as_bytes(), candidate.as_bytes())).unwrap_or_default()
+}
+
+/// Insertions, deletions and replacements that turn `left` into `right`.
+fn edits(left: &[u8], right: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
+        pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect::<Vec<_>>().into_iter()
+    }
+
+    #[test]
+    fn what_init_writes_reads_back_as_the_defaults() {
+        let mut options = Options { chain_id: 1, host_prefixes: true, ..Options::default() };
+        options.overlay_file(&Options::default().commented()).expect("our own file is good");
+        assert_eq!(options, Options::default());
+    }
+
+    #[test]
+    fn a_flag_beats_the_environment_which_beats_the_file() {
+        let mut options = Options::default();
+        options.overlay_file("[listen]\nhttp = \"1.1.1.1:1\"\nadmin = \"1.1.1.1:2\"\n[cpu]\nshards = 3\n").expect("good");
+        options
+            .overlay_environment(variables(&[("OUTCRY_LISTEN_HTTP", "2.2.2.2:2"), ("OUTCRY_CPU_SHARDS", "4"), ("PATH", "x")]))
+            .expect("good");
+        options.overlay_flag("listen.http", "3.3.3.3:3").expect("good");
+        assert_eq!(options.listen_http, "3.3.3.3:3");
+        assert_eq!(options.listen_admin, "1.1.1.1:2");
+        assert_eq!(options.cpu_shards, 4);
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_names_the_nearest() {
+        let mut options = Options::default();
+        let fault = options.overlay_file("[journal]\ndurabilty = \"durable\"\n").expect_err("a typing error");
+        assert_eq!(fault, "journal.durabilty: no such setting; did you mean journal.durability?");
+        let fault = options.overlay_environment(variables(&[("OUTCRY_LISTEN_HTP", "x")])).expect_err("a typing error");
+        assert_eq!(fault, "OUTCRY_LISTEN_HTP: no such setting; did you mean OUTCRY_LISTEN_HTTP?");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_form_names_its_key() {
+        let mut options = Options::default();
+        assert_eq!(options.overlay_file("chain_id = \"x\""), Err("chain_id: \"x\" is not a whole number from 0".into()));
+        assert_eq!(options.overlay_file("chain_id = -1"), Err("chain_id: -1 is not a whole number from 0".into()));
+        assert_eq!(options.overlay_flag("host_prefixes", "maybe"), Err("host_prefixes: maybe is not true or false".into()));
+    }
+}

@@ -1,0 +1,312 @@
+//! The checked plan: options judged against each other and against this machine.
+//!
+//! Everything a thread needs to know before it starts is here as a number or an enum. A plan that
+//! exists can be started; what cannot is refused here, with field, value, rule and remedy.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::options::Options;
+use super::topology::{self, Topology};
+
+/// When an answer may leave the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Its frame is committed in the log: survives the process.
+    Committed,
+    /// Its frame is synced in a segment: survives the machine.
+    Durable,
+}
+
+/// Whose order contracts are meant where the header family does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Venue {
+    /// Kuest's.
+    Kuest,
+    /// Polymarket's.
+    Polymarket,
+}
+
+/// How BUYs are covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Funding {
+    /// By the wallet's collateral, per market.
+    Shared,
+    /// By money taken at placement.
+    Reserved,
+}
+
+/// How much of everything a process has room for, and how long it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Resting orders per shard.
+    pub resting_orders_max: u32,
+    /// Bytes of price ladders per shard.
+    pub books_bytes: u64,
+    /// Wallets of the exchange.
+    pub wallets_max: u32,
+    /// Markets of the exchange.
+    pub markets_max: u32,
+    /// Order digests a shard remembers.
+    pub digests_max: u32,
+    /// Connections open at once, on all loops together.
+    pub connections_max: u32,
+    /// How long a request's head and body may take to arrive.
+    pub head_ms: u64,
+    /// How long a connection may be silent between requests.
+    pub idle_ms: u64,
+    /// How long an answer may stay unsent because the client does not read.
+    pub unsent_ms: u64,
+    /// How long a read may wait for what its client already saw.
+    pub read_wait_ms: u64,
+    /// How long a graceful stop waits for answers and clients.
+    pub stop_ms: u64,
+}
+
+/// Markets that a registry has room for; a market's row is small.
+const MARKETS_MAX: u32 = 1 << 17;
+
+/// What the process is going to be.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The public listener.
+    pub http: SocketAddr,
+    /// The operator's listener, on loopback.
+    pub admin: SocketAddr,
+    /// Segments, identity, secrets.
+    pub data_dir: PathBuf,
+    /// Where the bound ports are written, if anywhere.
+    pub ports_file: Option<PathBuf>,
+    /// Loops, roles and CPUs.
+    pub topology: Topology,
+    /// When an answer may leave.
+    pub durability: Durability,
+    /// The log's own path, if it is not the usual one.
+    pub log_path: Option<PathBuf>,
+    /// Bytes of the log ring.
+    pub log_bytes: u64,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// State hashes go into the log every so many frames.
+    pub hash_every_frames: u64,
+    /// Below this many free bytes of disk: cancels only.
+    pub disk_free_min: u64,
+    /// The chain that signatures name.
+    pub chain_id: u64,
+    /// The venue of SERVICE_ requests.
+    pub venue: Venue,
+    /// The funding rule.
+    pub funding: Funding,
+    /// Seconds a signed write may be off the clock.
+    pub window_s: u64,
+    /// Seconds a signed read may be off the clock.
+    pub read_window_s: u64,
+    /// Sizes and times.
+    pub limits: Limits,
+    /// The options this plan was made from: what only one role reads, it reads here.
+    pub options: Options,
+    /// No token on the admin listener: `dev` only.
+    pub admin_open: bool,
+}
+
+/// What a command adds to the options.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// Where the bound ports are written.
+    pub ports_file: Option<PathBuf>,
+    /// `dev`: a tenth of every size, nothing spins, no token.
+    pub dev: bool,
+}
+
+/// Checks `options` against each other and against the CPUs this process may use.
+pub fn plan(options: &Options, start: Start) -> Result<Plan, String> {
+    plan_on(options, start, &topology::allowed_cpus())
+}
+
+/// The same with the CPUs given, for tests and for `topology`.
+pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, String> {
+    let http = address("listen.http", &options.listen_http)?;
+    let admin = address("listen.admin", &options.listen_admin)?;
+    if !admin.ip().is_loopback() {
+        return Err(format!("listen.admin: {admin} is not a loopback address; use 127.0.0.1 and reach it by ssh"));
+    }
+    if http == admin && http.port() != 0 {
+        return Err(format!("listen.admin: {admin} is also listen.http; give it another port"));
+    }
+    let durability = choice(
+        "journal.durability",
+        &options.journal_durability,
+        &[("durable", Durability::Durable), ("committed", Durability::Committed)],
+    )?;
+    let topology = topology::plan(options, cpus, start.dev)?;
+    let limits = limits(options, &topology, start.dev)?;
+    let (log_bytes, segment_bytes) = journal_bytes(options, &topology)?;
+    word("price_side", &options.price_side, &["taker", "book"])?;
+    word("wallet.asset_format", &options.wallet_asset_format, &["condition", "token"])?;
+    word("wallet.end_date_format", &options.wallet_end_date_format, &["date-time", "polymarket"])?;
+    word("limits.mode", &options.limits_mode, &["on", "off"])?;
+    if !(1..=2).contains(&options.fees_exponent) {
+        return Err(format!("fees.exponent: {} is neither 1 nor 2", options.fees_exponent));
+    }
+    Ok(Plan {
+        http,
+        admin,
+        data_dir: options.data_path(),
+        ports_file: start.ports_file,
+        topology,
+        durability,
+        log_path: (!options.journal_log_path.is_empty()).then(|| PathBuf::from(&options.journal_log_path)),
+        log_bytes,
+        segment_bytes,
+        hash_every_frames: options.journal_hash_every_frames.max(1),
+        disk_free_min: options.journal_disk_free_min,
+        chain_id: chain(options.chain_id)?,
+        venue: choice("venue", &options.venue, &[("kuest", Venue::Kuest), ("polymarket", Venue::Polymarket)])?,
+        funding: choice(
+            "funding",
+            &options.funding,
+            &[("shared", Funding::Shared), ("reserved", Funding::Reserved)],
+        )?,
+        window_s: options.auth_window_s,
+        read_window_s: options.auth_read_window_s,
+        limits,
+        options: options.clone(),
+        admin_open: start.dev,
+    })
+}
+
+impl Plan {
+    /// What `serve` says at start about sizes, one line each.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<String> {
+        let limits = &self.limits;
+        vec![
+            format!("log {} MiB, segments {} MiB", self.log_bytes >> 20, self.segment_bytes >> 20),
+            format!(
+                "per shard: {} resting orders, {} MiB of books, {} digests",
+                limits.resting_orders_max,
+                limits.books_bytes >> 20,
+                limits.digests_max
+            ),
+            format!(
+                "{} wallets, {} markets, {} connections",
+                limits.wallets_max, limits.markets_max, limits.connections_max
+            ),
+        ]
+    }
+
+    /// How often a waiting loop looks up although nothing woke it.
+    #[must_use]
+    pub fn nap(&self) -> Duration {
+        Duration::from_millis(self.limits.head_ms.min(self.limits.idle_ms).min(1_000) / 2 + 1)
+    }
+}
+
+fn limits(options: &Options, topology: &Topology, dev: bool) -> Result<Limits, String> {
+    let share = if dev { 10 } else { 1 };
+    let count = |name: &str, value: u64, min: u64| -> Result<u32, String> {
+        let value = value / share;
+        if value < min {
+            return Err(format!("{name}: {value} is below {min}"));
+        }
+        u32::try_from(value).map_err(|_| format!("{name}: {value} is above {}", u32::MAX))
+    };
+    let loops = u64::try_from(topology.loops.len()).expect("loops are few");
+    Ok(Limits {
+        resting_orders_max: count("sizes.resting_orders", options.sizes_resting_orders, 1)?,
+        books_bytes: (options.sizes_books_bytes / share).max(1 << 20),
+        wallets_max: count("sizes.wallets", options.sizes_wallets, 16)?,
+        markets_max: MARKETS_MAX,
+        digests_max: count("sizes.digests", options.sizes_digests, 16)?,
+        connections_max: count("sizes.connections", options.sizes_connections, loops)?,
+        head_ms: 10_000,
+        idle_ms: 75_000,
+        unsent_ms: 10_000,
+        read_wait_ms: 250,
+        stop_ms: 5_000,
+    })
+}
+
+/// The largest frame; the log must hold the slack of every shard and as much again.
+const FRAME_BYTES_MAX: u64 = 320 << 10;
+
+fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), String> {
+    let log = options.journal_log_bytes;
+    let slack = 4 * FRAME_BYTES_MAX * u64::from(topology.shards);
+    if log < slack {
+        return Err(format!(
+            "journal.log_bytes: {log} is below {slack}, which {} shards need; give it more, or use fewer shards",
+            topology.shards
+        ));
+    }
+    if !log.is_multiple_of(4_096) {
+        return Err(format!("journal.log_bytes: {log} is not a multiple of 4096"));
+    }
+    let segment = options.journal_segment_bytes;
+    if segment < 1 << 20 || !segment.is_multiple_of(4_096) {
+        return Err(format!("journal.segment_bytes: {segment} is not a multiple of 4096 from 1048576"));
+    }
+    Ok((log, segment))
+}
+
+fn chain(chain_id: u64) -> Result<u64, String> {
+    match chain_id {
+        80_002 | 137 => Ok(chain_id),
+        other => Err(format!("chain_id: {other} has no order contracts; use 80002, or 137")),
+    }
+}
+
+fn address(name: &str, text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("{name}: {text} is not an address and a port, such as 127.0.0.1:8080"))
+}
+
+fn word(name: &str, text: &str, words: &[&str]) -> Result<(), String> {
+    if words.contains(&text) { Ok(()) } else { Err(format!("{name}: {text} is not one of {}", words.join(", "))) }
+}
+
+fn choice<T: Copy>(name: &str, text: &str, choices: &[(&str, T)]) -> Result<T, String> {
+    choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
+        format!("{name}: {text} is not one of {}", words.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl Fn(&mut Options)) -> String {
+        let mut options = Options::default();
+        change(&mut options);
+        plan_on(&options, Start::default(), &[0, 1]).expect_err("refused")
+    }
+
+    #[test]
+    fn the_defaults_are_a_plan_on_one_two_and_eight_cpus() {
+        for cpus in [1, 2, 8] {
+            let cpus: Vec<usize> = (0..cpus).collect();
+            plan_on(&Options::default(), Start::default(), &cpus).expect("defaults fit everywhere");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_refused_by_field_value_and_rule() {
+        let fault = refused(|options| options.listen_admin = "0.0.0.0:1".into());
+        assert_eq!(fault, "listen.admin: 0.0.0.0:1 is not a loopback address; use 127.0.0.1 and reach it by ssh");
+        let fault = refused(|options| options.journal_durability = "maybe".into());
+        assert_eq!(fault, "journal.durability: maybe is not one of durable, committed");
+        let fault = refused(|options| options.chain_id = 1);
+        assert_eq!(fault, "chain_id: 1 has no order contracts; use 80002, or 137");
+        let fault = refused(|options| options.journal_log_bytes = 4_096);
+        assert!(fault.starts_with("journal.log_bytes: 4096 is below"), "{fault}");
+    }
+
+    #[test]
+    fn dev_takes_a_tenth_of_every_size() {
+        let plan = plan_on(&Options::default(), Start { dev: true, ports_file: None }, &[0, 1]).expect("a plan");
+        assert_eq!(plan.limits.resting_orders_max, 100_000);
+        assert_eq!(plan.limits.wallets_max, 100_000);
+        assert!(plan.admin_open);
+    }
+}

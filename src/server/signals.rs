@@ -1,0 +1,100 @@
+//! SIGTERM, SIGINT and what else ends the process, as one event that the main thread waits for.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// Why the process should end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Somebody asked: flush, sync, exit 0.
+    Asked,
+    /// The journal cannot write: nothing more may be acknowledged.
+    JournalFault,
+    /// A loop's thread died.
+    LoopDied,
+}
+
+/// Where the main thread waits.
+#[derive(Debug)]
+pub(crate) struct Endings(UnixStream);
+
+/// How anybody else says that it is over.
+#[derive(Debug)]
+pub(crate) struct EndingSender(UnixStream);
+
+/// What signal-hook writes for a signal.
+const BYTE_SIGNAL: u8 = b'X';
+const BYTE_ASKED: u8 = 1;
+const BYTE_JOURNAL: u8 = 2;
+const BYTE_LOOP: u8 = 3;
+
+/// A pair of ends that knows nothing of signals yet.
+pub(crate) fn endings() -> std::io::Result<(EndingSender, Endings)> {
+    let (sender, receiver) = UnixStream::pair()?;
+    sender.set_nonblocking(true)?;
+    Ok((EndingSender(sender), Endings(receiver)))
+}
+
+impl EndingSender {
+    /// Lets SIGTERM and SIGINT end the process in good order.
+    pub(crate) fn listen_to_signals(&self) -> std::io::Result<()> {
+        for signal in [SIGTERM, SIGINT] {
+            signal_hook::low_level::pipe::register(signal, self.0.try_clone()?)?;
+        }
+        Ok(())
+    }
+
+    /// Says that it is over. A second word changes nothing.
+    pub(crate) fn send(&self, ending: Ending) {
+        let byte = match ending {
+            Ending::Asked => BYTE_ASKED,
+            Ending::JournalFault => BYTE_JOURNAL,
+            Ending::LoopDied => BYTE_LOOP,
+        };
+        // The stream holds thousands of bytes; when it is full, an ending is already waiting.
+        let _ = (&self.0).write(&[byte]);
+    }
+
+    /// Another sender to the same place.
+    pub(crate) fn again(&self) -> std::io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
+    }
+}
+
+impl Endings {
+    /// Blocks until it is over.
+    pub(crate) fn wait(&self) -> Ending {
+        let mut byte = [0_u8];
+        loop {
+            match (&self.0).read(&mut byte) {
+                Ok(1) => {
+                    return match byte[0] {
+                        BYTE_JOURNAL => Ending::JournalFault,
+                        BYTE_LOOP => Ending::LoopDied,
+                        BYTE_ASKED | BYTE_SIGNAL => Ending::Asked,
+                        other => unreachable!("only endings are written, not {other}"),
+                    };
+                }
+                Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => {}
+                _ => return Ending::LoopDied,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_ends_the_process_in_good_order() {
+        let (sender, endings) = endings().expect("a pair");
+        sender.listen_to_signals().expect("registered");
+        signal_hook::low_level::raise(SIGTERM).expect("raised");
+        assert_eq!(endings.wait(), Ending::Asked);
+        sender.again().expect("a clone").send(Ending::JournalFault);
+        assert_eq!(endings.wait(), Ending::JournalFault);
+    }
+}
