@@ -1,1 +1,222 @@
-//! The `registry` room.
+//! What is global and rarely changes: wallets, their owners, API keys, markets, the exchange's mode.
+//!
+//! Append-only tables with one writer and any number of readers. A row is written whole, then
+//! published, and from then on never moves; the few attributes that change later are atomics
+//! inside the row. Lookups take no lock and allocate nothing, so every core loop reads the tables
+//! directly while the registrar's loop goes on writing them.
+//!
+//! Invariants:
+//! - REGISTRY-1: there is one [`RegistryWriter`] per [`Registry`]; it is not `Clone`.
+//! - REGISTRY-2: a number is handed out only after its row is published, so a number that somebody
+//!   holds always names a complete row. Numbers are dense from 0 and never reused.
+//! - REGISTRY-3: an index entry is stored (release) after its row, so a hit always finds a row.
+//! - REGISTRY-4: no table grows. A full one is [`Full`] by name, and nothing has changed then.
+//!
+//! The writer refuses only what is full. That a row is new, and that the fact stands in the log
+//! before it is published here, is the registrar's business.
+
+mod index;
+mod rows;
+mod table;
+mod writer;
+
+use crate::domain::{
+    Address, ConditionId, MarketNo, Mode, Outcome, ShardNo, TokenId, WalletKind, WalletNo, Word,
+};
+use index::Index;
+pub use rows::{KeyNo, KeyRow, KeyState, MarketFacts, MarketRow, WalletRow};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use table::Table;
+pub use writer::RegistryWriter;
+
+/// A table of the registry has no free row; the registry has not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// As many wallets as `sizes.wallets` allows.
+    Wallets,
+    /// As many API keys as there may be wallets.
+    Keys,
+    /// As many markets as the tables were made for.
+    Markets,
+}
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Wallets => "wallets: the table is full; raise sizes.wallets and restart",
+            Self::Keys => "keys: the table is full; raise sizes.wallets and restart",
+            Self::Markets => "markets: the table is full",
+        })
+    }
+}
+
+/// The tables, as everybody reads them.
+#[derive(Debug)]
+pub struct Registry {
+    wallets: Table<WalletRow>,
+    keys: Table<KeyRow>,
+    markets: Table<MarketRow>,
+    wallet_by_address: Index,
+    market_by_token: Index,
+    market_by_condition: Index,
+    market_by_id: Index,
+    exchange_mode: AtomicU8,
+    /// The fee wallet's number, or [`NONE`].
+    fee_wallet: AtomicU32,
+}
+
+/// "No number" in an atomic that holds one.
+const NONE: u32 = u32::MAX;
+
+/// The most rows of any table: token entries need two numbers per market, and one is [`NONE`].
+const ROWS_MAX: u32 = 1 << 30;
+
+impl Registry {
+    /// Empty tables for so many wallets (and API keys) and markets, and the right to write them.
+    #[must_use]
+    pub fn with_capacity(wallets: u32, markets: u32) -> (Arc<Self>, RegistryWriter) {
+        assert!(wallets <= ROWS_MAX, "wallets are numbered in 30 bits");
+        assert!(markets <= ROWS_MAX, "markets are numbered in 30 bits");
+        let registry = Arc::new(Self {
+            wallets: Table::with_capacity(wallets),
+            keys: Table::with_capacity(wallets),
+            markets: Table::with_capacity(markets),
+            wallet_by_address: Index::with_capacity(wallets),
+            market_by_token: Index::with_capacity(markets * 2),
+            market_by_condition: Index::with_capacity(markets),
+            market_by_id: Index::with_capacity(markets),
+            exchange_mode: AtomicU8::new(Mode::Open as u8),
+            fee_wallet: AtomicU32::new(NONE),
+        });
+        let writer = RegistryWriter::new(Arc::clone(&registry));
+        (registry, writer)
+    }
+
+    /// The wallet that has this address.
+    #[must_use]
+    pub fn wallet_of(&self, address: &Address) -> Option<WalletNo> {
+        let same = |number| self.wallets.row(number).address == *address;
+        self.wallet_by_address.find(address.as_bytes(), same).map(WalletNo)
+    }
+
+    /// The row of a wallet that this registry numbered.
+    #[must_use]
+    pub fn wallet(&self, wallet: WalletNo) -> &WalletRow {
+        self.wallets.row(wallet.0)
+    }
+
+    /// How many wallets there are; their numbers are 0..count.
+    #[must_use]
+    pub fn wallet_count(&self) -> u32 {
+        self.wallets.count()
+    }
+
+    /// A principal's wallets besides its EOA: proxy, safe and linked ones, the newest first.
+    pub fn wallets_of(&self, principal: WalletNo) -> impl Iterator<Item = WalletNo> + '_ {
+        let first = self.wallet(principal).first_sibling();
+        std::iter::successors(first, |wallet| self.wallet(*wallet).next_sibling())
+    }
+
+    /// The principal's wallet of this kind; of several deposit wallets the one linked last.
+    #[must_use]
+    pub fn account(&self, principal: WalletNo, kind: WalletKind) -> Option<WalletNo> {
+        if kind == WalletKind::Eoa {
+            return Some(principal);
+        }
+        self.wallets_of(principal).find(|wallet| self.wallet(*wallet).kind == kind)
+    }
+
+    /// The wallet that fees are shown under, once there is one.
+    #[must_use]
+    pub fn fee_wallet(&self) -> Option<WalletNo> {
+        rows::some_number(&self.fee_wallet).map(WalletNo)
+    }
+
+    /// The API keys that a principal ever made, the newest first; revoked ones too.
+    pub fn keys_of(&self, principal: WalletNo) -> impl Iterator<Item = (KeyNo, &KeyRow)> + '_ {
+        let first = self.wallet(principal).first_key();
+        std::iter::successors(first, |key| self.key(*key).next()).map(|key| (key, self.key(key)))
+    }
+
+    /// The key that a principal made with this nonce.
+    #[must_use]
+    pub fn key_of(&self, principal: WalletNo, nonce: &Word) -> Option<(KeyNo, &KeyRow)> {
+        self.keys_of(principal).find(|(_, row)| row.nonce == *nonce)
+    }
+
+    /// The row of a key that this registry numbered.
+    #[must_use]
+    pub fn key(&self, key: KeyNo) -> &KeyRow {
+        self.keys.row(key.0)
+    }
+
+    /// How many API keys there are, revoked ones too; their numbers are 0..count.
+    #[must_use]
+    pub fn key_count(&self) -> u32 {
+        self.keys.count()
+    }
+
+    /// The market and outcome of a token.
+    #[must_use]
+    pub fn token(&self, token: &TokenId) -> Option<(MarketNo, Outcome)> {
+        let same = |entry: u32| {
+            let (market, outcome) = token_of_entry(entry);
+            self.market(market).tokens[outcome.index()] == *token
+        };
+        self.market_by_token.find(token.as_bytes(), same).map(token_of_entry)
+    }
+
+    /// The market of a condition.
+    #[must_use]
+    pub fn condition(&self, condition: &ConditionId) -> Option<MarketNo> {
+        let same = |number| self.markets.row(number).condition == *condition;
+        self.market_by_condition.find(condition.as_bytes(), same).map(MarketNo)
+    }
+
+    /// The market of a numeric id.
+    #[must_use]
+    pub fn market_by_id(&self, market_id: u64) -> Option<MarketNo> {
+        let same = |number| self.markets.row(number).market_id == market_id;
+        self.market_by_id.find(&market_id.to_le_bytes(), same).map(MarketNo)
+    }
+
+    /// The row of a market that this registry numbered.
+    #[must_use]
+    pub fn market(&self, market: MarketNo) -> &MarketRow {
+        self.markets.row(market.0)
+    }
+
+    /// How many markets there are; their numbers are 0..count.
+    #[must_use]
+    pub fn market_count(&self) -> u32 {
+        self.markets.count()
+    }
+
+    /// The shard that owns a market when there are `shards` of them.
+    #[must_use]
+    pub fn shard_of(&self, market: MarketNo, shards: u16) -> ShardNo {
+        assert!(0 < shards, "an exchange has a shard");
+        let shard = self.market(market).shard_key % u32::from(shards);
+        ShardNo(u16::try_from(shard).expect("a remainder is below a u16"))
+    }
+
+    /// What the whole exchange takes.
+    #[must_use]
+    pub fn exchange_mode(&self) -> Mode {
+        // Acquire pairs with the release in `RegistryWriter::set_exchange_mode`.
+        rows::mode_of(self.exchange_mode.load(Ordering::Acquire))
+    }
+}
+
+/// Tokens are indexed as market number x 2 + outcome.
+const fn token_entry(market: MarketNo, outcome: Outcome) -> u32 {
+    market.0 * 2 + outcome as u32
+}
+
+const fn token_of_entry(entry: u32) -> (MarketNo, Outcome) {
+    (MarketNo(entry / 2), if entry.is_multiple_of(2) { Outcome::Zero } else { Outcome::One })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! The one hand that writes the registry.
+
+use super::rows::{KeyRow, MarketRow, WalletRow};
+use super::{Full, KeyNo, KeyState, MarketFacts, Registry, token_entry};
+use crate::domain::{Address, MarketNo, Mode, Outcome, WalletKind, WalletNo, Word};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The right to write one registry. There is one of it, and it cannot be cloned:
+///
+/// ```compile_fail
+/// let (_, writer) = outcry::registry::Registry::with_capacity(1, 1);
+/// let second = writer.clone();
+/// ```
+#[derive(Debug)]
+pub struct RegistryWriter {
+    registry: Arc<Registry>,
+}
+
+impl RegistryWriter {
+    pub(super) const fn new(registry: Arc<Registry>) -> Self {
+        Self { registry }
+    }
+
+    /// The registry, as everybody reads it.
+    #[must_use]
+    pub const fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// Wallets that can still be added.
+    #[must_use]
+    pub fn wallets_free(&self) -> u32 {
+        self.registry.wallets.free()
+    }
+
+    /// API keys that can still be added.
+    #[must_use]
+    pub fn keys_free(&self) -> u32 {
+        self.registry.keys.free()
+    }
+
+    /// Markets that can still be added.
+    #[must_use]
+    pub fn markets_free(&self) -> u32 {
+        self.registry.markets.free()
+    }
+
+    /// Adds a wallet that has no row yet. An EOA is its own principal, whatever is passed; a
+    /// principal that is passed is an EOA's number.
+    pub fn add_wallet(
+        &mut self,
+        address: Address,
+        kind: WalletKind,
+        principal: Option<WalletNo>,
+    ) -> Result<WalletNo, Full> {
+        let registry = &*self.registry;
+        assert!(registry.wallet_of(&address).is_none(), "an address has one wallet");
+        assert!(kind != WalletKind::Fee || registry.fee_wallet().is_none(), "there is one fee wallet");
+        let row = WalletRow::new(address, kind);
+        let number = WalletNo(registry.wallets.count());
+        let owner = if kind == WalletKind::Eoa { None } else { principal };
+        // The row is complete before anybody can see it.
+        match owner {
+            Some(owner) => row.join(owner, self.principal(owner).first_sibling()),
+            None if kind == WalletKind::Eoa => row.join(number, None),
+            None => {}
+        }
+        registry.wallets.publish(row).ok_or(Full::Wallets)?;
+        if let Some(owner) = owner {
+            self.principal(owner).set_first_sibling(number);
+        }
+        if kind == WalletKind::Fee {
+            registry.fee_wallet.store(number.0, Ordering::Release);
+        }
+        registry.wallet_by_address.insert(address.as_bytes(), number.0);
+        Ok(number)
+    }
+
+    /// Gives an unlinked wallet to a principal.
+    pub fn link(&mut self, wallet: WalletNo, principal: WalletNo) {
+        assert!(self.registry.wallet(wallet).principal().is_none(), "a wallet is linked once");
+        let owner = self.principal(principal);
+        self.registry.wallet(wallet).join(principal, owner.first_sibling());
+        owner.set_first_sibling(wallet);
+    }
+
+    fn principal(&self, principal: WalletNo) -> &WalletRow {
+        let owner = self.registry.wallet(principal);
+        assert!(owner.kind == WalletKind::Eoa, "a principal is named by its EOA");
+        owner
+    }
+
+    /// Stops a principal from trading.
+    pub fn freeze(&mut self, principal: WalletNo) {
+        self.registry.wallet(principal).set_frozen(true);
+    }
+
+    /// Lets a principal trade again.
+    pub fn unfreeze(&mut self, principal: WalletNo) {
+        self.registry.wallet(principal).set_frozen(false);
+    }
+
+    /// Publishes the state of the key (principal, nonce), which may be new.
+    pub fn set_key(&mut self, principal: WalletNo, nonce: Word, state: KeyState) -> Result<KeyNo, Full> {
+        let registry = &*self.registry;
+        if let Some((number, row)) = registry.key_of(principal, &nonce) {
+            assert!(row.state().generation <= state.generation, "generations only rise");
+            row.set_state(state);
+            return Ok(number);
+        }
+        let owner = self.principal(principal);
+        let row = KeyRow::new(principal, nonce, state, owner.first_key());
+        let number = KeyNo(registry.keys.publish(row).ok_or(Full::Keys)?);
+        owner.set_first_key(number);
+        Ok(number)
+    }
+
+    /// Adds a market whose condition, tokens and id are new.
+    pub fn add_market(&mut self, facts: &MarketFacts) -> Result<MarketNo, Full> {
+        let registry = &*self.registry;
+        assert!(facts.payout.is_some() == (facts.mode == Mode::Resolved), "resolved means a payout");
+        assert!(facts.tokens[0] != facts.tokens[1], "a market has two tokens");
+        assert!(facts.tokens.iter().all(|token| registry.token(token).is_none()), "a token has one market");
+        assert!(registry.condition(&facts.condition).is_none(), "a condition has one market");
+        assert!(registry.market_by_id(facts.market_id).is_none(), "an id has one market");
+        let row = MarketRow::new(facts);
+        let number = MarketNo(registry.markets.publish(row).ok_or(Full::Markets)?);
+        for outcome in [Outcome::Zero, Outcome::One] {
+            let token = facts.tokens[outcome.index()];
+            registry.market_by_token.insert(token.as_bytes(), token_entry(number, outcome));
+        }
+        registry.market_by_condition.insert(facts.condition.as_bytes(), number.0);
+        registry.market_by_id.insert(&facts.market_id.to_le_bytes(), number.0);
+        Ok(number)
+    }
+
+    /// Publishes what the whole exchange takes.
+    pub fn set_exchange_mode(&mut self, mode: Mode) {
+        // Release pairs with the acquire in `Registry::exchange_mode`.
+        self.registry.exchange_mode.store(mode as u8, Ordering::Release);
+    }
+}
