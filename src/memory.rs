@@ -1,1 +1,5 @@
 //! The `memory` room.
+
+pub mod padded;
+pub mod ring;
+pub mod sync;

@@ -1,0 +1,255 @@
+//! A frame as it lies in the log and in segments: 48 bytes of header, the payload, zeros.
+//!
+//! | offset | bytes | field         |                                                        |
+//! |-------:|------:|---------------|--------------------------------------------------------|
+//! |      0 |     4 | length        | of the whole frame; stored last, 0 means not committed |
+//! |      4 |     4 | checksum      | CRC-32C: payload, then bytes 8..28, then the length    |
+//! |      8 |     8 | position      | of this frame's first byte                             |
+//! |     16 |     4 | epoch         | raised by every start                                  |
+//! |     20 |     2 | kind          | what the payload is; 0 is padding                      |
+//! |     22 |     2 | zero          | checked                                                |
+//! |     24 |     4 | payload bytes |                                                        |
+//! |     28 |    20 | zero          | checked                                                |
+//! |     48 |       | payload       |                                                        |
+//! |        |       | zeros         | to the next multiple of 64; checked                    |
+//!
+//! Little-endian. Position and epoch are under the checksum, so a frame of another lap or another
+//! start never passes for the one that is looked for. Padding has no payload and fills what a
+//! frame could not use: the end of the ring, and the start of it.
+
+use crate::domain::Position;
+
+/// Frames begin and end on these: a cache line, so that no two writers share one.
+pub const FRAME_ALIGN: u64 = 64;
+
+/// The largest frame: an order that made 4,096 fills is about 300 KiB.
+pub const FRAME_BYTES_MAX: usize = 320 * 1024;
+
+/// The bytes in front of a payload.
+pub const FRAME_HEADER_BYTES: usize = 48;
+
+/// The largest payload.
+pub const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES_MAX - FRAME_HEADER_BYTES;
+
+/// The position of the first frame ever: 0 stays free to mean no frame.
+pub const FIRST_POSITION: Position = Position(64);
+
+/// The kind of padding; no record has it.
+pub const PADDING: u16 = 0;
+
+/// Words of 8 bytes in a header.
+pub(crate) const HEADER_WORDS: usize = FRAME_HEADER_BYTES / 8;
+
+/// Where the zeros of the header begin.
+const ZEROS_AT: usize = 28;
+
+const _: () = assert!(FRAME_BYTES_MAX.is_multiple_of(FRAME_ALIGN as usize), "the largest frame is aligned");
+const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize, "a length fits its field");
+
+/// A half-open range of positions: one frame's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The frame's own position.
+    pub start: Position,
+    /// The position of the next frame; what an answer waits for.
+    pub end: Position,
+}
+
+/// One committed frame, wherever it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Where it stands in the log.
+    pub span: Span,
+    /// The start that wrote it.
+    pub epoch: u32,
+    /// What the payload is.
+    pub kind: u16,
+    /// The record.
+    pub payload: &'a [u8],
+}
+
+/// Why bytes are not the frame that should be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// Which field is wrong.
+    pub field: &'static str,
+    /// Its offset from the frame's first byte.
+    pub at: u64,
+    /// What should be there.
+    pub expected: u64,
+    /// What is there.
+    pub found: u64,
+}
+
+/// The bytes of a frame with `payload_bytes` of payload.
+#[must_use]
+pub fn frame_bytes(payload_bytes: usize) -> u64 {
+    assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a payload is at most PAYLOAD_BYTES_MAX");
+    ((FRAME_HEADER_BYTES + payload_bytes) as u64).next_multiple_of(FRAME_ALIGN)
+}
+
+/// A header, apart from what follows from the rest of the frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub(crate) length: u32,
+    pub(crate) position: Position,
+    pub(crate) epoch: u32,
+    pub(crate) kind: u16,
+    pub(crate) payload_bytes: u32,
+}
+
+impl Header {
+    /// The header as words; the first one commits the frame and is stored last.
+    pub(crate) fn words(&self, payload_checksum: u32) -> [u64; HEADER_WORDS] {
+        let checksum = self.checksum(payload_checksum);
+        [
+            u64::from(self.length) | u64::from(checksum) << 32,
+            self.position.0,
+            u64::from(self.epoch) | u64::from(self.kind) << 32,
+            u64::from(self.payload_bytes),
+            0,
+            0,
+        ]
+    }
+
+    fn checksum(&self, payload_checksum: u32) -> u32 {
+        let mut covered = [0; 24];
+        covered[0..8].copy_from_slice(&self.position.0.to_le_bytes());
+        covered[8..12].copy_from_slice(&self.epoch.to_le_bytes());
+        covered[12..14].copy_from_slice(&self.kind.to_le_bytes());
+        covered[16..20].copy_from_slice(&self.payload_bytes.to_le_bytes());
+        covered[20..24].copy_from_slice(&self.length.to_le_bytes());
+        crc32c::crc32c_append(payload_checksum, &covered)
+    }
+}
+
+/// Whether `length` can be a frame's: what a walk must know before it trusts it.
+pub(crate) fn length_is_possible(length: u32) -> bool {
+    let length = u64::from(length);
+    length >= FRAME_ALIGN && length.is_multiple_of(FRAME_ALIGN) && length <= FRAME_BYTES_MAX as u64
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
+
+/// The frame of `position` and `epoch` at the front of `bytes`, every byte of it checked.
+pub fn read(bytes: &[u8], position: Position, epoch: u32) -> Result<Frame<'_>, Flaw> {
+    let flaw = |field, at, expected: u64, found: u64| Err(Flaw { field, at, expected, found });
+    if bytes.len() < FRAME_ALIGN as usize {
+        return flaw("frame bytes", 0, FRAME_ALIGN, bytes.len() as u64);
+    }
+    let length = u32_at(bytes, 0);
+    if !length_is_possible(length) || length as usize > bytes.len() {
+        return flaw("frame length", 0, bytes.len() as u64, u64::from(length));
+    }
+    let bytes = &bytes[..length as usize];
+    let header = Header {
+        length,
+        position: Position(u64_at(bytes, 8)),
+        epoch: u32_at(bytes, 16),
+        kind: u16_at(bytes, 20),
+        payload_bytes: u32_at(bytes, 24),
+    };
+    if header.position != position {
+        return flaw("frame position", 8, position.0, header.position.0);
+    }
+    if header.epoch != epoch {
+        return flaw("frame epoch", 16, u64::from(epoch), u64::from(header.epoch));
+    }
+    let payload_end = FRAME_HEADER_BYTES + header.payload_bytes as usize;
+    let whole = if header.kind == PADDING {
+        header.payload_bytes == 0
+    } else {
+        payload_end <= bytes.len() && frame_bytes(header.payload_bytes as usize) == u64::from(length)
+    };
+    if !whole {
+        return flaw("payload bytes", 24, u64::from(length), u64::from(header.payload_bytes));
+    }
+    let payload = &bytes[FRAME_HEADER_BYTES..payload_end];
+    let (expected, found) = (header.checksum(crc32c::crc32c(payload)), u32_at(bytes, 4));
+    if expected != found {
+        return flaw("frame checksum", 4, u64::from(expected), u64::from(found));
+    }
+    for range in [22..24, ZEROS_AT..FRAME_HEADER_BYTES, payload_end..bytes.len()] {
+        let start = range.start;
+        if let Some(at) = bytes[range].iter().position(|&byte| byte != 0) {
+            let at = start + at;
+            return flaw("zeros of the frame", at as u64, 0, u64::from(bytes[at]));
+        }
+    }
+    let span = Span { start: position, end: Position(position.0 + u64::from(length)) };
+    Ok(Frame { span, epoch, kind: header.kind, payload })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FRAME_HEADER_BYTES, Header, PADDING, frame_bytes, read};
+    use crate::domain::Position;
+
+    fn frame(kind: u16, payload: &[u8], length: u64) -> Vec<u8> {
+        let header = Header {
+            length: u32::try_from(length).unwrap(),
+            position: Position(640),
+            epoch: 7,
+            kind,
+            payload_bytes: u32::try_from(payload.len()).unwrap(),
+        };
+        let mut bytes: Vec<u8> = Vec::new();
+        for word in header.words(crc32c::crc32c(payload)) {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        bytes.extend_from_slice(payload);
+        bytes.resize(usize::try_from(length).unwrap(), 0);
+        bytes
+    }
+
+    #[test]
+    fn a_frame_reads_back_as_it_was_written() {
+        for payload_bytes in [0, 1, 7, 8, 15, 16, 17, 80, 81, 1_000] {
+            let payload: Vec<u8> = (0_u8..=255).cycle().take(payload_bytes).collect();
+            let bytes = frame(9, &payload, frame_bytes(payload.len()));
+            let frame = read(&bytes, Position(640), 7).unwrap();
+            assert_eq!(frame.payload, payload);
+            assert_eq!(frame.kind, 9);
+            assert_eq!(frame.span.end.0 - 640, bytes.len() as u64);
+        }
+    }
+
+    #[test]
+    fn any_single_damaged_byte_is_noticed() {
+        for whole in [frame(9, b"an order and what came of it", 128), frame(PADDING, b"", 256)] {
+            for at in 0..whole.len() {
+                for bit in 0..8 {
+                    let mut bytes = whole.clone();
+                    bytes[at] ^= 1 << bit;
+                    assert!(read(&bytes, Position(640), 7).is_err(), "byte {at}, bit {bit}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_cut_anywhere_is_not_a_frame() {
+        let whole = frame(9, b"an order and what came of it, and who it was", 128);
+        for bytes in 0..whole.len() {
+            assert!(read(&whole[..bytes], Position(640), 7).is_err(), "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn a_frame_of_another_place_or_start_is_not_this_one() {
+        let whole = frame(9, b"x", 64);
+        assert_eq!(read(&whole, Position(704), 7).unwrap_err().field, "frame position");
+        assert_eq!(read(&whole, Position(640), 8).unwrap_err().field, "frame epoch");
+        assert!(FRAME_HEADER_BYTES < 64);
+    }
+}

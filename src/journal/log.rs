@@ -1,0 +1,448 @@
+//! The log: a ring of frames in memory that outlives the process.
+//!
+//! The idea: claiming a position is one `fetch_add`, committing is one store of the frame's first
+//! word; nobody waits for anybody. The memory is a mapped file in tmpfs (or plain memory in
+//! tests), so what is committed survives `kill -9`; the journal thread carries it to segments.
+//! A position lies at `position % ring bytes`.
+//!
+//! ```text
+//!   reclaimed <= freed        durable          committed      claimed (tail)      freed + ring
+//!  ─────┴──────────┴─────────────┴─────────────────┴────────────────┴───────────────────┴────
+//!   zero, free      still here,    on its way        being           zero, claimable
+//!                   for followers  to segments       written
+//! ```
+//!
+//! - LOG-1: a word of the ring is written by its claimer between claim and commit, and by the
+//!   journal thread while it zeroes it; never by two at once: what can be claimed ends 64 bytes
+//!   before `freed + ring bytes`, and `freed` is stored after the zeroing.
+//! - LOG-2: all of what can be claimed is zero, so neither an old lap nor client bytes can look
+//!   committed. As the ring is never quite full, a walk always ends at a zero word.
+//! - LOG-3: a frame's first word is stored last, with release; whoever reads it with acquire and
+//!   finds it non-zero sees the whole frame.
+//! - LOG-4: whoever reads without holding the tail may be overtaken by zeroing. It reads with
+//!   atomic loads, so that there is no undefined behaviour, and then checks `reclaimed`, which was
+//!   stored before the zeroing began: what it read is used only if it was not overtaken.
+//! - A frame that would straddle the end of the ring becomes padding and is claimed anew.
+//! - A claimer that never commits leaves a hole: no mark ever passes it.
+#![allow(unsafe_code, reason = "the mapping is read as atomic words; all else here is safe")]
+
+use std::sync::OnceLock;
+use std::thread::Thread;
+
+use super::frame::{
+    FIRST_POSITION, FRAME_ALIGN, FRAME_BYTES_MAX, HEADER_WORDS, Header, PADDING, Span, frame_bytes,
+    length_is_possible,
+};
+use crate::domain::Position;
+use crate::memory::padded::Padded;
+use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
+
+/// The file's first page: identity in its first half, the two marks below in its second.
+pub(crate) const LOG_HEADER_BYTES: u64 = if cfg!(loom) { 256 } else { 4_096 };
+/// The word of the header that holds the durable position: alone on its pair of lines.
+pub(crate) const DURABLE_WORD: usize = if cfg!(loom) { 0 } else { 256 };
+/// The word of the header that holds where the ring's content starts.
+pub(crate) const RECLAIMED_WORD: usize = if cfg!(loom) { 16 } else { 288 };
+
+/// The least room that is kept for one claimer: a frame, and once more as padding.
+const CLAIMER_BYTES_MAX: u64 = 2 * FRAME_BYTES_MAX as u64;
+/// Who else claims beside the shards: the registrar and the reader's state hash.
+const OTHER_CLAIMERS: u64 = 2;
+
+/// Words that several threads, and after a crash the next process, look at.
+#[derive(Debug)]
+pub(crate) enum Words {
+    Owned(Box<[AtomicU64]>),
+    #[cfg(not(loom))]
+    Mapped(memmap2::MmapRaw),
+}
+
+impl Words {
+    /// Maps a whole file whose length is a multiple of 8.
+    #[cfg(not(loom))]
+    pub(crate) fn map(file: &std::fs::File) -> std::io::Result<Self> {
+        let map = memmap2::MmapOptions::new().map_raw(file)?;
+        assert!(map.len().is_multiple_of(8), "a log file consists of words");
+        Ok(Self::Mapped(map))
+    }
+
+    pub(crate) fn all(&self) -> &[AtomicU64] {
+        match self {
+            Self::Owned(words) => words,
+            #[cfg(not(loom))]
+            Self::Mapped(map) => {
+                let first = map.as_mut_ptr().cast::<AtomicU64>();
+                // SAFETY: the mapping is page-aligned, `len / 8` words long and lives as long as
+                // `self`; all access to it, in this process and in others, is by atomics of this
+                // width. Safe code cannot share memory that outlives the process.
+                unsafe { std::slice::from_raw_parts(first, map.len() / 8) }
+            }
+        }
+    }
+}
+
+/// A claimed range of the log that nobody else may write. Dropping it uncommitted stops the log
+/// for good at this position.
+#[derive(Debug)]
+#[must_use = "a claim that is never committed is a hole that nothing passes"]
+pub struct Claim {
+    start: u64,
+    bytes: u64,
+}
+
+/// What is to be seen at a position of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Zeroed meanwhile; segments have it.
+    Lapped,
+    /// Not committed yet.
+    NotYet,
+    /// A frame of so many bytes.
+    Bytes(usize),
+}
+
+/// The log that all loops append to. Shared by `Arc`.
+#[derive(Debug)]
+pub struct Log {
+    words: Words,
+    ring_bytes: u64,
+    epoch: u32,
+    tail: Padded<AtomicU64>,
+    freed: Padded<AtomicU64>,
+    failed: AtomicBool,
+    writer: OnceLock<Thread>,
+}
+
+impl Log {
+    /// A log of `ring_bytes` in plain memory, empty, epoch 1: for tests and tools.
+    #[must_use]
+    pub fn anonymous(ring_bytes: u64) -> Self {
+        let words = (LOG_HEADER_BYTES + ring_bytes) / 8;
+        let words = Words::Owned((0..words).map(|_| AtomicU64::new(0)).collect());
+        Self::over(words, 1, FIRST_POSITION)
+    }
+
+    /// The log in `words`, whose ring is all zero, with everything before `start` durable.
+    pub(crate) fn over(words: Words, epoch: u32, start: Position) -> Self {
+        let ring_bytes = words.all().len() as u64 * 8 - LOG_HEADER_BYTES;
+        assert!(ring_bytes.is_multiple_of(FRAME_ALIGN), "a ring consists of whole lines");
+        assert!(4 * FRAME_ALIGN <= ring_bytes, "a ring holds more than its gap");
+        assert!(start.0.is_multiple_of(FRAME_ALIGN), "frames begin on lines");
+        assert!(FIRST_POSITION <= start, "position 0 names no frame");
+        let log = Self {
+            words,
+            ring_bytes,
+            epoch,
+            tail: Padded(AtomicU64::new(start.0)),
+            freed: Padded(AtomicU64::new(start.0)),
+            failed: AtomicBool::new(false),
+            writer: OnceLock::new(),
+        };
+        log.reclaimed().store(start.0, Ordering::Relaxed);
+        log.durable_word().store(start.0, Ordering::Release);
+        log
+    }
+
+    /// Writes one frame and commits it. Never fails: the caller saw the room before it decided.
+    pub fn append(&self, kind: u16, payload: &[u8]) -> Span {
+        // Summed from the source and before the claim: reading back what was just stored stalls,
+        // and between claim and commit everybody's answers wait.
+        let checksum = crc32c::crc32c(payload);
+        let claim = self.claim(payload.len());
+        self.write(claim, kind, payload, checksum)
+    }
+
+    /// Takes the next position for a frame with `payload_bytes` of payload.
+    pub fn claim(&self, payload_bytes: usize) -> Claim {
+        let bytes = frame_bytes(payload_bytes);
+        loop {
+            // Relaxed: positions only need to be distinct. That a spender's position is above the
+            // credit's follows from coherence, as the credit was published after its claim.
+            let start = self.tail.fetch_add(bytes, Ordering::Relaxed);
+            // Acquire pairs with the Release in `free`: the zeroing is over (LOG-1).
+            let freed = self.freed.load(Ordering::Acquire);
+            assert!(start + bytes + FRAME_ALIGN <= freed + self.ring_bytes, "the caller saw the room");
+            let before_end = self.ring_bytes - start % self.ring_bytes;
+            if bytes <= before_end {
+                return Claim { start, bytes };
+            }
+            self.pad(Claim { start, bytes: before_end });
+            self.pad(Claim { start: start + before_end, bytes: bytes - before_end });
+        }
+    }
+
+    /// Fills a claim made for this payload's length, and commits it.
+    pub fn commit(&self, claim: Claim, kind: u16, payload: &[u8]) -> Span {
+        self.write(claim, kind, payload, crc32c::crc32c(payload))
+    }
+
+    fn pad(&self, claim: Claim) {
+        self.store(&claim, PADDING, &[], 0);
+    }
+
+    fn write(&self, claim: Claim, kind: u16, payload: &[u8], checksum: u32) -> Span {
+        assert!(kind != PADDING, "records have kinds of their own");
+        assert!(frame_bytes(payload.len()) == claim.bytes, "a claim is filled by what it was made for");
+        self.store(&claim, kind, payload, checksum);
+        Span { start: Position(claim.start), end: Position(claim.start + claim.bytes) }
+    }
+
+    fn store(&self, claim: &Claim, kind: u16, payload: &[u8], checksum: u32) {
+        let header = Header {
+            length: u32::try_from(claim.bytes).expect("a claim is at most FRAME_BYTES_MAX"),
+            position: Position(claim.start),
+            epoch: self.epoch,
+            kind,
+            payload_bytes: u32::try_from(payload.len()).expect("a payload is below FRAME_BYTES_MAX"),
+        };
+        let header = header.words(checksum);
+        let words = self.frame_words(claim.start, claim.bytes);
+        debug_assert!(words[0].load(Ordering::Relaxed) == 0, "LOG-2: what can be claimed is zero");
+        // Pairs with the Acquire fence in `copy`: who reads one of the words below without having
+        // seen the commit sees `reclaimed` as it was before this range was freed (LOG-4).
+        fence(Ordering::Release);
+        for (word, value) in words[1..HEADER_WORDS].iter().zip(&header[1..]) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        let (whole, rest) = payload.as_chunks::<8>();
+        let mut words_left = words[HEADER_WORDS..].iter();
+        for (chunk, word) in whole.iter().zip(words_left.by_ref()) {
+            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            let word = &words[HEADER_WORDS + whole.len()];
+            word.store(u64::from_le_bytes(last), Ordering::Relaxed);
+        }
+        // Release pairs with the Acquire loads of first words: the frame is whole (LOG-3).
+        words[0].store(header[0], Ordering::Release);
+    }
+
+    /// The bytes that can be claimed now.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        // Acquire pairs with the Release in `free`.
+        let freed = self.freed.load(Ordering::Acquire);
+        (freed + self.ring_bytes - FRAME_ALIGN).saturating_sub(self.tail.load(Ordering::Relaxed))
+    }
+
+    /// The room below which claims of all loops at once might overrun the ring.
+    #[must_use]
+    pub const fn slack(shards: u16) -> u64 {
+        (shards as u64 + OTHER_CLAIMERS) * CLAIMER_BYTES_MAX
+    }
+
+    /// Whether an order may be decided now. Looked at before each decision, by each loop.
+    #[must_use]
+    pub fn room_for_order(&self, shards: u16) -> bool {
+        Self::slack(shards) + self.ring_bytes / 8 <= self.room()
+    }
+
+    /// Whether a cancel or a removal may be decided now: an eighth of the ring is theirs alone.
+    #[must_use]
+    pub fn room_for_cancel(&self, shards: u16) -> bool {
+        Self::slack(shards) <= self.room()
+    }
+
+    /// Whether a bulk writer may go on: it stops when a quarter of the ring is in use.
+    #[must_use]
+    pub fn room_for_bulk(&self) -> bool {
+        let unwritten = self.claimed().0.saturating_sub(self.durable().0);
+        unwritten <= self.ring_bytes / 4 && self.ring_bytes / 4 <= self.room()
+    }
+
+    /// The next position to be claimed.
+    #[must_use]
+    pub fn claimed(&self) -> Position {
+        // Relaxed: the tail orders no other memory.
+        Position(self.tail.load(Ordering::Relaxed))
+    }
+
+    /// The end of what segments hold durably; one load.
+    #[must_use]
+    pub fn durable(&self) -> Position {
+        // Acquire pairs with the Release in `set_durable`.
+        Position(self.durable_word().load(Ordering::Acquire))
+    }
+
+    /// Where the ring's content starts; before it, segments have the frames.
+    #[must_use]
+    pub fn oldest(&self) -> Position {
+        // Acquire, so that a jump to this position sees what is durable.
+        Position(self.reclaimed().load(Ordering::Acquire))
+    }
+
+    /// The start that this log belongs to.
+    #[must_use]
+    pub const fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The bytes of frames that the ring can hold, and 64 more.
+    #[must_use]
+    pub const fn ring_bytes(&self) -> u64 {
+        self.ring_bytes
+    }
+
+    /// Whether the journal gave up writing. What is not durable yet will not be in this process.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        // Acquire pairs with the Release in `fail`.
+        self.failed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn set_durable(&self, upto: Position) {
+        assert!(self.durable() <= upto, "durable positions only grow");
+        assert!(upto <= self.claimed(), "only what was claimed is durable");
+        // Release pairs with the Acquire in `durable`.
+        self.durable_word().store(upto.0, Ordering::Release);
+    }
+
+    /// Zeroes everything before `upto`, a frame's end, and gives it back to be claimed.
+    ///
+    /// Called by one thread only: the journal's, or the test's that stands in for it.
+    pub fn free(&self, upto: Position) {
+        let from = self.reclaimed().load(Ordering::Relaxed);
+        assert!(from <= upto.0, "freed positions only grow");
+        assert!(upto <= self.claimed(), "only what was claimed can be freed");
+        assert!(upto.0.is_multiple_of(FRAME_ALIGN), "frames end on lines");
+        self.reclaimed().store(upto.0, Ordering::Relaxed);
+        // Pairs with the Acquire fence in `copy`: who reads a zero of the loop below sees the store
+        // above (LOG-4).
+        fence(Ordering::Release);
+        let words = self.ring();
+        for at in (from..upto.0).step_by(8) {
+            words[self.word_index(at)].store(0, Ordering::Relaxed);
+        }
+        // Release pairs with the Acquire in `claim` and `room` (LOG-1).
+        self.freed.store(upto.0, Ordering::Release);
+    }
+
+    /// The first word of the frame at `at`: whether it is committed, and how long it is.
+    pub(crate) fn look(&self, at: Position) -> Look {
+        if at < self.oldest() {
+            return Look::Lapped;
+        }
+        if self.claimed() <= at {
+            return Look::NotYet;
+        }
+        // Acquire pairs with the Release in `store` (LOG-3).
+        let first = self.ring()[self.word_index(at.0)].load(Ordering::Acquire);
+        if self.overtook(at) {
+            return Look::Lapped;
+        }
+        let length = u32::try_from(first & u64::from(u32::MAX)).expect("masked to 32 bits");
+        if length == 0 {
+            return Look::NotYet;
+        }
+        assert!(length_is_possible(length), "LOG-3: a committed length is a frame's");
+        Look::Bytes(length as usize)
+    }
+
+    /// Copies the frame at `at` to the front of `into`, whole and as it was committed.
+    pub(crate) fn copy(&self, at: Position, into: &mut [u8]) -> Look {
+        let looked = self.look(at);
+        let Look::Bytes(bytes) = looked else {
+            return looked;
+        };
+        let words = self.frame_words(at.0, bytes as u64);
+        let (chunks, _) = into[..bytes].as_chunks_mut::<8>();
+        for (chunk, word) in chunks.iter_mut().zip(words) {
+            *chunk = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        if self.overtook(at) { Look::Lapped } else { looked }
+    }
+
+    /// Whether zeroing may have reached `at` before the loads that came before this call.
+    fn overtook(&self, at: Position) -> bool {
+        // Pairs with the Release fences in `free` and `store` (LOG-4).
+        fence(Ordering::Acquire);
+        at.0 < self.reclaimed().load(Ordering::Relaxed)
+    }
+
+    /// Tells the journal thread that there is something to write: once a turn, not per frame.
+    ///
+    /// One atomic swap; a system call only if the thread sleeps.
+    pub fn wake_writer(&self) {
+        if let Some(writer) = self.writer.get() {
+            writer.unpark();
+        }
+    }
+
+    pub(crate) fn set_writer(&self, writer: Thread) {
+        self.writer.set(writer).expect("a log has one journal thread");
+    }
+
+    /// A word of the file's header.
+    #[cfg(not(loom))]
+    pub(crate) fn header_word(&self, index: usize) -> &AtomicU64 {
+        &self.words.all()[index]
+    }
+
+    fn durable_word(&self) -> &AtomicU64 {
+        &self.words.all()[DURABLE_WORD]
+    }
+
+    fn reclaimed(&self) -> &AtomicU64 {
+        &self.words.all()[RECLAIMED_WORD]
+    }
+
+    fn ring(&self) -> &[AtomicU64] {
+        &self.words.all()[words_in(LOG_HEADER_BYTES)..]
+    }
+
+    fn word_index(&self, at: u64) -> usize {
+        words_in(at % self.ring_bytes)
+    }
+
+    fn frame_words(&self, start: u64, bytes: u64) -> &[AtomicU64] {
+        let first = self.word_index(start);
+        &self.ring()[first..first + words_in(bytes)]
+    }
+}
+
+fn words_in(bytes: u64) -> usize {
+    usize::try_from(bytes / 8).expect("a mapped length fits usize")
+}
+
+/// A loop's own mark: the end of the gap-free committed part of the log.
+///
+/// Each loop walks the first words from where it stood last; no other thread is involved.
+#[derive(Clone, Debug)]
+pub struct CommittedMark {
+    at: Position,
+}
+
+impl CommittedMark {
+    /// A mark at the oldest frame that the log holds: what is before is durable.
+    #[must_use]
+    pub fn new(log: &Log) -> Self {
+        Self { at: log.oldest() }
+    }
+
+    /// Walks to the first frame that is not committed, and says where that is.
+    pub fn advance(&mut self, log: &Log) -> Position {
+        loop {
+            match log.look(self.at) {
+                Look::Bytes(bytes) => self.at.0 += bytes as u64,
+                // What was zeroed is durable, so it was committed; go on behind it.
+                Look::Lapped => self.at = log.oldest(),
+                Look::NotYet => return self.at,
+            }
+        }
+    }
+
+    /// Where `advance` stopped last.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        self.at
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
