@@ -11,6 +11,7 @@
 //! | time | [`TimeMs`], milliseconds since 1970 | |
 
 pub mod amount;
+pub mod dialect;
 pub mod fee;
 pub mod ids;
 pub mod market;
@@ -21,6 +22,7 @@ pub mod time;
 pub mod wallet;
 
 pub use amount::{Collateral, Shares};
+pub use dialect::Dialect;
 pub use fee::FeeSchedule;
 pub use ids::{Address, ApiKey, ConditionId, MarketNo, OrderId, Position, ShardNo, TokenId, WalletNo, Word};
 pub use market::{Mode, Outcome, Payout};
