@@ -1,1 +1,34 @@
-//! The `http` room.
+//! HTTP/1.1 as bytes: no sockets, no clock, and no allocation on the order path.
+//!
+//! A connection's buffer goes in, borrowed pieces of it come out. Every parser here has three
+//! outcomes: *whole*, *not whole yet* (read more and ask again), and *bad*. Bad is final: the
+//! answer is sent and the connection closes, because past a request that two parsers may read
+//! differently nobody knows where the next one begins.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `scan` | finding the end of a line, eight bytes at a time |
+//! | `head` | request line and headers; what is refused, and why |
+//! | `auth_headers` | the three families of credential headers |
+//! | `body` | chunked bodies, decoded in place |
+//! | `query` | percent-encoding and the query's pairs |
+//! | `route` | one table of method and path |
+//! | `respond` | answers, written into the caller's buffer |
+//!
+//! Invariants: a parser never consumes what it has not judged; nothing is decoded before it is
+//! split; the path that was signed is kept as it was sent.
+
+pub mod auth_headers;
+pub mod body;
+pub mod head;
+pub mod query;
+pub mod respond;
+pub mod route;
+pub(crate) mod scan;
+
+pub use auth_headers::AuthHeaders;
+pub use body::Chunked;
+pub use head::{BadRequest, BodyFraming, Head, Limits, Method, parse};
+pub use query::Query;
+pub use respond::Response;
+pub use route::{Class, Endpoint, Route, route};

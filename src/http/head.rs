@@ -1,0 +1,470 @@
+//! The head of a request: request line and headers, over bytes that may not all have come.
+//!
+//! [`parse`] walks the lines once, judges every byte and keeps the few headers that somebody
+//! needs. Whatever two servers might read differently is refused, because behind a proxy it is
+//! how one client's request is smuggled into another's:
+//!
+//! | form | answer |
+//! |---|---|
+//! | two `Content-Length`, even if equal; a list, sign, blank or letter in one | 400 |
+//! | `Content-Length` together with `Transfer-Encoding` | 400 |
+//! | a transfer coding other than `chunked`; `chunked` in HTTP/1.0 | 400 |
+//! | CR without LF, LF without CR, any other control byte | 400 |
+//! | a blank before the colon, a line that continues the one above | 400 |
+//! | no `Host` in HTTP/1.1, two of them, one that is no host | 400 |
+//! | a target that is not `/path?query` in visible ASCII (absolute form, `*`, a fragment) | 400 |
+//! | a second copy of any header that we read, except lists | 400 |
+//!
+//! One empty line before the request line is passed over, as RFC 9112 asks.
+
+use super::auth_headers::{self, AuthHeaders};
+use super::scan::first_control;
+
+/// What a request may weigh. At a limit's value a request is taken, one above it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the request line without its end: 414. Long enough for a hundred condition ids.
+    pub line_bytes: usize,
+    /// Bytes of the whole head with its empty line: 431.
+    pub head_bytes: usize,
+    /// Header lines: 431.
+    pub headers: usize,
+    /// Bytes of the (decoded) body: 413.
+    pub body_bytes: usize,
+}
+
+impl Limits {
+    /// What the server uses unless its config says otherwise.
+    pub const DEFAULT: Self =
+        Self { line_bytes: 8 * 1024, head_bytes: 16 * 1024, headers: 64, body_bytes: 1024 * 1024 };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What the client wants done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `GET`.
+    Get,
+    /// `HEAD`: answered as `GET`, without the body.
+    Head,
+    /// `POST`.
+    Post,
+    /// `DELETE`.
+    Delete,
+    /// Any other; no route takes one.
+    Other,
+}
+
+impl Method {
+    /// The method's name in a request line; empty for [`Method::Other`].
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+            Self::Other => "",
+        }
+    }
+}
+
+/// Where the body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFraming {
+    /// After this many bytes; 0 also for a request that says nothing about a body.
+    Length(usize),
+    /// Where the chunks say: see [`super::body::Chunked`].
+    Chunked,
+}
+
+/// A request's head. Texts are visible ASCII with blanks, borrowed from the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// What the client wants done.
+    pub method: Method,
+    /// The path as sent, percent-encoding and all: it is what the client signed.
+    pub path: &'a str,
+    /// What follows the `?`, as sent; `None` without one.
+    pub query: Option<&'a str>,
+    /// Where the body ends.
+    pub body: BodyFraming,
+    /// True if the connection stays open after the answer.
+    pub keep_alive: bool,
+    /// True if the client waits for `100 Continue` before it sends the body.
+    pub expect_continue: bool,
+    /// `Host`.
+    pub host: Option<&'a str>,
+    /// `Content-Type`.
+    pub content_type: Option<&'a str>,
+    /// `Origin`.
+    pub origin: Option<&'a str>,
+    /// `Sec-Fetch-Site`.
+    pub sec_fetch_site: Option<&'a str>,
+    /// `Authorization`.
+    pub authorization: Option<&'a str>,
+    /// The last `X-Forwarded-For`, which is the nearest proxy's.
+    pub forwarded_for: Option<&'a str>,
+    /// `X-Chain-Id`.
+    pub chain_id: Option<&'a str>,
+    /// `Sec-WebSocket-Key` of a request whose `Upgrade` is `websocket`.
+    pub websocket_key: Option<&'a str>,
+    /// The credential headers, if there are any.
+    pub auth: Option<AuthHeaders<'a>>,
+    /// How many bytes the head takes; the body begins there.
+    pub bytes: usize,
+}
+
+macro_rules! bad_requests {
+    ($( $(#[$doc:meta])* $variant:ident = $status:literal, $text:literal; )*) => {
+        /// Why bytes are not a request. The answer is sent and the connection closes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum BadRequest { $( $(#[$doc])* $variant, )* }
+
+        impl BadRequest {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
+
+            /// The status and the `error` text.
+            #[must_use]
+            pub const fn wire(self) -> (u16, &'static str) {
+                match self { $( Self::$variant => ($status, $text), )* }
+            }
+        }
+    };
+}
+
+bad_requests! {
+    /// The request line is longer than the limit.
+    LineTooLong = 414, "request line is too long";
+    /// The request line is not `METHOD /target HTTP/1.1`.
+    LineMalformed = 400, "request line is malformed";
+    /// The version is neither HTTP/1.1 nor HTTP/1.0.
+    VersionUnsupported = 505, "only HTTP/1.1 and HTTP/1.0 are spoken here";
+    /// The target is not `/path?query`, or has a bad percent-encoding.
+    TargetMalformed = 400, "request target is malformed";
+    /// The head is longer than the limit.
+    HeadTooLong = 431, "request head is too long";
+    /// There are more header lines than the limit.
+    TooManyHeaders = 431, "too many request headers";
+    /// A header line is not `name: value`.
+    HeaderMalformed = 400, "request header is malformed";
+    /// A header line begins with a blank.
+    HeaderFolded = 400, "folded request headers are refused";
+    /// A header that may stand once stands twice.
+    HeaderTwice = 400, "a request header stands twice";
+    /// A CR without its LF.
+    BareCr = 400, "CR without LF in the request head";
+    /// A LF without its CR.
+    BareLf = 400, "LF without CR in the request head";
+    /// Another control byte.
+    ControlByte = 400, "control byte in the request head";
+    /// `Host` is missing, or not a host.
+    HostMalformed = 400, "Host header is missing or malformed";
+    /// `Content-Length` is not a plain number.
+    LengthMalformed = 400, "Content-Length is malformed";
+    /// The body's end is given twice.
+    LengthConflict = 400, "Content-Length and Transfer-Encoding exclude each other";
+    /// The transfer coding is not `chunked`.
+    CodingUnknown = 400, "only the transfer coding chunked is understood";
+    /// The chunks of the body are malformed.
+    ChunkMalformed = 400, "chunked body is malformed";
+    /// The body is longer than the limit.
+    BodyTooLong = 413, "request body is too long";
+    /// `Expect` is not `100-continue`.
+    ExpectationUnknown = 417, "only the expectation 100-continue is understood";
+    /// Credential headers of two families.
+    FamiliesMixed = 400, "credential headers of two families in one request";
+}
+
+/// Reads the head at the front of `bytes`.
+///
+/// `Ok(None)`: it has not come whole; nothing is consumed, read more and ask again. Asking is
+/// only worth it when a `\n` came or [`Limits::head_bytes`] is reached, which bounds what a
+/// client that sends byte by byte can cost to one walk per header line.
+pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, BadRequest> {
+    let window = &bytes[..bytes.len().min(limits.head_bytes)];
+    match parse_window(window, limits)? {
+        None if bytes.len() >= limits.head_bytes => Err(BadRequest::HeadTooLong),
+        outcome => Ok(outcome),
+    }
+}
+
+fn parse_window<'a>(window: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, BadRequest> {
+    let mut rest = window;
+    if let Some(after) = rest.strip_prefix(b"\r\n") {
+        rest = after;
+    }
+    let Some(request_line) = next_line(&mut rest, limits.line_bytes)? else {
+        return Ok(None);
+    };
+    let (mut head, version) = read_request_line(request_line)?;
+    let mut picked = Picked::default();
+    for _ in 0..=limits.headers {
+        let Some(line) = next_line(&mut rest, usize::MAX)? else {
+            return Ok(None);
+        };
+        if line.is_empty() {
+            head.bytes = window.len() - rest.len();
+            return picked.settle(head, version, limits).map(Some);
+        }
+        if picked.lines == limits.headers {
+            return Err(BadRequest::TooManyHeaders);
+        }
+        picked.lines += 1;
+        picked.header(&mut head, line)?;
+    }
+    unreachable!("the line after the last allowed header is either empty or one too many")
+}
+
+/// Takes the next line off `rest` and returns it without its CR LF; `None` if it is not whole.
+fn next_line<'a>(rest: &mut &'a [u8], bytes_max: usize) -> Result<Option<&'a [u8]>, BadRequest> {
+    let Some(end) = first_control(rest) else {
+        return if rest.len() > bytes_max { Err(BadRequest::LineTooLong) } else { Ok(None) };
+    };
+    if end > bytes_max {
+        return Err(BadRequest::LineTooLong);
+    }
+    match (rest[end], rest.get(end + 1)) {
+        (b'\r', Some(b'\n')) => {
+            let line = &rest[..end];
+            *rest = &rest[end + 2..];
+            Ok(Some(line))
+        }
+        (b'\r', None) => Ok(None),
+        (b'\r', Some(_)) => Err(BadRequest::BareCr),
+        (b'\n', _) => Err(BadRequest::BareLf),
+        _ => Err(BadRequest::ControlByte),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Http10,
+    Http11,
+}
+
+fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
+    let mut words = line.split(|&byte| byte == b' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(BadRequest::LineMalformed);
+    };
+    let method = match method {
+        b"GET" => Method::Get,
+        b"HEAD" => Method::Head,
+        b"POST" => Method::Post,
+        b"DELETE" => Method::Delete,
+        [_, ..] if method.iter().all(|&byte| is_token(byte)) => Method::Other,
+        _ => return Err(BadRequest::LineMalformed),
+    };
+    let version = match version {
+        b"HTTP/1.1" => Version::Http11,
+        b"HTTP/1.0" => Version::Http10,
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
+            if major.is_ascii_digit() && minor.is_ascii_digit() =>
+        {
+            return Err(BadRequest::VersionUnsupported);
+        }
+        _ => return Err(BadRequest::LineMalformed),
+    };
+    let (path, query) = split_target(target)?;
+    let head = Head {
+        method,
+        path,
+        query,
+        body: BodyFraming::Length(0),
+        keep_alive: version == Version::Http11,
+        expect_continue: false,
+        host: None,
+        content_type: None,
+        origin: None,
+        sec_fetch_site: None,
+        authorization: None,
+        forwarded_for: None,
+        chain_id: None,
+        websocket_key: None,
+        auth: None,
+        bytes: 0,
+    };
+    Ok((head, version))
+}
+
+fn split_target(target: &[u8]) -> Result<(&str, Option<&str>), BadRequest> {
+    let plain = target.iter().all(|byte| matches!(byte, 0x21..=0x7e) && *byte != b'#');
+    if !plain || target.first() != Some(&b'/') {
+        return Err(BadRequest::TargetMalformed);
+    }
+    let target = std::str::from_utf8(target).map_err(|_| BadRequest::TargetMalformed)?;
+    Ok(match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    })
+}
+
+/// What the headers said that only together makes sense.
+#[derive(Default)]
+struct Picked<'a> {
+    lines: usize,
+    content_length: Option<&'a [u8]>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    upgrade_websocket: bool,
+}
+
+impl<'a> Picked<'a> {
+    fn header(&mut self, head: &mut Head<'a>, line: &'a [u8]) -> Result<(), BadRequest> {
+        if matches!(line.first(), Some(b' ' | b'\t')) {
+            return Err(BadRequest::HeaderFolded);
+        }
+        let colon = line.iter().position(|&byte| !is_token(byte)).ok_or(BadRequest::HeaderMalformed)?;
+        if colon == 0 || line[colon] != b':' {
+            return Err(BadRequest::HeaderMalformed);
+        }
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        match name[0] | 0x20 {
+            b'c' if is("content-length") => once(&mut self.content_length, value),
+            b'c' if is("content-type") => once(&mut head.content_type, text(value)?),
+            b'c' if is("connection") => {
+                self.connection(value);
+                Ok(())
+            }
+            b't' if is("transfer-encoding") => self.transfer_encoding(value),
+            b'h' if is("host") => once(&mut head.host, host(value)?),
+            b'e' if is("expect") => {
+                head.expect_continue = value.eq_ignore_ascii_case(b"100-continue");
+                if head.expect_continue { Ok(()) } else { Err(BadRequest::ExpectationUnknown) }
+            }
+            b'o' if is("origin") => once(&mut head.origin, text(value)?),
+            b'a' if is("authorization") => once(&mut head.authorization, text(value)?),
+            b'x' if is("x-chain-id") => once(&mut head.chain_id, text(value)?),
+            b'x' if is("x-forwarded-for") => {
+                head.forwarded_for = Some(text(value)?);
+                Ok(())
+            }
+            b's' if is("sec-fetch-site") => once(&mut head.sec_fetch_site, text(value)?),
+            b's' if is("sec-websocket-key") => once(&mut head.websocket_key, text(value)?),
+            b'u' if is("upgrade") => {
+                self.upgrade_websocket = value.eq_ignore_ascii_case(b"websocket");
+                Ok(())
+            }
+            b's' | b'k' | b'p' => match auth_headers::credential(name) {
+                Some(credential) => auth_headers::note(&mut head.auth, credential, text(value)?),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for option in value.split(|&byte| byte == b',') {
+            let option = option.trim_ascii();
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), BadRequest> {
+        if self.chunked {
+            return Err(BadRequest::HeaderTwice);
+        }
+        if !value.eq_ignore_ascii_case(b"chunked") {
+            return Err(BadRequest::CodingUnknown);
+        }
+        self.chunked = true;
+        Ok(())
+    }
+
+    fn settle(self, mut head: Head<'a>, version: Version, limits: &Limits) -> Result<Head<'a>, BadRequest> {
+        if version == Version::Http11 && head.host.is_none() {
+            return Err(BadRequest::HostMalformed);
+        }
+        head.body = match (self.content_length, self.chunked) {
+            (Some(_), true) => return Err(BadRequest::LengthConflict),
+            (None, true) if version == Version::Http10 => return Err(BadRequest::CodingUnknown),
+            (None, true) => BodyFraming::Chunked,
+            (Some(length), false) => BodyFraming::Length(content_length(length, limits)?),
+            (None, false) => BodyFraming::Length(0),
+        };
+        head.keep_alive = !self.close && (version == Version::Http11 || self.keep_alive);
+        head.expect_continue &= version == Version::Http11 && head.body != BodyFraming::Length(0);
+        if !self.upgrade_websocket {
+            head.websocket_key = None;
+        }
+        Ok(head)
+    }
+}
+
+fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), BadRequest> {
+    if slot.is_some() {
+        return Err(BadRequest::HeaderTwice);
+    }
+    *slot = Some(value);
+    Ok(())
+}
+
+/// The value of a header that somebody reads: ASCII, so that it means one thing only.
+fn text(value: &[u8]) -> Result<&str, BadRequest> {
+    if !value.is_ascii() {
+        return Err(BadRequest::HeaderMalformed);
+    }
+    std::str::from_utf8(value).map_err(|_| BadRequest::HeaderMalformed)
+}
+
+fn host(value: &[u8]) -> Result<&str, BadRequest> {
+    let plain = value
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':' | b'[' | b']'));
+    if !plain || value.is_empty() {
+        return Err(BadRequest::HostMalformed);
+    }
+    std::str::from_utf8(value).map_err(|_| BadRequest::HostMalformed)
+}
+
+fn content_length(value: &[u8], limits: &Limits) -> Result<usize, BadRequest> {
+    /// Digits of the longest length that is still read as a number.
+    const DIGITS_MAX: usize = 19;
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return Err(BadRequest::LengthMalformed);
+    }
+    if value.len() > DIGITS_MAX {
+        return Err(BadRequest::BodyTooLong);
+    }
+    let length = value.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+    match usize::try_from(length) {
+        Ok(length) if length <= limits.body_bytes => Ok(length),
+        _ => Err(BadRequest::BodyTooLong),
+    }
+}
+
+/// The bytes that methods and header names are made of.
+const fn is_token(byte: u8) -> bool {
+    const TOKEN: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0_u8;
+        while byte < 128 {
+            table[byte as usize] = byte.is_ascii_alphanumeric();
+            byte += 1;
+        }
+        let marks = b"!#$%&'*+-.^_`|~";
+        let mut at = 0;
+        while at < marks.len() {
+            table[marks[at] as usize] = true;
+            at += 1;
+        }
+        table
+    };
+    TOKEN[byte as usize]
+}
+
+#[cfg(test)]
+mod tests;

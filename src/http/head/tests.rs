@@ -1,0 +1,267 @@
+//! Heads as tables: what is taken, what is refused, and every limit from both sides.
+
+use super::*;
+use crate::domain::Dialect;
+
+const ORDER: &str = "POST /order HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nPOLY_ADDRESS: 0xf39F\r\n\
+    poly_signature: sig=\r\nPoly_Timestamp: 1713398400\r\nPOLY_API_KEY: 00000000-0000-4000-8000-000000000001\r\n\
+    POLY_PASSPHRASE: ab\r\nPOLY_BUILDER_API_KEY: passed-over\r\nContent-Type: application/json\r\n\
+    Content-Length: 12\r\n\r\n";
+
+fn read(text: &str) -> Result<Option<Head<'_>>, BadRequest> {
+    parse(text.as_bytes(), &Limits::DEFAULT)
+}
+
+fn whole(text: &str) -> Head<'_> {
+    read(text).expect("a good head").expect("a whole head")
+}
+
+/// A good request with `lines` among its headers.
+fn with(lines: &str) -> String {
+    format!("POST /order HTTP/1.1\r\nHost: h\r\n{lines}\r\n")
+}
+
+#[test]
+fn an_order_as_a_client_sends_it_is_read() {
+    let head = whole(ORDER);
+    assert_eq!((head.method, head.path, head.query), (Method::Post, "/order", None));
+    assert_eq!(head.body, BodyFraming::Length(12));
+    assert_eq!(head.host, Some("127.0.0.1:8080"));
+    assert_eq!(head.content_type, Some("application/json"));
+    assert_eq!(head.bytes, ORDER.len());
+    assert!(head.keep_alive && !head.expect_continue);
+    let auth = head.auth.expect("five headers of one family");
+    assert_eq!(auth.dialect, Dialect::Poly);
+    assert_eq!(auth.address, Some("0xf39F"));
+    assert_eq!(auth.signature, Some("sig="));
+    assert_eq!(auth.timestamp, Some("1713398400"));
+    assert_eq!(auth.api_key, Some("00000000-0000-4000-8000-000000000001"));
+    assert_eq!(auth.passphrase, Some("ab"));
+    assert_eq!(auth.nonce, None);
+}
+
+#[test]
+fn a_head_cut_anywhere_is_incomplete_and_never_wrong() {
+    for text in
+        [ORDER, "\r\nGET / HTTP/1.0\r\n\r\n", &with("X: \r\nA:\tb c \t\r\nTransfer-Encoding: Chunked\r\n")]
+    {
+        for end in 0..text.len() {
+            assert_eq!(read(&text[..end]), Ok(None), "cut at {end} of {text:?}");
+        }
+        assert_eq!(whole(&format!("{text}rest")).bytes, text.len());
+    }
+}
+
+#[test]
+fn what_is_wrong_stays_wrong_whatever_follows() {
+    for text in
+        ["GET /\n", "GET / HTTP/1.1\r\nHost : h\r\n", "GET / HTTP/2.0\r\n", "GET / HTTP/1.1\r\n fold\r\n"]
+    {
+        let first = read(text).expect_err("wrong");
+        assert_eq!(read(&format!("{text}Host: h\r\n\r\n")), Err(first), "{text:?}");
+    }
+}
+
+#[test]
+fn request_lines_are_taken_or_refused() {
+    for (line, expected) in [
+        ("GET / HTTP/1.1", Ok((Method::Get, "/", None))),
+        ("HEAD /ok HTTP/1.1", Ok((Method::Head, "/ok", None))),
+        ("DELETE /order HTTP/1.1", Ok((Method::Delete, "/order", None))),
+        ("PROPFIND /x HTTP/1.1", Ok((Method::Other, "/x", None))),
+        ("get / HTTP/1.1", Ok((Method::Other, "/", None))),
+        ("GET /a?b=c?d HTTP/1.1", Ok((Method::Get, "/a", Some("b=c?d")))),
+        ("GET /a? HTTP/1.1", Ok((Method::Get, "/a", Some("")))),
+        ("GET /%00 HTTP/1.1", Ok((Method::Get, "/%00", None))),
+        ("GET  / HTTP/1.1", Err(BadRequest::LineMalformed)),
+        (" GET / HTTP/1.1", Err(BadRequest::LineMalformed)),
+        ("GET / HTTP/1.1 ", Err(BadRequest::LineMalformed)),
+        ("GET /", Err(BadRequest::LineMalformed)),
+        ("GET", Err(BadRequest::LineMalformed)),
+        ("", Err(BadRequest::LineMalformed)),
+        ("G(T / HTTP/1.1", Err(BadRequest::LineMalformed)),
+        ("GET\t/ HTTP/1.1", Err(BadRequest::LineMalformed)),
+        ("GET / http/1.1", Err(BadRequest::LineMalformed)),
+        ("GET / HTTP/11", Err(BadRequest::LineMalformed)),
+        ("GET / HTTP/1.2", Err(BadRequest::VersionUnsupported)),
+        ("PRI * HTTP/2.0", Err(BadRequest::VersionUnsupported)),
+        ("GET http://h/ HTTP/1.1", Err(BadRequest::TargetMalformed)),
+        ("CONNECT h:80 HTTP/1.1", Err(BadRequest::TargetMalformed)),
+        ("OPTIONS * HTTP/1.1", Err(BadRequest::TargetMalformed)),
+        ("GET /a#b HTTP/1.1", Err(BadRequest::TargetMalformed)),
+        ("GET /é HTTP/1.1", Err(BadRequest::TargetMalformed)),
+        ("GET /a\tb HTTP/1.1", Err(BadRequest::TargetMalformed)),
+    ] {
+        let text = format!("{line}\r\nHost: h\r\n\r\n");
+        let outcome =
+            read(&text).map(|head| head.map(|head| (head.method, head.path, head.query)).expect("whole"));
+        assert_eq!(outcome, if line.is_empty() { read_empty() } else { expected }, "{line:?}");
+    }
+
+    /// An empty line is passed over once, and then the host line is no request line.
+    fn read_empty() -> Result<(Method, &'static str, Option<&'static str>), BadRequest> {
+        Err(BadRequest::LineMalformed)
+    }
+}
+
+#[test]
+fn header_lines_that_two_servers_might_read_differently_are_refused() {
+    for (lines, expected) in [
+        ("Content-Length: 1\r\nContent-Length: 1\r\n", BadRequest::HeaderTwice),
+        ("Content-Length: 1, 1\r\n", BadRequest::LengthMalformed),
+        ("Content-Length: +1\r\n", BadRequest::LengthMalformed),
+        ("Content-Length: -1\r\n", BadRequest::LengthMalformed),
+        ("Content-Length: 1 1\r\n", BadRequest::LengthMalformed),
+        ("Content-Length: 0x1\r\n", BadRequest::LengthMalformed),
+        ("Content-Length:\r\n", BadRequest::LengthMalformed),
+        ("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n", BadRequest::LengthConflict),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 1\r\n", BadRequest::LengthConflict),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", BadRequest::HeaderTwice),
+        ("Transfer-Encoding: gzip, chunked\r\n", BadRequest::CodingUnknown),
+        ("Transfer-Encoding: identity\r\n", BadRequest::CodingUnknown),
+        ("Transfer-Encoding: xchunked\r\n", BadRequest::CodingUnknown),
+        ("Transfer-Encoding:\r\n", BadRequest::CodingUnknown),
+        ("Transfer-Encoding : chunked\r\n", BadRequest::HeaderMalformed),
+        ("Content-Length\t: 1\r\n", BadRequest::HeaderMalformed),
+        ("No colon\r\n", BadRequest::HeaderMalformed),
+        ("Nothing\r\n", BadRequest::HeaderMalformed),
+        (": nameless\r\n", BadRequest::HeaderMalformed),
+        ("Na(me: x\r\n", BadRequest::HeaderMalformed),
+        ("Ünicode: x\r\n", BadRequest::HeaderMalformed),
+        (" folded: x\r\n", BadRequest::HeaderFolded),
+        ("A: b\r\n\tfolded\r\n", BadRequest::HeaderFolded),
+        ("A: b\rc\r\n", BadRequest::BareCr),
+        ("A: b\r\r\n", BadRequest::BareCr),
+        ("A: b\nC: d\r\n", BadRequest::BareLf),
+        ("A: b\0\r\n", BadRequest::ControlByte),
+        ("A: \x1b[2J\r\n", BadRequest::ControlByte),
+        ("A: \x7f\r\n", BadRequest::ControlByte),
+        ("Host: h\r\n", BadRequest::HeaderTwice),
+        ("Origin: a\r\nOrigin: a\r\n", BadRequest::HeaderTwice),
+        ("Authorization: a\r\nauthorization: b\r\n", BadRequest::HeaderTwice),
+        ("Authorization: é\r\n", BadRequest::HeaderMalformed),
+        ("POLY_NONCE: 0\r\npoly_nonce: 0\r\n", BadRequest::HeaderTwice),
+        ("POLY_NONCE: 0\r\nKUEST_NONCE: 0\r\n", BadRequest::FamiliesMixed),
+        ("SERVICE_API_KEY: 0\r\nPOLY_ADDRESS: 0\r\n", BadRequest::FamiliesMixed),
+        ("Expect: 200-ok\r\n", BadRequest::ExpectationUnknown),
+    ] {
+        assert_eq!(read(&with(lines)), Err(expected), "{lines:?}");
+    }
+}
+
+#[test]
+fn header_lines_that_mean_one_thing_are_taken() {
+    for lines in [
+        "A: é\r\n",
+        "A:\r\nA: \r\nA: \t b\t \r\n",
+        "POLY_NONCE: 0\r\nKUEST_REFERRAL: 0x0\r\nKUEST_BUILDER_API_KEY: x\r\n",
+        "X-Forwarded-For: a\r\nX-Forwarded-For: b\r\n",
+        "Accept: */*\r\nAccept-Encoding: gzip\r\nUser-Agent: py_clob_client\r\n",
+    ] {
+        assert_eq!(whole(&with(lines)).body, BodyFraming::Length(0), "{lines:?}");
+    }
+    let head =
+        with("X-Forwarded-For: a\r\nX-Forwarded-For: b, c\r\nX-Chain-Id:80002\r\nSec-Fetch-Site: none\r\n");
+    let head = whole(&head);
+    assert_eq!(head.forwarded_for, Some("b, c"));
+    assert_eq!((head.chain_id, head.sec_fetch_site), (Some("80002"), Some("none")));
+}
+
+#[test]
+fn a_host_is_needed_once_and_must_look_like_one() {
+    let ask = |lines: &str, version: &str| {
+        read(&format!("GET / {version}\r\n{lines}\r\n"))
+            .map(|head| head.and_then(|head| head.host.map(str::to_owned)))
+    };
+    assert_eq!(ask("", "HTTP/1.1"), Err(BadRequest::HostMalformed));
+    assert_eq!(ask("", "HTTP/1.0"), Ok(None));
+    for good in ["localhost", "[::1]:80", "a-b_c.example:8080"] {
+        assert_eq!(ask(&format!("Host: {good}\r\n"), "HTTP/1.1"), Ok(Some(good.to_owned())));
+    }
+    for bad in ["", "a b", "a/b", "u@h", "a,b", "h?", "h\\i"] {
+        assert_eq!(ask(&format!("Host: {bad}\r\n"), "HTTP/1.1"), Err(BadRequest::HostMalformed), "{bad:?}");
+    }
+}
+
+#[test]
+fn connections_stay_open_as_each_version_has_it() {
+    for (version, line, expected) in [
+        ("HTTP/1.1", "", true),
+        ("HTTP/1.1", "Connection: close\r\n", false),
+        ("HTTP/1.1", "Connection: keep-alive, CLOSE\r\n", false),
+        ("HTTP/1.1", "Connection: keep-alive\r\nConnection: close\r\n", false),
+        ("HTTP/1.1", "Connection: upgrade\r\n", true),
+        ("HTTP/1.0", "", false),
+        ("HTTP/1.0", "Connection: Keep-Alive\r\n", true),
+        ("HTTP/1.0", "Connection: keep-alive, close\r\n", false),
+    ] {
+        let text = format!("GET / {version}\r\nHost: h\r\n{line}\r\n");
+        assert_eq!(whole(&text).keep_alive, expected, "{version} {line:?}");
+    }
+}
+
+#[test]
+fn bodies_are_framed_by_length_or_by_chunks() {
+    assert_eq!(whole(&with("Content-Length: 007\r\n")).body, BodyFraming::Length(7));
+    assert_eq!(whole(&with("TRANSFER-ENCODING: CHUNKED\r\n")).body, BodyFraming::Chunked);
+    assert_eq!(
+        whole("GET /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n[]").body,
+        BodyFraming::Length(2)
+    );
+    let old = "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(read(old), Err(BadRequest::CodingUnknown));
+}
+
+#[test]
+fn a_client_that_waits_for_leave_to_send_is_noticed() {
+    assert!(whole(&with("Expect: 100-Continue\r\nContent-Length: 5\r\n")).expect_continue);
+    assert!(!whole(&with("Expect: 100-continue\r\n")).expect_continue);
+    let old = "POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
+    assert!(!whole(old).expect_continue);
+}
+
+#[test]
+fn a_websocket_key_counts_only_with_its_upgrade() {
+    let key = "Sec-WebSocket-Key: abc\r\n";
+    assert_eq!(whole(&with(key)).websocket_key, None);
+    assert_eq!(whole(&with(&format!("{key}Upgrade: WebSocket\r\n"))).websocket_key, Some("abc"));
+}
+
+#[test]
+fn pipelined_requests_come_off_one_by_one() {
+    let text = format!("{ORDER}{{\"order\":{{}}}}GET /time HTTP/1.1\r\nHost: h\r\n\r\n");
+    let first = whole(&text);
+    let BodyFraming::Length(body_bytes) = first.body else { panic!("a length") };
+    let second = whole(&text[first.bytes + body_bytes..]);
+    assert_eq!(second.path, "/time");
+    assert_eq!(first.bytes + body_bytes + second.bytes, text.len());
+}
+
+#[test]
+fn limits_hold_at_their_value_and_break_one_above() {
+    let limits = Limits { line_bytes: 40, head_bytes: 120, headers: 3, body_bytes: 9 };
+    let read = |text: &str| parse(text.as_bytes(), &limits).map(|head| head.expect("whole").bytes);
+
+    let line = |bytes: usize| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "p".repeat(bytes - 14));
+    assert!(read(&line(39)).is_ok() && read(&line(40)).is_ok());
+    assert_eq!(read(&line(41)), Err(BadRequest::LineTooLong));
+    assert_eq!(read(&"G".repeat(41)), Err(BadRequest::LineTooLong));
+    assert_eq!(parse("G".repeat(40).as_bytes(), &limits), Ok(None));
+
+    let head = |bytes: usize| format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "x".repeat(bytes - 32));
+    assert_eq!(read(&head(119)), Ok(119));
+    assert_eq!(read(&head(120)), Ok(120));
+    assert_eq!(read(&head(121)), Err(BadRequest::HeadTooLong));
+    assert_eq!(parse(&head(121).as_bytes()[..119], &limits), Ok(None));
+    assert_eq!(parse(&head(121).as_bytes()[..120], &limits), Err(BadRequest::HeadTooLong));
+
+    let headers = |count: usize| format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "X: x\r\n".repeat(count - 1));
+    assert!(read(&headers(2)).is_ok() && read(&headers(3)).is_ok());
+    assert_eq!(read(&headers(4)), Err(BadRequest::TooManyHeaders));
+
+    let body = |bytes: &str| format!("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: {bytes}\r\n\r\n");
+    assert!(read(&body("8")).is_ok() && read(&body("9")).is_ok());
+    for above in ["10", "18446744073709551616", "99999999999999999999999999"] {
+        assert_eq!(read(&body(above)), Err(BadRequest::BodyTooLong), "{above}");
+    }
+}

@@ -1,0 +1,302 @@
+//! Answers, written into the caller's buffer.
+//!
+//! [`Response::begin`] writes the head with a blank where the length goes, the caller appends
+//! the body to the same buffer, [`Response::finish`] fills the length in. So a body is written
+//! once, where it is sent from, and the buffer is only moved by its own growth.
+//!
+//! The length stands right-aligned behind blanks (`Content-Length:     123`): blanks before a
+//! value are optional white space, zeros would be digits.
+
+use super::head::BadRequest;
+use super::route::NoRoute;
+
+/// The answer to `Expect: 100-continue` while the body has not come.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Digits kept for the length: bodies stay below 100 MB.
+const LENGTH_DIGITS: usize = 8;
+
+/// What a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentType {
+    /// `application/json`.
+    Json,
+    /// `text/plain; charset=utf-8`.
+    Text,
+    /// `text/html; charset=utf-8`.
+    Html,
+}
+
+impl ContentType {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Text => "text/plain; charset=utf-8",
+            Self::Html => "text/html; charset=utf-8",
+        }
+    }
+}
+
+/// Whether the connection stays open behind an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connection {
+    /// It does. Said aloud, because HTTP/1.0 clients wait for the word.
+    #[default]
+    KeepAlive,
+    /// It closes.
+    Close,
+}
+
+/// The headers that an answer may carry besides type and length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras<'a> {
+    /// Whether the connection stays open.
+    pub connection: Connection,
+    /// `X-Outcry-Seq`: how far the answer's state goes in the log.
+    pub seq: Option<u64>,
+    /// `Idempotent-Replayed: true`: the first result of an order that came again.
+    pub replayed: bool,
+    /// `Retry-After`, in seconds.
+    pub retry_after_s: Option<u32>,
+    /// `Allow`, for 405.
+    pub allow: Option<&'a str>,
+    /// `Server-Timing`.
+    pub server_timing: Option<&'a str>,
+}
+
+/// An answer whose head is written and whose body is being appended.
+#[derive(Debug)]
+#[must_use = "an answer without its length cannot be read"]
+pub struct Response {
+    length_at: usize,
+    body_at: usize,
+}
+
+impl Response {
+    /// Writes the head of an answer to the end of `out`.
+    pub fn begin(out: &mut Vec<u8>, status: u16, content_type: ContentType, extras: &Extras<'_>) -> Self {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        push_number(out, status.into());
+        out.push(b' ');
+        out.extend_from_slice(reason(status).as_bytes());
+        header(out, "Content-Type", content_type.text());
+        if let Some(seq) = extras.seq {
+            out.extend_from_slice(b"\r\nX-Outcry-Seq: ");
+            push_number(out, seq);
+        }
+        if extras.replayed {
+            header(out, "Idempotent-Replayed", "true");
+        }
+        if let Some(seconds) = extras.retry_after_s {
+            out.extend_from_slice(b"\r\nRetry-After: ");
+            push_number(out, seconds.into());
+        }
+        if let Some(methods) = extras.allow {
+            header(out, "Allow", methods);
+        }
+        if let Some(timing) = extras.server_timing {
+            header(out, "Server-Timing", timing);
+        }
+        match extras.connection {
+            Connection::KeepAlive => header(out, "Connection", "keep-alive"),
+            Connection::Close => header(out, "Connection", "close"),
+        }
+        out.extend_from_slice(b"\r\nContent-Length: ");
+        let length_at = out.len();
+        out.extend_from_slice(&[b' '; LENGTH_DIGITS]);
+        out.extend_from_slice(b"\r\n\r\n");
+        Self { length_at, body_at: out.len() }
+    }
+
+    /// Fills in the length: everything in `out` behind the head is the body.
+    pub fn finish(self, out: &mut [u8]) {
+        let mut left = out.len() - self.body_at;
+        assert!(left < 10_usize.pow(8), "a body is below 100 MB");
+        for digit in out[self.length_at..self.length_at + LENGTH_DIGITS].iter_mut().rev() {
+            *digit = b'0' + u8::try_from(left % 10).expect("a digit");
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Like [`Self::finish`], for `HEAD`: the length stays, the body goes.
+    pub fn finish_without_body(self, out: &mut Vec<u8>) {
+        let body_at = self.body_at;
+        self.finish(out);
+        out.truncate(body_at);
+    }
+}
+
+/// Answers bytes that are not a request. The connection closes behind it.
+pub fn bad_request(out: &mut Vec<u8>, reason: BadRequest) {
+    let (status, text) = reason.wire();
+    let extras = Extras { connection: Connection::Close, ..Extras::default() };
+    plain_error(out, status, "bad_request", text, &extras);
+}
+
+/// Answers a request that has no route. The connection stays as `connection` says.
+pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, connection: Connection) {
+    let extras = Extras { connection, ..Extras::default() };
+    match reason {
+        NoRoute::NotFound => plain_error(out, 404, "not_found", "not found", &extras),
+        NoRoute::WrongMethod(allowed) => {
+            let extras = Extras { allow: Some(allowed.text()), ..extras };
+            plain_error(out, 405, "method_not_allowed", "method not allowed", &extras);
+        }
+    }
+}
+
+/// Answers with `{"error": text, "code": code}`. Both are our own words, free of anything that
+/// JSON would have to escape; what a client sent is answered through the `json` room.
+pub fn plain_error(
+    out: &mut Vec<u8>,
+    status: u16,
+    code: &'static str,
+    text: &'static str,
+    extras: &Extras<'_>,
+) {
+    let clean =
+        |word: &str| word.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\');
+    debug_assert!(clean(code) && clean(text), "needs no escapes: {text}");
+    let response = Response::begin(out, status, ContentType::Json, extras);
+    for piece in ["{\"error\":\"", text, "\",\"code\":\"", code, "\"}"] {
+        out.extend_from_slice(piece.as_bytes());
+    }
+    response.finish(out);
+}
+
+fn header(out: &mut Vec<u8>, name: &str, value: &str) {
+    debug_assert!(value.bytes().all(|byte| byte >= 0x20), "a header value is one line");
+    for piece in ["\r\n", name, ": ", value] {
+        out.extend_from_slice(piece.as_bytes());
+    }
+}
+
+fn push_number(out: &mut Vec<u8>, number: u64) {
+    const DIGITS_MAX: usize = 20;
+    let mut digits = [0; DIGITS_MAX];
+    let mut at = DIGITS_MAX;
+    let mut left = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(left % 10).expect("a digit");
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+const fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        409 => "Conflict",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        417 => "Expectation Failed",
+        425 => "Too Early",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
+        _ => "Status",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    #[test]
+    fn the_length_is_filled_in_behind_the_head() {
+        let answer = written(|out| {
+            out.extend_from_slice(b"before");
+            let response = Response::begin(out, 200, ContentType::Json, &Extras::default());
+            out.extend_from_slice(b"{\"success\":true}");
+            response.finish(out);
+        });
+        assert_eq!(
+            answer,
+            "beforeHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: keep-alive\r\n\
+             Content-Length:       16\r\n\r\n{\"success\":true}"
+        );
+    }
+
+    #[test]
+    fn an_empty_body_and_a_head_request_have_a_length_too() {
+        let empty = written(|out| {
+            Response::begin(out, 503, ContentType::Text, &Extras::default()).finish(out);
+        });
+        assert!(empty.ends_with("Content-Length:        0\r\n\r\n"), "{empty}");
+        let head = written(|out| {
+            let response = Response::begin(out, 200, ContentType::Html, &Extras::default());
+            out.extend_from_slice(&[b'x'; 1234]);
+            response.finish_without_body(out);
+        });
+        assert!(head.ends_with("Content-Length:     1234\r\n\r\n"), "{head}");
+    }
+
+    #[test]
+    fn every_extra_header_stands_on_its_own_line() {
+        let extras = Extras {
+            connection: Connection::Close,
+            seq: Some(u64::MAX),
+            replayed: true,
+            retry_after_s: Some(0),
+            allow: Some("GET, HEAD"),
+            server_timing: Some("total;dur=0.012"),
+        };
+        let answer = written(|out| Response::begin(out, 425, ContentType::Json, &extras).finish(out));
+        for line in [
+            "HTTP/1.1 425 Too Early\r\n",
+            "\r\nX-Outcry-Seq: 18446744073709551615\r\n",
+            "\r\nIdempotent-Replayed: true\r\n",
+            "\r\nRetry-After: 0\r\n",
+            "\r\nAllow: GET, HEAD\r\n",
+            "\r\nServer-Timing: total;dur=0.012\r\n",
+            "\r\nConnection: close\r\n",
+        ] {
+            assert!(answer.contains(line), "{line:?} in {answer}");
+        }
+    }
+
+    #[test]
+    fn every_bad_request_closes_with_a_status_that_has_a_name() {
+        for bad in BadRequest::ALL {
+            let (status, text) = bad.wire();
+            let answer = written(|out| bad_request(out, *bad));
+            assert_ne!(reason(status), "Status", "{status}");
+            assert!(answer.contains("\r\nConnection: close\r\n"));
+            assert!(answer.ends_with(&format!("{{\"error\":\"{text}\",\"code\":\"bad_request\"}}")));
+        }
+    }
+
+    #[test]
+    fn a_wrong_method_names_the_right_ones() {
+        let wrong = super::super::route::route(
+            super::super::head::Method::Get,
+            "/order",
+            super::super::query::Query::default(),
+            super::super::route::HostPrefixes::Off,
+        );
+        let answer = written(|out| no_route(out, wrong.expect_err("no GET"), Connection::KeepAlive));
+        assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed\r\n"));
+        assert!(answer.contains("\r\nAllow: POST, DELETE\r\n"));
+    }
+}

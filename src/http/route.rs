@@ -1,0 +1,516 @@
+//! One table of method and path: what is asked, and which loop answers it.
+//!
+//! A row is a method, a path with at most one captured segment (`{}`), an [`Endpoint`] and its
+//! [`Class`]. Connections are placed by class: one that ever carries a trading request belongs
+//! to an ingress loop, the others to the reader's or the feed's. The most frequent rows come
+//! first, and literal paths before captures of the same length.
+//!
+//! - The path is compared as sent: an encoded letter in a literal is another path. A captured
+//!   segment is handed out still encoded.
+//! - One slash at the end is passed over, except in `/` itself.
+//! - A path in the table with another method is 405 and names the methods, else it is 404.
+//! - With `host_prefixes` on, `/gamma`, `/clob` and `/data` in front of a path that the table
+//!   does not hold are taken off and the rest is looked up; `/data/orders` is in the table, so
+//!   it keeps its meaning with any method. `/gamma` and `/clob` also decide what `/markets` is.
+//!   A host holds only its own rows: no order is placed under `/gamma`.
+//! - `GET /markets` and `GET /markets/{x}` exist twice. A 0x condition id without `creator` is
+//!   the CLOB form; a listing is the catalog form if its query has a name that only it knows.
+
+use super::head::Method;
+use super::query::Query;
+
+/// Where a request is answered, and so where its connection lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Orders, cancels, user acts: an ingress loop, with an API key.
+    Trading,
+    /// Reads and key acts of one account: the reader's loop, with an API key.
+    Account,
+    /// Creating and deriving keys: the reader's loop, with a wallet's signature.
+    L1,
+    /// Books, prices, CLOB markets, the time: the reader's loop, without credentials.
+    PublicRead,
+    /// Events, catalog markets, tags, search: the reader's loop.
+    Catalog,
+    /// Positions, activity, holders of any wallet: the reader's loop.
+    Wallet,
+    /// WebSocket upgrades: the feed's loop.
+    Stream,
+}
+
+macro_rules! routes {
+    ($( $class:ident { $( $method:ident $path:literal $endpoint:ident, $doc:literal; )* } )*) => {
+        /// What is asked for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Endpoint { $( $( #[doc = $doc] $endpoint, )* )* }
+
+        impl Endpoint {
+            /// Where this is answered.
+            #[must_use]
+            pub const fn class(self) -> Class {
+                match self { $( $( Self::$endpoint => Class::$class, )* )* }
+            }
+        }
+
+        /// Rows with an empty path are reached by another row's path and query only.
+        const TABLE: &[Row] = &[ $( $( row(Method::$method, $path, Endpoint::$endpoint), )* )* ];
+    };
+}
+
+routes! {
+    Trading {
+        Post "/order" PlaceOrder, "Place one order.";
+        Delete "/order" CancelOrder, "Cancel one order.";
+        Post "/orders" PlaceOrders, "Place 1 to 15 orders.";
+        Delete "/orders" CancelOrders, "Cancel a list of orders.";
+        Delete "/cancel-all" CancelAll, "Cancel every order of the caller.";
+        Delete "/cancel-market-orders" CancelMarketOrders, "Cancel by market or token.";
+        Post "/v1/heartbeats" Heartbeat, "Keep the dead-man switch from firing.";
+        Post "/heartbeats" HeartbeatPlain, "The same under its documented path.";
+        Post "/positions/split" Split, "Turn collateral into a pair of shares.";
+        Post "/positions/merge" Merge, "Turn a pair of shares into collateral.";
+        Post "/positions/redeem" Redeem, "Turn resolved shares into collateral.";
+    }
+    PublicRead {
+        Get "/book" Book, "One token's book.";
+        Get "/time" Time, "The server's clock, in seconds.";
+        Get "/price" Price, "The best price of one side.";
+        Get "/midpoint" Midpoint, "The middle of the book.";
+        Get "/spread" Spread, "The spread of the book.";
+        Get "/tick-size" TickSize, "The tick of a token's market.";
+        Get "/neg-risk" NegRisk, "The neg-risk flag of a token's market.";
+        Get "/fee-rate" FeeRate, "The fee schedule, by query.";
+        Get "/fee-rate/{}" FeeRateOfToken, "The fee schedule, by path.";
+        Get "/last-trade-price" LastTradePrice, "A token's last trade.";
+        Get "/version" Version, "The order version that is spoken.";
+        Get "/" Root, "A sign of life.";
+        Get "/ok" Ok, "A sign of life.";
+        Get "/markets" ClobMarkets, "CLOB markets by cursor.";
+        Get "/markets/{}" ClobMarket, "One CLOB market by condition id.";
+        Get "/simplified-markets" SimplifiedMarkets, "Simplified markets by cursor.";
+        Get "/sampling-markets" SamplingMarkets, "CLOB markets with rewards.";
+        Get "/sampling-simplified-markets" SamplingSimplifiedMarkets, "Simplified ones with rewards.";
+        Get "/clob-markets/{}" ClobMarketInfo, "What the clients need to build an order.";
+        Get "/markets-by-token/{}" MarketByToken, "The market of a token.";
+        Post "/books" Books, "Several books.";
+        Post "/prices" Prices, "Several prices.";
+        Post "/midpoints" Midpoints, "Several middles.";
+        Post "/spreads" Spreads, "Several spreads.";
+        Post "/last-trades-prices" LastTradesPrices, "Several last trades.";
+        Get "/last-trades-prices" LastTradesPricesByGet, "The same as a GET with a body.";
+        Get "/prices-history" PricesHistory, "A token's prices over time.";
+        Post "/batch-prices-history" BatchPricesHistory, "Several tokens' prices over time.";
+        Get "/fees/builder-fees/{}" BuilderFees, "A builder's fees.";
+        Get "/auth/validate-readonly-api-key" ValidateReadonlyKey, "Whether a read-only key is good.";
+    }
+    Account {
+        Get "/data/orders" Orders, "The caller's live orders.";
+        Post "/data/orders" OrdersById, "A list of the caller's orders.";
+        Get "/data/order/{}" Order, "One of the caller's orders.";
+        Get "/data/trades" Trades, "The caller's trades.";
+        Get "/data/pre-migration-orders" PreMigrationOrders, "Orders of an earlier exchange: none.";
+        Get "/balance-allowance" BalanceAllowance, "What the caller can spend.";
+        Get "/balance-allowance/update" BalanceAllowanceUpdate, "The same; there is no chain to ask.";
+        Get "/order-scoring" OrderScoring, "Whether an order earns rewards.";
+        Post "/orders-scoring" OrdersScoring, "The same of several.";
+        Get "/notifications" Notifications, "The caller's notices.";
+        Delete "/notifications" NotificationsDrop, "Drop notices.";
+        Get "/auth/api-keys" ApiKeys, "The caller's keys.";
+        Delete "/auth/api-key" ApiKeyRevoke, "Revoke a key.";
+        Get "/auth/ban-status/closed-only" ClosedOnly, "Whether the caller may only close.";
+        Post "/auth/readonly-api-key" ReadonlyKeyCreate, "Make a read-only key.";
+        Delete "/auth/readonly-api-key" ReadonlyKeyRevoke, "Revoke a read-only key.";
+        Get "/auth/readonly-api-keys" ReadonlyKeys, "The caller's read-only keys.";
+        Post "/auth/builder-api-key" BuilderKeyCreate, "Make a builder key.";
+        Get "/auth/builder-api-key" BuilderKeys, "The caller's builder keys.";
+        Delete "/auth/builder-api-key" BuilderKeyRevoke, "Revoke a builder key.";
+    }
+    L1 {
+        Post "/auth/api-key" ApiKeyCreate, "Make or derive the caller's key.";
+        Get "/auth/derive-api-key" ApiKeyDerive, "Derive the caller's key.";
+    }
+    Catalog {
+        Get "/events" Events, "Events.";
+        Get "/events/creators" Creators, "Creators of events.";
+        Get "/events/{}" Event, "One event by id.";
+        Get "/events/slug/{}" EventBySlug, "One event by slug.";
+        Get "/events/creators/{}" Creator, "One creator.";
+        Get "/events/{}/tags" EventTags, "The tags of an event.";
+        Get "/markets/slug/{}" CatalogMarketBySlug, "One catalog market by slug.";
+        Get "/markets/{}/tags" MarketTags, "The tags of a market.";
+        Get "/tags" Tags, "Tags.";
+        Get "/tags/{}" Tag, "One tag by id.";
+        Get "/tags/slug/{}" TagBySlug, "One tag by slug.";
+        Get "/series" SeriesList, "Series.";
+        Get "/series/{}" Series, "One series.";
+        Get "/public-search" Search, "Search.";
+        Get "" CatalogMarkets, "Catalog markets.";
+        Get "" CatalogMarket, "One catalog market by id or condition id.";
+    }
+    Wallet {
+        Get "/positions" Positions, "A wallet's positions.";
+        Get "/closed-positions" ClosedPositions, "A wallet's closed positions.";
+        Get "/activity" Activity, "A wallet's activity.";
+        Get "/holders" Holders, "The largest holders of markets.";
+        Get "/trades" WalletTrades, "Trades of wallets and markets.";
+        Get "/value" WalletValue, "What a wallet's positions are worth.";
+    }
+    Stream {
+        Get "/ws/market" MarketStream, "Books and trades as they change.";
+        Get "/ws/user" UserStream, "The caller's orders and trades as they change.";
+    }
+}
+
+/// A request's place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route<'a> {
+    /// What is asked for.
+    pub endpoint: Endpoint,
+    /// The captured segment, still encoded; empty if the row has none.
+    pub capture: &'a str,
+    /// The path as sent, which the client may have signed.
+    pub full_path: &'a str,
+    /// The path without its host prefix, which the client may have signed instead. The same as
+    /// `full_path` when there was none.
+    pub path: &'a str,
+}
+
+impl Route<'_> {
+    /// Where the request is answered.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        self.endpoint.class()
+    }
+}
+
+/// Why a request has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRoute {
+    /// 404: no row has this path.
+    NotFound,
+    /// 405: the path is known with these methods.
+    WrongMethod(Allowed),
+}
+
+/// The methods that a path is known with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowed(u8);
+
+impl Allowed {
+    /// The value of the `Allow` header.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        const TEXTS: [&str; 8] = [
+            "",
+            "GET, HEAD",
+            "POST",
+            "GET, HEAD, POST",
+            "DELETE",
+            "GET, HEAD, DELETE",
+            "POST, DELETE",
+            "GET, HEAD, POST, DELETE",
+        ];
+        TEXTS[(self.0 & 7) as usize]
+    }
+
+    const fn with(self, method: Method) -> Self {
+        Self(
+            self.0
+                | match method {
+                    Method::Get | Method::Head => 1,
+                    Method::Post => 2,
+                    Method::Delete => 4,
+                    Method::Other => 0,
+                },
+        )
+    }
+}
+
+/// Whether a service's name may stand in front of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostPrefixes {
+    /// Paths begin at the root.
+    #[default]
+    Off,
+    /// `/gamma`, `/clob` and `/data` are taken off.
+    On,
+}
+
+/// Finds what `method` and `path` ask for.
+pub fn route<'a>(
+    method: Method,
+    path: &'a str,
+    query: Query<'_>,
+    prefixes: HostPrefixes,
+) -> Result<Route<'a>, NoRoute> {
+    let found = look_up(method, path);
+    if found == Err(NoRoute::NotFound)
+        && prefixes == HostPrefixes::On
+        && let Some((host, stripped)) = split_host(path)
+    {
+        let (endpoint, capture) = look_up(method, stripped)?;
+        let endpoint = markets_form(endpoint, capture, query, Some(host));
+        if !host.holds(endpoint.class()) {
+            return Err(NoRoute::NotFound);
+        }
+        return Ok(Route { endpoint, capture, full_path: path, path: stripped });
+    }
+    let (endpoint, capture) = found?;
+    Ok(Route { endpoint: markets_form(endpoint, capture, query, None), capture, full_path: path, path })
+}
+
+/// The three services that other venues serve under three names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Host {
+    Gamma,
+    Clob,
+    Data,
+}
+
+impl Host {
+    const fn holds(self, class: Class) -> bool {
+        match self {
+            Self::Gamma => matches!(class, Class::Catalog),
+            Self::Data => matches!(class, Class::Wallet),
+            Self::Clob => !matches!(class, Class::Catalog | Class::Wallet),
+        }
+    }
+}
+
+fn split_host(path: &str) -> Option<(Host, &str)> {
+    let hosts = [("/gamma", Host::Gamma), ("/clob", Host::Clob), ("/data", Host::Data)];
+    hosts.into_iter().find_map(|(prefix, host)| match path.strip_prefix(prefix) {
+        Some("") => Some((host, "/")),
+        Some(stripped) if stripped.starts_with('/') => Some((host, stripped)),
+        _ => None,
+    })
+}
+
+/// Decides which of its two meanings a `/markets` path has.
+fn markets_form(endpoint: Endpoint, capture: &str, query: Query<'_>, host: Option<Host>) -> Endpoint {
+    match (endpoint, host) {
+        (Endpoint::ClobMarkets, None) if query.pairs().any(|(name, _)| only_catalog_knows(name)) => {
+            Endpoint::CatalogMarkets
+        }
+        (Endpoint::ClobMarkets, Some(Host::Gamma)) => Endpoint::CatalogMarkets,
+        (Endpoint::ClobMarket, None) if !is_condition(capture) || query.first("creator").is_some() => {
+            Endpoint::CatalogMarket
+        }
+        (Endpoint::ClobMarket, Some(Host::Gamma)) => Endpoint::CatalogMarket,
+        _ => endpoint,
+    }
+}
+
+fn only_catalog_knows(name: &str) -> bool {
+    const NAMES: [&str; 13] = [
+        "limit",
+        "offset",
+        "active",
+        "closed",
+        "archived",
+        "conditionId",
+        "condition_id",
+        "slug",
+        "id",
+        "mirror",
+        "order",
+        "ascending",
+        "creator",
+    ];
+    NAMES.contains(&name) || name.starts_with("tag") || name.starts_with("event")
+}
+
+/// True for `0x` and 64 hex digits.
+fn is_condition(text: &str) -> bool {
+    const HEX_DIGITS: usize = 64;
+    text.strip_prefix("0x").is_some_and(|digits| {
+        digits.len() == HEX_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+struct Row {
+    method: Method,
+    /// What stands before the capture; the whole path if there is none.
+    before: &'static str,
+    /// What stands behind the capture; `None` without one.
+    after: Option<&'static str>,
+    endpoint: Endpoint,
+}
+
+const fn row(method: Method, path: &'static str, endpoint: Endpoint) -> Row {
+    let bytes = path.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'{' {
+            let (before, capture) = path.split_at(at);
+            return Row { method, before, after: Some(capture.split_at(2).1), endpoint };
+        }
+        at += 1;
+    }
+    Row { method, before: path, after: None, endpoint }
+}
+
+impl Row {
+    /// The captured segment if the row has this path; an empty text if it captures nothing.
+    fn captured<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let Some(after) = self.after else {
+            return (path == self.before).then_some("");
+        };
+        let segment = path.strip_prefix(self.before)?.strip_suffix(after)?;
+        (!segment.is_empty() && !segment.contains('/')).then_some(segment)
+    }
+}
+
+fn look_up(method: Method, path: &str) -> Result<(Endpoint, &str), NoRoute> {
+    let path = match path.strip_suffix('/') {
+        Some(shorter) if !shorter.is_empty() && !shorter.ends_with('/') => shorter,
+        _ => path,
+    };
+    let wanted = if method == Method::Head { Method::Get } else { method };
+    let mut allowed = Allowed::default();
+    for row in TABLE {
+        if let Some(segment) = row.captured(path) {
+            if row.method == wanted {
+                return Ok((row.endpoint, segment));
+            }
+            allowed = allowed.with(row.method);
+        }
+    }
+    Err(if allowed == Allowed::default() { NoRoute::NotFound } else { NoRoute::WrongMethod(allowed) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const CONDITION: &str = "/markets/0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1";
+
+    fn ask(line: &str, prefixes: HostPrefixes) -> Result<(Endpoint, String), String> {
+        let (method, target) = line.split_once(' ').expect("METHOD target");
+        let method = [Method::Get, Method::Head, Method::Post, Method::Delete]
+            .into_iter()
+            .find(|known| known.text() == method)
+            .unwrap_or(Method::Other);
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (target, None),
+        };
+        match route(method, path, Query::new(query), prefixes) {
+            Ok(found) => Ok((found.endpoint, found.capture.to_owned())),
+            Err(NoRoute::NotFound) => Err("404".to_owned()),
+            Err(NoRoute::WrongMethod(allowed)) => Err(format!("405 {}", allowed.text())),
+        }
+    }
+
+    #[test]
+    fn every_row_is_reached_by_its_own_path() {
+        for row in TABLE.iter().filter(|row| !row.before.is_empty()) {
+            let path = match row.after {
+                Some(after) if row.endpoint == Endpoint::ClobMarket => format!("{CONDITION}{after}"),
+                Some(after) => format!("{}x%20y{after}", row.before),
+                None => row.before.to_owned(),
+            };
+            let found = route(row.method, &path, Query::default(), HostPrefixes::Off).expect("in the table");
+            assert_eq!(found.endpoint, row.endpoint, "{path}");
+            assert_eq!((found.path, found.full_path), (path.as_str(), path.as_str()));
+            assert_eq!(found.capture.is_empty(), row.after.is_none());
+        }
+    }
+
+    #[test]
+    fn no_two_rows_answer_the_same_request() {
+        let mut seen = BTreeSet::new();
+        for row in TABLE.iter().filter(|row| !row.before.is_empty()) {
+            assert!(seen.insert((row.method.text(), row.before, row.after)), "{} twice", row.before);
+        }
+    }
+
+    #[test]
+    fn unknown_paths_are_404_and_known_ones_name_their_methods() {
+        for (line, expected) in [
+            ("GET /nothing", "404"),
+            ("GET //", "404"),
+            ("POST //order", "404"),
+            ("POST /order//", "404"),
+            ("POST /%6frder", "404"),
+            ("POST /Order", "404"),
+            ("GET /data/order/", "404"),
+            ("GET /data/order/a/b", "404"),
+            ("GET /order", "405 POST, DELETE"),
+            ("PUT /orders", "405 POST, DELETE"),
+            ("POST /", "405 GET, HEAD"),
+            ("DELETE /data/orders", "405 GET, HEAD, POST"),
+            ("HEAD /cancel-all", "405 DELETE"),
+            ("GET /gamma/events", "404"),
+        ] {
+            assert_eq!(ask(line, HostPrefixes::Off).expect_err("no such row"), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn one_slash_at_the_end_is_passed_over() {
+        let plain = |line| ask(line, HostPrefixes::Off).map(|(endpoint, _)| endpoint);
+        assert_eq!(plain("POST /order/"), Ok(Endpoint::PlaceOrder));
+        assert_eq!(plain("GET /"), Ok(Endpoint::Root));
+        assert_eq!(plain("HEAD /time/"), Ok(Endpoint::Time));
+    }
+
+    #[test]
+    fn markets_have_two_meanings_and_the_request_says_which() {
+        for (line, expected) in [
+            ("GET /markets", Endpoint::ClobMarkets),
+            ("GET /markets?next_cursor=MA==", Endpoint::ClobMarkets),
+            ("GET /markets?unknown=1", Endpoint::ClobMarkets),
+            ("GET /markets?limit=5", Endpoint::CatalogMarkets),
+            ("GET /markets?tag_id=5", Endpoint::CatalogMarkets),
+            ("GET /markets?event_slug=x", Endpoint::CatalogMarkets),
+            ("GET /markets/540900", Endpoint::CatalogMarket),
+            ("GET /markets/0x12", Endpoint::CatalogMarket),
+            ("GET /markets/slug/abc", Endpoint::CatalogMarketBySlug),
+            ("GET /gamma/markets", Endpoint::CatalogMarkets),
+            ("GET /gamma/markets/540900", Endpoint::CatalogMarket),
+            ("GET /clob/markets?limit=5", Endpoint::ClobMarkets),
+        ] {
+            assert_eq!(ask(line, HostPrefixes::On).map(|(endpoint, _)| endpoint), Ok(expected), "{line}");
+        }
+        let by_condition = |tail: &str| ask(&format!("GET {CONDITION}{tail}"), HostPrefixes::Off);
+        assert_eq!(by_condition("").map(|(endpoint, _)| endpoint), Ok(Endpoint::ClobMarket));
+        assert_eq!(by_condition("?creator=x").map(|(endpoint, _)| endpoint), Ok(Endpoint::CatalogMarket));
+    }
+
+    #[test]
+    fn host_prefixes_come_off_only_in_front_of_their_own_rows() {
+        for (line, expected) in [
+            ("POST /clob/order", Ok(Endpoint::PlaceOrder)),
+            ("GET /clob", Ok(Endpoint::Root)),
+            ("GET /clob/", Ok(Endpoint::Root)),
+            ("GET /data/orders", Ok(Endpoint::Orders)),
+            ("DELETE /data/orders", Err("405 GET, HEAD, POST".to_owned())),
+            ("GET /clob/data/orders", Ok(Endpoint::Orders)),
+            ("GET /data/positions", Ok(Endpoint::Positions)),
+            ("GET /gamma/events/slug/x", Ok(Endpoint::EventBySlug)),
+            ("POST /gamma/order", Err("404".to_owned())),
+            ("DELETE /data/order", Err("404".to_owned())),
+            ("GET /clob/events", Err("404".to_owned())),
+            ("POST /clobber/order", Err("404".to_owned())),
+            ("POST /clob/clob/order", Err("404".to_owned())),
+        ] {
+            assert_eq!(ask(line, HostPrefixes::On).map(|(endpoint, _)| endpoint), expected, "{line}");
+        }
+        let found = route(Method::Post, "/clob/order", Query::default(), HostPrefixes::On).expect("known");
+        assert_eq!((found.full_path, found.path), ("/clob/order", "/order"));
+    }
+
+    #[test]
+    fn classes_place_connections() {
+        assert_eq!(Endpoint::PlaceOrder.class(), Class::Trading);
+        assert_eq!(Endpoint::Split.class(), Class::Trading);
+        assert_eq!(Endpoint::Orders.class(), Class::Account);
+        assert_eq!(Endpoint::ApiKeyCreate.class(), Class::L1);
+        assert_eq!(Endpoint::Book.class(), Class::PublicRead);
+        assert_eq!(Endpoint::CatalogMarket.class(), Class::Catalog);
+        assert_eq!(Endpoint::Holders.class(), Class::Wallet);
+        assert_eq!(Endpoint::UserStream.class(), Class::Stream);
+    }
+}
