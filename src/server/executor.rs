@@ -40,10 +40,21 @@ const TURNS_PER_YIELD: u32 = 64;
 
 /// Asks the kernel what it allows and says in one sentence what that means.
 pub(crate) fn ground() -> Ground {
-    match system::probe_io_uring() {
-        Ok(()) => Ground::Executors,
-        Err(fault) => Ground::Threads(remedy(&fault)),
+    if let Err(fault) = system::probe_io_uring() {
+        return Ground::Threads(remedy(&fault));
     }
+    // A ring may be had and an executor not: it locks memory for three of them.
+    match builder(glommio::Placement::Unbound).make() {
+        Ok(_executor) => Ground::Executors,
+        Err(fault) => Ground::Threads(format!("no executor can be made here: {fault}")),
+    }
+}
+
+fn builder(placement: glommio::Placement) -> glommio::LocalExecutorBuilder {
+    glommio::LocalExecutorBuilder::new(placement)
+        .io_memory(IO_MEMORY_BYTES)
+        .ring_depth(RING_ENTRIES)
+        .preempt_timer(PREEMPT)
 }
 
 fn remedy(fault: &std::io::Error) -> String {
@@ -80,11 +91,7 @@ impl Thread {
 
 fn start_executor(name: &str, cpu: Option<usize>, turns: Box<impl Turns>) -> Result<Thread, String> {
     let placement = cpu.map_or(glommio::Placement::Unbound, glommio::Placement::Fixed);
-    let builder = glommio::LocalExecutorBuilder::new(placement)
-        .name(name)
-        .io_memory(IO_MEMORY_BYTES)
-        .ring_depth(RING_ENTRIES)
-        .preempt_timer(PREEMPT);
+    let builder = builder(placement).name(name);
     let name = name.to_owned();
     let handle = builder
         .spawn(move || async move {

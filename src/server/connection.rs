@@ -1,0 +1,485 @@
+//! One client's connection: bytes in, open requests, bytes out.
+//!
+//! Requests are numbered from 0. An answer is put into its request's place whenever it is ready
+//! and whoever made it; [`Line::release`] moves answers to the output in request order, and
+//! only those whose position is acknowledged. All memory is taken when the connection opens and
+//! kept for the next one in the same slot; only a large body or a large answer takes more.
+//!
+//! | limit | value | at it |
+//! |---|---|---|
+//! | open requests | [`OPEN_MAX`] | the socket is not read |
+//! | unsent bytes | [`UNSENT_BYTES_MAX`] | the socket is not read |
+//! | unsent for 10 s | `Limits::unsent_ms` | closed |
+//! | head, idle | `Limits::{head_ms, idle_ms}` | closed |
+
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+
+use crate::domain::Position;
+use crate::http::Chunked;
+
+/// Open requests per connection; more stay unread.
+pub(crate) const OPEN_MAX: usize = 32;
+/// Unsent bytes per connection; above it the socket is not read.
+pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// What a connection's input buffer holds without growing: several orders, one full head.
+pub(crate) const INPUT_BYTES: usize = 16 << 10;
+/// What an answer's place keeps from one request to the next.
+const ANSWER_BYTES: usize = 1 << 10;
+/// Above this a buffer is given back instead of being kept.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// Which listener a connection came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// The public one.
+    Public,
+    /// The operator's.
+    Admin,
+}
+
+/// The bytes that came in and are not used yet.
+#[derive(Debug)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    fn new() -> Self {
+        Self { bytes: vec![0; INPUT_BYTES], start: 0, end: 0 }
+    }
+
+    /// What came in and is not used yet.
+    pub(crate) fn unread(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// The same, for parsers that work in place.
+    pub(crate) fn unread_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.end]
+    }
+
+    /// Where the socket writes to; empty when the buffer is full.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        } else if self.end == self.bytes.len() && self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// `count` bytes came in.
+    pub(crate) fn arrived(&mut self, count: usize) {
+        self.end += count;
+        assert!(self.end <= self.bytes.len(), "a socket never writes more than there is room");
+    }
+
+    /// `count` bytes are used.
+    pub(crate) fn used(&mut self, count: usize) {
+        self.start += count;
+        assert!(self.start <= self.end, "only what came in is used");
+    }
+
+    /// Of what is unread only the first `count` bytes count any more.
+    pub(crate) fn keep(&mut self, count: usize) {
+        assert!(self.start + count <= self.end, "only what came in is kept");
+        self.end = self.start + count;
+    }
+
+    /// Makes sure that a request of `bytes` fits, which the caller has checked against its limits.
+    pub(crate) fn hold(&mut self, bytes: usize) {
+        if self.bytes.len() < bytes {
+            self.bytes.resize(bytes.next_power_of_two(), 0);
+        }
+    }
+
+    /// True if there is no room and nothing to make any.
+    pub(crate) fn is_full(&self) -> bool {
+        self.end - self.start == self.bytes.len()
+    }
+
+    /// Puts `bytes` in as if they had arrived.
+    pub(crate) fn refill(&mut self, bytes: &[u8]) {
+        self.hold(bytes.len());
+        self.bytes[..bytes.len()].copy_from_slice(bytes);
+        self.start = 0;
+        self.end = bytes.len();
+    }
+
+    fn reset(&mut self) {
+        self.start = 0;
+        self.end = 0;
+        if self.bytes.len() > KEPT_BYTES_MAX {
+            self.bytes = vec![0; INPUT_BYTES];
+        }
+    }
+}
+
+/// Where an answer of a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Somebody is working on it.
+    Waiting,
+    /// It is written and may leave when this position is acknowledged.
+    Ready(Position),
+}
+
+#[derive(Debug)]
+struct Open {
+    state: State,
+    answer: Vec<u8>,
+}
+
+/// A client's connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// The socket; `None` in a slot that is free.
+    pub(crate) socket: Option<OwnedFd>,
+    /// Raised whenever the slot is given to another client.
+    pub(crate) generation: u32,
+    /// Who is at the other end.
+    pub(crate) peer: IpAddr,
+    /// Which listener it came from.
+    pub(crate) door: Door,
+    /// Bytes in.
+    pub(crate) input: Input,
+    /// Nothing more is read; closed when everything is answered and sent.
+    pub(crate) closing: bool,
+    /// Whether the slot stands in the loop's list of slots with unused bytes.
+    pub(crate) queued: bool,
+    /// Whether the slot stands in the loop's list of slots with answers that wait for a mark.
+    pub(crate) waits: bool,
+    /// Whether the slot stands in the loop's list of slots to be sent.
+    pub(crate) dirty: bool,
+    /// What epoll watches for: (readable, writable).
+    pub(crate) watched: (bool, bool),
+    /// When the next byte of a request, or its rest, must have arrived.
+    pub(crate) read_by_ms: u64,
+    /// When the client must have read something; `u64::MAX` if nothing is unsent.
+    pub(crate) send_by_ms: u64,
+    /// Set while a request's bytes are incomplete: the head time counts from its first byte.
+    pub(crate) partial: bool,
+    /// A chunked body on its way in, and how many bytes of the head lie in front of it.
+    pub(crate) chunked: Option<(usize, Chunked)>,
+    /// True once `100 Continue` was sent for the request that is coming in.
+    pub(crate) continued: bool,
+    /// Open requests and bytes out.
+    pub(crate) line: Line,
+}
+
+impl Connection {
+    /// An empty slot with its memory.
+    pub(crate) fn empty() -> Self {
+        Self {
+            socket: None,
+            generation: 0,
+            peer: IpAddr::from([0, 0, 0, 0]),
+            door: Door::Public,
+            input: Input::new(),
+            closing: false,
+            queued: false,
+            waits: false,
+            dirty: false,
+            watched: (false, false),
+            read_by_ms: u64::MAX,
+            send_by_ms: u64::MAX,
+            partial: false,
+            chunked: None,
+            continued: false,
+            line: Line::new(),
+        }
+    }
+
+    /// Gives the slot to a client.
+    pub(crate) fn occupy(&mut self, socket: OwnedFd, peer: IpAddr, door: Door) {
+        assert!(self.socket.is_none(), "a slot has one client at a time");
+        self.socket = Some(socket);
+        self.peer = peer;
+        self.door = door;
+    }
+
+    /// Takes the client out of the slot; what comes back for it later finds another generation.
+    pub(crate) fn vacate(&mut self) -> Option<OwnedFd> {
+        self.generation = self.generation.wrapping_add(1);
+        self.input.reset();
+        self.closing = false;
+        self.watched = (false, false);
+        self.read_by_ms = u64::MAX;
+        self.send_by_ms = u64::MAX;
+        self.partial = false;
+        self.chunked = None;
+        self.continued = false;
+        self.line.reset();
+        self.socket.take()
+    }
+
+    /// True if another request may be taken from the input.
+    pub(crate) fn may_open(&self) -> bool {
+        self.line.has_room() && !self.closing
+    }
+}
+
+/// Open requests in their order, and the bytes that leave.
+#[derive(Debug)]
+pub(crate) struct Line {
+    output: Vec<u8>,
+    sent: usize,
+    open: Box<[Open]>,
+    first: u32,
+    next: u32,
+    /// The number behind the newest open request that changes state.
+    behind_writes: u32,
+}
+
+/// Whether a request changes state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// It only asks.
+    Read,
+    /// It changes something; a read behind it waits for its answer.
+    Write,
+}
+
+impl Line {
+    fn new() -> Self {
+        let open = (0..OPEN_MAX).map(|_| Open { state: State::Waiting, answer: Vec::with_capacity(ANSWER_BYTES) });
+        Self {
+            output: Vec::with_capacity(4 * ANSWER_BYTES),
+            sent: 0,
+            open: open.collect(),
+            first: 0,
+            next: 0,
+            behind_writes: 0,
+        }
+    }
+
+    fn reset(&mut self) {
+        self.output.clear();
+        if self.output.capacity() > KEPT_BYTES_MAX {
+            self.output = Vec::with_capacity(4 * ANSWER_BYTES);
+        }
+        self.sent = 0;
+        self.first = 0;
+        self.next = 0;
+        self.behind_writes = 0;
+    }
+
+    /// True if one more request may be open.
+    pub(crate) fn has_room(&self) -> bool {
+        self.open_count() < OPEN_MAX && self.unsent() <= UNSENT_BYTES_MAX
+    }
+
+    /// True while a request that changes state is not answered.
+    pub(crate) fn writes_open(&self) -> bool {
+        self.first != self.next && self.behind_writes.wrapping_sub(self.first).cast_signed() > 0
+    }
+
+    /// True if nothing is open and nothing is unsent.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.first == self.next && self.unsent() == 0
+    }
+
+    /// How many requests are not answered yet.
+    pub(crate) fn open_count(&self) -> usize {
+        self.next.wrapping_sub(self.first) as usize
+    }
+
+    /// Takes a place in the line and returns the request's number.
+    pub(crate) fn open(&mut self, intent: Intent) -> u32 {
+        assert!(self.open_count() < OPEN_MAX, "may_open was asked first");
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        if intent == Intent::Write {
+            self.behind_writes = self.next;
+        }
+        let place = self.place(number);
+        place.state = State::Waiting;
+        place.answer.clear();
+        if place.answer.capacity() > KEPT_BYTES_MAX {
+            place.answer = Vec::with_capacity(ANSWER_BYTES);
+        }
+        number
+    }
+
+    /// Where the answer of request `number` is written; `None` if nobody waits for it.
+    pub(crate) fn answer(&mut self, number: u32) -> Option<&mut Vec<u8>> {
+        if number.wrapping_sub(self.first) as usize >= self.open_count() {
+            return None;
+        }
+        Some(&mut self.place(number).answer)
+    }
+
+    /// The answer of request `number` is written and may leave when `at` is acknowledged.
+    pub(crate) fn ready(&mut self, number: u32, at: Position) {
+        assert!((number.wrapping_sub(self.first) as usize) < self.open_count(), "only open requests are answered");
+        self.place(number).state = State::Ready(at);
+    }
+
+    /// Moves what may leave to the output. Returns the highest position that was released.
+    pub(crate) fn release(&mut self, mark: Position) -> Option<Position> {
+        let mut highest = None;
+        while self.first != self.next {
+            let index = self.first as usize % OPEN_MAX;
+            let State::Ready(at) = self.open[index].state else {
+                break;
+            };
+            if mark < at {
+                break;
+            }
+            highest = highest.max(Some(at));
+            self.output.extend_from_slice(&self.open[index].answer);
+            self.first = self.first.wrapping_add(1);
+        }
+        highest
+    }
+
+    /// True if the oldest open request only waits for a mark.
+    pub(crate) fn waits_for_mark(&self) -> Option<Position> {
+        if self.first == self.next {
+            return None;
+        }
+        match self.open[self.first as usize % OPEN_MAX].state {
+            State::Ready(at) => Some(at),
+            State::Waiting => None,
+        }
+    }
+
+    /// What is to be sent.
+    pub(crate) fn to_send(&self) -> &[u8] {
+        &self.output[self.sent..]
+    }
+
+    /// `count` bytes were sent.
+    pub(crate) fn was_sent(&mut self, count: usize) {
+        self.sent += count;
+        assert!(self.sent <= self.output.len(), "only what there is can be sent");
+        if self.sent == self.output.len() {
+            self.sent = 0;
+            self.output.clear();
+            if self.output.capacity() > KEPT_BYTES_MAX {
+                self.output = Vec::with_capacity(4 * ANSWER_BYTES);
+            }
+        }
+    }
+
+    /// How many bytes the client has not taken yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// Where bytes are put that do not wait for anything, such as `100 Continue`.
+    pub(crate) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    fn place(&mut self, number: u32) -> &mut Open {
+        &mut self.open[number as usize % OPEN_MAX]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(connection: &mut Connection, number: u32, text: &[u8], at: u64) {
+        connection.line.answer(number).expect("open").extend_from_slice(text);
+        connection.line.ready(number, Position(at));
+    }
+
+    #[test]
+    fn answers_leave_in_request_order_whenever_they_were_made() {
+        let mut connection = Connection::empty();
+        let numbers = [connection.line.open(Intent::Read), connection.line.open(Intent::Read), connection.line.open(Intent::Read)];
+        answered(&mut connection, numbers[2], b"c", 0);
+        assert_eq!(connection.line.release(Position(100)), None);
+        answered(&mut connection, numbers[0], b"a", 0);
+        connection.line.release(Position(100));
+        assert_eq!(connection.line.to_send(), b"a");
+        answered(&mut connection, numbers[1], b"b", 0);
+        connection.line.release(Position(100));
+        assert_eq!(connection.line.to_send(), b"abc");
+    }
+
+    #[test]
+    fn an_answer_stays_until_its_position_is_acknowledged_and_holds_back_the_ones_behind_it() {
+        let mut connection = Connection::empty();
+        let numbers = [connection.line.open(Intent::Read), connection.line.open(Intent::Read)];
+        answered(&mut connection, numbers[0], b"a", 128);
+        answered(&mut connection, numbers[1], b"b", 0);
+        assert_eq!(connection.line.release(Position(64)), None);
+        assert_eq!(connection.line.waits_for_mark(), Some(Position(128)));
+        assert_eq!(connection.line.release(Position(128)), Some(Position(128)));
+        assert_eq!(connection.line.to_send(), b"ab");
+    }
+
+    #[test]
+    fn the_thirty_third_open_request_is_not_taken() {
+        let mut connection = Connection::empty();
+        for _ in 0..OPEN_MAX {
+            assert!(connection.may_open());
+            connection.line.open(Intent::Read);
+        }
+        assert!(!connection.may_open());
+        answered(&mut connection, 0, b"a", 0);
+        connection.line.release(Position(0));
+        assert!(connection.may_open());
+    }
+
+    #[test]
+    fn nothing_more_is_read_while_too_much_is_unsent() {
+        let mut connection = Connection::empty();
+        connection.line.output().resize(UNSENT_BYTES_MAX, b'x');
+        assert!(connection.may_open());
+        connection.line.output().push(b'x');
+        assert!(!connection.may_open());
+        connection.line.was_sent(1);
+        assert!(connection.may_open());
+    }
+
+    #[test]
+    fn a_read_waits_behind_an_unanswered_write_and_not_behind_a_read() {
+        let mut connection = Connection::empty();
+        let line = &mut connection.line;
+        line.open(Intent::Read);
+        assert!(!line.writes_open());
+        line.open(Intent::Write);
+        line.open(Intent::Read);
+        assert!(line.writes_open());
+        line.ready(0, Position(0));
+        line.ready(1, Position(64));
+        line.release(Position(0));
+        assert!(line.writes_open());
+        line.release(Position(64));
+        assert!(!line.writes_open());
+    }
+
+    #[test]
+    fn an_answer_for_a_client_that_left_is_nobodys() {
+        let mut connection = Connection::empty();
+        let number = connection.line.open(Intent::Read);
+        let generation = connection.generation;
+        connection.vacate();
+        assert_ne!(connection.generation, generation);
+        assert!(connection.line.answer(number).is_none());
+    }
+
+    #[test]
+    fn a_partial_request_moves_to_the_front_when_the_buffer_is_full() {
+        let mut input = Input::new();
+        let filled = input.room().len();
+        input.room().fill(b'x');
+        input.arrived(filled);
+        assert!(input.room().is_empty());
+        input.used(filled - 3);
+        assert_eq!(input.room().len(), filled - 3);
+        assert_eq!(input.unread(), b"xxx");
+        input.hold(2 * filled);
+        assert!(input.room().len() >= 2 * filled - 3);
+    }
+}

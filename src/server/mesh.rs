@@ -1,0 +1,222 @@
+//! How loops talk: a pair of rings for what is hot, a pair of bounded queues for what is not.
+//!
+//! Between every two loops there is, in each direction, a **ring** of fixed slots that carries
+//! orders and single cancels (and, back, their results), and a **post** that carries the rest as
+//! boxed letters: reads, wide cancels, key acts, operator acts, connections that move.
+//!
+//! MESH-1: a loop never has more requests in flight to another than the way back has slots, so an
+//! answer always finds room and nobody waits. At the limit a request is refused before anything
+//! is taken. New orders leave [`CANCEL_SHARE`] slots to cancels.
+//!
+//! Bells are rung once a turn, only for loops that got something and only if they sleep.
+
+use std::sync::Arc;
+
+use crossbeam::queue::ArrayQueue;
+
+use super::message::{Asked, Letter, Told};
+use super::shared::Shared;
+use crate::memory::ring::{Consumer, Producer, ring};
+
+/// Slots of a ring; an ask is about 1 KiB.
+const RING_SLOTS: usize = 256;
+/// Slots of a ring that new orders leave to cancels.
+const CANCEL_SHARE: usize = 64;
+/// Letters on their way from one loop to another.
+const POST_SLOTS: usize = 256;
+
+/// What a ring's request is about, for its share of the slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// It may take the last slot.
+    Cancel,
+    /// It leaves some to cancels.
+    Order,
+}
+
+/// Both directions between this loop and one other.
+struct Pair {
+    ask: Producer<Asked>,
+    told: Consumer<Told>,
+    asked: Consumer<Asked>,
+    tell: Producer<Told>,
+    in_flight: usize,
+}
+
+/// The queues of letters between all loops: `from` x `to`.
+#[derive(Debug)]
+pub(crate) struct Posts {
+    requests: Vec<ArrayQueue<Letter>>,
+    replies: Vec<ArrayQueue<Letter>>,
+    loops: usize,
+}
+
+impl Posts {
+    /// Empty queues between `loops` loops.
+    pub(crate) fn new(loops: usize) -> Self {
+        let queues = || (0..loops * loops).map(|_| ArrayQueue::new(POST_SLOTS)).collect();
+        Self { requests: queues(), replies: queues(), loops }
+    }
+
+    fn between(&self, from: usize, to: usize) -> usize {
+        from * self.loops + to
+    }
+}
+
+/// One loop's ends of everything.
+pub(crate) struct Mesh {
+    no: usize,
+    pairs: Vec<Option<Pair>>,
+    letters_in_flight: Vec<usize>,
+    touched: Vec<bool>,
+    shared: Arc<Shared>,
+}
+
+/// The ends of all loops, in order.
+pub(crate) fn mesh(shared: &Arc<Shared>) -> Vec<Mesh> {
+    let loops = shared.plan.topology.loops.len();
+    let mut meshes: Vec<Mesh> = (0..loops)
+        .map(|no| Mesh {
+            no,
+            pairs: (0..loops).map(|_| None).collect(),
+            letters_in_flight: vec![0; loops],
+            touched: vec![false; loops],
+            shared: Arc::clone(shared),
+        })
+        .collect();
+    let carries_shard = |no: usize| shared.plan.topology.loops[no].shard.is_some();
+    for left in 0..loops {
+        for right in left + 1..loops {
+            if carries_shard(left) && carries_shard(right) {
+                let (one, other) = pair();
+                meshes[left].pairs[right] = Some(one);
+                meshes[right].pairs[left] = Some(other);
+            }
+        }
+    }
+    meshes
+}
+
+fn pair() -> (Pair, Pair) {
+    let (ask_there, asked_there) = ring(RING_SLOTS);
+    let (tell_back, told_here) = ring(RING_SLOTS);
+    let (ask_back, asked_here) = ring(RING_SLOTS);
+    let (tell_there, told_there) = ring(RING_SLOTS);
+    let pair = |ask, told, asked, tell| Pair { ask, told, asked, tell, in_flight: 0 };
+    (pair(ask_there, told_here, asked_here, tell_there), pair(ask_back, told_there, asked_there, tell_back))
+}
+
+impl Mesh {
+    /// This loop's number.
+    pub(crate) fn no(&self) -> usize {
+        self.no
+    }
+
+    /// How many loops there are.
+    pub(crate) fn loops(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Sends a request to another shard's loop; false if it must be refused as busy.
+    #[must_use]
+    pub(crate) fn ask(&mut self, to: usize, asked: &Asked, share: Share) -> bool {
+        let pair = self.pairs[to].as_mut().expect("shards are asked by loops that have rings to them");
+        let kept = if share == Share::Order { CANCEL_SHARE } else { 0 };
+        if pair.in_flight + kept >= RING_SLOTS || pair.ask.push(asked).is_err() {
+            return false;
+        }
+        pair.in_flight += 1;
+        self.touched[to] = true;
+        true
+    }
+
+    /// The next request from another loop.
+    pub(crate) fn next_asked(&mut self, from: usize) -> Option<Asked> {
+        self.pairs[from].as_mut()?.asked.pop()
+    }
+
+    /// Answers a request from another loop.
+    pub(crate) fn tell(&mut self, to: usize, told: &Told) {
+        let pair = self.pairs[to].as_mut().expect("answers go where requests came from");
+        pair.tell.push(told).expect("MESH-1: whoever asks keeps room for the answer");
+        self.touched[to] = true;
+    }
+
+    /// The next answer from another loop.
+    pub(crate) fn next_told(&mut self, from: usize) -> Option<Told> {
+        let pair = self.pairs[from].as_mut()?;
+        let told = pair.told.pop()?;
+        pair.in_flight -= 1;
+        Some(told)
+    }
+
+    /// Sends a letter that is answered; gives it back if it must be refused as busy.
+    pub(crate) fn post(&mut self, to: usize, letter: Letter) -> Result<(), Letter> {
+        if self.letters_in_flight[to] == POST_SLOTS {
+            return Err(letter);
+        }
+        self.post_one_way(to, letter)?;
+        self.letters_in_flight[to] += 1;
+        Ok(())
+    }
+
+    /// Sends a letter that nobody answers; gives it back if there is no room now.
+    pub(crate) fn post_one_way(&mut self, to: usize, letter: Letter) -> Result<(), Letter> {
+        let posts = &self.shared.posts;
+        posts.requests[posts.between(self.no, to)].push(letter)?;
+        self.touched[to] = true;
+        Ok(())
+    }
+
+    /// The next letter from another loop (or this one) that asks for something.
+    pub(crate) fn next_letter(&mut self, from: usize) -> Option<Letter> {
+        let posts = &self.shared.posts;
+        posts.requests[posts.between(from, self.no)].pop()
+    }
+
+    /// Answers a letter.
+    pub(crate) fn reply(&mut self, to: usize, letter: Letter) {
+        let posts = &self.shared.posts;
+        let kept = posts.replies[posts.between(self.no, to)].push(letter);
+        assert!(kept.is_ok(), "MESH-1: whoever posts keeps room for the reply");
+        self.touched[to] = true;
+    }
+
+    /// The next answered letter from another loop.
+    pub(crate) fn next_reply(&mut self, from: usize) -> Option<Letter> {
+        let posts = &self.shared.posts;
+        let letter = posts.replies[posts.between(from, self.no)].pop()?;
+        self.letters_in_flight[from] -= 1;
+        Some(letter)
+    }
+
+    /// True if something came that was not taken yet; cheap, for the last look before sleep.
+    pub(crate) fn anything_came(&mut self) -> bool {
+        let posts = &self.shared.posts;
+        (0..self.pairs.len()).any(|from| {
+            let letters = posts.between(from, self.no);
+            let rings = self.pairs[from].as_mut().is_some_and(|pair| !pair.asked.is_empty() || !pair.told.is_empty());
+            rings || !posts.requests[letters].is_empty() || !posts.replies[letters].is_empty()
+        })
+    }
+
+    /// True if somebody still owes this loop an answer.
+    pub(crate) fn anything_in_flight(&self) -> bool {
+        self.letters_in_flight.iter().any(|&count| count > 0)
+            || self.pairs.iter().flatten().any(|pair| pair.in_flight > 0)
+    }
+
+    /// Notes that a loop has something to do that did not go through the mesh.
+    pub(crate) fn touch(&mut self, to: usize) {
+        self.touched[to] = true;
+    }
+
+    /// Rings for everybody who got something this turn.
+    pub(crate) fn ring_bells(&mut self) {
+        for (to, touched) in self.touched.iter_mut().enumerate() {
+            if std::mem::take(touched) && to != self.no {
+                self.shared.wakers[to].wake();
+            }
+        }
+    }
+}

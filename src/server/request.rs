@@ -1,0 +1,79 @@
+//! The next request in a connection's buffer, if it is there whole.
+
+use super::connection::{Connection, Input};
+use crate::http::{self, BadRequest, BodyFraming, Chunked, Head, Limits};
+
+/// A whole request: borrowed from the buffer that it came into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    /// Request line and headers.
+    pub(crate) head: Head<'a>,
+    /// The body, decoded if it came in chunks.
+    pub(crate) body: &'a [u8],
+    /// The head's and the (decoded) body's bytes, as they lie together.
+    pub(crate) bytes: &'a [u8],
+}
+
+/// What there is at the front of a buffer.
+#[derive(Debug)]
+pub(crate) enum Found<'a> {
+    /// Not enough; the buffer must be able to hold so many bytes.
+    Partial {
+        /// Bytes of the whole request, as far as they are known.
+        needed: usize,
+        /// The client waits for `100 Continue`.
+        expects_continue: bool,
+    },
+    /// A head, and behind it the first chunk.
+    ChunksBegin {
+        /// Bytes of the head.
+        head_bytes: usize,
+        /// The client waits for `100 Continue`.
+        expects_continue: bool,
+    },
+    /// A request.
+    Whole(Request<'a>),
+}
+
+/// Looks at the front of `input`. `decoded` is the length of a chunked body that has come whole.
+pub(crate) fn find<'a>(input: &'a Input, decoded: Option<usize>, limits: &Limits) -> Result<Found<'a>, BadRequest> {
+    let unread = input.unread();
+    let Some(head) = http::parse(unread, limits)? else {
+        return Ok(Found::Partial { needed: limits.head_bytes, expects_continue: false });
+    };
+    let body_bytes = match (head.body, decoded) {
+        (BodyFraming::Length(bytes), _) => bytes,
+        (BodyFraming::Chunked, Some(bytes)) => bytes,
+        (BodyFraming::Chunked, None) => {
+            return Ok(Found::ChunksBegin { head_bytes: head.bytes, expects_continue: head.expect_continue });
+        }
+    };
+    let needed = head.bytes + body_bytes;
+    if unread.len() < needed {
+        return Ok(Found::Partial { needed, expects_continue: head.expect_continue });
+    }
+    Ok(Found::Whole(Request { head, body: &unread[head.bytes..needed], bytes: &unread[..needed] }))
+}
+
+/// Decodes what came of a chunked body; `Some` with its length once it is whole.
+pub(crate) fn decode_chunks(connection: &mut Connection, limits: &Limits) -> Result<Option<usize>, BadRequest> {
+    let Some((head_bytes, chunked)) = connection.chunked.as_mut() else {
+        return Ok(None);
+    };
+    let progress = chunked.decode(&mut connection.input.unread_mut()[*head_bytes..])?;
+    let kept = *head_bytes + progress.held;
+    let body_bytes = chunked.body_bytes();
+    connection.input.keep(kept);
+    if progress.whole {
+        return Ok(Some(body_bytes));
+    }
+    // Room for the next piece: what is decoded plus as much again, up to the limits.
+    let wanted = (2 * kept).clamp(super::connection::INPUT_BYTES, limits.head_bytes + 2 * limits.body_bytes);
+    connection.input.hold(wanted);
+    Ok(None)
+}
+
+/// Notes that a chunked body begins behind the head.
+pub(crate) fn begin_chunks(connection: &mut Connection, head_bytes: usize, limits: &Limits) {
+    connection.chunked = Some((head_bytes, Chunked::new(limits.body_bytes)));
+}

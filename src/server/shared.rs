@@ -1,0 +1,127 @@
+//! What all threads of the process share. Everything here is atomic, bounded or never changes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+
+use crossbeam::queue::ArrayQueue;
+use crossbeam::utils::CachePadded;
+
+use super::clock::Clock;
+use super::core_loop::Roles;
+use super::mesh::Posts;
+use super::plan::Plan;
+use super::signals::EndingSender;
+use super::waker::Waker;
+use crate::domain::Position;
+
+/// How far the process is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// The listener is open, the log is being replayed: trading answers 425.
+    Recovering = 0,
+    /// Everything works.
+    Serving = 1,
+    /// No new requests; what is open is answered.
+    Draining = 2,
+    /// Every loop ends now; what is open stays unanswered.
+    Stopped = 3,
+}
+
+/// The process, as every thread sees it.
+pub(crate) struct Shared {
+    /// What was planned.
+    pub(crate) plan: Plan,
+    /// The clock.
+    pub(crate) clock: Clock,
+    /// One bell for each loop.
+    pub(crate) wakers: Vec<Waker>,
+    /// Letters between loops.
+    pub(crate) posts: Posts,
+    /// Roles on their way to their loops, once recovery is done.
+    pub(crate) roles: Vec<ArrayQueue<Roles>>,
+    /// How anybody ends the process.
+    pub(crate) ending: EndingSender,
+    /// Clients on all loops together.
+    pub(crate) clients: AtomicU32,
+    /// Loops that have nothing open any more.
+    pub(crate) drained: AtomicU32,
+    /// Requests answered, for metrics.
+    pub(crate) answered: CachePadded<AtomicU64>,
+    phase: AtomicU8,
+    acknowledged: CachePadded<AtomicU64>,
+    awaited: Vec<CachePadded<AtomicU64>>,
+}
+
+/// "This loop waits for no position."
+const NOTHING_AWAITED: u64 = u64::MAX;
+
+impl Shared {
+    /// A process that recovers.
+    pub(crate) fn new(plan: Plan, clock: Clock, ending: EndingSender) -> std::io::Result<Arc<Self>> {
+        let loops = plan.topology.loops.len();
+        Ok(Arc::new(Self {
+            clock,
+            wakers: (0..loops).map(|_| Waker::new()).collect::<Result<_, _>>()?,
+            posts: Posts::new(loops),
+            roles: (0..loops).map(|_| ArrayQueue::new(1)).collect(),
+            ending,
+            clients: AtomicU32::new(0),
+            drained: AtomicU32::new(0),
+            answered: CachePadded::new(AtomicU64::new(0)),
+            phase: AtomicU8::new(Phase::Recovering as u8),
+            acknowledged: CachePadded::new(AtomicU64::new(0)),
+            awaited: (0..loops).map(|_| CachePadded::new(AtomicU64::new(NOTHING_AWAITED))).collect(),
+            plan,
+        }))
+    }
+
+    /// How far the process is.
+    pub(crate) fn phase(&self) -> Phase {
+        // Acquire pairs with the Release in `enter`: who sees a phase sees what came before it.
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Recovering,
+            1 => Phase::Serving,
+            2 => Phase::Draining,
+            _ => Phase::Stopped,
+        }
+    }
+
+    /// Goes on to a later phase and rings every bell. An earlier phase is never entered again.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.fetch_max(phase as u8, Ordering::Release);
+        for waker in &self.wakers {
+            waker.ring();
+        }
+    }
+
+    /// An answer whose frame ends at `position` left the process.
+    pub(crate) fn acknowledge(&self, position: Position) {
+        // Release pairs with the Acquire in `acknowledged`.
+        self.acknowledged.fetch_max(position.0, Ordering::Release);
+    }
+
+    /// The highest position that any client was told of.
+    pub(crate) fn acknowledged(&self) -> Position {
+        Position(self.acknowledged.load(Ordering::Acquire))
+    }
+
+    /// Loop `no` is about to sleep and has work once the log is durable up to `position`.
+    pub(crate) fn await_position(&self, no: usize, position: Option<Position>) {
+        let position = position.map_or(NOTHING_AWAITED, |position| position.0);
+        // Relaxed: the fence in `Waker::before_sleep` follows, and the one in `wake_up_to`.
+        self.awaited[no].store(position, Ordering::Relaxed);
+    }
+
+    /// The log became durable up to `mark`: wakes the loops that wait for that.
+    pub(crate) fn wake_up_to(&self, mark: Position) {
+        // Pairs with the fence in `Waker::before_sleep`: either the sleeper sees the new mark in
+        // its last look, or we see what it awaits.
+        fence(Ordering::SeqCst);
+        for (awaited, waker) in self.awaited.iter().zip(&self.wakers) {
+            if awaited.load(Ordering::Relaxed) <= mark.0 {
+                waker.wake();
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Sockets and the epoll set of one loop, non-blocking throughout.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketAddrAny};
+
+/// What came of one try on a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// So many bytes went through.
+    Bytes(usize),
+    /// Not now.
+    Later,
+    /// The other end is done, or the connection is broken.
+    Gone,
+}
+
+/// Receives into `room` once.
+pub(crate) fn receive(socket: &OwnedFd, room: &mut [u8]) -> Moved {
+    match rustix::net::recv(socket, room, RecvFlags::DONTWAIT) {
+        Ok((_, 0)) => Moved::Gone,
+        Ok((_, count)) => Moved::Bytes(count),
+        Err(Errno::AGAIN | Errno::INTR) => Moved::Later,
+        Err(_) => Moved::Gone,
+    }
+}
+
+/// Sends the front of `bytes` once.
+pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Moved {
+    match rustix::net::send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        Ok(count) => Moved::Bytes(count),
+        Err(Errno::AGAIN | Errno::INTR) => Moved::Later,
+        Err(_) => Moved::Gone,
+    }
+}
+
+/// Opens a listener that nobody else can share: a second server on the port is refused.
+pub(crate) fn listen(name: &str, address: SocketAddr) -> Result<TcpListener, String> {
+    let listener = TcpListener::bind(address).map_err(|fault| match fault.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("{name}: {address} is taken by another process; stop it, or choose another port")
+        }
+        _ => format!("{name}: {address}: {fault}"),
+    })?;
+    listener.set_nonblocking(true).map_err(|fault| format!("{name}: {address}: {fault}"))?;
+    Ok(listener)
+}
+
+/// Takes one client from the line, ready to be watched; `None` if nobody waits.
+pub(crate) fn accept(listener: &TcpListener) -> io::Result<Option<(OwnedFd, IpAddr)>> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    match rustix::net::acceptfrom_with(listener, flags) {
+        Ok((socket, address)) => {
+            rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
+            Ok(Some((socket, address.and_then(ip).unwrap_or(IpAddr::from([0, 0, 0, 0])))))
+        }
+        Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+fn ip(address: SocketAddrAny) -> Option<IpAddr> {
+    SocketAddr::try_from(address).ok().map(|address| address.ip())
+}
+
+/// Something that epoll watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// The public listener.
+    PublicDoor,
+    /// The operator's listener.
+    AdminDoor,
+    /// The loop's own bell.
+    Bell,
+    /// The connection in this slot.
+    Slot(u32),
+}
+
+/// What epoll reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    /// About whom.
+    pub(crate) watched: Watched,
+    /// There are bytes, or the end, to be received.
+    pub(crate) readable: bool,
+    /// There is room to send.
+    pub(crate) writable: bool,
+}
+
+/// Events taken in one turn; the rest are there in the next one.
+const EVENTS_PER_TURN: usize = 64;
+
+const PUBLIC_DOOR: u64 = u64::MAX;
+const ADMIN_DOOR: u64 = u64::MAX - 1;
+const BELL: u64 = u64::MAX - 2;
+
+/// One loop's epoll set, level-triggered.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    set: OwnedFd,
+}
+
+impl Watch {
+    /// An empty set.
+    pub(crate) fn new() -> io::Result<Self> {
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { set })
+    }
+
+    /// Starts to watch.
+    pub(crate) fn add(&self, what: impl AsFd, name: Watched, readable: bool, writable: bool) -> io::Result<()> {
+        Ok(epoll::add(&self.set, what, data(name), flags(readable, writable))?)
+    }
+
+    /// Watches for something else.
+    pub(crate) fn change(&self, what: impl AsFd, name: Watched, readable: bool, writable: bool) -> io::Result<()> {
+        Ok(epoll::modify(&self.set, what, data(name), flags(readable, writable))?)
+    }
+
+    /// Stops watching something that stays open.
+    pub(crate) fn remove(&self, what: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.set, what)?)
+    }
+
+    /// Waits up to `ms` milliseconds (0: not at all) and appends what happened to `out`.
+    pub(crate) fn wait(&self, ms: u64, out: &mut Vec<Ready>) {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(ms / 1_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(ms % 1_000 * 1_000_000).expect("below a second"),
+        };
+        let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
+        // An interrupted wait is an empty one; the next turn asks again.
+        let Ok((events, _)) = epoll::wait(&self.set, &mut room, Some(&timeout)) else {
+            return;
+        };
+        for event in events {
+            let flags = event.flags;
+            let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
+            out.push(Ready { watched: watched(event.data), readable, writable: flags.contains(EventFlags::OUT) });
+        }
+    }
+}
+
+fn data(name: Watched) -> EventData {
+    EventData::new_u64(match name {
+        Watched::PublicDoor => PUBLIC_DOOR,
+        Watched::AdminDoor => ADMIN_DOOR,
+        Watched::Bell => BELL,
+        Watched::Slot(slot) => u64::from(slot),
+    })
+}
+
+fn watched(data: EventData) -> Watched {
+    match data.u64() {
+        PUBLIC_DOOR => Watched::PublicDoor,
+        ADMIN_DOOR => Watched::AdminDoor,
+        BELL => Watched::Bell,
+        slot => Watched::Slot(u32::try_from(slot).expect("we put a slot there")),
+    }
+}
+
+fn flags(readable: bool, writable: bool) -> EventFlags {
+    let mut flags = EventFlags::empty();
+    if readable {
+        flags |= EventFlags::IN;
+    }
+    if writable {
+        flags |= EventFlags::OUT;
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_server_on_the_port_is_refused_by_name() {
+        let first = listen("listen.http", "127.0.0.1:0".parse().expect("an address")).expect("bound");
+        let address = first.local_addr().expect("has an address");
+        let fault = listen("listen.http", address).expect_err("taken");
+        assert_eq!(
+            fault,
+            format!("listen.http: {address} is taken by another process; stop it, or choose another port")
+        );
+    }
+}

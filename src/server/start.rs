@@ -1,0 +1,243 @@
+//! Starting and stopping the process.
+//!
+//! 1. The plan is made and the listeners are opened: a second server is refused here.
+//! 2. The loops start without roles: trading is answered 425 from the first moment.
+//! 3. The journal is opened and replayed, the roles are restored from it and sent to their loops.
+//! 4. The bound ports are written and `Serving` begins.
+//! 5. At the end: no new clients, open requests are answered, loops end, the log is synced and
+//!    closed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::clock::Clock;
+use super::core_loop::{CoreLoop, Doors};
+use super::executor::{self, Ground, Thread};
+use super::mesh;
+use super::plan::Plan;
+use super::roles;
+use super::shared::{Phase, Shared};
+use super::signals::{self, Ending, Endings};
+use super::socket;
+
+/// A server that runs.
+pub(crate) struct Running {
+    pub(super) shared: Arc<Shared>,
+    endings: Endings,
+    threads: Vec<Thread>,
+    roles: roles::Held,
+    http: SocketAddr,
+    admin: SocketAddr,
+}
+
+/// How a process came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Everything was answered, the log is closed.
+    Clean,
+    /// Something broke; what was not acknowledged is unknown to its client.
+    Broken,
+}
+
+/// Starts a server; returns when it serves.
+pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
+    let doors = Doors {
+        http: socket::listen("listen.http", plan.http)?,
+        admin: socket::listen("listen.admin", plan.admin)?,
+    };
+    let address = |listener: &std::net::TcpListener| listener.local_addr().map_err(|fault| fault.to_string());
+    let (http, admin) = (address(&doors.http)?, address(&doors.admin)?);
+    let (sender, endings) = signals::endings().map_err(|fault| format!("signals: {fault}"))?;
+    let shared = Shared::new(plan, clock, sender).map_err(|fault| format!("wakers: {fault}"))?;
+
+    let threads = start_loops(&shared, doors)?;
+    let mut running = Running { shared, endings, threads, roles: roles::Held::default(), http, admin };
+    match roles::restore(&running.shared) {
+        Ok(held) => running.roles = held,
+        Err(fault) => {
+            running.end_loops();
+            return Err(fault);
+        }
+    }
+    if let Err(fault) = running.write_ports() {
+        running.stop();
+        return Err(fault);
+    }
+    running.shared.enter(Phase::Serving);
+    Ok(running)
+}
+
+fn start_loops(shared: &Arc<Shared>, doors: Doors) -> Result<Vec<Thread>, String> {
+    let ground = executor::ground();
+    if let Ground::Threads(why) = &ground {
+        tracing::warn!("plain threads instead of executors: {why}");
+    }
+    let topology = &shared.plan.topology;
+    let mut doors = Some(doors);
+    let mut threads = Vec::new();
+    for (mesh, plan) in mesh::mesh(shared).into_iter().zip(&topology.loops) {
+        let doors = if plan.reader { doors.take() } else { None };
+        let core = CoreLoop::new(shared, mesh, doors).map_err(|fault| format!("{}: {fault}", plan.name))?;
+        let core = Box::new(core);
+        threads.push(executor::start(&ground, &plan.name, plan.cpu, core)?);
+    }
+    Ok(threads)
+}
+
+impl Running {
+    /// The public listener's address.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// The operator's listener's address.
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
+    /// Lets SIGTERM and SIGINT end this server.
+    pub(crate) fn listen_to_signals(&self) -> Result<(), String> {
+        self.shared.ending.listen_to_signals().map_err(|fault| format!("signals: {fault}"))
+    }
+
+    /// Waits until the server should end, and ends it.
+    pub(crate) fn wait(mut self) -> End {
+        let ending = self.endings.wait();
+        tracing::info!("ending: {ending:?}");
+        match ending {
+            Ending::Asked => self.stop(),
+            Ending::JournalFault | Ending::LoopDied => {
+                // Answers that wait are not sent: their outcome is unknown until the restart.
+                self.end_loops();
+                self.roles.abandon();
+                End::Broken
+            }
+        }
+    }
+
+    /// Answers what is open, ends the loops, syncs and closes the log.
+    pub(crate) fn stop(&mut self) -> End {
+        self.shared.enter(Phase::Draining);
+        let by = Instant::now() + Duration::from_millis(self.shared.plan.limits.stop_ms);
+        let loops = u32::try_from(self.threads.len()).expect("loops are few");
+        while self.shared.drained.load(Ordering::Acquire) < loops && Instant::now() < by {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.end_loops();
+        match self.roles.close(self.shared.clock.now()) {
+            Ok(()) => End::Clean,
+            Err(fault) => {
+                tracing::error!("journal: {fault}");
+                End::Broken
+            }
+        }
+    }
+
+    fn end_loops(&mut self) {
+        self.shared.enter(Phase::Stopped);
+        for thread in self.threads.drain(..) {
+            if let Err(fault) = thread.join() {
+                tracing::error!("{fault}");
+            }
+        }
+    }
+
+    fn write_ports(&self) -> Result<(), String> {
+        let Some(path) = &self.shared.plan.ports_file else {
+            return Ok(());
+        };
+        let text = format!("{{\"http\":{},\"admin\":{}}}\n", self.http.port(), self.admin.port());
+        // Written beside and renamed, so that who waits for the file never reads half of it.
+        let beside = path.with_extension("new");
+        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+        written.map_err(|fault| format!("--ports-file: {}: {fault}", path.display()))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end_loops();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::options::Options;
+    use crate::server::plan::{Start, plan_on};
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    fn serve(cpus: usize, change: impl Fn(&mut Plan)) -> Running {
+        let options = Options { listen_http: "127.0.0.1:0".into(), listen_admin: "127.0.0.1:0".into(), ..Options::default() };
+        let cpus: Vec<usize> = (0..cpus).collect();
+        let mut plan = plan_on(&options, Start { dev: true, ports_file: None }, &cpus).expect("a plan");
+        for core in &mut plan.topology.loops {
+            core.cpu = None;
+        }
+        change(&mut plan);
+        start(plan, Clock::real()).expect("starts")
+    }
+
+    fn ask(address: SocketAddr, bytes: &[u8]) -> String {
+        let mut client = TcpStream::connect(address).expect("connects");
+        client.write_all(bytes).expect("writes");
+        let mut text = String::new();
+        client.read_to_string(&mut text).expect("reads to the end");
+        text
+    }
+
+    #[test]
+    fn pipelined_requests_are_answered_in_order_across_loops() {
+        for cpus in [1, 2] {
+            let mut running = serve(cpus, |_| ());
+            let text = ask(
+                running.http(),
+                b"GET /time HTTP/1.1\r\nHost: a\r\n\r\nPOST /order HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}\
+                  GET /time HTTP/1.1\r\nHost: a\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            );
+            let statuses: Vec<&str> = text.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+            assert_eq!(statuses, ["200", "503", "200", "404"], "{text}");
+            assert_eq!(running.stop(), End::Clean);
+        }
+    }
+
+    #[test]
+    fn a_request_that_does_not_arrive_whole_in_its_time_is_closed() {
+        let mut running = serve(2, |plan| plan.limits.head_ms = 20);
+        let text = ask(running.http(), b"GET /time HTT");
+        assert_eq!(text, "");
+        assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
+    fn an_idle_connection_is_closed_in_its_time() {
+        let mut running = serve(2, |plan| plan.limits.idle_ms = 20);
+        assert!(ask(running.http(), b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 200"));
+        assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
+    fn a_client_above_the_limit_is_not_let_in() {
+        let mut running = serve(2, |plan| plan.limits.connections_max = 1);
+        let _first = TcpStream::connect(running.http()).expect("connects");
+        let mut second = TcpStream::connect(running.http()).expect("the kernel takes it");
+        let mut text = String::new();
+        let refused = second.read_to_string(&mut text);
+        assert!(refused.is_err() || text.is_empty());
+        assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
+    fn a_second_server_on_the_port_is_refused_by_name() {
+        let mut running = serve(2, |_| ());
+        let taken = running.http();
+        let options = Options { listen_http: taken.to_string(), listen_admin: "127.0.0.1:0".into(), ..Options::default() };
+        let plan = plan_on(&options, Start { dev: true, ports_file: None }, &[0, 1]).expect("a plan");
+        let fault = start(plan, Clock::real()).err().expect("refused");
+        assert!(fault.contains("is taken by another process"), "{fault}");
+        assert_eq!(running.stop(), End::Clean);
+    }
+}
