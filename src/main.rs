@@ -1,3 +1,5 @@
 //! The `outcry` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    outcry::server::run()
+}

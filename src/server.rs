@@ -32,9 +32,13 @@ mod message;
 mod reading;
 mod request;
 mod roles;
+mod run;
+mod secret;
 mod shared;
 mod signals;
 mod socket;
 mod start;
 mod system;
 mod waker;
+
+pub use run::run;

@@ -307,7 +307,8 @@ impl ConfigArgs {
     pub fn options(&self) -> Result<super::options::Options, String> {
         let mut options = super::options::Options::read(self.config.as_deref(), std::env::vars())?;
         let data_dir = self.data_dir.as_ref().map(|path| path.display().to_string());
-        let flags = [("listen.http", &self.listen), ("listen.admin", &self.admin_listen), ("data_dir", &data_dir)];
+        let flags =
+            [("listen.http", &self.listen), ("listen.admin", &self.admin_listen), ("data_dir", &data_dir)];
         for (name, value) in flags {
             if let Some(value) = value {
                 options.overlay_flag(name, value)?;
@@ -334,10 +335,17 @@ mod tests {
 
     #[test]
     fn a_flag_names_any_key() {
-        let args = ConfigArgs { set: vec!["cpu.shards=2".into()], listen: Some("127.0.0.1:0".into()), ..ConfigArgs::default() };
+        let args = ConfigArgs {
+            set: vec!["cpu.shards=2".into()],
+            listen: Some("127.0.0.1:0".into()),
+            ..ConfigArgs::default()
+        };
         let options = args.options().expect("good");
         assert_eq!((options.cpu_shards, options.listen_http.as_str()), (2, "127.0.0.1:0"));
         let args = ConfigArgs { set: vec!["cpu.shard=2".into()], ..ConfigArgs::default() };
-        assert_eq!(args.options().expect_err("a typing error"), "cpu.shard: no such setting; did you mean cpu.shards?");
+        assert_eq!(
+            args.options().expect_err("a typing error"),
+            "cpu.shard: no such setting; did you mean cpu.shards?"
+        );
     }
 }

@@ -248,7 +248,8 @@ pub(crate) enum Intent {
 
 impl Line {
     fn new() -> Self {
-        let open = (0..OPEN_MAX).map(|_| Open { state: State::Waiting, answer: Vec::with_capacity(ANSWER_BYTES) });
+        let open =
+            (0..OPEN_MAX).map(|_| Open { state: State::Waiting, answer: Vec::with_capacity(ANSWER_BYTES) });
         Self {
             output: Vec::with_capacity(4 * ANSWER_BYTES),
             sent: 0,
@@ -317,7 +318,10 @@ impl Line {
 
     /// The answer of request `number` is written and may leave when `at` is acknowledged.
     pub(crate) fn ready(&mut self, number: u32, at: Position) {
-        assert!((number.wrapping_sub(self.first) as usize) < self.open_count(), "only open requests are answered");
+        assert!(
+            (number.wrapping_sub(self.first) as usize) < self.open_count(),
+            "only open requests are answered"
+        );
         self.place(number).state = State::Ready(at);
     }
 
@@ -395,7 +399,11 @@ mod tests {
     #[test]
     fn answers_leave_in_request_order_whenever_they_were_made() {
         let mut connection = Connection::empty();
-        let numbers = [connection.line.open(Intent::Read), connection.line.open(Intent::Read), connection.line.open(Intent::Read)];
+        let numbers = [
+            connection.line.open(Intent::Read),
+            connection.line.open(Intent::Read),
+            connection.line.open(Intent::Read),
+        ];
         answered(&mut connection, numbers[2], b"c", 0);
         assert_eq!(connection.line.release(Position(100)), None);
         answered(&mut connection, numbers[0], b"a", 0);

@@ -212,7 +212,13 @@ impl CoreLoop {
     }
 
     /// Gives a client a slot; false if there is none.
-    fn adopt(&mut self, client: std::os::fd::OwnedFd, peer: std::net::IpAddr, door: Door, unread: &[u8]) -> bool {
+    fn adopt(
+        &mut self,
+        client: std::os::fd::OwnedFd,
+        peer: std::net::IpAddr,
+        door: Door,
+        unread: &[u8],
+    ) -> bool {
         let Some((slot, mut connection)) = self.connections.vacancy() else {
             return false;
         };
@@ -431,7 +437,12 @@ impl CoreLoop {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }
-        let intent = match http::route(request.head.method, request.head.path, Query::new(request.head.query), self.prefixes) {
+        let intent = match http::route(
+            request.head.method,
+            request.head.path,
+            Query::new(request.head.query),
+            self.prefixes,
+        ) {
             Ok(route) if changes_state(route.endpoint) => Intent::Write,
             _ => Intent::Read,
         };

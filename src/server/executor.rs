@@ -148,7 +148,8 @@ mod tests {
     fn the_same_loop_runs_on_an_executor_and_on_a_plain_thread() {
         for ground in [ground(), Ground::Threads("wanted".into())] {
             let turns = Arc::new(AtomicU32::new(0));
-            let thread = start(&ground, "outcry-test", None, Box::new(Count(Arc::clone(&turns)))).expect("starts");
+            let thread =
+                start(&ground, "outcry-test", None, Box::new(Count(Arc::clone(&turns)))).expect("starts");
             thread.join().expect("ends");
             assert_eq!(turns.load(Ordering::Relaxed), 201);
         }

@@ -47,7 +47,13 @@ impl Trade {
         let number = line.open(Intent::Write);
         let extras = Extras { connection: connection_word(request.head.keep_alive), ..Extras::default() };
         let wire = Reject::Busy.wire();
-        respond::plain_error(line.answer(number).expect("just opened"), wire.status, wire.code, wire.error, &extras);
+        respond::plain_error(
+            line.answer(number).expect("just opened"),
+            wire.status,
+            wire.code,
+            wire.error,
+            &extras,
+        );
         line.ready(number, Position(0));
         Began::Took
     }

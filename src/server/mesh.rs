@@ -195,7 +195,8 @@ impl Mesh {
         let posts = &self.shared.posts;
         (0..self.pairs.len()).any(|from| {
             let letters = posts.between(from, self.no);
-            let rings = self.pairs[from].as_mut().is_some_and(|pair| !pair.asked.is_empty() || !pair.told.is_empty());
+            let rings =
+                self.pairs[from].as_mut().is_some_and(|pair| !pair.asked.is_empty() || !pair.told.is_empty());
             rings || !posts.requests[letters].is_empty() || !posts.replies[letters].is_empty()
         })
     }

@@ -178,10 +178,14 @@ const OTHER_VARIABLES: &[&str] = &["OUTCRY_ADMIN", "OUTCRY_ADMIN_TOKEN", "OUTCRY
 
 impl Options {
     /// The defaults, overlaid by the file at `path` (if given) and the environment.
-    pub fn read(path: Option<&Path>, environment: impl Iterator<Item = (String, String)>) -> Result<Self, String> {
+    pub fn read(
+        path: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, String> {
         let mut options = Self::default();
         if let Some(path) = path {
-            let text = std::fs::read_to_string(path).map_err(|fault| format!("config: {}: {fault}", path.display()))?;
+            let text = std::fs::read_to_string(path)
+                .map_err(|fault| format!("config: {}: {fault}", path.display()))?;
             options.overlay_file(&text).map_err(|fault| format!("{}: {fault}", path.display()))?;
         }
         options.overlay_environment(environment)?;
@@ -205,7 +209,10 @@ impl Options {
     }
 
     /// Takes over every variable that starts with `OUTCRY_`.
-    pub fn overlay_environment(&mut self, variables: impl Iterator<Item = (String, String)>) -> Result<(), String> {
+    pub fn overlay_environment(
+        &mut self,
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<(), String> {
         for (name, text) in variables {
             if !name.starts_with("OUTCRY_") || OTHER_VARIABLES.contains(&name.as_str()) {
                 continue;
@@ -281,7 +288,10 @@ impl Options {
             (Slot::Switch(slot), toml::Value::Boolean(switch)) => *slot = *switch,
             (Slot::Switch(_), _) => return wrong("true or false"),
             (Slot::List(slot), toml::Value::Array(items)) => {
-                *slot = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+                *slot = items
+                    .iter()
+                    .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                    .collect();
             }
             (Slot::List(_), _) => return wrong("a list"),
         }
@@ -299,7 +309,12 @@ impl Options {
                 *slot = text.parse().map_err(|_| format!("{name}: {text} is not true or false"))?;
             }
             Slot::List(slot) => {
-                *slot = text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect();
+                *slot = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|item| !item.is_empty())
+                    .map(str::to_owned)
+                    .collect();
             }
         }
         Ok(())
@@ -343,7 +358,11 @@ mod tests {
     use super::*;
 
     fn variables(pairs: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
-        pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect::<Vec<_>>().into_iter()
+        pairs
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 
     #[test]
@@ -356,9 +375,15 @@ mod tests {
     #[test]
     fn a_flag_beats_the_environment_which_beats_the_file() {
         let mut options = Options::default();
-        options.overlay_file("[listen]\nhttp = \"1.1.1.1:1\"\nadmin = \"1.1.1.1:2\"\n[cpu]\nshards = 3\n").expect("good");
         options
-            .overlay_environment(variables(&[("OUTCRY_LISTEN_HTTP", "2.2.2.2:2"), ("OUTCRY_CPU_SHARDS", "4"), ("PATH", "x")]))
+            .overlay_file("[listen]\nhttp = \"1.1.1.1:1\"\nadmin = \"1.1.1.1:2\"\n[cpu]\nshards = 3\n")
+            .expect("good");
+        options
+            .overlay_environment(variables(&[
+                ("OUTCRY_LISTEN_HTTP", "2.2.2.2:2"),
+                ("OUTCRY_CPU_SHARDS", "4"),
+                ("PATH", "x"),
+            ]))
             .expect("good");
         options.overlay_flag("listen.http", "3.3.3.3:3").expect("good");
         assert_eq!(options.listen_http, "3.3.3.3:3");
@@ -371,15 +396,26 @@ mod tests {
         let mut options = Options::default();
         let fault = options.overlay_file("[journal]\ndurabilty = \"durable\"\n").expect_err("a typing error");
         assert_eq!(fault, "journal.durabilty: no such setting; did you mean journal.durability?");
-        let fault = options.overlay_environment(variables(&[("OUTCRY_LISTEN_HTP", "x")])).expect_err("a typing error");
+        let fault = options
+            .overlay_environment(variables(&[("OUTCRY_LISTEN_HTP", "x")]))
+            .expect_err("a typing error");
         assert_eq!(fault, "OUTCRY_LISTEN_HTP: no such setting; did you mean OUTCRY_LISTEN_HTTP?");
     }
 
     #[test]
     fn a_value_of_the_wrong_form_names_its_key() {
         let mut options = Options::default();
-        assert_eq!(options.overlay_file("chain_id = \"x\""), Err("chain_id: \"x\" is not a whole number from 0".into()));
-        assert_eq!(options.overlay_file("chain_id = -1"), Err("chain_id: -1 is not a whole number from 0".into()));
-        assert_eq!(options.overlay_flag("host_prefixes", "maybe"), Err("host_prefixes: maybe is not true or false".into()));
+        assert_eq!(
+            options.overlay_file("chain_id = \"x\""),
+            Err("chain_id: \"x\" is not a whole number from 0".into())
+        );
+        assert_eq!(
+            options.overlay_file("chain_id = -1"),
+            Err("chain_id: -1 is not a whole number from 0".into())
+        );
+        assert_eq!(
+            options.overlay_flag("host_prefixes", "maybe"),
+            Err("host_prefixes: maybe is not true or false".into())
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::command::ServerArgs;
 use super::options::Options;
 use super::topology::{self, Topology};
 
@@ -108,6 +109,10 @@ pub struct Plan {
     pub options: Options,
     /// No token on the admin listener: `dev` only.
     pub admin_open: bool,
+    /// Take over a log file that belongs to another copy of the data directory.
+    pub adopt_log: bool,
+    /// Give the data directory a new identity.
+    pub new_identity: bool,
 }
 
 /// What a command adds to the options.
@@ -117,6 +122,23 @@ pub struct Start {
     pub ports_file: Option<PathBuf>,
     /// `dev`: a tenth of every size, nothing spins, no token.
     pub dev: bool,
+    /// Take over a log file that belongs to another copy of the data directory.
+    pub adopt_log: bool,
+    /// Give the data directory a new identity.
+    pub new_identity: bool,
+}
+
+impl Start {
+    /// What `serve`'s flags say.
+    #[must_use]
+    pub fn of(args: &ServerArgs) -> Self {
+        Self {
+            ports_file: args.ports_file.clone(),
+            dev: false,
+            adopt_log: args.adopt_log,
+            new_identity: args.new_identity,
+        }
+    }
 }
 
 /// Checks `options` against each other and against the CPUs this process may use.
@@ -129,7 +151,9 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
     let http = address("listen.http", &options.listen_http)?;
     let admin = address("listen.admin", &options.listen_admin)?;
     if !admin.ip().is_loopback() {
-        return Err(format!("listen.admin: {admin} is not a loopback address; use 127.0.0.1 and reach it by ssh"));
+        return Err(format!(
+            "listen.admin: {admin} is not a loopback address; use 127.0.0.1 and reach it by ssh"
+        ));
     }
     if http == admin && http.port() != 0 {
         return Err(format!("listen.admin: {admin} is also listen.http; give it another port"));
@@ -162,7 +186,11 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         hash_every_frames: options.journal_hash_every_frames.max(1),
         disk_free_min: options.journal_disk_free_min,
         chain_id: chain(options.chain_id)?,
-        venue: choice("venue", &options.venue, &[("kuest", Venue::Kuest), ("polymarket", Venue::Polymarket)])?,
+        venue: choice(
+            "venue",
+            &options.venue,
+            &[("kuest", Venue::Kuest), ("polymarket", Venue::Polymarket)],
+        )?,
         funding: choice(
             "funding",
             &options.funding,
@@ -173,6 +201,8 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         limits,
         options: options.clone(),
         admin_open: start.dev,
+        adopt_log: start.adopt_log,
+        new_identity: start.new_identity,
     })
 }
 
@@ -194,6 +224,25 @@ impl Plan {
                 limits.wallets_max, limits.markets_max, limits.connections_max
             ),
         ]
+    }
+
+    /// What an operator should know before relying on this plan.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.chain_id == 137 {
+            warnings.push(
+                "chain_id 137: signatures made for this exchange are also good at the real venue".to_owned(),
+            );
+        }
+        if self.durability == Durability::Committed {
+            warnings.push(
+                "journal.durability committed: a reboot, a container's stop or a logout with RemoveIPC=yes \
+                 ends what is not yet in segments"
+                    .to_owned(),
+            );
+        }
+        warnings
     }
 
     /// How often a waiting loop looks up although nothing woke it.
@@ -262,7 +311,11 @@ fn address(name: &str, text: &str) -> Result<SocketAddr, String> {
 }
 
 fn word(name: &str, text: &str, words: &[&str]) -> Result<(), String> {
-    if words.contains(&text) { Ok(()) } else { Err(format!("{name}: {text} is not one of {}", words.join(", "))) }
+    if words.contains(&text) {
+        Ok(())
+    } else {
+        Err(format!("{name}: {text} is not one of {}", words.join(", ")))
+    }
 }
 
 fn choice<T: Copy>(name: &str, text: &str, choices: &[(&str, T)]) -> Result<T, String> {
@@ -293,7 +346,10 @@ mod tests {
     #[test]
     fn what_cannot_be_started_is_refused_by_field_value_and_rule() {
         let fault = refused(|options| options.listen_admin = "0.0.0.0:1".into());
-        assert_eq!(fault, "listen.admin: 0.0.0.0:1 is not a loopback address; use 127.0.0.1 and reach it by ssh");
+        assert_eq!(
+            fault,
+            "listen.admin: 0.0.0.0:1 is not a loopback address; use 127.0.0.1 and reach it by ssh"
+        );
         let fault = refused(|options| options.journal_durability = "maybe".into());
         assert_eq!(fault, "journal.durability: maybe is not one of durable, committed");
         let fault = refused(|options| options.chain_id = 1);
@@ -304,7 +360,8 @@ mod tests {
 
     #[test]
     fn dev_takes_a_tenth_of_every_size() {
-        let plan = plan_on(&Options::default(), Start { dev: true, ports_file: None }, &[0, 1]).expect("a plan");
+        let plan =
+            plan_on(&Options::default(), Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
         assert_eq!(plan.limits.resting_orders_max, 100_000);
         assert_eq!(plan.limits.wallets_max, 100_000);
         assert!(plan.admin_open);

@@ -36,7 +36,11 @@ pub(crate) enum Found<'a> {
 }
 
 /// Looks at the front of `input`. `decoded` is the length of a chunked body that has come whole.
-pub(crate) fn find<'a>(input: &'a Input, decoded: Option<usize>, limits: &Limits) -> Result<Found<'a>, BadRequest> {
+pub(crate) fn find<'a>(
+    input: &'a Input,
+    decoded: Option<usize>,
+    limits: &Limits,
+) -> Result<Found<'a>, BadRequest> {
     let unread = input.unread();
     let Some(head) = http::parse(unread, limits)? else {
         return Ok(Found::Partial { needed: limits.head_bytes, expects_continue: false });
@@ -56,7 +60,10 @@ pub(crate) fn find<'a>(input: &'a Input, decoded: Option<usize>, limits: &Limits
 }
 
 /// Decodes what came of a chunked body; `Some` with its length once it is whole.
-pub(crate) fn decode_chunks(connection: &mut Connection, limits: &Limits) -> Result<Option<usize>, BadRequest> {
+pub(crate) fn decode_chunks(
+    connection: &mut Connection,
+    limits: &Limits,
+) -> Result<Option<usize>, BadRequest> {
     let Some((head_bytes, chunked)) = connection.chunked.as_mut() else {
         return Ok(None);
     };

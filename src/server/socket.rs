@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketAddrAny};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketFlags};
 
 /// What came of one try on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,12 +114,24 @@ impl Watch {
     }
 
     /// Starts to watch.
-    pub(crate) fn add(&self, what: impl AsFd, name: Watched, readable: bool, writable: bool) -> io::Result<()> {
+    pub(crate) fn add(
+        &self,
+        what: impl AsFd,
+        name: Watched,
+        readable: bool,
+        writable: bool,
+    ) -> io::Result<()> {
         Ok(epoll::add(&self.set, what, data(name), flags(readable, writable))?)
     }
 
     /// Watches for something else.
-    pub(crate) fn change(&self, what: impl AsFd, name: Watched, readable: bool, writable: bool) -> io::Result<()> {
+    pub(crate) fn change(
+        &self,
+        what: impl AsFd,
+        name: Watched,
+        readable: bool,
+        writable: bool,
+    ) -> io::Result<()> {
         Ok(epoll::modify(&self.set, what, data(name), flags(readable, writable))?)
     }
 
@@ -141,8 +153,13 @@ impl Watch {
         };
         for event in events {
             let flags = event.flags;
-            let readable = flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
-            out.push(Ready { watched: watched(event.data), readable, writable: flags.contains(EventFlags::OUT) });
+            let readable =
+                flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
+            out.push(Ready {
+                watched: watched(event.data),
+                readable,
+                writable: flags.contains(EventFlags::OUT),
+            });
         }
     }
 }

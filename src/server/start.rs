@@ -171,9 +171,13 @@ mod tests {
     use std::net::TcpStream;
 
     fn serve(cpus: usize, change: impl Fn(&mut Plan)) -> Running {
-        let options = Options { listen_http: "127.0.0.1:0".into(), listen_admin: "127.0.0.1:0".into(), ..Options::default() };
+        let options = Options {
+            listen_http: "127.0.0.1:0".into(),
+            listen_admin: "127.0.0.1:0".into(),
+            ..Options::default()
+        };
         let cpus: Vec<usize> = (0..cpus).collect();
-        let mut plan = plan_on(&options, Start { dev: true, ports_file: None }, &cpus).expect("a plan");
+        let mut plan = plan_on(&options, Start { dev: true, ..Start::default() }, &cpus).expect("a plan");
         for core in &mut plan.topology.loops {
             core.cpu = None;
         }
@@ -234,8 +238,12 @@ mod tests {
     fn a_second_server_on_the_port_is_refused_by_name() {
         let mut running = serve(2, |_| ());
         let taken = running.http();
-        let options = Options { listen_http: taken.to_string(), listen_admin: "127.0.0.1:0".into(), ..Options::default() };
-        let plan = plan_on(&options, Start { dev: true, ports_file: None }, &[0, 1]).expect("a plan");
+        let options = Options {
+            listen_http: taken.to_string(),
+            listen_admin: "127.0.0.1:0".into(),
+            ..Options::default()
+        };
+        let plan = plan_on(&options, Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
         let fault = start(plan, Clock::real()).err().expect("refused");
         assert!(fault.contains("is taken by another process"), "{fault}");
         assert_eq!(running.stop(), End::Clean);

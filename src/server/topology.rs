@@ -183,7 +183,9 @@ fn named_places(
     for (index, place) in places.iter().enumerate() {
         if place.is_some() && places[..index].contains(place) {
             let cpu = place.expect("just checked");
-            return Err(format!("cpu.shard_cpus, cpu.reader: {cpu} is named twice; give every loop its own CPU"));
+            return Err(format!(
+                "cpu.shard_cpus, cpu.reader: {cpu} is named twice; give every loop its own CPU"
+            ));
         }
     }
     Ok(places)

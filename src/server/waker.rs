@@ -106,7 +106,8 @@ mod tests {
         while seen < 20_000 {
             waker.before_sleep();
             if work.load(Ordering::Acquire) == seen {
-                let mut watched = [rustix::event::PollFd::from_borrowed_fd(waker.bell(), rustix::event::PollFlags::IN)];
+                let mut watched =
+                    [rustix::event::PollFd::from_borrowed_fd(waker.bell(), rustix::event::PollFlags::IN)];
                 let limit = rustix::event::Timespec { tv_sec: 20, tv_nsec: 0 };
                 let woken = rustix::event::poll(&mut watched, Some(&limit)).expect("polls");
                 assert_eq!(woken, 1, "slept through a wake at {seen}");

@@ -1,0 +1,129 @@
+//! From the command line to an exit code: who does what was asked.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::clock::Clock;
+use super::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
+use super::executor::{self, Ground};
+use super::options::Options;
+use super::plan::{self, Plan, Start};
+use super::start::{self, End};
+use super::topology;
+
+/// Reads the command line, does what it says and reports how that went.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    log_to_stderr();
+    match execute(cli.command) {
+        Ok(code) => code,
+        Err(fault) => {
+            complain(&fault);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn execute(command: Command) -> Result<ExitCode, String> {
+    match command {
+        Command::Serve(args) => serve(&args),
+        Command::Init(args) => init(&args).map(|()| ExitCode::SUCCESS),
+        Command::Config(ConfigCommand::Print(args)) => say(&args.options()?.printed()),
+        Command::Topology(args) => say(&lines(&planned(&args)?.topology.lines())),
+        Command::Check(args) => check(&args),
+        Command::Version { verbose } => say(&version(verbose)),
+        _ => Err("this command is not available yet".to_owned()),
+    }
+}
+
+/// Prints to standard output and succeeds.
+pub(crate) fn say(text: &str) -> Result<ExitCode, String> {
+    // A closed pipe (`| head`) is not a fault of ours.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints to standard error.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "outcry: {text}");
+}
+
+fn lines(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn planned(args: &ConfigArgs) -> Result<Plan, String> {
+    plan::plan(&args.options()?, Start::default())
+}
+
+fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
+    let options = args.config.options()?;
+    let plan = plan::plan(&options, Start::of(args))?;
+    for line in plan.topology.lines().into_iter().chain(plan.sizes()).chain(plan.warnings()) {
+        complain(&line);
+    }
+    let running = start::start(plan, Clock::real())?;
+    running.listen_to_signals()?;
+    complain(&format!("serving on http://{}, operator on http://{}", running.http(), running.admin()));
+    Ok(match running.wait() {
+        End::Clean => ExitCode::SUCCESS,
+        End::Broken => ExitCode::FAILURE,
+    })
+}
+
+/// Writes a commented configuration; never over one that is there.
+fn init(args: &InitArgs) -> Result<(), String> {
+    let mut options = Options::default();
+    if let Some(data_dir) = &args.data_dir {
+        options.data_dir = data_dir.display().to_string();
+    }
+    let path = args.config.display();
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&args.config);
+    let mut file = file.map_err(|fault| match fault.kind() {
+        std::io::ErrorKind::AlreadyExists => format!("--config: {path} is there already; move it away first"),
+        _ => format!("--config: {path}: {fault}"),
+    })?;
+    file.write_all(options.commented().as_bytes()).map_err(|fault| format!("--config: {path}: {fault}"))?;
+    let secret = super::secret::ensure(&options.data_path())?;
+    say(&format!(
+        "wrote {path}\nmaster secret in {}; keep it, no client's key survives its loss\n",
+        secret.display()
+    ))?;
+    Ok(())
+}
+
+fn check(args: &ConfigArgs) -> Result<ExitCode, String> {
+    let plan = planned(args)?;
+    let mut text = lines(&plan.topology.lines());
+    text.push_str(&lines(&plan.sizes()));
+    text.push_str(&lines(&plan.warnings()));
+    text.push_str(&ground_line());
+    say(&text)
+}
+
+fn ground_line() -> String {
+    match executor::ground() {
+        Ground::Executors => "io_uring: allowed; loops run on executors\n".to_owned(),
+        Ground::Threads(why) => format!("io_uring: {why}; loops run on plain threads\n"),
+    }
+}
+
+fn version(verbose: bool) -> String {
+    let mut text = format!("outcry {}\n", env!("CARGO_PKG_VERSION"));
+    if verbose {
+        text.push_str(&format!("built for {} {}\n", std::env::consts::ARCH, std::env::consts::OS));
+        text.push_str(&format!("allowed cpus: {:?}\n", topology::allowed_cpus()));
+        text.push_str(&ground_line());
+    }
+    text
+}
+
+/// Logs go to standard error; `OUTCRY_LOG` says how much (`info` if it is not set).
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("OUTCRY_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}

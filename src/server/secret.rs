@@ -1,0 +1,74 @@
+//! The master secret that all API credentials are recomputed from: 32 bytes in the data
+//! directory, readable by nobody else, never in the log of frames and never printed.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes of the secret.
+pub(crate) const SECRET_BYTES: usize = 32;
+
+/// Only the owner may read or write.
+const MODE_FILE: u32 = 0o600;
+const MODE_DIRECTORY: u32 = 0o700;
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join("master-secret")
+}
+
+/// Makes the secret if there is none, and returns where it is.
+pub(crate) fn ensure(data_dir: &Path) -> Result<PathBuf, String> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(MODE_DIRECTORY);
+    builder.create(data_dir).map_err(|fault| format!("data_dir: {}: {fault}", data_dir.display()))?;
+    let path = path(data_dir);
+    let say = |fault: std::io::Error| format!("master secret: {}: {fault}", path.display());
+    match fs::OpenOptions::new().write(true).create_new(true).mode(MODE_FILE).open(&path) {
+        Ok(mut file) => {
+            let mut secret = [0_u8; SECRET_BYTES];
+            getrandom::fill(&mut secret).map_err(|fault| format!("master secret: no randomness: {fault}"))?;
+            file.write_all(&secret).and_then(|()| file.sync_all()).map_err(say)?;
+        }
+        Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
+        Err(fault) => return Err(say(fault)),
+    }
+    Ok(path)
+}
+
+/// Reads the secret, making it first if there is none.
+pub(crate) fn load(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
+    let path = ensure(data_dir)?;
+    let say = |fault: std::io::Error| format!("master secret: {}: {fault}", path.display());
+    let mut file = fs::File::open(&path).map_err(say)?;
+    let mode = file.metadata().map_err(say)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(format!(
+            "master secret: {} is readable by others (mode {mode:o}); chmod 600 it",
+            path.display()
+        ));
+    }
+    let mut secret = [0_u8; SECRET_BYTES];
+    file.read_exact(&mut secret).map_err(say)?;
+    let mut more = [0_u8];
+    if file.read(&mut more).map_err(say)? != 0 {
+        return Err(format!("master secret: {} is longer than {SECRET_BYTES} bytes", path.display()));
+    }
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_made_once_and_only_the_owner_may_read_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("data");
+        let first = load(&data).expect("made");
+        assert_ne!(first, [0; SECRET_BYTES]);
+        assert_eq!(load(&data).expect("read"), first);
+        fs::set_permissions(path(&data), fs::Permissions::from_mode(0o644)).expect("changed");
+        assert!(load(&data).expect_err("refused").contains("readable by others"));
+    }
+}
