@@ -1,1 +1,39 @@
-//! The `auth` room.
+//! Who is asking: signatures, credentials and the texts that carry them.
+//!
+//! | question | answered by |
+//! |---|---|
+//! | which digest does a client sign? | [`Domains`] (EIP-712) |
+//! | who signed it? | [`Curve`], one operation per question |
+//! | does this order's signature hold? | [`Verifier`] |
+//! | which proxy and safe are an owner's? | [`derive`] |
+//! | who wants credentials (L1)? | [`l1`] |
+//! | what are an owner's credentials? | [`Credentials`], recomputed, never stored |
+//! | does this request come from a key's owner (L2)? | [`l2`] and [`KeyTable`] |
+//!
+//! Pure: no socket, no clock (now is an argument), no table of wallets. What an address owns is the
+//! registry's to say; this room says only which address it is.
+//!
+//! Invariants:
+//! - AUTH-1: no question costs more than one curve operation, and none is asked before everything
+//!   cheaper holds.
+//! - AUTH-2: comparisons with anything secret take the same time wherever they differ.
+//! - AUTH-3: a signature has one form: s at most n/2, v 27 or 28. Nobody can make a second one.
+//! - AUTH-4: no secret is printed: what holds one has a `Debug` of its own.
+
+mod credentials;
+mod curve;
+pub mod derive;
+mod eip712;
+mod key_table;
+pub mod l1;
+pub mod l2;
+mod mac;
+mod signature;
+pub mod text;
+
+pub use credentials::{Credentials, KeyName, MasterSecret};
+pub use curve::{Curve, SIGNATURE_BYTES, Signer};
+pub use eip712::{ActTerms, Chain, Domains, ORDER_TYPE, Venue, keccak};
+pub use key_table::{KeyEntry, KeyTable, Passphrase};
+pub use mac::MacKey;
+pub use signature::{Verifier, sign_order};

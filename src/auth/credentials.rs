@@ -1,0 +1,149 @@
+//! An owner's credentials, recomputed whenever they are asked for.
+//!
+//! key, secret and passphrase = HMAC(master secret, chain | address | nonce | generation | label).
+//! Nothing is stored: whoever holds the master secret can say what anybody's credentials are, and
+//! creating them twice gives the same trio. Revoking raises the generation, so a secret that leaked
+//! never comes back.
+//!
+//! | bytes | field |
+//! |---:|---|
+//! | 8 | chain id, big-endian |
+//! | 20 | address |
+//! | 32 | nonce |
+//! | 4 | generation, big-endian |
+//! | rest | `key`, `secret` or `passphrase` |
+
+use super::eip712::Chain;
+use super::mac::MacKey;
+use super::text;
+use crate::domain::{Address, ApiKey, Word};
+
+/// What credentials are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyName {
+    /// The server's chain.
+    pub chain: Chain,
+    /// The owner's EOA.
+    pub address: Address,
+    /// The nonce of the L1 request; 0 unless the client chose another.
+    pub nonce: Word,
+    /// How often this key was revoked.
+    pub generation: u32,
+}
+
+/// What a client needs to sign its requests.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// Names the key; public as `owner`.
+    pub api_key: ApiKey,
+    /// The HMAC key.
+    pub secret: [u8; 32],
+    /// Sent along with every request: 64 hex digits.
+    pub passphrase: [u8; 64],
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Credentials").field("api_key", &self.api_key).finish_non_exhaustive()
+    }
+}
+
+impl Credentials {
+    /// The secret as clients get it: base64 in the URL alphabet, with padding.
+    #[must_use]
+    pub fn secret_text(&self) -> [u8; text::SECRET_TEXT_BYTES] {
+        text::base64_text(&self.secret)
+    }
+}
+
+/// The secret that all credentials come from.
+#[derive(Clone, Debug)]
+pub struct MasterSecret(MacKey);
+
+impl MasterSecret {
+    /// The master secret of a data directory.
+    #[must_use]
+    pub fn new(secret: &[u8; 32]) -> Self {
+        Self(MacKey::new(secret))
+    }
+
+    /// The key's public name alone, for finding out whose key a request names.
+    #[must_use]
+    pub fn api_key(&self, name: &KeyName) -> ApiKey {
+        let code = self.derive(name, b"key");
+        let mut key: [u8; 16] = code[..16].try_into().expect("16 of 32 bytes");
+        // Version 4 and the RFC's variant, because clients parse it as a UUID and some look.
+        key[6] = key[6] & 0x0f | 0x40;
+        key[8] = key[8] & 0x3f | 0x80;
+        ApiKey(key)
+    }
+
+    /// All three.
+    #[must_use]
+    pub fn credentials(&self, name: &KeyName) -> Credentials {
+        let mut passphrase = [0; 64];
+        text::lower_hex(&self.derive(name, b"passphrase"), &mut passphrase);
+        Credentials { api_key: self.api_key(name), secret: self.derive(name, b"secret"), passphrase }
+    }
+
+    fn derive(&self, name: &KeyName, label: &[u8]) -> [u8; 32] {
+        let chain = name.chain.id().to_be_bytes();
+        let generation = name.generation.to_be_bytes();
+        self.0.over([&chain[..], &name.address.0[..], &name.nonce.0[..], &generation[..], label])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: KeyName =
+        KeyName { chain: Chain::Amoy, address: Address([7; 20]), nonce: Word::ZERO, generation: 0 };
+
+    #[test]
+    fn the_same_name_always_gets_the_same_credentials() {
+        let made = MasterSecret::new(&[1; 32]).credentials(&NAME);
+        assert_eq!(MasterSecret::new(&[1; 32]).credentials(&NAME), made);
+        assert_eq!(MasterSecret::new(&[1; 32]).api_key(&NAME), made.api_key);
+    }
+
+    #[test]
+    fn whatever_differs_in_the_name_or_the_master_changes_all_three() {
+        let master = MasterSecret::new(&[1; 32]);
+        let made = master.credentials(&NAME);
+        let others = [
+            master.credentials(&KeyName { chain: Chain::Polygon, ..NAME }),
+            master.credentials(&KeyName { address: Address([8; 20]), ..NAME }),
+            master.credentials(&KeyName { nonce: Word([1; 32]), ..NAME }),
+            master.credentials(&KeyName { generation: 1, ..NAME }),
+            MasterSecret::new(&[2; 32]).credentials(&NAME),
+        ];
+        for other in others {
+            assert_ne!(other.api_key, made.api_key);
+            assert_ne!(other.secret, made.secret);
+            assert_ne!(other.passphrase, made.passphrase);
+        }
+    }
+
+    #[test]
+    fn the_texts_have_the_forms_that_clients_parse() {
+        let made = MasterSecret::new(&[1; 32]).credentials(&NAME);
+        let uuid = text::uuid_text(&made.api_key);
+        assert_eq!(uuid[14], b'4', "version 4");
+        assert!(b"89ab".contains(&uuid[19]), "the RFC's variant");
+        assert_eq!(made.secret_text()[43], b'=', "padded");
+        assert_eq!(text::base64_32(&made.secret_text()), Some(made.secret));
+        let hex = |character: &u8| matches!(character, b'0'..=b'9' | b'a'..=b'f');
+        assert!(made.passphrase.iter().all(hex));
+    }
+
+    #[test]
+    fn nothing_secret_is_printed() {
+        let master = MasterSecret::new(&[1; 32]);
+        let made = master.credentials(&NAME);
+        let printed = format!("{master:?} {made:?}");
+        let passphrase = String::from_utf8_lossy(&made.passphrase).into_owned();
+        assert!(!printed.contains(&passphrase));
+        assert!(!printed.contains(&format!("{:?}", made.secret)));
+    }
+}

@@ -1,0 +1,38 @@
+//! HMAC-SHA256 with a key that is absorbed once, and comparison in constant time.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+/// A secret, absorbed: authenticating a message starts from here and does not hash the key again.
+#[derive(Clone)]
+pub struct MacKey(Hmac<Sha256>);
+
+impl std::fmt::Debug for MacKey {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("MacKey(secret)")
+    }
+}
+
+impl MacKey {
+    /// Absorbs a secret.
+    #[must_use]
+    pub fn new(secret: &[u8; 32]) -> Self {
+        Self(Hmac::new_from_slice(secret).expect("a key of any length is taken"))
+    }
+
+    /// The code of `parts`, one after the other.
+    #[must_use]
+    pub fn over<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
+        let mut state = self.0.clone();
+        for part in parts {
+            state.update(part);
+        }
+        state.finalize().into_bytes().into()
+    }
+}
+
+/// True if both are equal; takes the same time wherever they differ.
+pub(super) fn same(left: &[u8], right: &[u8]) -> bool {
+    left.ct_eq(right).into()
+}

@@ -1,0 +1,171 @@
+//! Does an order's signature hold, by signature type.
+//!
+//! The caller is the owner of the API key, known before this room is asked. `maker` must be one of
+//! its wallets, which the registry says; here it is checked that the caller signed.
+//!
+//! | type | `signer` | signature |
+//! |---|---|---|
+//! | 0 EOA | the caller, and so is `maker` | 65 bytes over the order's digest |
+//! | 1 proxy, 2 safe | the caller | 65 bytes over the order's digest |
+//! | 3 deposit wallet | the wallet, and so is `maker` | 317 bytes, ERC-7739, signed by the caller |
+//!
+//! The 317 bytes: r, s, v (65) | domain separator (32) | order hash (32) | type text (186) | 0x00ba.
+
+use super::curve::{Curve, SIGNATURE_BYTES, Signer};
+use super::eip712::{ActTerms, Domains, ORDER_TYPE, Venue};
+use super::l1::{self, Claim, Proof};
+use crate::domain::order::SIGNATURE_BYTES_MAX;
+use crate::domain::{Address, OrderFields, OrderId, Reject, SignatureType, SignedOrder, TimeMs, Word};
+
+const SEPARATOR_AT: usize = SIGNATURE_BYTES;
+const HASH_AT: usize = SEPARATOR_AT + 32;
+const TYPE_AT: usize = HASH_AT + 32;
+const TYPE_LENGTH_AT: usize = TYPE_AT + ORDER_TYPE.len();
+
+const _: () = assert!(TYPE_LENGTH_AT + 2 == SIGNATURE_BYTES_MAX, "the wrap is 317 bytes long");
+const _: () = assert!(ORDER_TYPE.len() == 0x00ba, "the wrap says how long its type text is");
+
+/// Checks signatures for one chain. One per core loop.
+#[derive(Debug)]
+pub struct Verifier {
+    domains: Domains,
+    curve: Curve,
+}
+
+impl Verifier {
+    /// A verifier for these domains.
+    #[must_use]
+    pub fn new(domains: Domains) -> Self {
+        Self { domains, curve: Curve::default() }
+    }
+
+    /// The domains that it verifies for.
+    #[must_use]
+    pub const fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
+    /// Checks who is named: the part of [`Verifier::order`] that costs nothing, so that it can be
+    /// judged before the registry is asked about `maker`.
+    pub fn parties(fields: &OrderFields, caller: &Address) -> Result<(), Reject> {
+        let signer = match fields.signature_type {
+            SignatureType::Eoa | SignatureType::Proxy | SignatureType::Safe => caller,
+            SignatureType::Deposit => &fields.maker,
+        };
+        if fields.signer != *signer {
+            return Err(Reject::SignerMismatch);
+        }
+        if fields.signature_type == SignatureType::Eoa && fields.maker != *caller {
+            return Err(Reject::MakerNotAuthorized);
+        }
+        Ok(())
+    }
+
+    /// Checks that `caller` signed this order for a market of this kind, and gives the order's id.
+    /// `venue` is that of the request's headers; a deposit wallet's order names its own. At most
+    /// one curve operation.
+    pub fn order(
+        &self,
+        order: &SignedOrder,
+        caller: &Address,
+        venue: Venue,
+        neg_risk: bool,
+    ) -> Result<OrderId, Reject> {
+        let fields = &order.fields;
+        Self::parties(fields, caller)?;
+        let hash = self.domains.order_hash(fields);
+        if fields.signature_type == SignatureType::Deposit {
+            return self.deposit_order(order, &hash, caller, neg_risk);
+        }
+        let id = Domains::order_id(self.domains.orders(venue, neg_risk), &hash);
+        self.signed(&Word(id.0), order.signature(), caller).map(|()| id)
+    }
+
+    /// Says why [`Verifier::order`] found an invalid signature, for one more curve operation: it
+    /// may be a good one for version 3 of Polymarket's exchange.
+    #[must_use]
+    pub fn invalid_because(&self, order: &SignedOrder, caller: &Address) -> Reject {
+        let id = Domains::order_id(self.domains.orders_version_3(), &self.domains.order_hash(&order.fields));
+        match self.signed(&Word(id.0), order.signature(), caller) {
+            Ok(()) => Reject::OrderVersionMismatch,
+            Err(reject) => reject,
+        }
+    }
+
+    /// Checks that a wallet's owner signed a split, merge or redeem, and gives the act's id.
+    pub fn act(&self, terms: &ActTerms, signature: &[u8], owner: &Address) -> Result<OrderId, Reject> {
+        let id = self.domains.act_digest(terms);
+        self.signed(&Word(id.0), signature, owner).map(|()| id)
+    }
+
+    /// Checks an L1 request.
+    pub fn claim(&self, claim: &Claim<'_>, now: TimeMs, window_s: u64) -> Result<Proof, Reject> {
+        l1::check(claim, &self.domains, &self.curve, now, window_s)
+    }
+
+    fn deposit_order(
+        &self,
+        order: &SignedOrder,
+        hash: &Word,
+        caller: &Address,
+        neg_risk: bool,
+    ) -> Result<OrderId, Reject> {
+        let wrap: &[u8; SIGNATURE_BYTES_MAX] =
+            order.signature().try_into().map_err(|_| Reject::SignatureInvalid)?;
+        let separator = self.embedded(&wrap[SEPARATOR_AT..HASH_AT], neg_risk)?;
+        let length = wrap[TYPE_LENGTH_AT..] == [0x00, 0xba];
+        if wrap[HASH_AT..TYPE_AT] != hash.0
+            || wrap[TYPE_AT..TYPE_LENGTH_AT] != *ORDER_TYPE.as_bytes()
+            || !length
+        {
+            return Err(Reject::SignatureInvalid);
+        }
+        let digest = self.domains.deposit_order_digest(separator, hash, &order.fields.maker);
+        self.signed(&digest, &wrap[..SIGNATURE_BYTES], caller)?;
+        Ok(Domains::order_id(separator, hash))
+    }
+
+    /// The separator that a wrap carries, if orders of this kind of market are taken under it.
+    fn embedded(&self, carried: &[u8], neg_risk: bool) -> Result<&Word, Reject> {
+        let served = |neg_risk: bool| Venue::ALL.map(|venue| self.domains.orders(venue, neg_risk));
+        if let Some(separator) = served(neg_risk).into_iter().find(|separator| separator.0 == carried) {
+            return Ok(separator);
+        }
+        let other_kind = served(!neg_risk).iter().any(|separator| separator.0 == carried);
+        Err(if other_kind { Reject::SignatureInvalid } else { Reject::OrderVersionMismatch })
+    }
+
+    fn signed(&self, digest: &Word, signature: &[u8], caller: &Address) -> Result<(), Reject> {
+        let recovered = self.curve.recover(digest, signature);
+        if recovered == Some(*caller) { Ok(()) } else { Err(Reject::SignatureInvalid) }
+    }
+}
+
+/// Signs an order as a client of `venue` does; gives the signature's bytes and how many count.
+#[must_use]
+pub fn sign_order(
+    signer: &Signer,
+    domains: &Domains,
+    venue: Venue,
+    neg_risk: bool,
+    fields: &OrderFields,
+) -> ([u8; SIGNATURE_BYTES_MAX], u16) {
+    let separator = domains.orders(venue, neg_risk);
+    let hash = domains.order_hash(fields);
+    let mut bytes = [0; SIGNATURE_BYTES_MAX];
+    if fields.signature_type != SignatureType::Deposit {
+        let digest = Word(Domains::order_id(separator, &hash).0);
+        bytes[..SIGNATURE_BYTES].copy_from_slice(&signer.sign(&digest));
+        return (bytes, 65);
+    }
+    let digest = domains.deposit_order_digest(separator, &hash, &fields.maker);
+    bytes[..SIGNATURE_BYTES].copy_from_slice(&signer.sign(&digest));
+    bytes[SEPARATOR_AT..HASH_AT].copy_from_slice(&separator.0);
+    bytes[HASH_AT..TYPE_AT].copy_from_slice(&hash.0);
+    bytes[TYPE_AT..TYPE_LENGTH_AT].copy_from_slice(ORDER_TYPE.as_bytes());
+    bytes[TYPE_LENGTH_AT..].copy_from_slice(&[0x00, 0xba]);
+    (bytes, 317)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! The texts of auth headers: addresses, hex, base64, UUIDs, decimal uint256.
+//!
+//! Readers take what every client sends (either case, either base64 alphabet, padding or none) and
+//! nothing else; they allocate nothing. Writers give one canonical form.
+
+use super::eip712::keccak;
+use crate::domain::{Address, ApiKey, Word};
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// Characters of an address in text: `0x` and 40 hex digits.
+pub const ADDRESS_TEXT_BYTES: usize = 42;
+
+/// Characters of a UUID.
+pub const UUID_TEXT_BYTES: usize = 36;
+
+/// Characters of 32 bytes in base64 with padding.
+pub const SECRET_TEXT_BYTES: usize = 44;
+
+/// Decimal digits of the largest uint256.
+const UINT256_DIGITS_MAX: usize = 78;
+
+/// Standard alphabet, with or without padding; the URL alphabet is translated to it first.
+const BASE64_READER: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// URL alphabet with padding: the form in which secrets and signatures are written.
+const BASE64_WRITER: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, GeneralPurposeConfig::new());
+
+/// Reads `0x` and exactly `2 * N` hex digits of either case.
+#[must_use]
+pub fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))?;
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+    }
+    Some(bytes)
+}
+
+/// Reads an address, whatever the case of its digits: clients differ, so the checksum is not held.
+#[must_use]
+pub fn address(text: &[u8]) -> Option<Address> {
+    hex(text).map(Address)
+}
+
+/// Writes an address with its EIP-55 checksum in the case of its letters.
+#[must_use]
+pub fn checksummed(address: &Address) -> [u8; ADDRESS_TEXT_BYTES] {
+    let mut text = [0; ADDRESS_TEXT_BYTES];
+    text[..2].copy_from_slice(b"0x");
+    lower_hex(address.as_bytes(), &mut text[2..]);
+    let hash = keccak(&text[2..]);
+    for (index, digit) in text[2..].iter_mut().enumerate() {
+        let byte = hash.0[index / 2];
+        let bit = if index.is_multiple_of(2) { byte >> 7 } else { byte >> 3 & 1 };
+        if bit == 1 {
+            digit.make_ascii_uppercase();
+        }
+    }
+    text
+}
+
+/// Writes `bytes` as lower-case hex into exactly twice as many characters.
+pub fn lower_hex(bytes: &[u8], out: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    assert!(out.len() == 2 * bytes.len(), "two digits a byte");
+    for (byte, pair) in bytes.iter().zip(out.chunks_exact_mut(2)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+}
+
+/// Reads a UUID: 32 hex digits of either case with hyphens in the four usual places.
+#[must_use]
+pub fn uuid(text: &[u8]) -> Option<ApiKey> {
+    if text.len() != UUID_TEXT_BYTES {
+        return None;
+    }
+    let mut nibbles = [0; 32];
+    let mut count = 0;
+    for (index, character) in text.iter().enumerate() {
+        if matches!(index, 8 | 13 | 18 | 23) {
+            if *character != b'-' {
+                return None;
+            }
+        } else {
+            nibbles[count] = nibble(*character)?;
+            count += 1;
+        }
+    }
+    let mut key = [0; 16];
+    for (byte, pair) in key.iter_mut().zip(nibbles.chunks_exact(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    Some(ApiKey(key))
+}
+
+/// Writes an API key as a lower-case UUID.
+#[must_use]
+pub fn uuid_text(key: &ApiKey) -> [u8; UUID_TEXT_BYTES] {
+    let mut digits = [0; 32];
+    lower_hex(key.as_bytes(), &mut digits);
+    let mut text = [b'-'; UUID_TEXT_BYTES];
+    for (from, to) in [(0..8, 0..8), (8..12, 9..13), (12..16, 14..18), (16..20, 19..23), (20..32, 24..36)] {
+        text[to].copy_from_slice(&digits[from]);
+    }
+    text
+}
+
+/// Reads 32 bytes of base64 in either alphabet, with or without padding.
+#[must_use]
+pub fn base64_32(text: &[u8]) -> Option<[u8; 32]> {
+    if text.len() > SECRET_TEXT_BYTES {
+        return None;
+    }
+    let mut standard = [0; SECRET_TEXT_BYTES];
+    for (to, from) in standard.iter_mut().zip(text) {
+        *to = match *from {
+            b'-' => b'+',
+            b'_' => b'/',
+            other => other,
+        };
+    }
+    // The engine asks for room for whole groups of three.
+    let mut bytes = [0; 33];
+    let count = BASE64_READER.decode_slice(&standard[..text.len()], &mut bytes).ok()?;
+    (count == 32).then(|| bytes[..32].try_into().expect("32 bytes were counted"))
+}
+
+/// Writes 32 bytes as base64 in the URL alphabet with padding.
+#[must_use]
+pub fn base64_text(bytes: &[u8; 32]) -> [u8; SECRET_TEXT_BYTES] {
+    let mut text = [0; SECRET_TEXT_BYTES];
+    let count = BASE64_WRITER.encode_slice(bytes, &mut text).expect("44 characters hold 32 bytes");
+    assert!(count == SECRET_TEXT_BYTES, "32 bytes make 43 characters and one of padding");
+    text
+}
+
+/// Reads a uint256 in decimal: digits only, at most 78, no sign.
+#[must_use]
+pub fn uint256(text: &[u8]) -> Option<Word> {
+    if text.is_empty() || text.len() > UINT256_DIGITS_MAX {
+        return None;
+    }
+    let mut number = [0; 32];
+    for digit in text {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        let mut carry = u16::from(digit - b'0');
+        for byte in number.iter_mut().rev() {
+            carry += u16::from(*byte) * 10;
+            *byte = carry.to_le_bytes()[0];
+            carry >>= 8;
+        }
+        if carry != 0 {
+            return None;
+        }
+    }
+    Some(Word(number))
+}
+
+/// Reads a number of at most 19 digits, as timestamps are.
+#[must_use]
+pub fn decimal_u64(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 19 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(text.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+}
+
+const fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_in_any_case_and_written_with_their_checksum() {
+        // The four mixed-case examples of EIP-55.
+        for text in [
+            "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+            "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+            "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+            "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+        ] {
+            let read = address(text.as_bytes()).expect("an address");
+            assert_eq!(address(text.to_lowercase().as_bytes()), Some(read));
+            assert_eq!(checksummed(&read), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn texts_of_another_length_or_alphabet_are_not_read() {
+        assert_eq!(address(b"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe"), None);
+        assert_eq!(address(b"5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed00"), None);
+        assert_eq!(address(b"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg"), None);
+        assert_eq!(uuid(b"00000000-0000-4000-8000-00000000000"), None);
+        assert_eq!(uuid(b"00000000+0000-4000-8000-000000000001"), None);
+        assert_eq!(uint256(b""), None);
+        assert_eq!(uint256(b"+1"), None);
+        assert_eq!(decimal_u64(b"12345678901234567890"), None);
+        assert_eq!(decimal_u64(b"1.5"), None);
+    }
+
+    #[test]
+    fn a_uuid_is_written_as_it_was_read() {
+        let text = b"f81d4fae-7dec-4000-a765-00a0c91e6bf6";
+        let key = uuid(text).expect("a UUID");
+        assert_eq!(uuid_text(&key), *text);
+        assert_eq!(uuid(text.to_ascii_uppercase().as_slice()), Some(key));
+    }
+
+    #[test]
+    fn base64_is_read_in_both_alphabets_with_and_without_padding() {
+        let bytes: [u8; 32] = std::array::from_fn(|index| 0xff - u8::try_from(index).expect("small") * 3);
+        let url = base64_text(&bytes);
+        let standard = url.map(|character| match character {
+            b'-' => b'+',
+            b'_' => b'/',
+            other => other,
+        });
+        assert!(url != standard, "the example has a letter that differs");
+        for text in [&url[..], &url[..43], &standard[..], &standard[..43]] {
+            assert_eq!(base64_32(text), Some(bytes));
+        }
+        for length in 0..43 {
+            assert_eq!(base64_32(&url[..length]), None, "{length} characters");
+        }
+        assert_eq!(base64_32(b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA ="), None);
+    }
+
+    #[test]
+    fn a_uint256_is_read_up_to_its_last_value() {
+        let max = b"115792089237316195423570985008687907853269984665640564039457584007913129639935";
+        let above = b"115792089237316195423570985008687907853269984665640564039457584007913129639936";
+        assert_eq!(uint256(max), Some(Word([0xff; 32])));
+        assert_eq!(uint256(above), None);
+        let mut expected = [0; 32];
+        expected[31] = 23;
+        assert_eq!(uint256(b"0023"), Some(Word(expected)));
+    }
+}
