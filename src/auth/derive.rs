@@ -3,15 +3,16 @@
 //! address = last 20 bytes of keccak(0xff | factory | salt | hash of the init code). Both are
 //! derived on both chains, so that one owner has the same wallets everywhere.
 
-use super::eip712::{bytes20, keccak, keccak_parts};
+use super::eip712::{keccak, keccak_parts};
+use super::text;
 use crate::domain::Address;
 
-const PROXY_FACTORY: [u8; 20] = bytes20(0xaB45_c5A4_B0c9_41a2_F231_C04C_3f49_182e, 0x1A25_4052);
+const PROXY_FACTORY: [u8; 20] = text::literal("aB45c5A4B0c941a2F231C04C3f49182e1A254052");
 const PROXY_INIT_HASH: [u8; 32] =
-    bytes32(0xd21d_f8dc_6588_0a86_06f0_9fe0_ce3d_f9b8, 0x8692_87ab_0b05_8be0_5aa9_e8af_6330_a00b);
-const SAFE_FACTORY: [u8; 20] = bytes20(0xaacF_eEa0_3eb1_561C_4e67_d661_e406_82Bd, 0x20E3_541b);
+    text::literal("d21df8dc65880a8606f09fe0ce3df9b8869287ab0b058be05aa9e8af6330a00b");
+const SAFE_FACTORY: [u8; 20] = text::literal("aacFeEa03eb1561C4e67d661e40682Bd20E3541b");
 const SAFE_INIT_HASH: [u8; 32] =
-    bytes32(0x2bce_2127_ff07_fb63_2d16_c834_7c4e_bf50, 0x1f48_4116_8bed_00d9_e6ef_715d_db6f_cecf);
+    text::literal("2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf");
 
 /// The owner's proxy.
 #[must_use]
@@ -32,17 +33,8 @@ fn create2(factory: &[u8; 20], salt: &[u8; 32], init_hash: &[u8; 32]) -> Address
     Address(hash.0[12..].try_into().expect("20 of 32 bytes"))
 }
 
-const fn bytes32(head: u128, tail: u128) -> [u8; 32] {
-    let mut bytes = [0; 32];
-    let (first, last) = bytes.split_at_mut(16);
-    first.copy_from_slice(&head.to_be_bytes());
-    last.copy_from_slice(&tail.to_be_bytes());
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::text;
     use super::*;
 
     #[test]

@@ -17,6 +17,7 @@
 //! and the same fields for `PositionMerge` and `PositionRedeem`. Whatever the wallet is, its owner's
 //! key signs the digest as 65 bytes.
 
+use super::text;
 use crate::domain::{Address, ConditionId, OrderFields, OrderId, SignatureType, Word};
 use alloy_primitives::Keccak256;
 
@@ -92,12 +93,12 @@ impl Venue {
     const fn contracts(self) -> [Address; 2] {
         match self {
             Self::Kuest => [
-                Address(bytes20(0xaa1b_8dE8_34E1_6eC6_9C04_4F53_0004_1673, 0xC968_c9eF)),
-                Address(bytes20(0xe7FA_09cA_716F_Df49_8d74_AFF6_18d3_2AFe, 0xacc3_10aB)),
+                Address(text::literal("aa1b8dE834E16eC69C044F5300041673C968c9eF")),
+                Address(text::literal("e7FA09cA716FDf498d74AFF618d32AFeacc310aB")),
             ],
             Self::Polymarket => [
-                Address(bytes20(0xE111_1800_00d2_663C_0091_e4f4_0023_7545, 0xB87B_996B)),
-                Address(bytes20(0xe222_2d27_9d74_4050_d28e_0052_0010_5200, 0x0031_0F59)),
+                Address(text::literal("E111180000d2663C0091e4f400237545B87B996B")),
+                Address(text::literal("e2222d279d744050d28e00520010520000310F59")),
             ],
         }
     }
@@ -106,8 +107,8 @@ impl Venue {
 /// Polymarket's version 3 exchange, whose orders name positions instead of tokens; not served.
 const fn version_3_contract(chain: Chain) -> Address {
     match chain {
-        Chain::Polygon => Address(bytes20(0xe333_3700_cA9d_9300_3F00_f0F7_1f85_1500, 0x5F6c_00Aa)),
-        Chain::Amoy => Address(bytes20(0x9fE6_e614_22Ad_B6F6_10d8_597F_9684_b169, 0x12D5_0C3D)),
+        Chain::Polygon => Address(text::literal("e3333700cA9d93003F00f0F71f8515005F6c00Aa")),
+        Chain::Amoy => Address(text::literal("9fE6e61422AdB6F610d8597F9684b16912D50C3D")),
     }
 }
 
@@ -280,19 +281,15 @@ pub(super) fn keccak_parts(parts: &[&[u8]]) -> Word {
 }
 
 fn separator(name: &str, version: &str, chain: Chain, contract: Option<&Address>) -> Word {
-    let name = keccak(name.as_bytes()).0;
-    let version = keccak(version.as_bytes()).0;
+    let (name, version) = (keccak(name.as_bytes()).0, keccak(version.as_bytes()).0);
     let chain = of_number(chain.id());
-    match contract {
-        Some(contract) => {
-            let kind =
-                keccak(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
-            hash_slots(&[kind.0, name, version, chain, of_address(contract)])
-        }
-        None => {
-            let kind = keccak(b"EIP712Domain(string name,string version,uint256 chainId)");
-            hash_slots(&[kind.0, name, version, chain])
-        }
+    if let Some(contract) = contract {
+        let kind =
+            keccak(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
+        hash_slots(&[kind.0, name, version, chain, of_address(contract)])
+    } else {
+        let kind = keccak(b"EIP712Domain(string name,string version,uint256 chainId)");
+        hash_slots(&[kind.0, name, version, chain])
     }
 }
 
@@ -314,13 +311,4 @@ fn of_address(address: &Address) -> [u8; 32] {
     let mut slot = [0; 32];
     slot[12..].copy_from_slice(address.as_bytes());
     slot
-}
-
-/// An address from its first 16 and last 4 bytes, so that it reads as hex in the source.
-pub(super) const fn bytes20(head: u128, tail: u32) -> [u8; 20] {
-    let mut bytes = [0; 20];
-    let (first, last) = bytes.split_at_mut(16);
-    first.copy_from_slice(&head.to_be_bytes());
-    last.copy_from_slice(&tail.to_be_bytes());
-    bytes
 }

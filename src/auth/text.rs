@@ -176,6 +176,22 @@ pub fn decimal_u64(text: &[u8]) -> Option<u64> {
     Some(text.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
+/// The bytes of a literal in our own source: exactly `2 * N` hex digits.
+pub(super) const fn literal<const N: usize>(digits: &str) -> [u8; N] {
+    let digits = digits.as_bytes();
+    assert!(digits.len() == 2 * N, "two digits a byte");
+    let mut bytes = [0; N];
+    let mut index = 0;
+    while index < N {
+        let (Some(high), Some(low)) = (nibble(digits[2 * index]), nibble(digits[2 * index + 1])) else {
+            panic!("a literal has hex digits only")
+        };
+        bytes[index] = high << 4 | low;
+        index += 1;
+    }
+    bytes
+}
+
 const fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),

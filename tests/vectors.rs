@@ -1,0 +1,222 @@
+//! Golden vectors: what the real clients sign is what we verify, byte for byte.
+//!
+//! The vectors lie beside the repository, in `shared/protocol/vectors.json` of this directory or
+//! of one above, or wherever `OUTCRY_SHARED` points. Without them the tests say so and pass, except
+//! under `CI=true`, where they fail.
+#![allow(clippy::unwrap_used, reason = "a vector that lacks a field fails its test")]
+
+use outcry::auth::l1::Claim;
+use outcry::auth::l2::{self, Request};
+use outcry::auth::{Chain, Curve, Domains, MacKey, Signer, Venue, Verifier, derive, l1, sign_order, text};
+use outcry::domain::{
+    Address, ApiKey, OrderFields, OrderId, OrderType, Reject, SelfTrade, Side, SignatureType, SignedOrder,
+    TimeMs, TokenId, Word,
+};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn vectors() -> Option<Value> {
+    let Some(path) = vectors_path() else {
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "shared/protocol/vectors.json: not found above this directory; set OUTCRY_SHARED"
+        );
+        eprintln!("skipped: shared/protocol/vectors.json is not above this directory; set OUTCRY_SHARED");
+        return None;
+    };
+    let text = std::fs::read_to_string(path).unwrap();
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+fn vectors_path() -> Option<PathBuf> {
+    let file = "protocol/vectors.json";
+    if let Ok(shared) = std::env::var("OUTCRY_SHARED") {
+        return Some(Path::new(&shared).join(file));
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.ancestors().map(|above| above.join("shared").join(file)).find(|path| path.is_file())
+}
+
+/// Runs `check` on every vector of `kind` from both clients, and says how many there were.
+fn each(kind: &str, mut check: impl FnMut(Venue, &Value)) -> usize {
+    let Some(vectors) = vectors() else { return 0 };
+    let mut count = 0;
+    for (client, venue) in [("kuest", Venue::Kuest), ("polymarket_py_v2", Venue::Polymarket)] {
+        for vector in vectors[client][kind].as_array().unwrap() {
+            check(venue, vector);
+            count += 1;
+        }
+    }
+    assert!(0 < count, "the file has vectors of {kind}");
+    count
+}
+
+fn text_of<'a>(vector: &'a Value, field: &str) -> &'a str {
+    vector[field].as_str().unwrap_or_else(|| panic!("{field} is a text"))
+}
+
+fn address(text: &str) -> Address {
+    text::address(text.as_bytes()).unwrap()
+}
+
+fn word(text: &str) -> Word {
+    Word(text::hex(text.as_bytes()).unwrap())
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    let digits = text.strip_prefix("0x").unwrap();
+    (0..digits.len() / 2).map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap()).collect()
+}
+
+fn chain(vector: &Value) -> Chain {
+    Chain::new(vector["chain_id"].as_u64().unwrap()).unwrap()
+}
+
+fn order_of(vector: &Value) -> SignedOrder {
+    let order = &vector["order"];
+    let number = |field: &str| text_of(order, field).parse().unwrap();
+    let signed = bytes(text_of(order, "signature"));
+    let mut signature = [0; 317];
+    signature[..signed.len()].copy_from_slice(&signed);
+    SignedOrder {
+        fields: OrderFields {
+            salt: text::uint256(order["salt"].to_string().as_bytes()).unwrap(),
+            maker: address(text_of(order, "maker")),
+            signer: address(text_of(order, "signer")),
+            token: TokenId(text::uint256(text_of(order, "tokenId").as_bytes()).unwrap().0),
+            maker_amount: number("makerAmount"),
+            taker_amount: number("takerAmount"),
+            side: if text_of(order, "side") == "BUY" { Side::Buy } else { Side::Sell },
+            signature_type: SignatureType::from_byte(order["signatureType"].to_string().parse().unwrap())
+                .unwrap(),
+            timestamp_ms: number("timestamp"),
+            metadata: word(text_of(order, "metadata")),
+            builder: word(text_of(order, "builder")),
+        },
+        signature,
+        signature_len: u16::try_from(signed.len()).unwrap(),
+        expiration_s: number("expiration"),
+        order_type: OrderType::Gtc,
+        post_only: false,
+        self_trade: SelfTrade::ExpireTaker,
+        owner: ApiKey::ZERO,
+        condition: None,
+    }
+}
+
+/// Whether the vector's order was signed for a neg-risk market; none for version 3.
+fn neg_risk(vector: &Value) -> Option<bool> {
+    match &vector["exchange"] {
+        Value::String(exchange) if exchange == "v3" => None,
+        Value::String(exchange) => Some(exchange == "neg_risk"),
+        _ => Some(vector["neg_risk"].as_bool().unwrap()),
+    }
+}
+
+#[test]
+fn every_l1_request_is_the_owners() {
+    each("l1", |_, vector| {
+        let nonce = vector["nonce"].to_string();
+        let claim = Claim {
+            address: text_of(vector, "address").as_bytes(),
+            signature: text_of(vector, "signature").as_bytes(),
+            timestamp: text_of(vector, "timestamp").as_bytes(),
+            nonce: Some(nonce.as_bytes()),
+            chain_id: None,
+        };
+        let now = TimeMs::from_seconds(text_of(vector, "timestamp").parse().unwrap());
+        let proof = l1::check(&claim, &Domains::new(chain(vector)), &Curve::default(), now, 60).unwrap();
+        assert_eq!(proof.address, address(text_of(vector, "address")));
+        assert_eq!(Some(proof.nonce), text::uint256(nonce.as_bytes()));
+
+        let signer = Signer::new(text::hex(text_of(vector, "private_key").as_bytes()).unwrap()).unwrap();
+        let digest =
+            Domains::new(chain(vector)).clob_auth_digest(signer.address(), claim.timestamp, &proof.nonce);
+        assert_eq!(signer.sign(&digest).to_vec(), bytes(text_of(vector, "signature")));
+    });
+}
+
+#[test]
+fn every_l2_request_is_signed_and_signing_it_gives_the_same_text() {
+    each("l2", |_, vector| {
+        let key = MacKey::new(&text::base64_32(text_of(vector, "secret").as_bytes()).unwrap());
+        let path = text_of(vector, "path");
+        let request = Request {
+            timestamp: text_of(vector, "timestamp").as_bytes(),
+            method: text_of(vector, "method").as_bytes(),
+            path: path.split('?').next().unwrap().as_bytes(),
+            prefix: b"",
+            body: vector["body"].as_str().unwrap_or("").as_bytes(),
+        };
+        let signature = text_of(vector, "signature").as_bytes();
+        assert!(l2::is_signed(&request, &key, signature), "{vector}");
+        assert_eq!(l2::sign(&request, &key), signature);
+    });
+}
+
+#[test]
+fn every_order_hashes_to_the_clients_digests() {
+    each("orders", |venue, vector| {
+        let domains = Domains::new(chain(vector));
+        let order = order_of(vector);
+        let separator = match neg_risk(vector) {
+            Some(neg_risk) => domains.orders(venue, neg_risk),
+            None => domains.orders_version_3(),
+        };
+        let hash = domains.order_hash(&order.fields);
+        let id = Domains::order_id(separator, &hash);
+        assert_eq!(*separator, word(text_of(vector, "app_domain_separator")));
+        assert_eq!(hash, word(text_of(vector, "order_struct_hash")));
+        assert_eq!(id, OrderId(word(text_of(vector, "order_digest_eip712")).0));
+        let signed = match order.fields.signature_type {
+            SignatureType::Deposit => domains.deposit_order_digest(separator, &hash, &order.fields.maker),
+            _ => Word(id.0),
+        };
+        assert_eq!(signed, word(text_of(vector, "signed_digest")));
+        let recovered = Curve::default().recover(&signed, &order.signature()[..65]);
+        assert_eq!(recovered, Some(address(text_of(vector, "recovered_signer"))));
+    });
+}
+
+#[test]
+fn every_order_verifies_or_is_known_for_its_version() {
+    let (mut good, mut version_3) = (0, 0);
+    let count = each("orders", |venue, vector| {
+        let verifier = Verifier::new(Domains::new(chain(vector)));
+        let order = order_of(vector);
+        let owner = address(text_of(vector, "eoa"));
+        if let Some(neg_risk) = neg_risk(vector) {
+            let id = OrderId(word(text_of(vector, "order_digest_eip712")).0);
+            assert_eq!(verifier.order(&order, &owner, venue, neg_risk), Ok(id));
+            good += 1;
+        } else {
+            let judged = verifier.order(&order, &owner, venue, false);
+            assert_eq!(judged, Err(Reject::SignatureInvalid));
+            assert_eq!(verifier.invalid_because(&order, &owner), Reject::OrderVersionMismatch);
+            version_3 += 1;
+        }
+    });
+    assert_eq!(good + version_3, count);
+    assert!(count == 0 || 0 < version_3);
+}
+
+#[test]
+fn signing_every_order_anew_gives_the_clients_bytes() {
+    each("orders", |venue, vector| {
+        let Some(neg_risk) = neg_risk(vector) else { return };
+        let signer = Signer::new(text::hex(text_of(vector, "private_key").as_bytes()).unwrap()).unwrap();
+        let order = order_of(vector);
+        let (signature, length) =
+            sign_order(&signer, &Domains::new(chain(vector)), venue, neg_risk, &order.fields);
+        assert_eq!(signature[..usize::from(length)], *order.signature());
+    });
+}
+
+#[test]
+fn every_maker_is_a_wallet_that_we_derive_for_its_owner() {
+    each("orders", |_, vector| {
+        let owner = address(text_of(vector, "eoa"));
+        let maker = order_of(vector).fields.maker;
+        assert!([owner, derive::proxy(&owner), derive::safe(&owner)].contains(&maker), "{vector}");
+    });
+}
