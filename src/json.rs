@@ -1,1 +1,29 @@
-//! The `json` room.
+//! JSON and the texts inside it: numbers, names and bodies, in and out.
+//!
+//! Bodies are read by a tape parser with reused buffers and written straight into the caller's
+//! buffer; neither allocates on the order path once it is warm.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `decimal` | integers <-> decimal text; the only file that does |
+//! | `name` | hex, UUID and ULID texts of ids |
+//! | `cursor` | page cursors |
+//! | `read` | request bodies: orders, cancels, user acts, token lists |
+//! | `write` | a writer that puts commas and escapes in the right places |
+//! | `answer` | results of orders and cancels, and refusals with their texts filled in |
+//!
+//! Invariants: a number is never a float here; a body is taken or refused as a whole, item by
+//! item in a batch; what a client sent is only ever echoed escaped and shortened.
+
+pub mod answer;
+pub mod cursor;
+pub mod decimal;
+pub mod name;
+pub mod read;
+pub mod short;
+pub mod write;
+
+pub use cursor::Cursor;
+pub use read::{BodyReader, ReadError};
+pub use short::ShortText;
+pub use write::Writer;

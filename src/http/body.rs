@@ -103,9 +103,9 @@ impl Chunked {
                     return Ok(false);
                 };
                 if self.expect == Expect::Size {
-                    self.size(line)?
+                    self.size(line)?;
                 } else {
-                    self.trailer(line)?
+                    self.trailer(line)?;
                 }
                 *at += line.len() + 2;
             }

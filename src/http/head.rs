@@ -309,14 +309,22 @@ fn split_target(target: &[u8]) -> Result<(&str, Option<&str>), BadRequest> {
     })
 }
 
+/// What `Connection` asks for.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Wish {
+    #[default]
+    Nothing,
+    KeepAlive,
+    Close,
+}
+
 /// What the headers said that only together makes sense.
 #[derive(Default)]
 struct Picked<'a> {
     lines: usize,
     content_length: Option<&'a [u8]>,
     chunked: bool,
-    close: bool,
-    keep_alive: bool,
+    wish: Wish,
     upgrade_websocket: bool,
 }
 
@@ -368,8 +376,11 @@ impl<'a> Picked<'a> {
     fn connection(&mut self, value: &[u8]) {
         for option in value.split(|&byte| byte == b',') {
             let option = option.trim_ascii();
-            self.close |= option.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            if option.eq_ignore_ascii_case(b"close") {
+                self.wish = Wish::Close;
+            } else if option.eq_ignore_ascii_case(b"keep-alive") && self.wish != Wish::Close {
+                self.wish = Wish::KeepAlive;
+            }
         }
     }
 
@@ -395,7 +406,11 @@ impl<'a> Picked<'a> {
             (Some(length), false) => BodyFraming::Length(content_length(length, limits)?),
             (None, false) => BodyFraming::Length(0),
         };
-        head.keep_alive = !self.close && (version == Version::Http11 || self.keep_alive);
+        head.keep_alive = match self.wish {
+            Wish::Nothing => version == Version::Http11,
+            Wish::KeepAlive => true,
+            Wish::Close => false,
+        };
         head.expect_continue &= version == Version::Http11 && head.body != BodyFraming::Length(0);
         if !self.upgrade_websocket {
             head.websocket_key = None;

@@ -81,8 +81,8 @@ enum Plus {
 }
 
 fn decode<'s>(encoded: &'s str, plus: Plus, scratch: &'s mut Vec<u8>) -> Result<&'s str, BadEscape> {
-    let encodes = |byte: &u8| *byte == b'%' || (*byte == b'+' && plus == Plus::IsBlank);
-    if !encoded.as_bytes().iter().any(|byte| encodes(byte)) {
+    let stands_for_another = |byte: &u8| *byte == b'%' || (*byte == b'+' && plus == Plus::IsBlank);
+    if !encoded.as_bytes().iter().any(stands_for_another) {
         return Ok(encoded);
     }
     scratch.clear();

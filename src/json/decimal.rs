@@ -1,0 +1,305 @@
+//! Integers <-> decimal text: the only file that knows both.
+//!
+//! | unit | integer | text |
+//! |---|---|---|
+//! | collateral, shares | millionths | `10`, `19.6078`: as short as possible |
+//! | price, tick | ten-thousandths | `0.5`, `0.51`: as short as possible |
+//! | mean price of a trade | millionths | six places, rounded against the taker |
+//! | uint256 | 32 bytes, big-endian | up to 78 digits |
+//!
+//! Nothing here is a float, and an exponent or a sign is never part of a number.
+
+use ruint::aliases::U256;
+
+use super::short::Sink;
+use crate::domain::{Collateral, Price, Shares, Side, Tick};
+
+/// Places of a millionth.
+const MILLIONTH_PLACES: u32 = 6;
+
+/// Places of a ten-thousandth.
+const PRICE_PLACES: u32 = 4;
+
+/// Digits of `u64::MAX`.
+const U64_DIGITS_MAX: usize = 20;
+
+/// Digits of the largest uint256.
+pub const UINT256_DIGITS_MAX: usize = 78;
+
+/// The largest power of ten in a `u64`: uint256 texts are made and read in pieces of this size.
+const PIECE: u64 = 10_u64.pow(PIECE_DIGITS);
+const PIECE_DIGITS: u32 = 19;
+
+/// Why a text is not the number asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotDecimal {
+    /// It is not a plain decimal number, or has more places than the unit.
+    Malformed,
+    /// It is one, but larger than the unit can hold.
+    TooLarge,
+}
+
+/// Appends `value`.
+pub fn push_integer(out: &mut impl Sink, value: u64) {
+    push_scaled(out, value, 0);
+}
+
+/// Appends an amount of `value` millionths, as short as possible.
+pub fn push_millionths(out: &mut impl Sink, value: u64) {
+    push_scaled(out, value, MILLIONTH_PLACES);
+}
+
+/// Appends `value` ten-thousandths, as short as possible.
+pub fn push_ten_thousandths(out: &mut impl Sink, value: u16) {
+    push_scaled(out, value.into(), PRICE_PLACES);
+}
+
+/// Appends a price: `0.5`, `0.51`.
+pub fn push_price(out: &mut impl Sink, price: Price) {
+    push_ten_thousandths(out, price.ten_thousandths());
+}
+
+/// Appends a tick in the text that clients index their tables by: `0.01`, never `0.010`.
+pub fn push_tick(out: &mut impl Sink, tick: Tick) {
+    push_ten_thousandths(out, tick.ten_thousandths());
+}
+
+/// Appends the mean price of a trade of `shares` for `collateral`, rounded against its taker:
+/// up for a buyer, down for a seller.
+pub fn push_mean_price(out: &mut impl Sink, collateral: Collateral, shares: Shares, taker: Side) {
+    push_millionths(out, mean_price_millionths(collateral, shares, taker));
+}
+
+/// The mean price of [`push_mean_price`] in millionths. A trade without shares has none: 0.
+#[must_use]
+pub fn mean_price_millionths(collateral: Collateral, shares: Shares, taker: Side) -> u64 {
+    if shares.is_zero() {
+        return 0;
+    }
+    let scaled = u128::from(collateral.0) * 10_u128.pow(MILLIONTH_PLACES);
+    let mean = match taker {
+        Side::Buy => scaled.div_ceil(shares.0.into()),
+        Side::Sell => scaled / u128::from(shares.0),
+    };
+    u64::try_from(mean).unwrap_or(u64::MAX)
+}
+
+/// Appends a uint256.
+pub fn push_uint256(out: &mut impl Sink, bytes: &[u8; 32]) {
+    /// 78 digits make five pieces of 19 at most.
+    const PIECES_MAX: usize = 5;
+    let mut pieces = [0; PIECES_MAX];
+    let mut count = 0;
+    let mut left = U256::from_be_bytes(*bytes);
+    while !left.is_zero() {
+        let (rest, piece) = left.div_rem(U256::from(PIECE));
+        pieces[count] = piece.to::<u64>();
+        count += 1;
+        left = rest;
+    }
+    push_integer(out, if count == 0 { 0 } else { pieces[count - 1] });
+    for piece in pieces[..count.saturating_sub(1)].iter().rev() {
+        push_padded(out, *piece, PIECE_DIGITS);
+    }
+}
+
+/// Reads a `u64`: digits only.
+pub fn parse_integer(text: &[u8]) -> Result<u64, NotDecimal> {
+    if text.is_empty() {
+        return Err(NotDecimal::Malformed);
+    }
+    let mut value = Ok(0_u64);
+    for byte in text {
+        let digit = digit(*byte)?;
+        value = value.and_then(|value| {
+            value.checked_mul(10).and_then(|value| value.checked_add(digit)).ok_or(NotDecimal::TooLarge)
+        });
+    }
+    value
+}
+
+/// Reads an amount in millionths: `10`, `10.5`, at most six places.
+pub fn parse_millionths(text: &[u8]) -> Result<u64, NotDecimal> {
+    parse_scaled(text, MILLIONTH_PLACES)
+}
+
+/// Reads a price: `0.5`, at most four places, between 0 and 1.
+pub fn parse_price(text: &[u8]) -> Result<Price, NotDecimal> {
+    let value = parse_scaled(text, PRICE_PLACES)?;
+    u16::try_from(value).ok().and_then(Price::new).ok_or(NotDecimal::TooLarge)
+}
+
+/// Reads a tick: one of the six that the venues know.
+pub fn parse_tick(text: &[u8]) -> Result<Tick, NotDecimal> {
+    let value = parse_scaled(text, PRICE_PLACES)?;
+    u16::try_from(value).ok().and_then(Tick::new).ok_or(NotDecimal::TooLarge)
+}
+
+/// Reads a uint256: digits only, at most 78.
+pub fn parse_uint256(text: &[u8]) -> Result<[u8; 32], NotDecimal> {
+    if text.is_empty() || text.len() > UINT256_DIGITS_MAX {
+        let digits = text.iter().all(u8::is_ascii_digit) && !text.is_empty();
+        return Err(if digits { NotDecimal::TooLarge } else { NotDecimal::Malformed });
+    }
+    let mut value = U256::ZERO;
+    let mut fits = true;
+    for piece in text.chunks(PIECE_DIGITS as usize) {
+        let scale = U256::from(10_u64.pow(u32::try_from(piece.len()).expect("a piece is short")));
+        let (scaled, carried) = value.overflowing_mul(scale);
+        let (sum, wrapped) = scaled.overflowing_add(U256::from(parse_integer(piece)?));
+        fits &= !carried && !wrapped;
+        value = sum;
+    }
+    if fits { Ok(value.to_be_bytes()) } else { Err(NotDecimal::TooLarge) }
+}
+
+/// Appends `value` / 10^`places` without zeros at its end.
+fn push_scaled(out: &mut impl Sink, value: u64, places: u32) {
+    let one = 10_u64.pow(places);
+    let mut digits = [0; U64_DIGITS_MAX];
+    let mut at = U64_DIGITS_MAX;
+    let mut whole = value / one;
+    loop {
+        at -= 1;
+        digits[at] = ascii(whole % 10);
+        whole /= 10;
+        if whole == 0 {
+            break;
+        }
+    }
+    out.put(&digits[at..]);
+    let (mut fraction, mut width) = (value % one, places);
+    if fraction == 0 {
+        return;
+    }
+    while fraction.is_multiple_of(10) {
+        fraction /= 10;
+        width -= 1;
+    }
+    out.put(b".");
+    push_padded(out, fraction, width);
+}
+
+/// Appends the last `width` digits of `value`.
+fn push_padded(out: &mut impl Sink, value: u64, width: u32) {
+    let mut digits = [b'0'; U64_DIGITS_MAX];
+    let mut left = value;
+    for digit in digits.iter_mut().rev().take(width as usize) {
+        *digit = ascii(left % 10);
+        left /= 10;
+    }
+    out.put(&digits[U64_DIGITS_MAX - width as usize..]);
+}
+
+fn parse_scaled(text: &[u8], places: u32) -> Result<u64, NotDecimal> {
+    let (whole, fraction) = match text.iter().position(|&byte| byte == b'.') {
+        Some(point) => (&text[..point], &text[point + 1..]),
+        None => (text, &b"0"[..]),
+    };
+    let fraction_digits = u32::try_from(fraction.len()).map_err(|_| NotDecimal::Malformed)?;
+    if fraction_digits > places {
+        return Err(NotDecimal::Malformed);
+    }
+    let fraction = parse_integer(fraction)? * 10_u64.pow(places - fraction_digits);
+    let whole = parse_integer(whole)?.checked_mul(10_u64.pow(places));
+    whole.and_then(|whole| whole.checked_add(fraction)).ok_or(NotDecimal::TooLarge)
+}
+
+fn digit(byte: u8) -> Result<u64, NotDecimal> {
+    if byte.is_ascii_digit() { Ok(u64::from(byte - b'0')) } else { Err(NotDecimal::Malformed) }
+}
+
+fn ascii(digit: u64) -> u8 {
+    b'0' + u8::try_from(digit).expect("a digit is below ten")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(push: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        push(&mut out);
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    #[test]
+    fn amounts_are_as_short_as_possible_and_read_back() {
+        for (value, text) in [
+            (0, "0"),
+            (1, "0.000001"),
+            (10_000_000, "10"),
+            (19_607_800, "19.6078"),
+            (500_000, "0.5"),
+            (1_000_001, "1.000001"),
+            (100_000_000, "100"),
+            (u64::MAX, "18446744073709.551615"),
+        ] {
+            assert_eq!(written(|out| push_millionths(out, value)), text);
+            assert_eq!(parse_millionths(text.as_bytes()), Ok(value));
+        }
+    }
+
+    #[test]
+    fn every_price_and_tick_reads_back() {
+        for ten_thousandths in 1..10_000 {
+            let price = Price::new(ten_thousandths).expect("in range");
+            let text = written(|out| push_price(out, price));
+            assert!(!text.ends_with('0') && text.starts_with("0."));
+            assert_eq!(parse_price(text.as_bytes()), Ok(price));
+        }
+        let ticks = Tick::ALL.map(|tick| written(|out| push_tick(out, tick)));
+        assert_eq!(ticks, ["0.1", "0.01", "0.005", "0.0025", "0.001", "0.0001"]);
+        assert_eq!(parse_tick(b"0.0025"), Ok(Tick::ALL[3]));
+        assert_eq!(parse_tick(b"0.02"), Err(NotDecimal::TooLarge));
+        assert_eq!(parse_price(b"1"), Err(NotDecimal::TooLarge));
+        assert_eq!(parse_price(b"0"), Err(NotDecimal::TooLarge));
+        assert_eq!(written(|out| push_ten_thousandths(out, 10_000)), "1");
+    }
+
+    #[test]
+    fn a_mean_price_rounds_against_the_taker() {
+        let mean =
+            |collateral, shares, taker| mean_price_millionths(Collateral(collateral), Shares(shares), taker);
+        assert_eq!(mean(1, 3, Side::Buy), 333_334);
+        assert_eq!(mean(1, 3, Side::Sell), 333_333);
+        assert_eq!(mean(51, 100, Side::Buy), 510_000);
+        assert_eq!(mean(1, 0, Side::Buy), 0);
+        assert_eq!(written(|out| push_mean_price(out, Collateral(1), Shares(3), Side::Buy)), "0.333334");
+    }
+
+    #[test]
+    fn what_is_not_a_plain_number_is_refused() {
+        for text in ["", "+1", "-1", "1e3", "1.0", "0x1", " 1", "1 ", "1_000", "１", "NaN"] {
+            assert_eq!(parse_integer(text.as_bytes()), Err(NotDecimal::Malformed), "{text:?}");
+            assert_eq!(parse_uint256(text.as_bytes()), Err(NotDecimal::Malformed), "{text:?}");
+        }
+        for text in ["", ".", "1.", ".5", "1.2.3", "1.0000000", "-1", "1e3"] {
+            assert_eq!(parse_millionths(text.as_bytes()), Err(NotDecimal::Malformed), "{text:?}");
+        }
+        assert_eq!(parse_integer(b"18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(parse_integer(b"18446744073709551616"), Err(NotDecimal::TooLarge));
+        assert_eq!(parse_integer(b"99999999999999999999999x"), Err(NotDecimal::Malformed));
+        assert_eq!(parse_millionths(b"18446744073709.551616"), Err(NotDecimal::TooLarge));
+        assert_eq!(parse_millionths(b"18446744073710"), Err(NotDecimal::TooLarge));
+    }
+
+    #[test]
+    fn a_uint256_reads_back_at_every_length() {
+        const MAX: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+        assert_eq!(parse_uint256(MAX.as_bytes()), Ok([0xff; 32]));
+        assert_eq!(written(|out| push_uint256(out, &[0xff; 32])), MAX);
+        let above = format!("{}6", &MAX[..77]);
+        assert_eq!(parse_uint256(above.as_bytes()), Err(NotDecimal::TooLarge));
+        assert_eq!(parse_uint256(&[b'9'; 78]), Err(NotDecimal::TooLarge));
+        assert_eq!(parse_uint256(&[b'0'; 79]), Err(NotDecimal::TooLarge));
+        assert_eq!(written(|out| push_uint256(out, &[0; 32])), "0");
+        for length in 1..=UINT256_DIGITS_MAX {
+            let text = "1".to_owned() + &"0".repeat(length - 1);
+            let bytes = parse_uint256(text.as_bytes()).expect("below the maximum");
+            assert_eq!(written(|out| push_uint256(out, &bytes)), text);
+            let padded = format!("{}{}", "0".repeat(UINT256_DIGITS_MAX - length), text);
+            assert_eq!(parse_uint256(padded.as_bytes()), Ok(bytes));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The bodies of cancels, and other lists of order ids.
+
+use super::ReadError;
+use super::field;
+use super::record::record;
+use super::tape::Value;
+use super::{CANCELS_MAX, ORDER_IDS_MAX};
+use crate::domain::{ConditionId, OrderId, Reject, TokenId};
+use crate::json::short::ShortText;
+
+/// Below this many ids a repeat is found by comparing them all.
+const FEW: usize = 16;
+
+/// What DELETE /cancel-market-orders is about; both is the intersection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CancelScope {
+    /// The market, if it is named.
+    pub market: Option<ConditionId>,
+    /// The token, if it is named.
+    pub token: Option<TokenId>,
+}
+
+record! { Named {
+    upper = "orderID",
+    lower = "orderId",
+} }
+
+record! { Scope {
+    market = "market",
+    asset_snake = "asset_id",
+    asset_camel = "assetId",
+} }
+
+/// `{"orderID": id}` or `{"orderId": id}`.
+pub(super) fn one(body: Value<'_, '_>) -> Result<OrderId, ReadError> {
+    let named = Named::collect(body, "body")?;
+    let value = either(named.upper, named.lower, "orderID")?;
+    field::order_id(value, "orderID")
+}
+
+/// `[id, …]`.
+pub(super) fn many(body: Value<'_, '_>, count_max: usize, ids: &mut Vec<OrderId>) -> Result<(), ReadError> {
+    for item in field::items(body, 0, count_max)? {
+        ids.push(field::order_id(item, "orderID")?);
+    }
+    Ok(())
+}
+
+/// `[{"orderId": id}, …]`.
+pub(super) fn wrapped(body: Value<'_, '_>, ids: &mut Vec<OrderId>) -> Result<(), ReadError> {
+    for item in field::items(body, 1, ORDER_IDS_MAX)? {
+        ids.push(one(item)?);
+    }
+    Ok(())
+}
+
+/// `{"market": condition, "asset_id": token}`, either or both.
+pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
+    let scope = Scope::collect(body, "body")?;
+    let token = match either(scope.asset_snake, scope.asset_camel, "asset_id")? {
+        Value::Absent | Value::Null | Value::Text("") => None,
+        value => Some(field::token(value, "asset_id")?),
+    };
+    Ok(CancelScope { market: field::condition(scope.market, "market")?, token })
+}
+
+/// The one of two spellings that is there; both at once are as bad as one of them twice.
+fn either<'t, 'b>(
+    first: Value<'t, 'b>,
+    second: Value<'t, 'b>,
+    field: &'static str,
+) -> Result<Value<'t, 'b>, ReadError> {
+    match (first.is_absent(), second.is_absent()) {
+        (false, false) => {
+            Err(ReadError::of(Reject::InvalidPayload, field, ShortText::new("two spellings"), "one of them"))
+        }
+        (true, false) => Ok(second),
+        _ => Ok(first),
+    }
+}
+
+/// Leaves the first of equal ids, in order. `places` is memory to work in.
+pub(super) fn drop_repeats(ids: &mut Vec<OrderId>, places: &mut Vec<(OrderId, u16)>) {
+    debug_assert!(ids.len() <= CANCELS_MAX);
+    if ids.len() <= FEW {
+        let mut kept = 0;
+        for at in 0..ids.len() {
+            let id = ids[at];
+            if !ids[..kept].contains(&id) {
+                ids[kept] = id;
+                kept += 1;
+            }
+        }
+        ids.truncate(kept);
+        return;
+    }
+    places.clear();
+    places.extend((0_u16..).zip(ids.iter()).map(|(place, id)| (*id, place)));
+    places.sort_unstable();
+    places.dedup_by_key(|(id, _)| *id);
+    places.sort_unstable_by_key(|(_, place)| *place);
+    ids.clear();
+    ids.extend(places.iter().map(|(id, _)| *id));
+}

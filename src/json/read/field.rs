@@ -1,0 +1,172 @@
+//! The rules for single fields: what each kind takes, and how it refuses.
+
+use super::ReadError;
+use super::tape::{Entries, Items, Value};
+use crate::domain::{Address, ConditionId, OrderId, Reject, TokenId, Word};
+use crate::json::decimal::{self, NotDecimal};
+use crate::json::name;
+use crate::json::short::ShortText;
+
+/// The entries of an object.
+pub(super) fn entries<'t, 'b>(
+    value: Value<'t, 'b>,
+    field: &'static str,
+) -> Result<Entries<'t, 'b>, ReadError> {
+    match value {
+        Value::Object(entries) => Ok(entries),
+        other => Err(ReadError::payload(field, other, "an object")),
+    }
+}
+
+/// The items of an array of `count_min` to `count_max`.
+pub(super) fn items<'t, 'b>(
+    value: Value<'t, 'b>,
+    count_min: usize,
+    count_max: usize,
+) -> Result<Items<'t, 'b>, ReadError> {
+    let Value::Array(items) = value else {
+        return Err(ReadError::payload("body", value, "an array"));
+    };
+    let count = items.count_left();
+    let got = ShortText::integer(count as u64);
+    if count > count_max {
+        return Err(ReadError::of(Reject::TooManyOrders, "body", got, count_text(count_max)));
+    }
+    if count < count_min {
+        return Err(ReadError::of(Reject::InvalidPayload, "body", got, "at least one item"));
+    }
+    Ok(items)
+}
+
+/// The texts of the limits that [`items`] is called with.
+fn count_text(count_max: usize) -> &'static str {
+    match count_max {
+        super::ORDERS_MAX => "15",
+        super::ORDER_IDS_MAX => "500",
+        super::CANCELS_MAX => "3000",
+        _ => unreachable!("every list's limit has its text"),
+    }
+}
+
+/// Fills a slot that must still be empty.
+pub(super) fn put_once<'t, 'b>(
+    slot: &mut Value<'t, 'b>,
+    value: Value<'t, 'b>,
+    field: &'static str,
+) -> Result<(), ReadError> {
+    if !matches!(slot, Value::Absent) {
+        return Err(ReadError::of(Reject::InvalidPayload, field, ShortText::new("twice"), "once"));
+    }
+    *slot = value;
+    Ok(())
+}
+
+/// A uint256: a whole number up to `u64`, or digits up to 78.
+pub(super) fn uint256(value: Value<'_, '_>, field: &'static str) -> Result<[u8; 32], ReadError> {
+    let read = match value {
+        Value::Text(text) => decimal::parse_uint256(text.as_bytes()).ok(),
+        Value::Integer(number) => {
+            let mut bytes = [0; 32];
+            bytes[24..].copy_from_slice(&number.to_be_bytes());
+            Some(bytes)
+        }
+        _ => None,
+    };
+    read.ok_or_else(|| ReadError::payload(field, value, "a whole number, as digits in a string above 2^64"))
+}
+
+/// A token's id.
+pub(super) fn token(value: Value<'_, '_>, field: &'static str) -> Result<TokenId, ReadError> {
+    uint256(value, field).map(TokenId)
+}
+
+/// A `u64`, as a number or as digits.
+pub(super) fn integer(value: Value<'_, '_>, field: &'static str) -> Result<u64, ReadError> {
+    let read = match value {
+        Value::Text(text) => decimal::parse_integer(text.as_bytes()).ok(),
+        Value::Integer(number) => Some(number),
+        _ => None,
+    };
+    read.ok_or_else(|| ReadError::payload(field, value, "a whole number below 2^64"))
+}
+
+/// An amount in millionths. Beyond `u64` it is too large rather than malformed.
+pub(super) fn amount(value: Value<'_, '_>, field: &'static str) -> Result<u64, ReadError> {
+    /// [`crate::domain::amount::ORDER_AMOUNT_MAX`] in millionths.
+    const LARGEST: &str = "1000000000000000";
+    let beyond = || match value {
+        Value::Text(text) => decimal::parse_integer(text.as_bytes()) == Err(NotDecimal::TooLarge),
+        _ => false,
+    };
+    integer(value, field).map_err(|malformed| {
+        if beyond() {
+            ReadError::of(Reject::AmountTooLarge, field, value.short(), LARGEST)
+        } else {
+            malformed
+        }
+    })
+}
+
+/// An address in hex, in any case.
+pub(super) fn address(value: Value<'_, '_>, field: &'static str) -> Result<Address, ReadError> {
+    hex(value, field, "0x and 40 hex digits").map(Address)
+}
+
+/// 32 bytes in hex; absent or `""` is zero.
+pub(super) fn word_or_zero(value: Value<'_, '_>, field: &'static str) -> Result<Word, ReadError> {
+    match value {
+        Value::Absent | Value::Null | Value::Text("") => Ok(Word::ZERO),
+        _ => hex(value, field, "0x and 64 hex digits").map(Word),
+    }
+}
+
+/// A market's condition id; absent or `""` is none.
+pub(super) fn condition(value: Value<'_, '_>, field: &'static str) -> Result<Option<ConditionId>, ReadError> {
+    match value {
+        Value::Absent | Value::Null | Value::Text("") => Ok(None),
+        _ => hex(value, field, "0x and 64 hex digits").map(|bytes| Some(ConditionId(bytes))),
+    }
+}
+
+/// An order's id.
+pub(super) fn order_id(value: Value<'_, '_>, field: &'static str) -> Result<OrderId, ReadError> {
+    hex(value, field, "0x and 64 hex digits")
+        .map(OrderId)
+        .map_err(|error| ReadError { reject: Reject::OrderIdInvalid, ..error })
+}
+
+/// `true`, or `false` also if it is absent.
+pub(super) fn flag(value: Value<'_, '_>, field: &'static str) -> Result<bool, ReadError> {
+    match value {
+        Value::Boolean(flag) => Ok(flag),
+        Value::Absent | Value::Null => Ok(false),
+        other => Err(ReadError::payload(field, other, "true or false")),
+    }
+}
+
+/// One of a few words, in any case.
+pub(super) fn word_of<T: Copy>(
+    value: Value<'_, '_>,
+    field: &'static str,
+    words: &[(&str, T)],
+    allowed: &'static str,
+) -> Result<T, ReadError> {
+    if let Value::Text(text) = value
+        && let Some((_, meaning)) = words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word))
+    {
+        return Ok(*meaning);
+    }
+    Err(ReadError::payload(field, value, allowed))
+}
+
+fn hex<const BYTES: usize>(
+    value: Value<'_, '_>,
+    field: &'static str,
+    allowed: &'static str,
+) -> Result<[u8; BYTES], ReadError> {
+    let read = match value {
+        Value::Text(text) => name::parse_hex(text.as_bytes()),
+        _ => None,
+    };
+    read.ok_or_else(|| ReadError::payload(field, value, allowed))
+}

@@ -1,0 +1,28 @@
+//! Objects spread over records: one slot for each name that somebody reads.
+
+/// Makes a record type and its `collect`, which fills it from an object's entries. A name that
+/// stands twice is refused even if both times it says the same.
+macro_rules! record {
+    ($name:ident { $( $field:ident = $text:literal, )* }) => {
+        #[derive(Default)]
+        struct $name<'t, 'b> { $( $field: $crate::json::read::tape::Value<'t, 'b>, )* }
+
+        impl<'t, 'b> $name<'t, 'b> {
+            fn collect(
+                value: $crate::json::read::tape::Value<'t, 'b>,
+                field: &'static str,
+            ) -> Result<Self, $crate::json::read::ReadError> {
+                let mut record = Self::default();
+                for (name, value) in $crate::json::read::field::entries(value, field)? {
+                    match name {
+                        $( $text => $crate::json::read::field::put_once(&mut record.$field, value, $text)?, )*
+                        _ => {}
+                    }
+                }
+                Ok(record)
+            }
+        }
+    };
+}
+
+pub(super) use record;
