@@ -1,0 +1,59 @@
+//! One event of a file.
+
+use super::fields::Fields;
+use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
+
+/// An event, ready to be written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedEvent {
+    /// Its id in the file: how markets and later files name it.
+    pub key: String,
+    /// Its `updatedAt`; the default if it has none.
+    pub updated: Moment,
+    /// Its JSON without `markets`.
+    pub text: String,
+}
+
+impl ImportedEvent {
+    /// Reads one event object; `row` names it until its id is known.
+    pub(super) fn read(fields: &Fields<'_>, row: &str) -> Result<Self, Refused> {
+        let key = key_of(fields).ok_or_else(|| {
+            Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), "an id of 1 to 64 bytes")
+        })?;
+        let text = fields.without("markets");
+        if text.len() > TEXT_BYTES_MAX {
+            let row = format!("event {key}");
+            return Err(Refused::new(&row, "text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
+        }
+        Ok(Self { key, updated: updated(fields), text })
+    }
+
+    /// Takes in what another text of the same event says. Which one comes first makes no
+    /// difference: the newer leads, and of two of the same instant the fuller.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        let rank = |event: &Self| (event.updated, event.text.len(), event.text.clone());
+        let (newer, older) = if rank(self) >= rank(other) { (&*self, other) } else { (other, &*self) };
+        let fields = Fields::parse(&newer.text).zip(Fields::parse(&older.text));
+        let (newer, older) = fields.expect("texts of events were rendered here");
+        let text = newer.with_rest_of(&older);
+        if text.len() <= TEXT_BYTES_MAX {
+            self.text = text;
+            self.updated = self.updated.max(other.updated);
+        }
+    }
+}
+
+/// The id that an event's text names.
+#[must_use]
+pub fn event_key(text: &str) -> Option<String> {
+    key_of(&Fields::parse(text)?)
+}
+
+/// The `updatedAt` of a row.
+pub(super) fn updated(fields: &Fields<'_>) -> Moment {
+    fields.text("updatedAt").and_then(|text| Moment::parse(&text)).unwrap_or_default()
+}
+
+fn key_of(fields: &Fields<'_>) -> Option<String> {
+    fields.words("id").filter(|key| (1..=EVENT_KEY_BYTES_MAX).contains(&key.len()))
+}

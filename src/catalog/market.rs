@@ -1,0 +1,233 @@
+//! One market of a file: its text, and what the exchange needs to trade it.
+
+use super::event::updated;
+use super::fields::{Fields, texts};
+use super::number::{condition, scaled, token, word};
+use super::{LABEL_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
+use crate::domain::amount::ONE;
+use crate::domain::fee::RATE_ONE;
+use crate::domain::{ConditionId, FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
+
+/// What a market gets where its row is silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarketDefaults {
+    /// The price step.
+    pub tick: Tick,
+    /// The smallest order that may rest.
+    pub min_size: Shares,
+    /// What it charges; its builder share also counts where a row brings its own schedule.
+    pub fee: FeeSchedule,
+}
+
+/// A market, ready to be written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedMarket {
+    /// Its condition: its name through all files.
+    pub condition: ConditionId,
+    /// Its id in the file where that is a number; else the exchange gives it one.
+    pub market_id: Option<u64>,
+    /// Its question; zero where the row has none.
+    pub question: Word,
+    /// Its tokens; none for a market that is only in the catalog and does not trade.
+    pub tokens: Option<[TokenId; 2]>,
+    /// The labels of its outcomes.
+    pub labels: [String; 2],
+    /// Signed for in the neg-risk domain.
+    pub neg_risk: bool,
+    /// The price step.
+    pub tick: Tick,
+    /// The smallest order that may rest.
+    pub min_size: Shares,
+    /// What it charges.
+    pub fee: FeeSchedule,
+    /// What it takes.
+    pub mode: Mode,
+    /// Its payout, if it came resolved.
+    pub payout: Option<Payout>,
+    /// The id of the event that holds it.
+    pub event: Option<String>,
+    /// Its `updatedAt`; the default if it has none.
+    pub updated: Moment,
+    /// Its JSON without `events`.
+    pub text: String,
+}
+
+impl ImportedMarket {
+    /// True if orders may come.
+    #[must_use]
+    pub fn trades(&self) -> bool {
+        self.mode == Mode::Open
+    }
+
+    /// How people find the market in the file.
+    #[must_use]
+    pub fn row(&self) -> String {
+        self.market_id.map_or_else(|| "market without a numeric id".to_owned(), |id| format!("market {id}"))
+    }
+
+    /// Reads one market object; `row` names it until its id is known.
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        row: &str,
+        event: Option<String>,
+        defaults: &MarketDefaults,
+    ) -> Result<Self, Refused> {
+        let id = fields.words("id");
+        let named = id.as_ref().map(|id| format!("market {id}"));
+        let reader = Reader { fields, row: named.as_deref().unwrap_or(row) };
+        let text = fields.without("events");
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(reader.refuse("text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
+        }
+        let condition = reader.condition()?;
+        let question = reader.question()?;
+        let tokens = reader.tokens()?;
+        let labels = reader.labels()?;
+        let tick = reader.tick(defaults)?;
+        let min_size = reader.min_size(defaults)?;
+        let fee = reader.fee(defaults)?;
+        let payout = reader.payout();
+        Ok(Self {
+            condition,
+            market_id: id.and_then(|id| id.parse().ok()),
+            question,
+            tokens,
+            labels,
+            neg_risk: fields.flag("negRisk").unwrap_or(false),
+            tick,
+            min_size,
+            fee,
+            mode: reader.mode(tokens.is_some(), payout.is_some()),
+            payout,
+            event,
+            updated: updated(fields),
+            text,
+        })
+    }
+}
+
+/// The largest size that a market may ask for: a larger one would take no order at all.
+const MIN_SIZE_MAX: u64 = 1_000_000 * ONE;
+
+/// One row while it is read; each part is refused by its own name.
+struct Reader<'a> {
+    fields: &'a Fields<'a>,
+    row: &'a str,
+}
+
+impl Reader<'_> {
+    fn refuse(&self, field: &'static str, got: &str, allowed: &'static str) -> Refused {
+        Refused::new(self.row, field, got, allowed)
+    }
+
+    fn wrong(&self, field: &'static str, allowed: &'static str) -> Refused {
+        self.refuse(field, self.fields.raw(field).unwrap_or("nothing"), allowed)
+    }
+
+    fn condition(&self) -> Result<ConditionId, Refused> {
+        let found = self.fields.text("conditionId").and_then(|text| condition(&text));
+        found.ok_or_else(|| self.wrong("conditionId", "0x and 64 hex digits"))
+    }
+
+    fn question(&self) -> Result<Word, Refused> {
+        match self.fields.text("questionID").as_deref() {
+            None | Some("") => Ok(Word::ZERO),
+            Some(text) => {
+                word(text).ok_or_else(|| self.wrong("questionID", "0x and 64 hex digits, or nothing"))
+            }
+        }
+    }
+
+    fn tokens(&self) -> Result<Option<[TokenId; 2]>, Refused> {
+        let Some(raw) =
+            self.fields.raw("clobTokenIds").filter(|raw| !matches!(*raw, "\"\"" | "[]" | "\"[]\""))
+        else {
+            return Ok(None);
+        };
+        let pair = texts(raw).and_then(|texts| match texts.as_slice() {
+            [zero, one] => Some([token(zero)?, token(one)?]),
+            _ => None,
+        });
+        match pair {
+            Some(pair) if pair[0] != pair[1] => Ok(Some(pair)),
+            _ => Err(self.wrong("clobTokenIds", "two different uint256 in decimal digits")),
+        }
+    }
+
+    fn labels(&self) -> Result<[String; 2], Refused> {
+        let Some(raw) = self.fields.raw("outcomes") else {
+            return Ok(["Yes".to_owned(), "No".to_owned()]);
+        };
+        let good = |label: &String| (1..=LABEL_BYTES_MAX).contains(&label.len());
+        texts(raw)
+            .filter(|labels| labels.iter().all(good))
+            .and_then(|labels| <[String; 2]>::try_from(labels).ok())
+            .ok_or_else(|| self.wrong("outcomes", "two labels of 1 to 256 bytes"))
+    }
+
+    fn tick(&self, defaults: &MarketDefaults) -> Result<Tick, Refused> {
+        let Some(text) = self.fields.words("orderPriceMinTickSize") else {
+            return Ok(defaults.tick);
+        };
+        let tick = scaled(&text, 4).and_then(|steps| Tick::new(u16::try_from(steps).ok()?));
+        tick.ok_or_else(|| self.wrong("orderPriceMinTickSize", "0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001"))
+    }
+
+    fn min_size(&self, defaults: &MarketDefaults) -> Result<Shares, Refused> {
+        let Some(text) = self.fields.words("orderMinSize") else {
+            return Ok(defaults.min_size);
+        };
+        let size = scaled(&text, 6).filter(|size| *size <= MIN_SIZE_MAX);
+        size.map(Shares).ok_or_else(|| self.wrong("orderMinSize", "0 to 1000000 shares in millionths"))
+    }
+
+    fn fee(&self, defaults: &MarketDefaults) -> Result<FeeSchedule, Refused> {
+        let Some(raw) = self.fields.raw("feeSchedule") else {
+            return Ok(defaults.fee);
+        };
+        let allowed = "rate 0 to 1, exponent 1 or 2, takerOnly, rebateRate 0 to 1";
+        let schedule = Fields::parse(raw).and_then(|fields| {
+            let part = |name: &str| fields.words(name).map_or(Some(0), |text| scaled(&text, 6));
+            let rate = u32::try_from(part("rate")?).ok()?;
+            let rebate_rate = u32::try_from(part("rebateRate")?).ok()?;
+            let exponent = fields.words("exponent").map_or(Some(1), |text| scaled(&text, 0))?;
+            let exponent = u8::try_from(exponent).ok().filter(|exponent| (1..=2).contains(exponent))?;
+            let taker_only = fields.flag("takerOnly").unwrap_or(true);
+            (rate <= RATE_ONE && rebate_rate <= RATE_ONE).then_some(FeeSchedule {
+                rate,
+                exponent,
+                taker_only,
+                rebate_rate,
+                ..defaults.fee
+            })
+        });
+        schedule.ok_or_else(|| self.wrong("feeSchedule", allowed))
+    }
+
+    /// The payout of a closed market whose prices are exactly 1 and 0.
+    fn payout(&self) -> Option<Payout> {
+        if self.fields.flag("closed") != Some(true) {
+            return None;
+        }
+        let prices = texts(self.fields.raw("outcomePrices")?)?;
+        let [zero, one] = prices.as_slice() else {
+            return None;
+        };
+        match (scaled(zero, 6)?, scaled(one, 6)?) {
+            (1_000_000, 0) => Payout::new(1_000_000),
+            (0, 1_000_000) => Payout::new(0),
+            _ => None,
+        }
+    }
+
+    fn mode(&self, has_tokens: bool, resolved: bool) -> Mode {
+        let says = |name| self.fields.flag(name) == Some(true);
+        if resolved {
+            Mode::Resolved
+        } else if says("closed") || !has_tokens || (says("archived") && !says("acceptingOrders")) {
+            Mode::Closed
+        } else {
+            Mode::Open
+        }
+    }
+}

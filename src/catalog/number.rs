@@ -1,0 +1,119 @@
+//! Numbers as files write them: decimals become integers exactly or not at all.
+
+use crate::domain::{ConditionId, TokenId, Word};
+
+/// `text` times 10^`places`, if that is a whole number: `scaled("0.25", 6)` is 250,000. An
+/// exponent is understood (`1e-3`), because JSON writers make one of small floats.
+pub(super) fn scaled(text: &str, places: i32) -> Option<u64> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i8>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !all_digits(whole) || !all_digits(decimals) {
+        return None;
+    }
+    let decimals = decimals.trim_end_matches('0');
+    let shift = places + i32::from(exponent) - i32::try_from(decimals.len()).ok()?;
+    let digits: u64 = format!("{whole}{decimals}").parse().ok()?;
+    if shift < 0 {
+        // Zeros at the end of the whole part may still make it come out even.
+        let divisor = 10_u64.checked_pow(shift.unsigned_abs())?;
+        return digits.is_multiple_of(divisor).then_some(digits / divisor);
+    }
+    digits.checked_mul(10_u64.checked_pow(shift.unsigned_abs())?)
+}
+
+/// A uint256 in decimal digits, as tokens are written.
+pub(super) fn token(text: &str) -> Option<TokenId> {
+    if text.is_empty() || text.len() > 78 {
+        return None;
+    }
+    let mut value = [0u8; 32];
+    for byte in text.bytes() {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        let mut carry = u16::from(byte - b'0');
+        for place in value.iter_mut().rev() {
+            let product = u16::from(*place) * 10 + carry;
+            *place = product.to_le_bytes()[0];
+            carry = product >> 8;
+        }
+        if carry != 0 {
+            return None;
+        }
+    }
+    (value != [0; 32]).then_some(TokenId(value))
+}
+
+/// `0x` and 64 hex digits.
+pub(super) fn word(text: &str) -> Option<Word> {
+    let hex = text.strip_prefix("0x")?.as_bytes();
+    if hex.len() != 64 {
+        return None;
+    }
+    let nibble = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut value = [0u8; 32];
+    for (place, pair) in value.iter_mut().zip(hex.chunks_exact(2)) {
+        *place = nibble(pair[0])? << 4 | nibble(pair[1])?;
+    }
+    Some(Word(value))
+}
+
+/// The same as a condition.
+pub(super) fn condition(text: &str) -> Option<ConditionId> {
+    word(text).map(|word| ConditionId(word.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_become_integers_exactly_or_not_at_all() {
+        for (text, places, value) in [
+            ("0.001", 4, Some(10)),
+            ("0.0100", 4, Some(100)),
+            ("1e-3", 4, Some(10)),
+            ("5", 6, Some(5_000_000)),
+            ("0.00001", 4, None),
+            ("1e-30", 4, None),
+            ("100e-2", 0, Some(1)),
+            ("", 4, None),
+            (".5", 4, None),
+            ("-1", 4, None),
+            ("1.2.3", 4, None),
+            ("18446744073709551616", 0, None),
+            ("1e120", 0, None),
+        ] {
+            assert_eq!(scaled(text, places), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_uint256_and_never_zero() {
+        let max = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+        assert_eq!(token(max), Some(TokenId([0xff; 32])));
+        assert_eq!(token("256").map(|token| token.0[30..].to_vec()), Some(vec![1, 0]));
+        for text in [
+            "",
+            "0",
+            "-1",
+            "0x10",
+            "115792089237316195423570985008687907853269984665640564039457584007913129639936",
+        ] {
+            assert_eq!(token(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_exactly_32_bytes_of_hex() {
+        let good = format!("0x{}", "aB".repeat(32));
+        assert_eq!(word(&good), Some(Word([0xab; 32])));
+        for text in [&good[2..], &good[..65], &format!("0x{}", "ag".repeat(32)), "0x"] {
+            assert_eq!(word(text), None, "{text}");
+        }
+    }
+}

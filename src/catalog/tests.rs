@@ -1,0 +1,289 @@
+//! Tables of rows, twice the same file, and the real files.
+
+use super::*;
+use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick};
+
+fn defaults() -> MarketDefaults {
+    MarketDefaults {
+        tick: Tick::new(100).expect("a tick"),
+        min_size: Shares(5_000_000),
+        fee: FeeSchedule { rate: 7, builder_share_bps: 3_000, ..FeeSchedule::FREE },
+    }
+}
+
+fn read(text: &str) -> Import {
+    Import::read(text.as_bytes(), &defaults()).expect("a file")
+}
+
+/// A market row with `more` fields in front; number `n` decides condition and tokens.
+fn row(n: u32, more: &str) -> String {
+    format!(
+        r#"{{{more}"id":"{n}","question":"Q{n}?","conditionId":"0x{n:064x}","clobTokenIds":"[\"{n}1\", \"{n}2\"]"}}"#
+    )
+}
+
+#[track_caller]
+fn only(text: &str) -> ImportedMarket {
+    let import = read(text);
+    assert_eq!(import.refused(), &[]);
+    import.markets().first().expect("one market").clone()
+}
+
+#[track_caller]
+fn refusal(more: &str) -> String {
+    let import = read(&row(1, more));
+    assert!(import.markets().is_empty());
+    import.refused().first().expect("refused").to_string()
+}
+
+#[test]
+fn a_silent_row_gets_the_defaults() {
+    let market = only(&row(7, ""));
+    assert_eq!((market.market_id, market.mode, market.payout), (Some(7), Mode::Open, None));
+    assert_eq!(market.labels, ["Yes", "No"]);
+    assert_eq!(
+        (market.tick, market.min_size, market.fee),
+        (defaults().tick, defaults().min_size, defaults().fee)
+    );
+    assert_eq!(market.tokens.map(|tokens| tokens[1].0[31]), Some(72));
+    assert_eq!((market.neg_risk, market.event), (false, None));
+}
+
+#[test]
+fn a_row_says_what_it_says_in_every_form() {
+    let market = only(&row(
+        7,
+        r#""orderPriceMinTickSize":"0.001","orderMinSize":15.5,"negRisk":true,"outcomes":["Up","Down"],
+           "feeSchedule":{"rate":0.25,"exponent":2,"takerOnly":true,"rebateRate":0.2},"#,
+    ));
+    assert_eq!((market.tick, market.min_size), (Tick::new(10).expect("a tick"), Shares(15_500_000)));
+    assert_eq!((market.neg_risk, market.labels), (true, ["Up".to_owned(), "Down".to_owned()]));
+    let fee = FeeSchedule { rate: 250_000, exponent: 2, rebate_rate: 200_000, ..defaults().fee };
+    assert_eq!(market.fee, fee);
+}
+
+#[test]
+fn flags_decide_what_a_market_takes() {
+    for (more, mode, payout) in [
+        ("", Mode::Open, None),
+        (r#""active":false,"#, Mode::Open, None),
+        (r#""closed":true,"#, Mode::Closed, None),
+        (r#""archived":true,"#, Mode::Closed, None),
+        (r#""archived":true,"acceptingOrders":true,"#, Mode::Open, None),
+        (r#""closed":true,"outcomePrices":"[\"0.5\", \"0.5\"]","#, Mode::Closed, None),
+        (r#""closed":false,"outcomePrices":"[\"1\", \"0\"]","#, Mode::Open, None),
+        (r#""closed":true,"outcomePrices":"[\"1\", \"0\"]","#, Mode::Resolved, Payout::new(1_000_000)),
+        (r#""closed":true,"outcomePrices":["0","1.0"],"#, Mode::Resolved, Payout::new(0)),
+    ] {
+        let market = only(&row(1, more));
+        assert_eq!((market.mode, market.payout), (mode, payout), "{more}");
+    }
+}
+
+#[test]
+fn a_market_without_tokens_is_in_the_catalog_only() {
+    let market = only(&format!(r#"{{"id":"abc","question":"?","conditionId":"0x{}"}}"#, "1".repeat(64)));
+    assert_eq!((market.tokens, market.mode, market.market_id), (None, Mode::Closed, None));
+}
+
+#[test]
+fn every_row_that_cannot_be_taken_is_named() {
+    for (more, said) in [
+        (
+            r#""orderPriceMinTickSize":0.02,"#,
+            "market 1: orderPriceMinTickSize: got 0.02; allowed: 0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001",
+        ),
+        (
+            r#""orderMinSize":-1,"#,
+            "market 1: orderMinSize: got -1; allowed: 0 to 1000000 shares in millionths",
+        ),
+        (
+            r#""outcomes":"[\"A\",\"B\",\"C\"]","#,
+            r#"market 1: outcomes: got "[\"A\",\"B\",\"C\"]"; allowed: two labels of 1 to 256 bytes"#,
+        ),
+        (
+            r#""questionID":"0x1","#,
+            r#"market 1: questionID: got "0x1"; allowed: 0x and 64 hex digits, or nothing"#,
+        ),
+        (
+            r#""feeSchedule":{"rate":2},"#,
+            r#"market 1: feeSchedule: got {"rate":2}; allowed: rate 0 to 1, exponent 1 or 2, takerOnly, rebateRate 0 to 1"#,
+        ),
+    ] {
+        assert_eq!(refusal(more), said);
+    }
+    let import = read(r#"[7, {"question":"?"}, {"id":"9","title":"T","markets":{}}, {"title":"no id"}]"#);
+    let said: Vec<String> = import.refused().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "row 1: row: got 7; allowed: an event or market object",
+            "row 2: conditionId: got nothing; allowed: 0x and 64 hex digits",
+            "event 9: markets: got {}; allowed: an array of market objects",
+            "row 4: id: got nothing; allowed: an id of 1 to 64 bytes",
+        ]
+    );
+}
+
+#[test]
+fn a_text_that_would_not_fit_a_frame_is_refused_by_name() {
+    let long = format!(r#""description":"{}","#, "x".repeat(TEXT_BYTES_MAX));
+    let said = refusal(&long);
+    assert!(said.starts_with("market 1: text: got 262"), "{said}");
+    assert!(said.ends_with("allowed: at most 262144 bytes"), "{said}");
+}
+
+#[test]
+fn what_is_not_a_file_of_rows_is_refused_whole() {
+    for (text, fault) in [
+        ("", "not JSON: EOF while parsing a value at line 1 column 0"),
+        ("[{]", "not JSON: key must be a string at line 1 column 3"),
+        ("7", "neither an array nor an object of events or markets"),
+    ] {
+        assert_eq!(Import::read(text.as_bytes(), &defaults()).expect_err(text).to_string(), fault);
+    }
+}
+
+#[test]
+fn two_markets_of_one_file_never_share_a_token_or_an_id() {
+    let import = read(&format!(
+        r#"[{}, {{"id":"2","conditionId":"0x{1}","clobTokenIds":"[\"11\",\"5\"]"}}, {{"id":"1","conditionId":"0x{1}","clobTokenIds":"[\"6\",\"5\"]"}}]"#,
+        row(1, ""),
+        "2".repeat(64)
+    ));
+    assert_eq!(import.markets().len(), 1);
+    assert_eq!(
+        import.refused().iter().map(|refused| refused.field).collect::<Vec<_>>(),
+        ["clobTokenIds", "id"]
+    );
+}
+
+#[test]
+fn the_newer_text_wins_in_either_order() {
+    let newer = row(1, r#""updatedAt":"2026-02-07T20:57:04.974481Z","closed":true,"#);
+    let older = row(1, r#""updatedAt":"2025-06-24T23:58:14.08158Z","#);
+    for file in [format!("[{newer},{older}]"), format!("[{older},{newer}]")] {
+        let import = read(&file);
+        assert_eq!((import.markets().len(), import.repeated()), (1, 1));
+        assert_eq!(import.markets()[0].mode, Mode::Closed);
+    }
+}
+
+#[test]
+fn an_abridged_event_takes_nothing_away_in_either_order() {
+    let full =
+        r#"{"id":"5","title":"Old","tags":[{"id":1.50}],"updatedAt":"2025-01-01T00:00:00Z","markets":[]}"#;
+    let abridged = format!(
+        r#"{{"id":"1","conditionId":"0x{}","clobTokenIds":"[\"1\",\"2\"]","events":[{{"id":"5","title":"New","updatedAt":"2026-01-01T00:00:00Z"}}]}}"#,
+        "1".repeat(64)
+    );
+    let both = [read(&format!("[{full},{abridged}]")), read(&format!("[{abridged},{full}]"))];
+    let text = r#"{"id":"5","title":"New","updatedAt":"2026-01-01T00:00:00Z","tags":[{"id":1.50}]}"#;
+    for import in both {
+        assert_eq!(import.events().len(), 1);
+        assert_eq!(import.events()[0].text, text);
+        assert_eq!(event_key(text), Some("5".to_owned()));
+        assert_eq!(import.markets()[0].event.as_deref(), Some("5"));
+        assert!(!import.markets()[0].text.contains("events"));
+        // Against an exchange that has both, neither file says anything new.
+        for again in [full, abridged.as_str()] {
+            assert_eq!(event_step(Some(text), &read(again).events()[0]), EventStep::Keep);
+        }
+    }
+}
+
+#[test]
+fn a_changed_event_replaces_what_it_mentions() {
+    let known = r#"{"id":"5","title":"A","tags":[]}"#;
+    let changed = read(r#"{"id":"5","title":"B","markets":[]}"#);
+    let text = r#"{"id":"5","title":"B","tags":[]}"#.to_owned();
+    assert_eq!(event_step(Some(known), &changed.events()[0]), EventStep::Update(text));
+    assert_eq!(event_step(None, &changed.events()[0]), EventStep::Add);
+}
+
+fn known(market: &ImportedMarket) -> KnownMarket<'_> {
+    KnownMarket {
+        text: &market.text,
+        event: None,
+        tokens: market.tokens.expect("it trades"),
+        tick: market.tick,
+        min_size: market.min_size,
+        fee: market.fee,
+        mode: market.mode,
+    }
+}
+
+#[test]
+fn the_same_file_again_changes_nothing() {
+    let market = only(&row(1, ""));
+    assert_eq!(market_step(Some(&known(&market)), &market, None), MarketStep::Keep);
+    assert_eq!(market_step(None, &market, None), MarketStep::Add);
+}
+
+#[test]
+fn a_changed_file_updates_text_and_flags_and_never_a_live_market() {
+    let market = only(&row(1, ""));
+    let changed = only(&row(1, r#""closed":true,"orderPriceMinTickSize":0.001,"#));
+    let MarketStep::Update { text, event, mode, kept } =
+        market_step(Some(&known(&market)), &changed, Some(3))
+    else {
+        panic!("it changed");
+    };
+    assert_eq!((text, event, mode), (Some(changed.text.clone()), Some(3), Some(Mode::Closed)));
+    let fields: Vec<_> = kept.iter().map(|kept| kept.field).collect();
+    assert_eq!(fields, ["orderPriceMinTickSize"]);
+}
+
+#[test]
+fn an_older_file_changes_nothing() {
+    let newer = only(&row(1, r#""updatedAt":"2026-01-01T00:00:00Z","#));
+    let older = only(&row(1, r#""updatedAt":"2025-01-01T00:00:00Z","closed":true,"#));
+    assert_eq!(market_step(Some(&known(&newer)), &older, Some(1)), MarketStep::Older);
+}
+
+/// The folder of real files, if this machine has it; CI must have it.
+fn shared_data() -> Option<std::path::PathBuf> {
+    let named = std::env::var_os("OUTCRY_SHARED").map(std::path::PathBuf::from);
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let found = named
+        .or_else(|| here.ancestors().map(|parent| parent.join("shared")).find(|at| at.join("data").is_dir()));
+    let data = found.map(|shared| shared.join("data")).filter(|data| data.is_dir());
+    assert!(
+        data.is_some() || std::env::var("CI").as_deref() != Ok("true"),
+        "CI has no shared/data; set OUTCRY_SHARED"
+    );
+    data
+}
+
+#[test]
+fn the_real_files_give_770_tradable_and_12_closed_markets_in_either_order() {
+    let Some(data) = shared_data() else {
+        eprintln!("skipped: no shared/data above this folder and no OUTCRY_SHARED");
+        return;
+    };
+    let markets = std::fs::read(data.join("gamma-markets-500/polymarket_markets.json.gz")).expect("the file");
+    let events = std::fs::read(data.join("gamma-events-100/events.json.gz")).expect("the file");
+    let read = |files: [&[u8]; 2]| {
+        let mut import = Import::read(files[0], &defaults()).expect("a file");
+        import.add_file(files[1], &defaults()).expect("a file");
+        assert_eq!(import.refused(), &[]);
+        assert_eq!((import.markets().len(), import.repeated(), import.events().len()), (782, 9, 146));
+        assert_eq!(import.markets().iter().filter(|market| market.trades()).count(), 770);
+        assert_eq!(import.markets().iter().filter(|market| market.payout.is_some()).count(), 12);
+        let mut rows: Vec<_> = import.markets().to_vec();
+        rows.sort_by_key(|market| market.condition);
+        let mut texts: Vec<_> = import.events().to_vec();
+        texts.sort_by(|left, right| left.key.cmp(&right.key));
+        (rows, texts)
+    };
+    let (rows, texts) = read([&markets, &events]);
+    assert_eq!(read([&events, &markets]), (rows.clone(), texts.clone()));
+    for market in &rows {
+        if market.trades() {
+            assert_eq!(market_step(Some(&known(market)), market, None), MarketStep::Keep);
+        }
+    }
+    for event in &texts {
+        assert_eq!(event_step(Some(&event.text), event), EventStep::Keep);
+    }
+}
