@@ -1,5 +1,6 @@
 //! The `memory` room.
 
+pub mod cells;
 pub mod padded;
 pub mod ring;
 pub mod sync;

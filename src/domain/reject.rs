@@ -104,16 +104,16 @@ rejects! {
     PriceOutOfRange = 400, "price_out_of_range", "order {id} is invalid. Price ({got}) is outside {allowed}";
     /// The price is not a multiple of the market's tick.
     PriceOffTick = 400, "price_off_tick", "order {id} is invalid. Price ({got}) breaks minimum tick size rule: {allowed}", "order is invalid. price breaks minimum tick size rules";
-    /// A resting order is smaller than the market allows.
-    SizeTooSmall = 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
-    /// An immediate buy is worth less than the smallest notional.
-    NotionalTooSmall = 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";
     /// Post-only with FOK or FAK.
     PostOnlyType = 400, "post_only_type", "invalid post-only order: only GTC and GTD order types are allowed", "postonly requires gtc or gtd";
     /// An expiration on an order that is not GTD, or a GTD without one.
     ExpirationType = 400, "expiration_type", "invalid expiration", "expiration is for GTD orders only";
     /// The expiration is not in the future.
     Expired = 400, "expired", "invalid expiration", "expiration must be in the future";
+    /// A resting order is smaller than the market allows.
+    SizeTooSmall = 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
+    /// An immediate buy is worth less than the smallest notional.
+    NotionalTooSmall = 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";
     /// A post-only order would trade at once.
     PostOnlyCrosses = 400, "post_only_crosses", "invalid post-only order: order crosses book", "postonly would cross the best ask";
     /// Collateral or shares do not cover the order with what is open in the same market.
@@ -124,6 +124,8 @@ rejects! {
     FakNoMatch = 400, "fak_no_match", "no orders found to match with FAK order. FAK orders are partially filled or killed if no match is found.";
     /// The first thing the order met was the principal's own order.
     SelfTradeStopped = 400, "self_trade", "order would trade with an order of the same owner";
+    /// The order met as many resting orders as one frame holds.
+    FillsLimit = 400, "fills_limit", "order met more resting orders than one order may fill";
     /// A cancel for this order arrived before it did.
     CancelledBeforeArrival = 400, "cancelled_before_arrival", "order was canceled before it arrived";
     /// The arena of resting orders is full.

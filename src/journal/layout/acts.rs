@@ -23,6 +23,8 @@ pub enum RemovalReason {
     MarketResolved = 5,
     /// The operator removed it.
     Operator = 6,
+    /// What was left of it is worth less than a millionth, so nobody could fill it.
+    Dust = 7,
 }
 
 impl RemovalReason {
@@ -37,6 +39,7 @@ impl RemovalReason {
             4 => Some(Self::TickChanged),
             5 => Some(Self::MarketResolved),
             6 => Some(Self::Operator),
+            7 => Some(Self::Dust),
             _ => None,
         }
     }
@@ -52,6 +55,7 @@ impl RemovalReason {
             Self::TickChanged => "tick_changed",
             Self::MarketResolved => "market_resolved",
             Self::Operator => "operator",
+            Self::Dust => "dust",
         }
     }
 }

@@ -1,0 +1,358 @@
+//! Collateral that every shard can reach: one lock-free cell a wallet, one fee cell a shard.
+//!
+//! The idea: a debit is one compare-and-swap that takes all of it or nothing, a credit is one add.
+//! Whoever matches orders debits before it claims its frame and credits after it committed it, so
+//! whoever spends a credit has a later position, and no prefix of the log has a negative cell.
+//!
+//! **When funds fall.** A shard with an open buy of a wallet *watches* the wallet. Whoever lowers a
+//! cell commits and then calls [`Cells::lowered`], which raises one flag a watching shard. There
+//! is no message: a flag that is up already stays up, so nothing overflows.
+//!
+//! - CELLS-1: watch, fence, read the cell; lower the cell, fence, read the watchers. Of two who do
+//!   this at once at least one sees the other, so no shard relies on money that is gone and never
+//!   hears of it.
+//! - CELLS-2: between [`Cells::begin_take`] and [`Cells::end_take`] of a shard its debits may
+//!   still be given back. [`Cells::settled`] answers only if no such debit can be in what it read,
+//!   so nobody is removed for want of money that was lent for a moment.
+//! - CELLS-3: a flag is set before the summary above it and cleared after it, and the clearer looks
+//!   again: no raised flag is ever lost.
+
+use super::padded::Padded;
+use super::sync::{AtomicU64, Ordering, fence};
+use crate::domain::{Collateral, ShardNo, WalletNo};
+
+/// The most shards of one process: each has a bit in a wallet's word.
+pub const SHARDS_MAX: u16 = 64;
+
+/// A wallet's money and who watches it: on a line of its own, as other cores write its neighbours.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Cell {
+    balance: AtomicU64,
+    watchers: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Cell>() == 64, "a cell shares its line with nobody");
+
+/// What one shard writes and the others read, each on lines of its own.
+#[derive(Debug)]
+struct ShardCell {
+    fees: Padded<AtomicU64>,
+    /// Odd while debits of this shard may still be given back.
+    takes: Padded<AtomicU64>,
+    dirty: Flags,
+}
+
+/// The money of all wallets. Shared by `Arc`.
+#[derive(Debug)]
+pub struct Cells {
+    cells: Box<[Cell]>,
+    shards: Box<[ShardCell]>,
+}
+
+impl Cells {
+    /// Empty cells for so many wallets and shards.
+    #[must_use]
+    pub fn new(wallets_max: u32, shards: u16) -> Self {
+        assert!(0 < shards && shards <= SHARDS_MAX, "a wallet's word has a bit for each shard");
+        let cell = |_| Cell { balance: AtomicU64::new(0), watchers: AtomicU64::new(0) };
+        let shard = |_| ShardCell {
+            fees: Padded(AtomicU64::new(0)),
+            takes: Padded(AtomicU64::new(0)),
+            dirty: Flags::new(wallets_max),
+        };
+        Self { cells: (0..wallets_max).map(cell).collect(), shards: (0..shards).map(shard).collect() }
+    }
+
+    /// How many wallets there is room for.
+    #[must_use]
+    pub fn wallets_max(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// What the wallet has now, debits that may still be given back left out.
+    #[must_use]
+    pub fn balance(&self, wallet: WalletNo) -> Collateral {
+        // Acquire pairs with the releases in `debit` and `credit`.
+        Collateral(self.cell(wallet).balance.load(Ordering::Acquire))
+    }
+
+    /// Takes all of `amount` out of the wallet, or nothing and says false.
+    #[must_use]
+    pub fn debit(&self, wallet: WalletNo, amount: Collateral) -> bool {
+        if amount.is_zero() {
+            return true;
+        }
+        // AcqRel: acquires the credit it spends; releases the begin of its take (CELLS-2).
+        self.cell(wallet)
+            .balance
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |balance| balance.checked_sub(amount.0))
+            .is_ok()
+    }
+
+    /// Adds `amount` to the wallet.
+    pub fn credit(&self, wallet: WalletNo, amount: Collateral) {
+        if amount.is_zero() {
+            return;
+        }
+        // AcqRel: who spends it sees everything that came before it.
+        let before = self.cell(wallet).balance.fetch_add(amount.0, Ordering::AcqRel);
+        assert!(before <= u64::MAX - amount.0, "all collateral that was ever credited fits u64");
+    }
+
+    /// Adds to what a shard collected. Only that shard calls it.
+    pub fn fee_credit(&self, shard: ShardNo, amount: Collateral) {
+        // Relaxed: read for display and for sums only, never spent.
+        self.shard(shard).fees.fetch_add(amount.0, Ordering::Relaxed);
+    }
+
+    /// What a shard has collected.
+    #[must_use]
+    pub fn fees(&self, shard: ShardNo) -> Collateral {
+        Collateral(self.shard(shard).fees.load(Ordering::Relaxed))
+    }
+
+    /// Asks to be told when the wallet's cell falls. Call it before reading the cell for an order
+    /// that may rest; what is read afterwards is watched.
+    pub fn watch(&self, wallet: WalletNo, shard: ShardNo) {
+        self.cell(wallet).watchers.fetch_or(bit(shard), Ordering::Relaxed);
+        // Pairs with the fence in `lowered` (CELLS-1).
+        fence(Ordering::SeqCst);
+    }
+
+    /// Asks to be told no longer. A flag that is up stays up.
+    pub fn unwatch(&self, wallet: WalletNo, shard: ShardNo) {
+        self.cell(wallet).watchers.fetch_and(!bit(shard), Ordering::Relaxed);
+    }
+
+    /// Tells every shard that watches the wallet. Call it after a debit was committed to the log.
+    pub fn lowered(&self, wallet: WalletNo) {
+        // Pairs with the fence in `watch` (CELLS-1).
+        fence(Ordering::SeqCst);
+        let mut watchers = self.cell(wallet).watchers.load(Ordering::Relaxed);
+        while watchers != 0 {
+            let shard = ShardNo(u16::try_from(watchers.trailing_zeros()).expect("a bit of 64"));
+            watchers &= watchers - 1;
+            self.shard(shard).dirty.raise(wallet);
+        }
+    }
+
+    /// Raises a wallet's flag again for a shard that could not decide yet.
+    pub fn raise(&self, shard: ShardNo, wallet: WalletNo) {
+        self.shard(shard).dirty.raise(wallet);
+    }
+
+    /// Takes down one raised flag of the shard, the lowest wallet first. Only that shard calls it.
+    #[must_use]
+    pub fn next_dirty(&self, shard: ShardNo) -> Option<WalletNo> {
+        self.shard(shard).dirty.take()
+    }
+
+    /// Whether any flag of the shard is up: one load.
+    #[must_use]
+    pub fn any_dirty(&self, shard: ShardNo) -> bool {
+        self.shard(shard).dirty.any()
+    }
+
+    /// From here on the shard's debits may be given back. Only that shard calls it.
+    pub fn begin_take(&self, shard: ShardNo) {
+        let takes = &self.shard(shard).takes;
+        let count = takes.load(Ordering::Relaxed);
+        assert!(count.is_multiple_of(2), "a shard takes for one order at a time");
+        // Relaxed: the debits that follow release it (CELLS-2).
+        takes.store(count + 1, Ordering::Relaxed);
+    }
+
+    /// The shard has claimed its frame, or has given everything back. Only that shard calls it.
+    pub fn end_take(&self, shard: ShardNo) {
+        let takes = &self.shard(shard).takes;
+        let count = takes.load(Ordering::Relaxed);
+        assert!(!count.is_multiple_of(2), "a take ends once");
+        // Release pairs with the Acquire in `settled`: what was given back is there.
+        takes.store(count + 1, Ordering::Release);
+    }
+
+    /// What the wallet has if no debit of another shard than `reader` may still be given back;
+    /// `None` while that cannot be told. The reader's own debits count as spent.
+    #[must_use]
+    pub fn settled(&self, wallet: WalletNo, reader: ShardNo) -> Option<Collateral> {
+        let before = self.takes_ended(reader)?;
+        // Acquire: a debit that is in this balance brings its `begin_take` along.
+        let balance = self.balance(wallet);
+        let after = self.takes_ended(reader)?;
+        (before == after).then_some(balance)
+    }
+
+    /// The sum of the others' take counts, or `None` while one of them is taking. Counts only
+    /// grow, so equal sums mean equal counts.
+    fn takes_ended(&self, reader: ShardNo) -> Option<u64> {
+        let mut sum = 0;
+        for (index, shard) in self.shards.iter().enumerate() {
+            if index == usize::from(reader.0) {
+                continue;
+            }
+            // Acquire pairs with the Release in `end_take`.
+            let count = shard.takes.load(Ordering::Acquire);
+            if !count.is_multiple_of(2) {
+                return None;
+            }
+            sum += count;
+        }
+        Some(sum)
+    }
+
+    fn cell(&self, wallet: WalletNo) -> &Cell {
+        &self.cells[wallet.index()]
+    }
+
+    fn shard(&self, shard: ShardNo) -> &ShardCell {
+        &self.shards[usize::from(shard.0)]
+    }
+}
+
+const fn bit(shard: ShardNo) -> u64 {
+    1 << shard.0
+}
+
+/// A set of wallets that many raise and one takes from: words of flags, and above them words that
+/// say which words have any, up to a single word.
+#[derive(Debug)]
+struct Flags {
+    /// The flags first, the single word last.
+    levels: Box<[Box<[AtomicU64]>]>,
+}
+
+impl Flags {
+    fn new(flags: u32) -> Self {
+        let mut levels = Vec::new();
+        let mut words = (flags as usize).div_ceil(64).max(1);
+        loop {
+            levels.push((0..words).map(|_| AtomicU64::new(0)).collect());
+            if words == 1 {
+                return Self { levels: levels.into() };
+            }
+            words = words.div_ceil(64);
+        }
+    }
+
+    fn raise(&self, wallet: WalletNo) {
+        let mut index = wallet.index();
+        for level in &self.levels {
+            // AcqRel pairs with `take`: whoever takes the flag sees the lowered cell.
+            level[index / 64].fetch_or(1 << (index % 64), Ordering::AcqRel);
+            index /= 64;
+        }
+    }
+
+    fn any(&self) -> bool {
+        self.top().load(Ordering::Acquire) != 0
+    }
+
+    fn take(&self) -> Option<WalletNo> {
+        while self.any() {
+            if let Some(index) = self.take_below(self.levels.len() - 1, 0) {
+                return Some(WalletNo(u32::try_from(index).expect("wallets are numbered in 32 bits")));
+            }
+        }
+        None
+    }
+
+    /// Takes one flag from under word `word` of `level`, or finds that it was a stale summary.
+    fn take_below(&self, level: usize, word: usize) -> Option<usize> {
+        loop {
+            let bits = self.levels[level][word].load(Ordering::Acquire);
+            if bits == 0 {
+                return None;
+            }
+            let lowest = bits.trailing_zeros();
+            let index = word * 64 + lowest as usize;
+            // Cleared before what lies below is read: a flag raised in between sets it anew (CELLS-3).
+            self.levels[level][word].fetch_and(!(1 << lowest), Ordering::AcqRel);
+            if level == 0 {
+                return Some(index);
+            }
+            let found = self.take_below(level - 1, index);
+            if self.levels[level - 1][index].load(Ordering::Acquire) != 0 {
+                self.levels[level][word].fetch_or(1 << lowest, Ordering::AcqRel);
+            }
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    fn top(&self) -> &AtomicU64 {
+        &self.levels[self.levels.len() - 1][0]
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ALICE: WalletNo = WalletNo(0);
+    const HERE: ShardNo = ShardNo(0);
+    const THERE: ShardNo = ShardNo(1);
+
+    #[test]
+    fn a_debit_takes_all_or_nothing() {
+        let cells = Cells::new(2, 1);
+        cells.credit(ALICE, Collateral(10));
+        assert!(!cells.debit(ALICE, Collateral(11)));
+        assert_eq!(cells.balance(ALICE), Collateral(10));
+        assert!(cells.debit(ALICE, Collateral(10)));
+        assert_eq!(cells.balance(ALICE), Collateral::ZERO);
+    }
+
+    #[test]
+    fn only_those_who_watch_hear_that_funds_fell() {
+        let cells = Cells::new(2, 2);
+        cells.watch(ALICE, THERE);
+        cells.lowered(ALICE);
+        assert!(!cells.any_dirty(HERE));
+        assert_eq!(cells.next_dirty(THERE), Some(ALICE));
+        assert_eq!(cells.next_dirty(THERE), None);
+        cells.unwatch(ALICE, THERE);
+        cells.lowered(ALICE);
+        assert!(!cells.any_dirty(THERE));
+    }
+
+    #[test]
+    fn every_raised_flag_comes_down_once_and_in_order() {
+        for wallets in [1, 64, 65, 4_096, 4_097, 300_000] {
+            let cells = Cells::new(wallets, 1);
+            let raised: Vec<u32> = [0, 1, 63, 64, 4_095, 4_096, 262_143, 262_144, 299_999]
+                .into_iter()
+                .filter(|wallet| *wallet < wallets)
+                .collect();
+            for wallet in raised.iter().chain(&raised) {
+                cells.raise(HERE, WalletNo(*wallet));
+            }
+            let taken: Vec<u32> =
+                std::iter::from_fn(|| cells.next_dirty(HERE)).map(|wallet| wallet.0).collect();
+            assert_eq!(taken, raised);
+            assert!(!cells.any_dirty(HERE));
+        }
+    }
+
+    #[test]
+    fn money_lent_for_a_moment_is_nobodys_loss() {
+        let cells = Cells::new(1, 2);
+        cells.credit(ALICE, Collateral(10));
+        cells.begin_take(THERE);
+        assert!(cells.debit(ALICE, Collateral(4)));
+        assert_eq!(cells.settled(ALICE, HERE), None);
+        assert_eq!(cells.settled(ALICE, THERE), Some(Collateral(6)));
+        cells.credit(ALICE, Collateral(4));
+        cells.end_take(THERE);
+        assert_eq!(cells.settled(ALICE, HERE), Some(Collateral(10)));
+    }
+
+    #[test]
+    #[should_panic(expected = "one order at a time")]
+    fn a_shard_never_takes_twice_at_once() {
+        let cells = Cells::new(1, 1);
+        cells.begin_take(HERE);
+        cells.begin_take(HERE);
+    }
+}
