@@ -1,0 +1,166 @@
+//! The binary under test as a process: started, asked, stopped, killed.
+
+use super::wire::Connection;
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a start or a stop may take before it counts as hung. Generous: CI machines are slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running `outcry`.
+pub struct Exchange {
+    child: Child,
+    pub http: u16,
+    pub admin: u16,
+    log: PathBuf,
+}
+
+/// How to start one.
+#[derive(Clone)]
+pub struct Plan {
+    folder: PathBuf,
+    words: Vec<String>,
+}
+
+impl Plan {
+    /// `outcry dev` without sample flow, with its data below `folder`.
+    pub fn dev(folder: &Path) -> Self {
+        let plan = Self { folder: folder.to_owned(), words: Vec::new() };
+        let data_dir = plan.data_dir();
+        plan.words(["dev", "--flow", "0", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .words(["--data-dir", data_dir.to_str().unwrap()])
+    }
+
+    pub fn words<const N: usize>(mut self, words: [&str; N]) -> Self {
+        self.words.extend(words.map(str::to_owned));
+        self
+    }
+
+    pub fn set(self, setting: &str) -> Self {
+        self.words(["--set", setting])
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Starts it and waits until it is ready.
+    pub fn start(&self) -> Exchange {
+        let mut exchange = self.spawn();
+        exchange.until_ready(&self.ports_file());
+        exchange
+    }
+
+    /// Runs it to its end: for starts that must be refused.
+    pub fn run(&self) -> Output {
+        self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap()
+    }
+
+    fn ports_file(&self) -> PathBuf {
+        self.folder.join("ports.json")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_outcry"));
+        command.args(&self.words).arg("--ports-file").arg(self.ports_file()).stdin(Stdio::null());
+        command
+    }
+
+    fn spawn(&self) -> Exchange {
+        std::fs::create_dir_all(&self.folder).unwrap();
+        let _ = std::fs::remove_file(self.ports_file());
+        let log = self.folder.join("output");
+        let file = File::create(&log).unwrap();
+        let child = self.command().stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+        Exchange { child, http: 0, admin: 0, log }
+    }
+}
+
+impl Exchange {
+    /// A new connection to the public listener.
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.http)
+    }
+
+    /// A read of the public listener, as JSON; anything but 200 is the test's end.
+    pub fn read(&self, path: &str) -> Value {
+        self.connect().read(path)
+    }
+
+    /// What it has printed so far.
+    pub fn output(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Kills it as a power switch would, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to stop; it has to end by itself, with success.
+    pub fn stop(mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                assert!(status.success(), "a graceful stop ended with {status}\n{}", self.output());
+                return;
+            }
+            assert!(Instant::now() < deadline, "a graceful stop took too long\n{}", self.output());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn until_ready(&mut self, ports_file: &Path) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!("the server ended with {status}\n{}", self.output());
+            }
+            if self.ports(ports_file).is_some() && self.is_ready() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the server did not become ready\n{}", self.output());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn ports(&mut self, ports_file: &Path) -> Option<()> {
+        let ports: Value = serde_json::from_str(&std::fs::read_to_string(ports_file).ok()?).ok()?;
+        self.http = u16::try_from(ports["http"].as_u64()?).unwrap();
+        self.admin = u16::try_from(ports["admin"].as_u64()?).unwrap();
+        Some(())
+    }
+
+    fn is_ready(&self) -> bool {
+        Connection::try_open(self.admin)
+            .and_then(|mut connection| connection.request("GET", "/ready", "", b""))
+            .is_ok_and(|answer| answer.status == 200)
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs one of the binary's other commands and returns what it did.
+pub fn outcry(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_outcry")).args(words).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Runs one command that has to succeed; gives its standard output.
+#[track_caller]
+pub fn outcry_succeeds(words: &[&str]) -> String {
+    let output = outcry(words);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "outcry {words:?}\n{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}

@@ -1,0 +1,13 @@
+//! What the tests of the running binary share: the process, a connection, and a trader.
+//!
+//! Nothing here knows how the server works. It starts the binary as a user would, talks HTTP over
+//! loopback, and signs as a client does.
+
+#![allow(dead_code, reason = "each test uses the part that it needs")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+#![allow(unreachable_pub, reason = "every test is a crate of its own")]
+
+pub mod exchange;
+pub mod random;
+pub mod trader;
+pub mod wire;

@@ -1,0 +1,224 @@
+//! A trader: a key, its credentials, and requests signed as a client signs them.
+
+use super::wire::{Answer, Connection, request};
+use outcry::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
+use outcry::domain::{Address, OrderFields, OrderId, Side, SignatureType, TokenId, Word};
+use serde_json::Value;
+use std::fmt::Write;
+use std::io::Error;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The public test keys of Anvil, accounts 0 to 9: `outcry dev` funds each address.
+pub const KEYS: [&str; 10] = [
+    "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+    "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+    "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
+    "7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
+    "47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a",
+    "8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
+    "92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e",
+    "4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356",
+    "dbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",
+    "2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
+];
+
+/// One order as a trader means it. Price in ten-thousandths, size in millionths.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    pub token: TokenId,
+    pub side: Side,
+    pub price: u64,
+    pub shares: u64,
+    pub kind: &'a str,
+    pub neg_risk: bool,
+}
+
+/// A signed order, ready to be sent any number of times.
+#[derive(Clone)]
+pub struct Signed {
+    pub id: OrderId,
+    pub id_text: String,
+    pub body: String,
+}
+
+/// A principal that trades from its own address.
+pub struct Trader {
+    pub address: Address,
+    address_text: String,
+    signer: Signer,
+    domains: Domains,
+    key: String,
+    passphrase: String,
+    secret: MacKey,
+    pub secret_text: String,
+    salt: u64,
+}
+
+impl Trader {
+    /// The trader with this private key; asks the exchange for its credentials.
+    pub fn new(key: &str, connection: &mut Connection) -> Self {
+        let signer = Signer::new(text::hex(key.as_bytes()).unwrap()).unwrap();
+        let domains = Domains::new(Chain::Amoy);
+        let address = *signer.address();
+        let address_text = String::from_utf8(text::checksummed(&address).to_vec()).unwrap();
+        let timestamp = now_ms() / 1_000;
+        let digest = domains.clob_auth_digest(&address, timestamp.to_string().as_bytes(), &Word::ZERO);
+        let headers = format!(
+            "POLY_ADDRESS: {address_text}\r\nPOLY_SIGNATURE: {}\r\nPOLY_TIMESTAMP: {timestamp}\r\nPOLY_NONCE: 0\r\n",
+            hex_text(&signer.sign(&digest))
+        );
+        let answer = connection.request("POST", "/auth/api-key", &headers, b"").unwrap();
+        assert!(answer.status == 200, "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
+        let trio = answer.json();
+        let secret_text = trio["secret"].as_str().unwrap().to_owned();
+        Self {
+            address,
+            address_text,
+            signer,
+            domains,
+            key: trio["apiKey"].as_str().unwrap().to_owned(),
+            passphrase: trio["passphrase"].as_str().unwrap().to_owned(),
+            secret: MacKey::new(&text::base64_32(secret_text.as_bytes()).unwrap()),
+            secret_text,
+            salt: now_ms() << 20,
+        }
+    }
+
+    /// Signs a wish. Every order is another one, by its salt.
+    pub fn sign(&mut self, wish: &Wish<'_>) -> Signed {
+        self.salt += 1;
+        let salt = self.salt % (1 << 53);
+        let collateral = u64::try_from(u128::from(wish.shares) * u128::from(wish.price) / 10_000).unwrap();
+        let (maker_amount, taker_amount) = match wish.side {
+            Side::Buy => (collateral, wish.shares),
+            Side::Sell => (wish.shares, collateral),
+        };
+        let mut word = [0; 32];
+        word[24..].copy_from_slice(&salt.to_be_bytes());
+        let fields = OrderFields {
+            salt: Word(word),
+            maker: self.address,
+            signer: self.address,
+            token: wish.token,
+            maker_amount,
+            taker_amount,
+            side: wish.side,
+            signature_type: SignatureType::Eoa,
+            timestamp_ms: now_ms(),
+            metadata: Word::ZERO,
+            builder: Word::ZERO,
+        };
+        self.signed(&fields, salt, wish)
+    }
+
+    fn signed(&self, fields: &OrderFields, salt: u64, wish: &Wish<'_>) -> Signed {
+        let (signature, bytes) =
+            sign_order(&self.signer, &self.domains, Venue::Polymarket, wish.neg_risk, fields);
+        let separator = self.domains.orders(Venue::Polymarket, wish.neg_risk);
+        let id = Domains::order_id(separator, &self.domains.order_hash(fields));
+        let zero = hex_text(&[0; 32]);
+        let body = format!(
+            "{{\"order\":{{\"salt\":{salt},\"maker\":\"{maker}\",\"signer\":\"{maker}\",\"tokenId\":\"{token}\",\
+             \"makerAmount\":\"{}\",\"takerAmount\":\"{}\",\"side\":\"{}\",\"signatureType\":0,\
+             \"timestamp\":\"{}\",\"metadata\":\"{zero}\",\"builder\":\"{zero}\",\"expiration\":\"0\",\
+             \"signature\":\"{}\"}},\"owner\":\"{}\",\"orderType\":\"{}\",\"deferExec\":false,\"postOnly\":false}}",
+            fields.maker_amount,
+            fields.taker_amount,
+            fields.side.text(),
+            fields.timestamp_ms,
+            hex_text(&signature[..usize::from(bytes)]),
+            self.key,
+            wish.kind,
+            maker = self.address_text,
+            token = token_text(&fields.token),
+        );
+        Signed { id, id_text: hex_text(&id.0), body }
+    }
+
+    /// A whole request with L2 headers, as bytes.
+    pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        let timestamp = (now_ms() / 1_000).to_string();
+        let signed_path = path.split('?').next().unwrap();
+        let parts = [timestamp.as_bytes(), method.as_bytes(), signed_path.as_bytes(), body.as_bytes()];
+        let code = text::base64_text(&self.secret.over(parts));
+        let headers = format!(
+            "POLY_ADDRESS: {}\r\nPOLY_SIGNATURE: {}\r\nPOLY_TIMESTAMP: {timestamp}\r\nPOLY_API_KEY: {}\r\n\
+             POLY_PASSPHRASE: {}\r\n",
+            self.address_text,
+            std::str::from_utf8(&code).unwrap(),
+            self.key,
+            self.passphrase,
+        );
+        request(method, path, &headers, body.as_bytes())
+    }
+
+    pub fn ask(
+        &self,
+        connection: &mut Connection,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> Result<Answer, Error> {
+        connection.send(&self.request(method, path, body))?;
+        connection.answer()
+    }
+
+    /// A private read, as JSON; anything but 200 is the test's end.
+    #[track_caller]
+    pub fn read(&self, connection: &mut Connection, path: &str) -> Value {
+        let answer = self.ask(connection, "GET", path, "").unwrap();
+        assert!(
+            answer.status == 200,
+            "GET {path}: {} {}",
+            answer.status,
+            String::from_utf8_lossy(&answer.body)
+        );
+        answer.json()
+    }
+
+    /// All pages of a private list.
+    #[track_caller]
+    pub fn pages(&self, connection: &mut Connection, path: &str) -> Vec<Value> {
+        let mut rows = Vec::new();
+        let mut cursor = "MA==".to_owned();
+        while cursor != "LTE=" {
+            let page = self.read(connection, &format!("{path}?next_cursor={cursor}"));
+            rows.extend(page["data"].as_array().unwrap().iter().cloned());
+            page["next_cursor"].as_str().unwrap().clone_into(&mut cursor);
+        }
+        rows
+    }
+}
+
+/// Milliseconds since 1970, which is what clients stamp their orders with.
+pub fn now_ms() -> u64 {
+    u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}
+
+/// `0x` and lower-case hex.
+pub fn hex_text(bytes: &[u8]) -> String {
+    let mut out = String::from("0x");
+    for byte in bytes {
+        write!(out, "{byte:02x}").unwrap();
+    }
+    out
+}
+
+/// A token id from its decimal text.
+pub fn token(decimal: &str) -> TokenId {
+    TokenId(text::uint256(decimal.as_bytes()).unwrap().0)
+}
+
+/// A token id as decimal text.
+pub fn token_text(token: &TokenId) -> String {
+    ruint::aliases::U256::from_be_bytes(token.0).to_string()
+}
+
+/// Decimal text in millionths.
+#[track_caller]
+pub fn micro(text: &str) -> u64 {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    assert!(part.len() <= 6, "{text} is finer than a millionth");
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().unwrap() };
+    whole * 1_000_000 + format!("{part:0<6}").parse::<u64>().unwrap()
+}
