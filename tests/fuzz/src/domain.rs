@@ -1,0 +1,1 @@
+../../../src/domain.rs
