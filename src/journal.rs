@@ -1,28 +1,50 @@
 //! The journal: one log of frames for the whole exchange, and the files that keep it.
+//!
+//! Every change of state is one frame: a decision together with its results. All loops append to
+//! one ring in shared memory ([`log`]); a thread of its own carries what is committed to segment
+//! files ([`writer`], [`batches`]); a start reads them all and goes on ([`open`](mod@open)).
+//!
+//! ```text
+//!  loops ──append──▶ ring in /dev/shm ──journal thread──▶ segments on disk
+//!                        │                                   │
+//!  followers ◀───────────┴──────── if a lap behind ──────────┘
+//! ```
+//!
+//! - *Committed*: the frame and all before it are in the ring; survives the process.
+//! - *Durable*: in a segment; survives the machine.
+//! - A **position** counts bytes of frames since the first one and never falls. It is no offset in
+//!   any file.
+//! - An **epoch** is one start. It rises with each, so that what an earlier start left behind is
+//!   never taken for what this one wrote.
+//! - What was acknowledged is never dropped: what is in doubt refuses to start, naming the place.
+//!
+//! Nothing here knows what a frame means; [`layout`] says what is in it and `ledger` what it does.
 
+mod batches;
+mod disk;
+pub mod fault;
 pub mod follow;
 pub mod frame;
+pub mod history;
+mod identity;
 pub mod layout;
-#[allow(dead_code, reason = "what opens and writes the log comes next")]
 pub mod log;
-#[allow(dead_code, reason = "what opens and writes the log comes next")]
-pub mod segment;
+mod logfile;
+pub mod offline;
+pub mod open;
+pub mod scan;
+mod segment;
+pub mod writer;
 
+pub use fault::{Fault, Place};
 pub use follow::Follower;
-pub use frame::{FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};
+pub use frame::{FIRST_POSITION, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};
+pub use history::{History, Segments};
 pub use log::{Claim, CommittedMark, Log};
-pub use segment::Segments;
+pub use offline::{Survey, survey};
+pub use open::{Claimed, Durability, Opened, Options, Recovered, Started, log_bytes_min, open};
+pub use scan::Cut;
+pub use writer::{Waker, WriterHandle};
 
-use crate::domain::Position;
-
-/// What went wrong in the world: files, disks, other processes.
-#[derive(Debug)]
-pub enum Fault {
-    /// A follower fell behind what the ring keeps, and there are no segments to read.
-    Lapped {
-        /// What it wanted.
-        position: Position,
-        /// What there is.
-        oldest: Position,
-    },
-}
+#[cfg(test)]
+mod tests;

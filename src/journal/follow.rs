@@ -6,19 +6,16 @@
 use std::sync::Arc;
 
 use super::Fault;
-use super::frame::{FRAME_BYTES_MAX, Frame, PADDING, read};
-use super::log::{Log, Look};
-use super::segment::Segments;
+use super::frame::{Frame, PADDING};
+use super::history::{History, Segments};
+use super::log::Log;
 use crate::domain::Position;
 
 /// Gives the frames from a position on, one after another.
 #[derive(Debug)]
 pub struct Follower {
-    log: Arc<Log>,
-    #[allow(dead_code, reason = "read when the ring has been lapped")]
-    segments: Option<Arc<Segments>>,
+    history: History,
     next: Position,
-    buffer: Box<[u8]>,
 }
 
 impl Follower {
@@ -26,32 +23,24 @@ impl Follower {
     /// is the end of it.
     #[must_use]
     pub fn new(log: Arc<Log>, from: Position, segments: Option<Arc<Segments>>) -> Self {
-        Self { log, segments, next: from, buffer: vec![0; FRAME_BYTES_MAX].into_boxed_slice() }
+        Self { history: History::new(log, segments), next: from }
     }
 
     /// The next frame that ends at or below `limit`, an acknowledged mark.
     pub fn next(&mut self, limit: Position) -> Result<Option<Frame<'_>>, Fault> {
-        let (start, bytes) = loop {
-            if limit <= self.next {
+        while self.next < limit {
+            let Some(held) = self.history.hold(self.next)? else {
+                return Ok(None);
+            };
+            if limit < held.span.end {
                 return Ok(None);
             }
-            match self.log.copy(self.next, &mut self.buffer) {
-                Look::NotYet => return Ok(None),
-                Look::Lapped => {
-                    return Err(Fault::Lapped { position: self.next, oldest: self.log.oldest() });
-                }
-                Look::Bytes(bytes) if limit.0 < self.next.0 + bytes as u64 => return Ok(None),
-                Look::Bytes(bytes) => {
-                    let start = self.next;
-                    self.next.0 += bytes as u64;
-                    if kind(&self.buffer) != PADDING {
-                        break (start, bytes);
-                    }
-                }
+            self.next = held.span.end;
+            if held.kind != PADDING {
+                return Ok(Some(self.history.held(held)));
             }
-        };
-        let frame = read(&self.buffer[..bytes], start, self.log.epoch());
-        Ok(Some(frame.expect("a frame that was not overtaken is as it was committed")))
+        }
+        Ok(None)
     }
 
     /// The position of the frame that comes next.
@@ -59,8 +48,4 @@ impl Follower {
     pub const fn position(&self) -> Position {
         self.next
     }
-}
-
-fn kind(frame: &[u8]) -> u16 {
-    u16::from_le_bytes([frame[20], frame[21]])
 }

@@ -26,6 +26,7 @@
 //! - A claimer that never commits leaves a hole: no mark ever passes it.
 #![allow(unsafe_code, reason = "the mapping is read as atomic words; all else here is safe")]
 
+use std::fs::File;
 use std::sync::OnceLock;
 use std::thread::Thread;
 
@@ -60,8 +61,16 @@ pub(crate) enum Words {
 impl Words {
     /// Maps a whole file whose length is a multiple of 8.
     #[cfg(not(loom))]
-    pub(crate) fn map(file: &std::fs::File) -> std::io::Result<Self> {
+    pub(crate) fn map(file: &File) -> std::io::Result<Self> {
         let map = memmap2::MmapOptions::new().map_raw(file)?;
+        assert!(map.len().is_multiple_of(8), "a log file consists of words");
+        Ok(Self::Mapped(map))
+    }
+
+    /// The same without the right to store, for a file that is only looked at.
+    #[cfg(not(loom))]
+    pub(crate) fn map_read_only(file: &File) -> std::io::Result<Self> {
+        let map = memmap2::MmapOptions::new().map_raw_read_only(file)?;
         assert!(map.len().is_multiple_of(8), "a log file consists of words");
         Ok(Self::Mapped(map))
     }
@@ -71,6 +80,7 @@ impl Words {
             Self::Owned(words) => words,
             #[cfg(not(loom))]
             Self::Mapped(map) => {
+                #[allow(clippy::cast_ptr_alignment, reason = "a mapping begins on a page")]
                 let first = map.as_mut_ptr().cast::<AtomicU64>();
                 // SAFETY: the mapping is page-aligned, `len / 8` words long and lives as long as
                 // `self`; all access to it, in this process and in others, is by atomics of this
@@ -111,6 +121,8 @@ pub struct Log {
     freed: Padded<AtomicU64>,
     failed: AtomicBool,
     writer: OnceLock<Thread>,
+    /// Held so that the locks on the data directory and on the file last as long as the log.
+    _locks: Vec<File>,
 }
 
 impl Log {
@@ -119,11 +131,11 @@ impl Log {
     pub fn anonymous(ring_bytes: u64) -> Self {
         let words = (LOG_HEADER_BYTES + ring_bytes) / 8;
         let words = Words::Owned((0..words).map(|_| AtomicU64::new(0)).collect());
-        Self::over(words, 1, FIRST_POSITION)
+        Self::over(words, Vec::new(), 1, FIRST_POSITION)
     }
 
     /// The log in `words`, whose ring is all zero, with everything before `start` durable.
-    pub(crate) fn over(words: Words, epoch: u32, start: Position) -> Self {
+    pub(crate) fn over(words: Words, locks: Vec<File>, epoch: u32, start: Position) -> Self {
         let ring_bytes = words.all().len() as u64 * 8 - LOG_HEADER_BYTES;
         assert!(ring_bytes.is_multiple_of(FRAME_ALIGN), "a ring consists of whole lines");
         assert!(4 * FRAME_ALIGN <= ring_bytes, "a ring holds more than its gap");
@@ -137,6 +149,7 @@ impl Log {
             freed: Padded(AtomicU64::new(start.0)),
             failed: AtomicBool::new(false),
             writer: OnceLock::new(),
+            _locks: locks,
         };
         log.reclaimed().store(start.0, Ordering::Relaxed);
         log.durable_word().store(start.0, Ordering::Release);
@@ -176,10 +189,12 @@ impl Log {
         self.write(claim, kind, payload, crc32c::crc32c(payload))
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     fn pad(&self, claim: Claim) {
         self.store(&claim, PADDING, &[], 0);
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     fn write(&self, claim: Claim, kind: u16, payload: &[u8], checksum: u32) -> Span {
         assert!(kind != PADDING, "records have kinds of their own");
         assert!(frame_bytes(payload.len()) == claim.bytes, "a claim is filled by what it was made for");

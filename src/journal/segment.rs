@@ -1,5 +1,274 @@
-//! The files that keep the log.
+//! Segments: files that hold the log in batches, on rows of 4 KiB.
+//!
+//! The first row of a file says whose it is, the others hold batches back to back. A batch is what
+//! one synchronous write makes durable: a header, frames, zeros to the end of its last row. It is
+//! written once, into rows that were zero, and the next one is written only when it is durable: so
+//! only the last batch of all can be torn. A batch without frames is a mark: each start and each
+//! stop in good order writes one.
+//!
+//! | first row | bytes | field                                    |
+//! |----------:|------:|------------------------------------------|
+//! |         0 |     8 | magic                                    |
+//! |         8 |    16 | the journal's uuid                       |
+//! |        24 |     8 | number of the segment, from 1            |
+//! |        32 |     8 | bytes of the whole file                  |
+//! |        40 |     4 | CRC-32C of the 40 bytes before           |
+//! |        44 |  4052 | zero                                     |
+//!
+//! | batch     | bytes | field                                                            |
+//! |----------:|------:|------------------------------------------------------------------|
+//! |         0 |     8 | magic                                                            |
+//! |         8 |     8 | position of the first frame                                      |
+//! |        16 |     8 | durable mark: everything before it was durable when this was written |
+//! |        24 |     8 | chain: hash of the first words of all frames up to the batch's end |
+//! |        32 |     8 | number of the segment                                            |
+//! |        40 |     4 | row of the segment                                               |
+//! |        44 |     4 | epoch                                                            |
+//! |        48 |     4 | bytes of frames                                                  |
+//! |        52 |     8 | zero                                                             |
+//! |        60 |     4 | CRC-32C of the journal's uuid and the 60 bytes before            |
+//!
+//! A frame's first word holds its checksum, so the chain covers every byte of the log; it is over
+//! frames and not over batches, so it stays the same if sealed segments are packed anew. A position
+//! is never a file offset.
 
-/// The segments of one data directory, for reading.
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::Fault;
+use super::disk::Disk;
+use super::frame::{FRAME_BYTES_MAX, Flaw};
+use crate::domain::Position;
+
+/// Batches begin on these; what `O_DIRECT` wants, and what a disk writes at once.
+pub(crate) const ROW: usize = 4_096;
+/// The same as a size in files.
+pub(crate) const ROW_BYTES: u64 = ROW as u64;
+/// The bytes in front of a batch's frames.
+pub(crate) const BATCH_HEADER_BYTES: usize = 64;
+/// The largest batch. One sync costs about the same up to 64 KiB; above, only room counts.
+pub(crate) const BATCH_BYTES_MAX: usize = 512 * 1024;
+/// The smallest segment: one that holds the largest batch. Tests go lower with small frames.
+pub(crate) const SEGMENT_BYTES_MIN: u64 = if cfg!(test) { 4 * ROW_BYTES } else { 1024 * 1024 };
+
+const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG1");
+const BATCH_MAGIC: u64 = u64::from_le_bytes(*b"OUTCBAT1");
+
+const _: () = assert!(BATCH_HEADER_BYTES + FRAME_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds any frame");
+const _: () = assert!((BATCH_BYTES_MAX as u64).is_multiple_of(ROW_BYTES), "a batch is whole rows");
+
+/// The 128 bits by which the files of one journal know each other.
+pub(crate) type JournalId = [u8; 16];
+
+/// The directory of the segments in a data directory.
+pub(crate) fn directory(data_dir: &Path) -> PathBuf {
+    data_dir.join("journal")
+}
+
+/// The file of segment `number`.
+pub(crate) fn path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(format!("{number:08}.segment"))
+}
+
+/// The numbers of the segments in `directory`, rising.
+pub(crate) fn numbers(directory: &Path) -> Result<Vec<u64>, Fault> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(Fault::io("list", directory))? {
+        let name = entry.map_err(Fault::io("list", directory))?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".segment"));
+        numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
+    }
+    numbers.sort_unstable();
+    for pair in numbers.windows(2) {
+        if pair[0] + 1 != pair[1] {
+            return Err(Fault::SegmentMissing(path(directory, pair[0] + 1)));
+        }
+    }
+    Ok(numbers)
+}
+
+/// The chain's value before the first frame.
+pub(crate) fn chain_start(journal: &JournalId) -> u64 {
+    u64_at(journal, 0) ^ u64_at(journal, 8)
+}
+
+/// The chain's value after a frame whose first word (length and checksum) is `word`.
+pub(crate) fn chain_next(chain: u64, word: u64) -> u64 {
+    // An odd multiplier keeps every bit of what came before; the rotation brings high bits down.
+    (chain.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// The first nonzero byte of `bytes`, as the flaw that it is.
+pub(crate) fn zeros(bytes: &[u8], at: u64, field: &'static str) -> Result<(), Flaw> {
+    match bytes.iter().position(|&byte| byte != 0) {
+        None => Ok(()),
+        Some(index) => {
+            Err(Flaw { field, at: at + index as u64, expected: 0, found: u64::from(bytes[index]) })
+        }
+    }
+}
+
+fn equal(field: &'static str, at: u64, expected: u64, found: u64) -> Result<(), Flaw> {
+    if expected == found { Ok(()) } else { Err(Flaw { field, at, expected, found }) }
+}
+
+/// The first row of segment `number`.
+fn first_row(journal: &JournalId, number: u64, bytes: u64) -> Vec<u8> {
+    let mut row = Vec::with_capacity(ROW);
+    row.extend_from_slice(&SEGMENT_MAGIC.to_le_bytes());
+    row.extend_from_slice(journal);
+    row.extend_from_slice(&number.to_le_bytes());
+    row.extend_from_slice(&bytes.to_le_bytes());
+    row.extend_from_slice(&crc32c::crc32c(&row).to_le_bytes());
+    row.resize(ROW, 0);
+    row
+}
+
+/// Checks the first row of segment `number` and gives the bytes that its file should have.
+pub(crate) fn read_first_row(row: &[u8], journal: &JournalId, number: u64) -> Result<u64, Flaw> {
+    equal("bytes of the first row", 0, ROW_BYTES, row.len() as u64)?;
+    equal("magic of the segment", 0, SEGMENT_MAGIC, u64_at(row, 0))?;
+    equal("checksum of the segment", 40, u64::from(crc32c::crc32c(&row[..40])), u64::from(u32_at(row, 40)))?;
+    equal("uuid of the journal", 8, u64_at(journal, 0), u64_at(row, 8))?;
+    equal("uuid of the journal", 16, u64_at(journal, 8), u64_at(row, 16))?;
+    equal("number of the segment", 24, number, u64_at(row, 24))?;
+    zeros(&row[44..], 44, "zeros of the first row")?;
+    Ok(u64_at(row, 32))
+}
+
+/// Makes segment `number`: zero but for its first row, on the disk before it has its name.
+pub(crate) fn prepare(
+    directory: &Path,
+    journal: &JournalId,
+    number: u64,
+    bytes: u64,
+    disk: &Disk,
+) -> Result<(), Fault> {
+    assert!(SEGMENT_BYTES_MIN <= bytes, "the options were checked");
+    assert!(bytes.is_multiple_of(ROW_BYTES), "a segment is whole rows");
+    let named = path(directory, number);
+    let unnamed = named.with_extension("new");
+    let file = disk.create(&unnamed)?;
+    fill_zero(&file, &unnamed, 0..bytes, disk)?;
+    disk.write_at(&file, &first_row(journal, number, bytes), 0).map_err(Fault::io("write", &unnamed))?;
+    disk.sync(&file, &unnamed)?;
+    disk.rename(&unnamed, &named)
+}
+
+/// Writes zeros into a range of a file. Zeros that were written are cheaper to overwrite than a
+/// hole or a reservation: the file system has nothing left to note down.
+pub(crate) fn fill_zero(
+    file: &File,
+    path: &Path,
+    range: std::ops::Range<u64>,
+    disk: &Disk,
+) -> Result<(), Fault> {
+    let zeros = vec![0; 1024 * 1024];
+    let mut at = range.start;
+    while at < range.end {
+        let bytes = (range.end - at).min(zeros.len() as u64);
+        let part = &zeros[..usize::try_from(bytes).expect("at most a MiB")];
+        disk.write_at(file, part, at).map_err(Fault::io("write", path))?;
+        at += bytes;
+    }
+    Ok(())
+}
+
+/// What stands in front of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchHeader {
+    pub(crate) first: Position,
+    pub(crate) durable: Position,
+    pub(crate) chain: u64,
+    pub(crate) segment: u64,
+    pub(crate) row: u32,
+    pub(crate) epoch: u32,
+    pub(crate) bytes: u32,
+}
+
+impl BatchHeader {
+    pub(crate) fn encode(&self, journal: &JournalId) -> [u8; BATCH_HEADER_BYTES] {
+        let mut out = [0; BATCH_HEADER_BYTES];
+        out[0..8].copy_from_slice(&BATCH_MAGIC.to_le_bytes());
+        out[8..16].copy_from_slice(&self.first.0.to_le_bytes());
+        out[16..24].copy_from_slice(&self.durable.0.to_le_bytes());
+        out[24..32].copy_from_slice(&self.chain.to_le_bytes());
+        out[32..40].copy_from_slice(&self.segment.to_le_bytes());
+        out[40..44].copy_from_slice(&self.row.to_le_bytes());
+        out[44..48].copy_from_slice(&self.epoch.to_le_bytes());
+        out[48..52].copy_from_slice(&self.bytes.to_le_bytes());
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(journal), &out[..60]);
+        out[60..64].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// The header at `row` of segment `segment`. That its fields fit their neighbours is for the
+    /// caller to check.
+    pub(crate) fn decode(bytes: &[u8], journal: &JournalId, segment: u64, row: u32) -> Result<Self, Flaw> {
+        equal("magic of the batch", 0, BATCH_MAGIC, u64_at(bytes, 0))?;
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(journal), &bytes[..60]);
+        equal("checksum of the batch", 60, u64::from(checksum), u64::from(u32_at(bytes, 60)))?;
+        equal("segment of the batch", 32, segment, u64_at(bytes, 32))?;
+        equal("row of the batch", 40, u64::from(row), u64::from(u32_at(bytes, 40)))?;
+        zeros(&bytes[52..60], 52, "zeros of the batch")?;
+        Ok(Self {
+            first: Position(u64_at(bytes, 8)),
+            durable: Position(u64_at(bytes, 16)),
+            chain: u64_at(bytes, 24),
+            segment,
+            row,
+            epoch: u32_at(bytes, 44),
+            bytes: u32_at(bytes, 48),
+        })
+    }
+
+    /// The rows that the batch takes.
+    pub(crate) fn rows(&self) -> u32 {
+        rows(self.bytes as usize)
+    }
+
+    /// The position after its last frame.
+    pub(crate) fn end(&self) -> Position {
+        Position(self.first.0 + u64::from(self.bytes))
+    }
+}
+
+/// The rows of a batch with `bytes` of frames.
+pub(crate) fn rows(bytes: usize) -> u32 {
+    let rows = (BATCH_HEADER_BYTES + bytes).div_ceil(ROW);
+    u32::try_from(rows).expect("a batch is at most 128 rows")
+}
+
+/// Memory for one batch, on the boundary that `O_DIRECT` wants; taken once.
 #[derive(Debug)]
-pub struct Segments {}
+pub(crate) struct BatchBuffer {
+    memory: Box<[u8]>,
+    skip: usize,
+}
+
+impl BatchBuffer {
+    pub(crate) fn new() -> Self {
+        let memory = vec![0_u8; BATCH_BYTES_MAX + ROW].into_boxed_slice();
+        let skip = memory.as_ptr().align_offset(ROW);
+        assert!(skip < ROW, "some byte of a row begins one");
+        Self { memory, skip }
+    }
+
+    /// The whole batch: header, frames, zeros.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.memory[self.skip..self.skip + BATCH_BYTES_MAX]
+    }
+
+    /// Where frames go.
+    pub(crate) fn frames(&mut self) -> &mut [u8] {
+        &mut self.bytes()[BATCH_HEADER_BYTES..]
+    }
+}

@@ -1,0 +1,220 @@
+//! Writing batches to segments: one synchronous write each, one after another.
+//!
+//! The next segment is made ready by a thread of its own as soon as one is begun, so that writing
+//! goes on without a pause when it is full.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::Fault;
+use super::disk::{Direct, Disk};
+use super::history::{Entry, Segments};
+use super::scan::Scan;
+use super::segment::{
+    self, BATCH_BYTES_MAX, BATCH_HEADER_BYTES, BatchBuffer, BatchHeader, JournalId, ROW, ROW_BYTES,
+    chain_next, rows, u32_at, u64_at,
+};
+use crate::domain::Position;
+
+/// Where segments are and what they are like.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelf {
+    pub(crate) directory: PathBuf,
+    pub(crate) journal: JournalId,
+    pub(crate) segment_bytes: u64,
+    pub(crate) disk: Disk,
+}
+
+impl Shelf {
+    fn prepare(&self, number: u64) -> Result<(), Fault> {
+        if segment::path(&self.directory, number).exists() {
+            return Ok(());
+        }
+        segment::prepare(&self.directory, &self.journal, number, self.segment_bytes, &self.disk)
+    }
+}
+
+/// The end of the segments, where batches are added.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    shelf: Shelf,
+    segments: Arc<Segments>,
+    buffer: BatchBuffer,
+    filled: usize,
+    file: File,
+    direct: Direct,
+    file_bytes: u64,
+    number: u64,
+    row: u32,
+    epoch: u32,
+    end: Position,
+    chain: u64,
+    spare: Option<JoinHandle<Result<(), Fault>>>,
+}
+
+impl Batches {
+    /// Goes on where `scan` found the end; makes the first segment if there is none.
+    pub(crate) fn at_end(shelf: Shelf, scan: &Scan, segments: Arc<Segments>) -> Result<Self, Fault> {
+        let number = scan.segment.max(1);
+        shelf.prepare(number)?;
+        let (file, direct, file_bytes) = open(&shelf, number, Direct::Yes)?;
+        let batches = Self {
+            shelf,
+            segments,
+            buffer: BatchBuffer::new(),
+            filled: 0,
+            file,
+            direct,
+            file_bytes,
+            number,
+            row: scan.row,
+            epoch: scan.epoch,
+            end: scan.end,
+            chain: scan.chain,
+            spare: None,
+        };
+        batches.clear_behind(scan)?;
+        Ok(batches)
+    }
+
+    /// What was cut is zero again, and what was read is on the disk, before anything is added.
+    fn clear_behind(&self, scan: &Scan) -> Result<(), Fault> {
+        for &number in scan.numbers.iter().filter(|_| scan.cut.is_some()) {
+            let path = segment::path(&self.shelf.directory, number);
+            let start = match number.cmp(&self.number) {
+                std::cmp::Ordering::Less => continue,
+                std::cmp::Ordering::Equal => u64::from(self.row) * ROW_BYTES,
+                std::cmp::Ordering::Greater => ROW_BYTES,
+            };
+            let file = std::fs::OpenOptions::new().write(true).open(&path);
+            let file = file.map_err(Fault::io("open", &path))?;
+            segment::fill_zero(&file, &path, start..expected_bytes(&self.shelf, number)?, &self.shelf.disk)?;
+            self.shelf.disk.sync(&file, &path)?;
+        }
+        self.shelf.disk.sync(&self.file, &segment::path(&self.shelf.directory, self.number))
+    }
+
+    /// Raises the epoch: all that follows is of a new start.
+    pub(crate) fn raise_epoch(&mut self) -> u32 {
+        assert!(self.filled == 0, "a batch is of one epoch");
+        self.epoch += 1;
+        self.epoch
+    }
+
+    /// The end of what was written.
+    pub(crate) fn end(&self) -> Position {
+        self.end
+    }
+
+    /// The bytes of frames that may still be put in front of the next write.
+    pub(crate) fn free(&mut self) -> &mut [u8] {
+        let most = usize::try_from(self.file_bytes - ROW_BYTES).unwrap_or(usize::MAX).min(BATCH_BYTES_MAX);
+        &mut self.buffer.frames()[self.filled..most - BATCH_HEADER_BYTES]
+    }
+
+    /// Takes in the frame that was put at the front of `free`.
+    pub(crate) fn take(&mut self) {
+        let frame = &self.buffer.frames()[self.filled..];
+        self.chain = chain_next(self.chain, u64_at(frame, 0));
+        self.filled += u32_at(frame, 0) as usize;
+    }
+
+    /// Writes what was taken in; without frames, a mark that says how far all is durable.
+    ///
+    /// When this returns, everything up to `end` survives the machine. After an error nothing more
+    /// may be written: what the disk holds is then unknown.
+    pub(crate) fn write(&mut self) -> Result<(), Fault> {
+        let rows = rows(self.filled);
+        if self.file_bytes < u64::from(self.row + rows) * ROW_BYTES {
+            self.next_segment()?;
+        }
+        let header = BatchHeader {
+            first: self.end,
+            durable: self.end,
+            chain: self.chain,
+            segment: self.number,
+            row: self.row,
+            epoch: self.epoch,
+            bytes: u32::try_from(self.filled).expect("a batch is at most BATCH_BYTES_MAX"),
+        };
+        let bytes = rows as usize * ROW;
+        let batch = &mut self.buffer.bytes()[..bytes];
+        batch[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(&self.shelf.journal));
+        batch[BATCH_HEADER_BYTES + self.filled..].fill(0);
+        self.write_rows(bytes)?;
+        let entry = Entry { position: header.first, segment: self.number, row: self.row };
+        self.segments.add(entry);
+        self.row += rows;
+        self.end = header.end();
+        self.filled = 0;
+        Ok(())
+    }
+
+    fn write_rows(&mut self, bytes: usize) -> Result<(), Fault> {
+        let offset = u64::from(self.row) * ROW_BYTES;
+        let batch = &self.buffer.bytes()[..bytes];
+        let mut written = self.shelf.disk.write_at(&self.file, batch, offset);
+        let refused = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput);
+        if refused && self.direct == Direct::Yes {
+            // Some file systems open with O_DIRECT and refuse the write; nothing was written.
+            (self.file, self.direct, self.file_bytes) = open(&self.shelf, self.number, Direct::No)?;
+            written = self.shelf.disk.write_at(&self.file, &self.buffer.bytes()[..bytes], offset);
+        }
+        written.map_err(Fault::io("write", &segment::path(&self.shelf.directory, self.number)))
+    }
+
+    fn next_segment(&mut self) -> Result<(), Fault> {
+        let number = self.number + 1;
+        if let Some(spare) = self.spare.take() {
+            spare.join().expect("preparing a segment does not panic")?;
+        }
+        self.shelf.prepare(number)?;
+        (self.file, self.direct, self.file_bytes) = open(&self.shelf, number, self.direct)?;
+        self.number = number;
+        self.row = 1;
+        self.prepare_spare()
+    }
+
+    /// Starts to make the next segment.
+    pub(crate) fn prepare_spare(&mut self) -> Result<(), Fault> {
+        if self.spare.is_some() {
+            return Ok(());
+        }
+        let (place, number) = (self.shelf.clone(), self.number + 1);
+        let path = segment::path(&place.directory, number);
+        let spare = std::thread::Builder::new()
+            .name("journal-spare".to_owned())
+            .spawn(move || place.prepare(number))
+            .map_err(Fault::io("start a thread to make", &path))?;
+        self.spare = Some(spare);
+        Ok(())
+    }
+}
+
+impl Drop for Batches {
+    /// Waits until no file is being made any more: the directory's lock is given back after this.
+    fn drop(&mut self) {
+        if let Some(spare) = self.spare.take() {
+            // Its failure matters to who needs the file: the next start makes it again.
+            let _ = spare.join();
+        }
+    }
+}
+
+fn expected_bytes(shelf: &Shelf, number: u64) -> Result<u64, Fault> {
+    let path = segment::path(&shelf.directory, number);
+    let mut row = vec![0; ROW];
+    let file = File::open(&path).map_err(Fault::io("open", &path))?;
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut row, 0).map_err(Fault::io("read", &path))?;
+    let bytes = segment::read_first_row(&row, &shelf.journal, number);
+    bytes.map_err(|flaw| Fault::Damaged(super::fault::Place::of(flaw, &path, 0, Position(0))))
+}
+
+fn open(shelf: &Shelf, number: u64, direct: Direct) -> Result<(File, Direct, u64), Fault> {
+    let bytes = expected_bytes(shelf, number)?;
+    let (file, direct) = Disk::open_synchronous(&segment::path(&shelf.directory, number), direct)?;
+    Ok((file, direct, bytes))
+}

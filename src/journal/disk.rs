@@ -1,0 +1,137 @@
+//! All that changes files, and what the system says about them: the seam at which tests let a
+//! disk fail.
+//!
+//! A [`Disk`] counts the operations that can fail. A failing one writes half of what it was given
+//! and reports the error, and so does every operation after it: a disk that failed once is not
+//! asked again.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{FallocateFlags, OFlags};
+
+use super::Fault;
+
+/// Only the owner may read what people traded.
+const FILE_MODE: u32 = 0o600;
+/// And look into the directory.
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// The real disk, or one that fails at its n-th operation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disk {
+    failing: Option<Arc<Failing>>,
+}
+
+#[derive(Debug)]
+struct Failing {
+    left: AtomicU64,
+    errno: i32,
+}
+
+impl Disk {
+    /// A disk whose first `good` operations succeed and whose others fail with `errno`.
+    #[cfg(test)]
+    pub(crate) fn failing_after(good: u64, errno: i32) -> Self {
+        Self { failing: Some(Arc::new(Failing { left: AtomicU64::new(good), errno })) }
+    }
+
+    fn admit(&self) -> io::Result<()> {
+        let Some(failing) = &self.failing else {
+            return Ok(());
+        };
+        let took =
+            failing.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        took.map(|_| ()).map_err(|_| io::Error::from_raw_os_error(failing.errno))
+    }
+
+    pub(crate) fn create_dir(&self, path: &Path) -> Result<(), Fault> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        self.admit().and_then(|()| std::fs::create_dir_all(path)).map_err(Fault::io("create", path))?;
+        std::fs::set_permissions(path, Permissions::from_mode(DIRECTORY_MODE))
+            .map_err(Fault::io("set permissions", path))
+    }
+
+    pub(crate) fn create(&self, path: &Path) -> Result<File, Fault> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE);
+        self.admit().and_then(|()| options.open(path)).map_err(Fault::io("create", path))
+    }
+
+    /// Opens for batches: synchronous, and past the page cache if the file system can.
+    pub(crate) fn open_synchronous(path: &Path, direct: Direct) -> Result<(File, Direct), Fault> {
+        let open = |flags: OFlags| {
+            let flags = i32::try_from(flags.bits()).expect("open flags fit an int");
+            OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+        };
+        if direct == Direct::Yes {
+            match open(OFlags::DSYNC | OFlags::DIRECT) {
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                opened => return opened.map(|file| (file, Direct::Yes)).map_err(Fault::io("open", path)),
+            }
+        }
+        let file = open(OFlags::DSYNC).map_err(Fault::io("open", path))?;
+        Ok((file, Direct::No))
+    }
+
+    pub(crate) fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if let Err(error) = self.admit() {
+            // A torn write: what a cut of power leaves. The block size keeps O_DIRECT content.
+            let torn = bytes.len() / 2 / 4_096 * 4_096;
+            let _ = file.write_all_at(&bytes[..torn], offset);
+            return Err(error);
+        }
+        file.write_all_at(bytes, offset)
+    }
+
+    pub(crate) fn sync(&self, file: &File, path: &Path) -> Result<(), Fault> {
+        self.admit().and_then(|()| file.sync_all()).map_err(Fault::io("sync", path))
+    }
+
+    pub(crate) fn sync_dir(&self, path: &Path) -> Result<(), Fault> {
+        let directory = File::open(path).map_err(Fault::io("open", path))?;
+        self.sync(&directory, path)
+    }
+
+    /// Puts `from` in the place of `to`, for good.
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), Fault> {
+        self.admit().and_then(|()| std::fs::rename(from, to)).map_err(Fault::io("rename", from))?;
+        self.sync_dir(to.parent().expect("a file has a directory"))
+    }
+}
+
+/// Whether writes go past the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direct {
+    Yes,
+    No,
+}
+
+/// Takes `bytes` for `file` now, so that no store into its mapping finds the file system full.
+pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+}
+
+/// Opens a file to be shared by mapping, and makes it if need be.
+pub(crate) fn open_shared(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)
+}
+
+/// The name of the file system under `file` if it is memory: what is written there ends with the
+/// machine, whatever syncing says.
+pub(crate) fn in_memory(file: &File) -> io::Result<Option<&'static str>> {
+    const TMPFS: u32 = 0x0102_1994;
+    const RAMFS: u32 = 0x8584_58f6;
+    let kind = rustix::fs::fstatfs(file)?.f_type;
+    Ok(match u32::try_from(kind & i64::from(u32::MAX)) {
+        Ok(TMPFS) => Some("tmpfs"),
+        Ok(RAMFS) => Some("ramfs"),
+        _ => None,
+    })
+}

@@ -1,0 +1,202 @@
+//! What can go wrong in the world: files, disks, other processes. Each says what, where, what was
+//! expected, what was found and what can be done.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::frame::Flaw;
+use crate::domain::Position;
+
+/// A place in a file where something else should stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: PathBuf,
+    /// The byte in the file.
+    pub offset: u64,
+    /// The position in the log up to which all is well.
+    pub position: Position,
+    /// Which field is wrong.
+    pub field: &'static str,
+    /// What should be there.
+    pub expected: u64,
+    /// What is there.
+    pub found: u64,
+}
+
+impl Place {
+    /// The place of `flaw`, which was found in something that begins at `start` in `file`.
+    pub(crate) fn of(flaw: Flaw, file: &Path, start: u64, position: Position) -> Self {
+        let Flaw { field, at, expected, found } = flaw;
+        Self { file: file.to_path_buf(), offset: start + at, position, field, expected, found }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, offset, position, field, expected, found } = self;
+        let (file, position) = (file.display(), position.0);
+        write!(out, "{file}: byte {offset}, position {position}: {field}: ")?;
+        write!(out, "expected {expected:#x}, found {found:#x}")
+    }
+}
+
+/// Why the journal cannot go on, or not begin.
+#[derive(Debug)]
+pub enum Fault {
+    /// The system refused a file operation.
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Bytes that were durable are not what was written.
+    Damaged(Place),
+    /// A segment file is missing between others.
+    SegmentMissing(PathBuf),
+    /// A file is not of this journal.
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it should be, and is not.
+        what: &'static str,
+    },
+    /// Another process has this data directory.
+    DataDirInUse(PathBuf),
+    /// Another process has this log file.
+    LogInUse(PathBuf),
+    /// The data directory does not survive the machine, and `durable` was asked for.
+    NotDurable {
+        /// The data directory.
+        data_dir: PathBuf,
+        /// Its file system.
+        file_system: &'static str,
+    },
+    /// The log file belongs to the directory that this one was copied from (or moved).
+    LogOfOtherDirectory {
+        /// The log file.
+        log: PathBuf,
+        /// Where its directory was.
+        owner: PathBuf,
+        /// This directory.
+        data_dir: PathBuf,
+    },
+    /// The log file knows of more than the segments have.
+    LogAhead {
+        /// The log file.
+        log: PathBuf,
+        /// What the log file says.
+        log_epoch: u32,
+        /// How far it says that segments go.
+        log_durable: Position,
+        /// The data directory.
+        data_dir: PathBuf,
+        /// What segments say.
+        epoch: u32,
+        /// Where segments end.
+        end: Position,
+    },
+    /// Log file and segments tell different stories.
+    LogDiffers {
+        /// The log file.
+        log: PathBuf,
+        /// The data directory.
+        data_dir: PathBuf,
+        /// The first frame that differs.
+        position: Position,
+    },
+    /// A size in the options is below what can work.
+    TooSmall {
+        /// The option.
+        field: &'static str,
+        /// What it is.
+        bytes: u64,
+        /// What it must be at least.
+        bytes_min: u64,
+    },
+    /// A follower fell behind what the ring keeps, and there are no segments to read.
+    Lapped {
+        /// What it wanted.
+        position: Position,
+        /// What there is.
+        oldest: Position,
+    },
+}
+
+impl Fault {
+    /// For `map_err`: the fault of an operation on `path`.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Io { doing, path: path.to_path_buf(), error }
+    }
+}
+
+impl fmt::Display for Fault {
+    #[allow(clippy::too_many_lines, reason = "one line or two for each kind, side by side")]
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, path, error } => write!(out, "{}: {doing}: {error}", path.display()),
+            Self::Damaged(place) => write!(
+                out,
+                "damaged below the durable mark: {place}; restore the file from a copy, nothing was changed"
+            ),
+            Self::SegmentMissing(path) => {
+                write!(out, "{}: missing, and later segments are there; restore it", path.display())
+            }
+            Self::Foreign { path, what } => write!(out, "{}: not {what}", path.display()),
+            Self::DataDirInUse(path) => {
+                write!(out, "data_dir: {} is in use by another process", path.display())
+            }
+            Self::LogInUse(path) => write!(out, "log_path: {} is in use by another process", path.display()),
+            Self::NotDurable { data_dir, file_system } => write!(
+                out,
+                "durability: durable, but data_dir {} is on {file_system} and ends with the machine; move it \
+                 to a disk, or say committed",
+                data_dir.display()
+            ),
+            Self::LogOfOtherDirectory { log, owner, data_dir } => write!(
+                out,
+                "log_path: {} belongs to the data directory that was at {}, and {} has the same identity; \
+                 --adopt-log if that one was moved here, --new-identity if this one is a copy",
+                log.display(),
+                owner.display(),
+                data_dir.display()
+            ),
+            Self::LogAhead { log, log_epoch, log_durable, data_dir, epoch, end } => write!(
+                out,
+                "log_path: {} (epoch {log_epoch}) says that segments go to position {}, but those in {} \
+                 (epoch {epoch}) end at {}; restore the data directory, or --new-identity to go on from there",
+                log.display(),
+                log_durable.0,
+                data_dir.display(),
+                end.0
+            ),
+            Self::LogDiffers { log, data_dir, position } => write!(
+                out,
+                "log_path: {} and the segments in {} differ at position {}; --new-identity to go on without \
+                 the log file",
+                log.display(),
+                data_dir.display(),
+                position.0
+            ),
+            Self::TooSmall { field, bytes, bytes_min } => {
+                write!(out, "{field}: {bytes} is too small; give it at least {bytes_min}")
+            }
+            Self::Lapped { position, oldest } => {
+                write!(out, "position {} is gone, the log starts at {}", position.0, oldest.0)
+            }
+        }
+    }
+}
+
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Who a data directory is, and that one process has it.
+//!
+//! The file `identity` in the data directory names two uuids: the exchange's, which names its log
+//! file, and the journal's, which its segments carry. They are the same until a copied directory
+//! is given an identity of its own; then the first changes and the second stays.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::Fault;
+use super::disk::Disk;
+use super::segment::JournalId;
+
+/// The two uuids of a data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) exchange: Uuid,
+    pub(crate) journal: Uuid,
+}
+
+impl Identity {
+    fn path(data_dir: &Path) -> PathBuf {
+        data_dir.join("identity")
+    }
+
+    /// The identity of `data_dir`; none in a new one.
+    pub(crate) fn load(data_dir: &Path) -> Result<Option<Self>, Fault> {
+        let path = Self::path(data_dir);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Fault::io("read", &path)(error)),
+        };
+        let uuid = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.and_then(|uuid| Uuid::parse_str(uuid.trim()).ok())
+        };
+        match (uuid("exchange"), uuid("journal")) {
+            (Some(exchange), Some(journal)) => Ok(Some(Self { exchange, journal })),
+            _ => Err(Fault::Foreign { path, what: "two lines `exchange UUID` and `journal UUID`" }),
+        }
+    }
+
+    /// An identity that nobody has, for a journal that begins now.
+    pub(crate) fn new() -> Self {
+        let uuid = Uuid::new_v4();
+        Self { exchange: uuid, journal: uuid }
+    }
+
+    /// An identity that nobody has, for the segments that are there.
+    pub(crate) fn renewed(self) -> Self {
+        Self { exchange: Uuid::new_v4(), ..self }
+    }
+
+    pub(crate) fn store(&self, data_dir: &Path, disk: &Disk) -> Result<(), Fault> {
+        let path = Self::path(data_dir);
+        let unnamed = path.with_extension("new");
+        let text = format!(
+            "# Which exchange this is. A copy of this directory needs --new-identity.\nexchange {}\njournal {}\n",
+            self.exchange, self.journal
+        );
+        let file = disk.create(&unnamed)?;
+        disk.write_at(&file, text.as_bytes(), 0).map_err(Fault::io("write", &unnamed))?;
+        disk.sync(&file, &unnamed)?;
+        disk.rename(&unnamed, &path)
+    }
+
+    /// What segments carry.
+    pub(crate) fn journal(&self) -> JournalId {
+        *self.journal.as_bytes()
+    }
+}
+
+/// A data directory that no other process has while this lives.
+#[derive(Debug)]
+pub(crate) struct DataDir {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    /// Device and inode: a copy has others.
+    pub(crate) place: [u64; 2],
+}
+
+impl DataDir {
+    /// Makes the directory if need be, and takes it.
+    pub(crate) fn lock(path: &Path, disk: &Disk) -> Result<Self, Fault> {
+        disk.create_dir(path)?;
+        let path = path.canonicalize().map_err(Fault::io("resolve", path))?;
+        let file = File::open(&path).map_err(Fault::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Fault::DataDirInUse(path)),
+            Err(TryLockError::Error(error)) => return Err(Fault::io("lock", &path)(error)),
+        }
+        let about = file.metadata().map_err(Fault::io("look at", &path))?;
+        Ok(Self { place: [about.dev(), about.ino()], path, file })
+    }
+}
+
+/// Whether some process has `data_dir`. Looked at by tools that only read.
+pub(crate) fn is_in_use(data_dir: &Path) -> Result<bool, Fault> {
+    let file = File::open(data_dir).map_err(Fault::io("open", data_dir))?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(Fault::io("lock", data_dir)(error)),
+    }
+}
+
+/// This boot of this machine: what is in memory does not outlive it.
+pub(crate) fn boot_id() -> Result<[u8; 16], Fault> {
+    let path = Path::new("/proc/sys/kernel/random/boot_id");
+    let text = std::fs::read_to_string(path).map_err(Fault::io("read", path))?;
+    let uuid = Uuid::parse_str(text.trim());
+    uuid.map(Uuid::into_bytes)
+        .map_err(|_| Fault::Foreign { path: path.to_path_buf(), what: "the uuid of this boot" })
+}

@@ -1,0 +1,250 @@
+//! The log's file: whose it is, and what a process that died left in it.
+//!
+//! Its first page, in words of 8 bytes (the ring follows; `log` has the marks' meaning):
+//!
+//! | word | words | field                                             |
+//! |-----:|------:|---------------------------------------------------|
+//! |    0 |     1 | magic; stored last                                |
+//! |    1 |     2 | uuid of the exchange                              |
+//! |    3 |     2 | boot id                                           |
+//! |    5 |     2 | device and inode of the data directory            |
+//! |    7 |     1 | epoch                                             |
+//! |    8 |     1 | CRC-32C of words 1..8 and of the path's           |
+//! |    9 |     1 | bytes of the path                                 |
+//! |   10 |   128 | path of the data directory, for people            |
+//! |  256 |     1 | durable position                                  |
+//! |  288 |     1 | where the ring's content starts                   |
+//!
+//! A file without the magic is one whose maker died before it was used: there is nothing in it.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::Fault;
+use super::disk::{in_memory, open_shared, reserve};
+use super::fault::Place;
+use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
+use super::log::{DURABLE_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words};
+use crate::domain::Position;
+use crate::memory::sync::Ordering;
+
+const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG1");
+const CHECKSUM_WORD: usize = 8;
+const PATH_BYTES_WORD: usize = 9;
+const PATH_WORD: usize = 10;
+const PATH_BYTES_MAX: usize = 1_024;
+
+const _: () = assert!(PATH_WORD + PATH_BYTES_MAX / 8 <= DURABLE_WORD, "the path ends before the marks");
+
+/// Whose a log file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) exchange: [u8; 16],
+    pub(crate) boot: [u8; 16],
+    pub(crate) place: [u64; 2],
+    pub(crate) epoch: u32,
+    pub(crate) data_dir: PathBuf,
+}
+
+/// A log file that no other process has while this lives.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    pub(crate) path: PathBuf,
+    file: File,
+}
+
+impl LogFile {
+    /// Opens the file, makes it if need be, and takes it.
+    pub(crate) fn lock(path: &Path) -> Result<Self, Fault> {
+        let file = open_shared(path).map_err(Fault::io("open", path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_path_buf(), file }),
+            Err(TryLockError::WouldBlock) => Err(Fault::LogInUse(path.to_path_buf())),
+            Err(TryLockError::Error(error)) => Err(Fault::io("lock", path)(error)),
+        }
+    }
+
+    /// Whether the file lies in memory, where the kernel never writes it back.
+    pub(crate) fn is_in_memory(&self) -> Result<bool, Fault> {
+        Ok(in_memory(&self.file).map_err(Fault::io("look at the file system of", &self.path))?.is_some())
+    }
+
+    /// What the last process left, if it is a log at all.
+    pub(crate) fn left(&self) -> Result<Option<Left>, Fault> {
+        read_left(&self.file, &self.path, Words::map)
+    }
+
+    /// What the log at `path` holds, for whoever only reads; none if there is no such file.
+    pub(crate) fn read_only(path: &Path) -> Result<Option<Left>, Fault> {
+        match File::open(path) {
+            Ok(file) => read_left(&file, path, Words::map_read_only),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Fault::io("open", path)(error)),
+        }
+    }
+
+    /// Empties the file and makes it the log of `owner`, from `start` on.
+    ///
+    /// `data_dir` is the lock on the directory; the log keeps both locks.
+    pub(crate) fn begin(
+        self,
+        owner: &Owner,
+        data_dir: File,
+        ring_bytes: u64,
+        start: Position,
+    ) -> Result<Log, Fault> {
+        let path = self.path;
+        // Whoever dies in here leaves a file without the magic.
+        self.file.set_len(0).map_err(Fault::io("empty", &path))?;
+        let bytes = LOG_HEADER_BYTES + ring_bytes;
+        self.file.set_len(bytes).map_err(Fault::io("size", &path))?;
+        reserve(&self.file, bytes).map_err(Fault::io("reserve log_bytes for", &path))?;
+        let words = Words::map(&self.file).map_err(Fault::io("map", &path))?;
+        // Touched now, so that no append waits for a page.
+        words.all().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
+        let log = Log::over(words, vec![self.file, data_dir], owner.epoch, start);
+        owner.store(&log);
+        log.header_word(0).store(LOG_MAGIC, Ordering::Release);
+        Ok(log)
+    }
+}
+
+fn read_left(
+    file: &File,
+    path: &Path,
+    map: fn(&File) -> std::io::Result<Words>,
+) -> Result<Option<Left>, Fault> {
+    let bytes = file.metadata().map_err(Fault::io("look at", path))?.len();
+    if bytes < LOG_HEADER_BYTES + 4 * FRAME_ALIGN || !bytes.is_multiple_of(FRAME_ALIGN) {
+        return Ok(None);
+    }
+    let words = map(file).map_err(Fault::io("map", path))?;
+    let word = |index: usize| words.all()[index].load(Ordering::Acquire);
+    if word(0) != LOG_MAGIC {
+        return Ok(None);
+    }
+    let path_bytes = usize::try_from(word(PATH_BYTES_WORD)).unwrap_or(usize::MAX).min(PATH_BYTES_MAX);
+    let mut data_dir: Vec<u8> =
+        (PATH_WORD..PATH_WORD + PATH_BYTES_MAX / 8).flat_map(|index| word(index).to_le_bytes()).collect();
+    data_dir.truncate(path_bytes);
+    let owner = Owner {
+        exchange: bytes_of([word(1), word(2)]),
+        boot: bytes_of([word(3), word(4)]),
+        place: [word(5), word(6)],
+        epoch: u32::try_from(word(7)).unwrap_or(0),
+        data_dir: PathBuf::from(std::ffi::OsString::from_vec(data_dir)),
+    };
+    let (expected, found) = (u64::from(owner.checksum()), word(CHECKSUM_WORD));
+    if expected != found {
+        let flaw = Flaw { field: "checksum of the log's owner", at: 64, expected, found };
+        return Err(Fault::Damaged(Place::of(flaw, path, 0, Position(0))));
+    }
+    let (start, durable) = (Position(word(RECLAIMED_WORD)), Position(word(DURABLE_WORD)));
+    let ring_bytes = bytes - LOG_HEADER_BYTES;
+    if !start.0.is_multiple_of(FRAME_ALIGN) || durable < start || ring_bytes < durable.0 - start.0 {
+        let at = RECLAIMED_WORD as u64 * 8;
+        let flaw = Flaw { field: "start of the log", at, expected: durable.0, found: start.0 };
+        return Err(Fault::Damaged(Place::of(flaw, path, 0, durable)));
+    }
+    Ok(Some(Left { path: path.to_path_buf(), owner, start, durable, words }))
+}
+
+impl Owner {
+    fn words(&self) -> [u64; 7] {
+        let (exchange, boot) = (words_of(self.exchange), words_of(self.boot));
+        let [device, inode] = self.place;
+        [exchange[0], exchange[1], boot[0], boot[1], device, inode, u64::from(self.epoch)]
+    }
+
+    fn path(&self) -> &[u8] {
+        let path = self.data_dir.as_os_str().as_bytes();
+        &path[..path.len().min(PATH_BYTES_MAX)]
+    }
+
+    fn checksum(&self) -> u32 {
+        let sum = self.words().iter().fold(0, |sum, word| crc32c::crc32c_append(sum, &word.to_le_bytes()));
+        crc32c::crc32c_append(sum, self.path())
+    }
+
+    fn store(&self, log: &Log) {
+        let put = |index: usize, value: u64| log.header_word(index).store(value, Ordering::Relaxed);
+        for (index, word) in (1..).zip(self.words()) {
+            put(index, word);
+        }
+        put(CHECKSUM_WORD, u64::from(self.checksum()));
+        put(PATH_BYTES_WORD, self.path().len() as u64);
+        for (index, chunk) in (PATH_WORD..).zip(self.path().chunks(8)) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            put(index, u64::from_le_bytes(word));
+        }
+    }
+}
+
+/// The content of a log whose process is gone.
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub(crate) path: PathBuf,
+    pub(crate) owner: Owner,
+    pub(crate) start: Position,
+    pub(crate) durable: Position,
+    words: Words,
+}
+
+impl Left {
+    /// Copies the frame at `at` into `into`, checked; false at the first one that is not committed.
+    pub(crate) fn frame(&self, at: Position, into: &mut Vec<u8>) -> Result<bool, Fault> {
+        into.clear();
+        if self.gap() <= at.0 {
+            return Ok(false);
+        }
+        let first = self.word(at.0);
+        let length = u32::try_from(first & u64::from(u32::MAX)).expect("masked to 32 bits");
+        if length == 0 {
+            return Ok(false);
+        }
+        let fits = length_is_possible(length)
+            && at.0 % self.ring_bytes() + u64::from(length) <= self.ring_bytes()
+            && at.0 + u64::from(length) <= self.gap();
+        let bytes = if fits { u64::from(length) } else { 0 };
+        into.extend((at.0..at.0 + bytes).step_by(8).flat_map(|at| self.word(at).to_le_bytes()));
+        let offset = LOG_HEADER_BYTES + at.0 % self.ring_bytes();
+        read(into, at, self.owner.epoch)
+            .map_err(|flaw| Fault::Damaged(Place::of(flaw, &self.path, offset, at)))?;
+        Ok(true)
+    }
+
+    /// Bytes behind `end`, the first frame that is not committed, up to the last one that is not
+    /// zero: claims that were being written. Nobody was told of what is in them.
+    pub(crate) fn uncommitted(&self, end: Position) -> u64 {
+        let last = (end.0..self.gap()).step_by(8).filter(|&at| self.word(at) != 0).last();
+        last.map_or(0, |last| last + 8 - end.0)
+    }
+
+    /// Where claims can have reached at most: the ring is never quite full.
+    fn gap(&self) -> u64 {
+        self.start.0 + self.ring_bytes() - FRAME_ALIGN
+    }
+
+    fn ring_bytes(&self) -> u64 {
+        self.words.all().len() as u64 * 8 - LOG_HEADER_BYTES
+    }
+
+    fn word(&self, at: u64) -> u64 {
+        let index = usize::try_from((LOG_HEADER_BYTES + at % self.ring_bytes()) / 8);
+        self.words.all()[index.expect("a mapped length fits usize")].load(Ordering::Acquire)
+    }
+}
+
+fn words_of(bytes: [u8; 16]) -> [u64; 2] {
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    [word(0), word(8)]
+}
+
+fn bytes_of(words: [u64; 2]) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&words[0].to_le_bytes());
+    bytes[8..].copy_from_slice(&words[1].to_le_bytes());
+    bytes
+}

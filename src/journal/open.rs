@@ -1,0 +1,428 @@
+//! Taking a data directory over: who may, what is there, and where it goes on.
+//!
+//! The order is what makes a death at any point harmless:
+//!
+//! 1. lock the directory, then the log file; refuse what is not ours ([`Fault`] names both);
+//! 2. check all segments; a torn tail is cut and named, damage refuses;
+//! 3. if the log file is of the segments' own epoch, compare the overlap and write the committed
+//!    rest behind it, still in that epoch;
+//! 4. write a mark in the next epoch: from now on the old log file is stale;
+//! 5. empty the log file and begin.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::Fault;
+use super::batches::{Batches, Shelf};
+use super::disk::{Disk, in_memory};
+use super::frame::Frame;
+use super::history::{History, Segments};
+use super::identity::{DataDir, Identity, boot_id};
+use super::layout::Start;
+use super::log::Log;
+use super::logfile::{Left, LogFile, Owner};
+use super::scan::{Cut, Scan, scan};
+use super::segment::{self, ROW_BYTES, SEGMENT_BYTES_MIN};
+use super::writer::{Waker, WriterHandle};
+use crate::domain::{Position, TimeMs};
+
+/// What an acknowledged act survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The process: it is in the log.
+    Committed,
+    /// The machine: it is in a segment.
+    #[default]
+    Durable,
+}
+
+/// Whose the directory and its log file are, if they do not fit together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Claimed {
+    /// They must fit.
+    #[default]
+    AsItIs,
+    /// `--adopt-log`: the directory was moved; the log file is its own.
+    AdoptLog,
+    /// `--new-identity`: the directory is a copy; the log file is another's.
+    NewIdentity,
+}
+
+/// What `open` is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The directory that holds identity and segments.
+    pub data_dir: PathBuf,
+    /// The log file; none means `/dev/shm/outcry-<uuid>`.
+    pub log_path: Option<PathBuf>,
+    /// Where log files go that have no path: a file system in memory.
+    pub shared_memory: PathBuf,
+    /// Bytes of the ring.
+    pub log_bytes: u64,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// What an acknowledged act survives.
+    pub durability: Durability,
+    /// What to do if directory and log file do not fit.
+    pub claimed: Claimed,
+}
+
+impl Options {
+    /// The defaults for `data_dir`: log 32 MiB, segments 64 MiB, durable.
+    #[must_use]
+    pub fn new(data_dir: &Path) -> Self {
+        Self {
+            data_dir: data_dir.to_path_buf(),
+            log_path: None,
+            shared_memory: PathBuf::from("/dev/shm"),
+            log_bytes: 32 * 1024 * 1024,
+            segment_bytes: 64 * 1024 * 1024,
+            durability: Durability::default(),
+            claimed: Claimed::default(),
+        }
+    }
+}
+
+/// What was found at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Frames in the segments, those from the log file among them.
+    pub frames: u64,
+    /// The end of the last one: where this start begins.
+    pub end: Position,
+    /// The epoch of this start.
+    pub epoch: u32,
+    /// The torn tail of the segments, which is zero again.
+    pub cut: Option<Cut>,
+    /// Bytes of frames that only the log file had.
+    pub adopted_bytes: u64,
+    /// Bytes in the log file behind the first claim that was never committed; dropped.
+    pub uncommitted_bytes: u64,
+    /// What people should know: stale files, a log that is not in memory, files of others.
+    pub notes: Vec<String>,
+}
+
+impl Recovered {
+    /// Bytes that were there and are not any more; none of them was acknowledged.
+    #[must_use]
+    pub fn cut_bytes(&self) -> u64 {
+        self.cut.as_ref().map_or(0, |cut| cut.bytes) + self.uncommitted_bytes
+    }
+}
+
+/// A data directory that is ours, whole, and not written to yet in this epoch.
+#[derive(Debug)]
+pub struct Opened {
+    options: Options,
+    data_dir: DataDir,
+    identity: Identity,
+    boot: [u8; 16],
+    log_file: LogFile,
+    batches: Batches,
+    segments: Arc<Segments>,
+    recovered: Recovered,
+}
+
+/// A running journal.
+#[derive(Debug)]
+pub struct Started {
+    /// What all loops append to.
+    pub log: Arc<Log>,
+    /// What the log no longer holds.
+    pub segments: Arc<Segments>,
+    /// The thread that makes it durable.
+    pub writer: WriterHandle,
+}
+
+/// Takes the data directory over and recovers what is there.
+pub fn open(options: Options) -> Result<Opened, Fault> {
+    open_on(options, Disk::default(), boot_id()?)
+}
+
+/// `open` on a given disk in a given boot.
+pub(crate) fn open_on(options: Options, disk: Disk, boot: [u8; 16]) -> Result<Opened, Fault> {
+    check_sizes(&options)?;
+    let data_dir = DataDir::lock(&options.data_dir, &disk)?;
+    let memory =
+        in_memory(&data_dir.file).map_err(Fault::io("look at the file system of", &data_dir.path))?;
+    if let (Some(file_system), Durability::Durable) = (memory, options.durability) {
+        return Err(Fault::NotDurable { data_dir: data_dir.path, file_system });
+    }
+    let identity = identify(&data_dir.path, options.claimed, &disk)?;
+    let mut notes = Vec::new();
+    let log_file = lock_log(&options, &data_dir.path, identity.exchange, &mut notes)?;
+    let directory = segment::directory(&data_dir.path);
+    disk.create_dir(&directory)?;
+    let mut found = scan(&directory, &identity.journal(), None)?;
+    let left = log_file.left()?;
+    let left = judge(left, &options, &data_dir, identity, boot, &mut notes)?;
+    let left = not_stale(left, &found, &mut notes);
+    if let Some(left) = &left {
+        refuse_ahead(left, &found, &data_dir.path)?;
+    }
+    let segments =
+        Arc::new(Segments::new(&directory, identity.journal(), std::mem::take(&mut found.entries)));
+    if let Some(left) = &left {
+        compare(left, &segments, found.end, &data_dir.path)?;
+    }
+    // Nothing is refused any more; from here on files change.
+    let shelf = Shelf { directory, journal: identity.journal(), segment_bytes: options.segment_bytes, disk };
+    let mut batches = Batches::at_end(shelf, &found, Arc::clone(&segments))?;
+    let adopted = match &left {
+        Some(left) => adopt(left, &mut batches)?,
+        None => Adopted::default(),
+    };
+    let recovered = Recovered {
+        frames: found.frames + adopted.frames,
+        end: batches.end(),
+        epoch: found.epoch + 1,
+        cut: found.cut,
+        adopted_bytes: adopted.bytes,
+        uncommitted_bytes: adopted.uncommitted_bytes,
+        notes,
+    };
+    Ok(Opened { options, data_dir, identity, boot, log_file, batches, segments, recovered })
+}
+
+impl Opened {
+    /// What was found.
+    #[must_use]
+    pub const fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// The uuid by which log files know this exchange.
+    #[must_use]
+    pub const fn exchange(&self) -> Uuid {
+        self.identity.exchange
+    }
+
+    /// The log file.
+    #[must_use]
+    pub fn log_path(&self) -> &Path {
+        &self.log_file.path
+    }
+
+    /// Calls `visit` with every frame since the first, in order, until it refuses one.
+    pub fn for_each_frame<E: From<Fault>>(
+        &self,
+        visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let directory = segment::directory(&self.data_dir.path);
+        visit_all(&directory, &self.identity.journal(), visit).map(|_| ())
+    }
+
+    /// Raises the epoch, empties the log file, and starts the journal thread.
+    ///
+    /// `shards` is how many loops decide orders. The log begins with a `Start` record, which
+    /// everybody who follows from `recovered().end` meets first.
+    pub fn start(mut self, time: TimeMs, shards: u16, waker: Waker) -> Result<Started, Fault> {
+        let ring_bytes = self.options.log_bytes;
+        let bytes_min = log_bytes_min(shards);
+        if ring_bytes < bytes_min {
+            return Err(Fault::TooSmall { field: "journal.log_bytes", bytes: ring_bytes, bytes_min });
+        }
+        let epoch = self.batches.raise_epoch();
+        assert!(epoch == self.recovered.epoch, "the epoch rises by one");
+        self.batches.write()?;
+        self.batches.prepare_spare()?;
+        let owner = Owner {
+            exchange: *self.identity.exchange.as_bytes(),
+            boot: self.boot,
+            place: self.data_dir.place,
+            epoch,
+            data_dir: self.data_dir.path,
+        };
+        let path = self.log_file.path.clone();
+        let log = self.log_file.begin(&owner, self.data_dir.file, ring_bytes, self.recovered.end)?;
+        let log = Arc::new(log);
+        let start = Start { time, cut_bytes: self.recovered.cut_bytes(), shards };
+        let mut payload = Vec::new();
+        start.encode(&mut payload);
+        log.append(Start::KIND, &payload);
+        // Half of the ring, or what is left beside all that claims may need at once.
+        let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
+        let writer = WriterHandle::spawn(&log, self.batches, keep_bytes, waker)
+            .map_err(Fault::io("start the journal thread of", &path))?;
+        Ok(Started { log, segments: self.segments, writer })
+    }
+}
+
+/// The smallest ring with which `shards` shards can work.
+#[must_use]
+pub const fn log_bytes_min(shards: u16) -> u64 {
+    2 * Log::slack(shards)
+}
+
+/// Calls `visit` with every frame in `directory` until it refuses one, and says where it ended.
+pub(crate) fn visit_all<E: From<Fault>>(
+    directory: &Path,
+    journal: &segment::JournalId,
+    mut visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
+) -> Result<super::scan::Scan, E> {
+    let mut refusal = None;
+    let mut until_refused = |frame: &Frame<'_>| match visit(frame) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            refusal = Some(error);
+            ControlFlow::Break(())
+        }
+    };
+    let found = scan(directory, journal, Some(&mut until_refused))?;
+    refusal.map_or(Ok(found), Err)
+}
+
+fn check_sizes(options: &Options) -> Result<(), Fault> {
+    let check = |field, bytes: u64, bytes_min: u64| {
+        if bytes < bytes_min { Err(Fault::TooSmall { field, bytes, bytes_min }) } else { Ok(()) }
+    };
+    check("journal.segment_bytes", options.segment_bytes, SEGMENT_BYTES_MIN)?;
+    check("journal.segment_bytes", options.segment_bytes, options.segment_bytes.next_multiple_of(ROW_BYTES))?;
+    check("journal.log_bytes", options.log_bytes, options.log_bytes.next_multiple_of(ROW_BYTES))
+}
+
+fn identify(data_dir: &Path, claimed: Claimed, disk: &Disk) -> Result<Identity, Fault> {
+    let identity = match (Identity::load(data_dir)?, claimed) {
+        (Some(identity), Claimed::AsItIs | Claimed::AdoptLog) => return Ok(identity),
+        (Some(identity), Claimed::NewIdentity) => identity.renewed(),
+        (None, _) => Identity::new(),
+    };
+    identity.store(data_dir, disk)?;
+    Ok(identity)
+}
+
+/// Finds the log file's place and takes it.
+fn lock_log(
+    options: &Options,
+    data_dir: &Path,
+    exchange: Uuid,
+    notes: &mut Vec<String>,
+) -> Result<LogFile, Fault> {
+    let path = match &options.log_path {
+        Some(path) => path.clone(),
+        None if options.shared_memory.is_dir() => options.shared_memory.join(format!("outcry-{exchange}")),
+        None => data_dir.join("log"),
+    };
+    let file = LogFile::lock(&path)?;
+    if !file.is_in_memory()? {
+        notes.push(format!(
+            "log_path: {} is not in memory; it is never synced, but the system writes it back and appends \
+             may wait for that",
+            path.display()
+        ));
+    }
+    Ok(file)
+}
+
+/// Whose the log file is: ours, stale, or a reason to refuse.
+fn judge(
+    left: Option<Left>,
+    options: &Options,
+    data_dir: &DataDir,
+    identity: Identity,
+    boot: [u8; 16],
+    notes: &mut Vec<String>,
+) -> Result<Option<Left>, Fault> {
+    let Some(left) = left else {
+        return Ok(None);
+    };
+    let path = left.path.clone();
+    if left.owner.exchange != *identity.exchange.as_bytes() {
+        let what = "the log of this exchange: another one's uuid is in it; give another log_path";
+        return Err(Fault::Foreign { path, what });
+    }
+    if left.owner.boot != boot {
+        notes.push(format!("log_path: {} is of another boot and stale; ignored", path.display()));
+        return Ok(None);
+    }
+    if left.owner.place != data_dir.place && options.claimed != Claimed::AdoptLog {
+        return Err(Fault::LogOfOtherDirectory {
+            log: path,
+            owner: left.owner.data_dir,
+            data_dir: data_dir.path.clone(),
+        });
+    }
+    Ok(Some(left))
+}
+
+/// Leaves a log file of an earlier epoch aside: segments have gone on without it.
+fn not_stale(left: Option<Left>, found: &Scan, notes: &mut Vec<String>) -> Option<Left> {
+    let left = left?;
+    if found.epoch <= left.owner.epoch {
+        return Some(left);
+    }
+    notes.push(format!(
+        "log_path: {} is of epoch {} and stale, the segments are of epoch {}; ignored",
+        left.path.display(),
+        left.owner.epoch,
+        found.epoch
+    ));
+    None
+}
+
+/// A log file never begins, or was never durable, behind the end of its own segments.
+fn refuse_ahead(left: &Left, found: &Scan, data_dir: &Path) -> Result<(), Fault> {
+    let behind = found.end < left.start || found.end < left.durable;
+    match &found.cut {
+        Some(cut) if behind => Err(Fault::Damaged(cut.place.clone())),
+        _ if behind || found.epoch < left.owner.epoch => Err(Fault::LogAhead {
+            log: left.path.clone(),
+            log_epoch: left.owner.epoch,
+            log_durable: left.durable,
+            data_dir: data_dir.to_path_buf(),
+            epoch: found.epoch,
+            end: found.end,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What log file and segments both have must be the same, byte for byte.
+fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path) -> Result<(), Fault> {
+    let mut history = History::of_segments(Arc::clone(segments));
+    let mut bytes = Vec::new();
+    let mut at = left.start;
+    while at < end {
+        let same = left.frame(at, &mut bytes)? && history.bytes(at)? == bytes;
+        if !same {
+            let (log, data_dir) = (left.path.clone(), data_dir.to_path_buf());
+            return Err(Fault::LogDiffers { log, data_dir, position: at });
+        }
+        at.0 += bytes.len() as u64;
+    }
+    assert!(at == end, "equal frames end alike");
+    Ok(())
+}
+
+#[derive(Default)]
+struct Adopted {
+    frames: u64,
+    bytes: u64,
+    uncommitted_bytes: u64,
+}
+
+/// Writes what only the log file has behind the segments' end.
+fn adopt(left: &Left, batches: &mut Batches) -> Result<Adopted, Fault> {
+    let mut adopted = Adopted::default();
+    let mut frame = Vec::new();
+    let start = batches.end();
+    let mut at = start;
+    while left.frame(at, &mut frame)? {
+        if batches.free().len() < frame.len() {
+            batches.write()?;
+        }
+        batches.free()[..frame.len()].copy_from_slice(&frame);
+        batches.take();
+        at.0 += frame.len() as u64;
+        adopted.frames += 1;
+    }
+    if start < at {
+        batches.write()?;
+    }
+    adopted.bytes = at.0 - start.0;
+    adopted.uncommitted_bytes = left.uncommitted(at);
+    Ok(adopted)
+}

@@ -1,0 +1,150 @@
+//! The journal as a whole: files in a directory of the test's own, a log file in another that
+//! stands for shared memory, and a boot that the test names.
+
+mod damage;
+mod identity;
+mod recovery;
+mod running;
+mod write_errors;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::batches::{Batches, Shelf};
+use super::disk::Disk;
+use super::history::Segments;
+use super::identity::Identity;
+use super::layout::{Close, Start};
+use super::log::{LOG_HEADER_BYTES, Log, Look, Words};
+use super::open::{Durability, Opened, Options, Started, log_bytes_min, open_on};
+use super::scan::{Scan, scan};
+use super::{Fault, segment};
+use crate::domain::{Position, TimeMs};
+use crate::memory::sync::AtomicU64;
+
+/// The kind of the tests' records: any that the journal does not write itself.
+const KIND: u16 = 32;
+const BOOT: [u8; 16] = [7; 16];
+const SHARDS: u16 = 1;
+
+/// A data directory and a place for its log.
+struct Home {
+    data: TempDir,
+    memory: TempDir,
+    segment_bytes: u64,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { data: TempDir::new().unwrap(), memory: TempDir::new().unwrap(), segment_bytes: 32 * 1024 }
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            shared_memory: self.memory.path().to_path_buf(),
+            log_bytes: log_bytes_min(SHARDS),
+            segment_bytes: self.segment_bytes,
+            // Where the tests run there may be nothing but memory.
+            durability: Durability::Committed,
+            ..Options::new(self.data.path())
+        }
+    }
+
+    fn open(&self) -> Result<Opened, Fault> {
+        open_on(self.options(), Disk::default(), BOOT)
+    }
+
+    fn start(&self) -> Started {
+        start(self.open().unwrap())
+    }
+
+    fn log_path(&self) -> PathBuf {
+        let identity = Identity::load(self.data.path()).unwrap().unwrap();
+        self.memory.path().join(format!("outcry-{}", identity.exchange))
+    }
+
+    fn scan(&self) -> Result<Scan, Fault> {
+        let identity = Identity::load(self.data.path()).unwrap().unwrap();
+        scan(&segment::directory(self.data.path()), &identity.journal(), None)
+    }
+
+    /// The payloads of the tests' own frames, after a start that is not carried through.
+    fn payloads(&self) -> Vec<Vec<u8>> {
+        payloads(&self.open().unwrap())
+    }
+}
+
+fn start(opened: Opened) -> Started {
+    opened.start(TimeMs(1), SHARDS, Box::new(|_| {})).unwrap()
+}
+
+fn payloads(opened: &Opened) -> Vec<Vec<u8>> {
+    let mut payloads = Vec::new();
+    let each = opened.for_each_frame::<Fault>(|frame| {
+        if ![Start::KIND, Close::KIND].contains(&frame.kind) {
+            payloads.push(frame.payload.to_vec());
+        }
+        Ok(())
+    });
+    each.unwrap();
+    payloads
+}
+
+/// Waits until the journal thread has made everything up to `end` durable, or has given up.
+fn wait_durable(log: &Log, end: Position) {
+    while log.durable() < end && !log.failed() {
+        log.wake_writer();
+        std::thread::yield_now();
+    }
+}
+
+/// The `index`-th of the payloads that a test tells apart.
+fn payload(index: usize) -> Vec<u8> {
+    let byte = u8::try_from(index % 255 + 1).unwrap();
+    let mut payload = vec![byte; index * 37 % 400];
+    payload.extend_from_slice(&(index as u64).to_le_bytes());
+    payload
+}
+
+/// Segments that are written without a thread, so that a test knows each batch.
+struct Bench {
+    home: Home,
+    log: Log,
+    batches: Batches,
+}
+
+impl Bench {
+    fn new(segment_bytes: u64) -> Self {
+        let home = Home { segment_bytes, ..Home::new() };
+        let identity = Identity::new();
+        identity.store(home.data.path(), &Disk::default()).unwrap();
+        let directory = segment::directory(home.data.path());
+        std::fs::create_dir(&directory).unwrap();
+        let found = home.scan().unwrap();
+        let journal = identity.journal();
+        let segments = Arc::new(Segments::new(&directory, journal, Vec::new()));
+        let shelf = Shelf { directory, journal, segment_bytes, disk: Disk::default() };
+        let mut batches = Batches::at_end(shelf, &found, segments).unwrap();
+        let epoch = batches.raise_epoch();
+        let words = (0..(LOG_HEADER_BYTES + 1024 * 1024) / 8).map(|_| AtomicU64::new(0)).collect();
+        let log = Log::over(Words::Owned(words), Vec::new(), epoch, batches.end());
+        Self { home, log, batches }
+    }
+
+    /// Writes one batch with these payloads.
+    fn batch(&mut self, payloads: &[Vec<u8>]) {
+        for payload in payloads {
+            let span = self.log.append(KIND, payload);
+            let look = self.log.copy(span.start, self.batches.free());
+            assert!(matches!(look, Look::Bytes(_)));
+            self.batches.take();
+        }
+        self.batches.write().unwrap();
+    }
+
+    fn segment(&self, number: u64) -> PathBuf {
+        segment::path(&segment::directory(self.home.data.path()), number)
+    }
+}

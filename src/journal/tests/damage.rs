@@ -1,0 +1,180 @@
+//! Every cut and every damaged byte.
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::super::segment::ROW_BYTES;
+use super::super::{Fault, Place};
+use super::{Bench, payload};
+use crate::domain::Position;
+
+/// Three batches in one segment: of one row, of two rows, of one row.
+fn three_batches() -> (Bench, Vec<Position>) {
+    let mut bench = Bench::new(8 * ROW_BYTES);
+    let mut ends = vec![bench.batches.end()];
+    for payloads in [vec![payload(1), payload(2)], vec![vec![3; 5_000]], vec![payload(4), payload(5), vec![]]]
+    {
+        bench.batch(&payloads);
+        ends.push(bench.batches.end());
+    }
+    (bench, ends)
+}
+
+/// The rows of `three_batches`: where each batch begins and ends.
+const ROWS: [(usize, usize); 3] = [(1, 2), (2, 4), (4, 5)];
+
+/// How many batches are whole, and whether something is left of the next one, if only the first
+/// `kept` bytes of `file` are.
+fn left_of(file: &[u8], kept: usize) -> (usize, bool) {
+    let row = usize::try_from(ROW_BYTES).unwrap();
+    let nonzero = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
+    for (index, (first, end)) in ROWS.into_iter().enumerate() {
+        let (first, end) = (first * row, end * row);
+        if kept < end && nonzero(&file[kept.max(first)..end]) {
+            return (index, first < kept && nonzero(&file[first..kept]));
+        }
+    }
+    (ROWS.len(), false)
+}
+
+#[test]
+fn a_tail_cut_at_any_byte_leaves_whole_batches_and_the_cut_is_named() {
+    let (bench, ends) = three_batches();
+    let path = bench.segment(1);
+    let whole = std::fs::read(&path).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    for kept in (4_096..whole.len()).rev() {
+        file.write_all_at(&[0], kept as u64).unwrap();
+        let found = bench.home.scan().unwrap();
+        let (batches, torn) = left_of(&whole, kept);
+        assert_eq!(found.end, ends[batches], "zero from byte {kept} on");
+        assert_eq!(found.cut.is_some(), torn, "zero from byte {kept} on");
+        if let Some(cut) = found.cut {
+            assert_eq!(cut.place.position, ends[batches]);
+            assert!(0 < cut.bytes);
+            assert_eq!(cut.place.file, path);
+        }
+    }
+}
+
+#[test]
+fn a_file_cut_at_any_byte_leaves_whole_batches_and_the_cut_is_named() {
+    let (bench, ends) = three_batches();
+    let path = bench.segment(1);
+    let whole = std::fs::read(&path).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    for kept in (4_096..whole.len()).rev() {
+        file.set_len(kept as u64).unwrap();
+        let found = bench.home.scan().unwrap();
+        let (batches, _) = left_of(&whole, kept);
+        assert_eq!(found.end, ends[batches], "cut at byte {kept}");
+        assert_eq!(found.cut.unwrap().place.file, path);
+    }
+    for kept in [4_095, 64, 1, 0] {
+        file.set_len(kept).unwrap();
+        assert!(matches!(bench.home.scan(), Err(Fault::Damaged(_))), "cut at byte {kept}");
+    }
+}
+
+/// Damages `byte` of `path` with `bit`, looks, and puts it back.
+fn look_with_damage(bench: &Bench, path: &Path, byte: u64, bit: u8) -> Result<Option<Place>, Fault> {
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut good = [0];
+    file.read_exact_at(&mut good, byte).unwrap();
+    file.write_all_at(&[good[0] ^ bit], byte).unwrap();
+    let found = bench.home.scan();
+    file.write_all_at(&good, byte).unwrap();
+    found.map(|found| found.cut.map(|cut| cut.place))
+}
+
+#[test]
+fn every_single_damaged_byte_is_reported_and_refused_below_the_durable_mark() {
+    let mut bench = Bench::new(4 * ROW_BYTES);
+    bench.batch(&[payload(1), payload(2)]);
+    bench.batch(&[payload(3)]);
+    // Two rows do not fit behind those: the first segment is sealed with a row of zeros.
+    bench.batch(&[vec![4; 4_500]]);
+    bench.batch(&[]);
+    let clean = bench.home.scan().unwrap();
+    assert_eq!((clean.cut, clean.segment, clean.row), (None, 2, 4));
+    assert_eq!(clean.durable, clean.end);
+    for number in [1, 2] {
+        let path = bench.segment(number);
+        for byte in 0..4 * ROW_BYTES {
+            let bit = 1 << (byte % 8);
+            let reported = look_with_damage(&bench, &path, byte, bit);
+            // The mark in the last row is what makes all before it durable.
+            let last_row = number == 2 && 3 * ROW_BYTES <= byte;
+            match reported {
+                Err(Fault::Damaged(place)) => {
+                    assert!(!last_row || byte < ROW_BYTES, "byte {byte}");
+                    assert_eq!(place.file, path, "byte {byte} of segment {number}");
+                    assert!(place.offset <= byte.next_multiple_of(ROW_BYTES) + ROW_BYTES);
+                }
+                Ok(Some(place)) => {
+                    assert!(last_row, "byte {byte} of segment {number}: {place}");
+                    assert_eq!((place.file, place.position), (path.clone(), clean.end));
+                }
+                other => panic!("byte {byte} of segment {number}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_below_the_durable_mark_refuses_to_start_and_names_the_place() {
+    let (bench, ends) = three_batches();
+    let path = bench.segment(1);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // In the payload of the second batch's frame.
+    file.write_all_at(&[9], 2 * ROW_BYTES + 64 + 48 + 100).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let Err(Fault::Damaged(place)) = bench.home.open() else {
+        panic!("it must refuse");
+    };
+    assert_eq!(place.file, path.canonicalize().unwrap());
+    assert_eq!(place.offset, 2 * ROW_BYTES + 64 + 4);
+    assert_eq!(place.position, ends[1]);
+    assert_eq!(place.field, "frame checksum");
+    assert!(place.expected != place.found);
+    let text = Fault::Damaged(place).to_string();
+    assert!(text.contains("00000001.segment: byte 8260, position"), "{text}");
+    assert_eq!(std::fs::read(&path).unwrap(), before, "a refusal changes nothing");
+}
+
+#[test]
+fn a_batch_that_vanished_is_damage_if_another_follows() {
+    let (bench, ends) = three_batches();
+    let path = bench.segment(1);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&[0; 8_192], 2 * ROW_BYTES).unwrap();
+    let Err(Fault::Damaged(place)) = bench.home.scan() else {
+        panic!("it must refuse");
+    };
+    assert_eq!((place.position, place.field), (ends[1], "zeros after the last batch"));
+}
+
+#[test]
+fn a_missing_segment_is_named() {
+    let mut bench = Bench::new(4 * ROW_BYTES);
+    for index in 0..9 {
+        bench.batch(&[payload(index)]);
+    }
+    std::fs::remove_file(bench.segment(2)).unwrap();
+    assert!(matches!(bench.home.scan(), Err(Fault::SegmentMissing(path)) if path == bench.segment(2)));
+    std::fs::remove_file(bench.segment(1)).unwrap();
+    assert!(matches!(bench.home.scan(), Err(Fault::SegmentMissing(path)) if path == bench.segment(1)));
+}
+
+#[test]
+fn a_segment_of_another_journal_is_refused() {
+    let mut bench = Bench::new(4 * ROW_BYTES);
+    bench.batch(&[payload(1)]);
+    let mut other = Bench::new(4 * ROW_BYTES);
+    other.batch(&[payload(1)]);
+    std::fs::copy(other.segment(1), bench.segment(1)).unwrap();
+    let Err(Fault::Damaged(place)) = bench.home.scan() else {
+        panic!("it must refuse");
+    };
+    assert_eq!(place.field, "uuid of the journal");
+}

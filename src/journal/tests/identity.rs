@@ -1,0 +1,231 @@
+//! Whose a directory and a log file are.
+
+use std::path::Path;
+
+use super::super::disk::Disk;
+use super::super::logfile::LogFile;
+use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_on};
+use super::super::{Fault, segment};
+use super::{BOOT, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
+use crate::domain::TimeMs;
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A home with one durable frame and one that perhaps only its log file has.
+fn died() -> Home {
+    let home = Home::new();
+    let started = home.start();
+    let span = started.log.append(KIND, &payload(1));
+    wait_durable(&started.log, span.end);
+    started.log.append(KIND, &payload(2));
+    started.writer.abandon().unwrap();
+    home
+}
+
+#[test]
+fn a_second_process_on_a_data_directory_is_refused_by_name() {
+    let home = Home::new();
+    let started = home.start();
+    let error = home.open().unwrap_err();
+    assert!(matches!(&error, Fault::DataDirInUse(path) if *path == home.data.path().canonicalize().unwrap()));
+    assert!(error.to_string().contains("in use by another process"));
+    started.writer.stop(TimeMs(2)).unwrap();
+    assert!(matches!(home.open(), Err(Fault::DataDirInUse(_))), "the log still lives");
+    drop(started.log);
+    assert!(home.open().is_ok());
+}
+
+#[test]
+fn a_second_process_on_a_log_file_is_refused_by_name() {
+    let (first, second) = (Home::new(), Home::new());
+    let log_path = first.memory.path().join("the-log");
+    let options = |home: &Home| Options { log_path: Some(log_path.clone()), ..home.options() };
+    let started = start(open_on(options(&first), Disk::default(), BOOT).unwrap());
+    let refused = open_on(options(&second), Disk::default(), BOOT);
+    assert!(matches!(refused, Err(Fault::LogInUse(path)) if path == log_path));
+    started.writer.stop(TimeMs(2)).unwrap();
+    drop(started.log);
+    let refused = open_on(options(&second), Disk::default(), BOOT);
+    assert!(matches!(refused, Err(Fault::Foreign { path, .. }) if path == log_path));
+}
+
+#[test]
+fn a_copied_directory_must_say_what_it_is() {
+    let home = died();
+    let copied = Home { memory: tempfile::tempdir_in(home.memory.path()).unwrap(), ..Home::new() };
+    copy(home.data.path(), copied.data.path());
+    let options =
+        |claimed| Options { shared_memory: home.memory.path().to_path_buf(), claimed, ..copied.options() };
+    let open = |claimed| open_on(options(claimed), Disk::default(), BOOT);
+    let error = open(Claimed::AsItIs).unwrap_err();
+    assert!(matches!(error, Fault::LogOfOtherDirectory { .. }));
+    let text = error.to_string();
+    for words in ["--adopt-log", "--new-identity", home.data.path().file_name().unwrap().to_str().unwrap()] {
+        assert!(text.contains(words), "{text}");
+    }
+
+    // As a copy it goes on from the segments, and the original keeps its log.
+    let opened = open(Claimed::NewIdentity).unwrap();
+    assert_eq!(payloads(&opened)[0], payload(1));
+    start(opened).writer.stop(TimeMs(2)).unwrap();
+    assert!(open(Claimed::AsItIs).is_ok());
+    assert_eq!(home.payloads(), [payload(1), payload(2)]);
+}
+
+#[test]
+fn a_moved_directory_adopts_its_log() {
+    let home = died();
+    let moved = Home::new();
+    copy(home.data.path(), moved.data.path());
+    let options = Options {
+        shared_memory: home.memory.path().to_path_buf(),
+        claimed: Claimed::AdoptLog,
+        ..moved.options()
+    };
+    let opened = open_on(options.clone(), Disk::default(), BOOT).unwrap();
+    assert_eq!(payloads(&opened), [payload(1), payload(2)]);
+    start(opened).writer.stop(TimeMs(2)).unwrap();
+    // From now on the log is the moved directory's, and the old one is the stranger.
+    assert!(open_on(Options { claimed: Claimed::AsItIs, ..options }, Disk::default(), BOOT).is_ok());
+    assert!(matches!(home.open(), Err(Fault::LogOfOtherDirectory { .. })));
+}
+
+#[test]
+fn a_running_original_keeps_its_copy_out() {
+    let home = Home::new();
+    let started = home.start();
+    let copied = Home::new();
+    copy(home.data.path(), copied.data.path());
+    let options = Options { shared_memory: home.memory.path().to_path_buf(), ..copied.options() };
+    let refused = open_on(options, Disk::default(), BOOT);
+    assert!(matches!(refused, Err(Fault::LogInUse(_))));
+    started.writer.stop(TimeMs(2)).unwrap();
+}
+
+#[test]
+fn a_log_of_another_boot_is_stale_and_said() {
+    let home = died();
+    let opened = open_on(home.options(), Disk::default(), [8; 16]).unwrap();
+    let notes = opened.recovered().notes.join("\n");
+    assert!(notes.contains("of another boot and stale"), "{notes}");
+    assert_eq!(opened.recovered().adopted_bytes, 0);
+    assert_eq!(payloads(&opened)[0], payload(1));
+}
+
+#[test]
+fn a_log_of_an_earlier_start_is_stale_and_said() {
+    let home = died();
+    let log_path = home.log_path();
+    let old = std::fs::read(&log_path).unwrap();
+    home.start().writer.stop(TimeMs(2)).unwrap();
+    std::fs::write(&log_path, old).unwrap();
+    let opened = home.open().unwrap();
+    let notes = opened.recovered().notes.join("\n");
+    assert!(notes.contains("is of epoch 1 and stale, the segments are of epoch 2"), "{notes}");
+    assert_eq!(payloads(&opened), [payload(1), payload(2)]);
+}
+
+#[test]
+fn segments_older_than_their_log_are_refused_naming_both() {
+    let home = Home::new();
+    home.start().writer.stop(TimeMs(2)).unwrap();
+    let backup = tempfile::tempdir().unwrap();
+    copy(&segment::directory(home.data.path()), backup.path());
+
+    // Older by frames of the same epoch, then by an epoch.
+    for _ in 0..2 {
+        let started = home.start();
+        let span = started.log.append(KIND, &payload(1));
+        wait_durable(&started.log, span.end);
+        started.writer.abandon().unwrap();
+        drop(started.log);
+        let now = tempfile::tempdir().unwrap();
+        copy(&segment::directory(home.data.path()), now.path());
+        copy(backup.path(), &segment::directory(home.data.path()));
+        let error = home.open().unwrap_err();
+        assert!(matches!(error, Fault::LogAhead { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("outcry-") && text.contains(home.data.path().to_str().unwrap()), "{text}");
+        copy(now.path(), &segment::directory(home.data.path()));
+        assert!(home.open().is_ok());
+    }
+}
+
+#[test]
+fn a_log_that_tells_another_story_is_refused_naming_both() {
+    let home = died();
+    let file = LogFile::lock(&home.log_path()).unwrap();
+    let left = file.left().unwrap().unwrap();
+    let (owner, begin) = (left.owner.clone(), left.start);
+    drop(left);
+    let lock = std::fs::File::open(home.data.path()).unwrap();
+    let log = file.begin(&owner, lock, log_bytes_min(SHARDS), begin).unwrap();
+    log.append(KIND, b"another story, as long as the first record");
+    drop(log);
+    let error = home.open().unwrap_err();
+    assert!(matches!(error, Fault::LogDiffers { position, .. } if position == begin), "{error}");
+    assert!(error.to_string().contains("differ at position 64"), "{error}");
+}
+
+#[test]
+fn a_log_file_whose_maker_died_at_once_is_empty() {
+    let home = died();
+    let content = std::fs::read(home.log_path()).unwrap();
+    for kept in [0, 8, 4_095, 4_096, 5_000] {
+        std::fs::write(home.log_path(), &content[..kept]).unwrap();
+        if 4_096 < kept {
+            break;
+        }
+        assert_eq!(home.open().unwrap().recovered().adopted_bytes, 0);
+    }
+    let mut without_magic = content;
+    without_magic[..8].fill(0);
+    std::fs::write(home.log_path(), without_magic).unwrap();
+    assert_eq!(home.open().unwrap().recovered().adopted_bytes, 0);
+}
+
+#[test]
+fn durable_on_memory_is_refused_by_name() {
+    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+        return;
+    };
+    let home = Home { data: memory, ..Home::new() };
+    let options = Options { durability: Durability::Durable, ..home.options() };
+    let error = open_on(options, Disk::default(), BOOT).unwrap_err();
+    assert!(matches!(error, Fault::NotDurable { file_system: "tmpfs" | "ramfs", .. }), "{error}");
+    assert!(home.open().is_ok(), "committed is fine there");
+}
+
+#[test]
+fn without_shared_memory_the_log_is_in_the_data_directory_and_says_so() {
+    let home = Home::new();
+    let options = Options { shared_memory: home.memory.path().join("absent"), ..home.options() };
+    let opened = open_on(options, Disk::default(), BOOT).unwrap();
+    assert_eq!(opened.log_path(), home.data.path().canonicalize().unwrap().join("log"));
+    assert!(opened.log_path().exists());
+}
+
+#[test]
+fn sizes_below_what_can_work_are_refused_by_name() {
+    let home = Home::new();
+    let small = Options { segment_bytes: 4_096, ..home.options() };
+    let refused = open_on(small, Disk::default(), BOOT);
+    assert!(matches!(refused, Err(Fault::TooSmall { field: "journal.segment_bytes", .. })));
+    let odd = Options { segment_bytes: 20_000, ..home.options() };
+    assert!(matches!(open_on(odd, Disk::default(), BOOT), Err(Fault::TooSmall { bytes_min: 20_480, .. })));
+    let small = Options { log_bytes: log_bytes_min(SHARDS) - 4_096, ..home.options() };
+    let opened = open_on(small, Disk::default(), BOOT).unwrap();
+    let refused = opened.start(TimeMs(1), SHARDS, Box::new(|_| {}));
+    assert!(matches!(refused, Err(Fault::TooSmall { field: "journal.log_bytes", .. })));
+}

@@ -1,0 +1,193 @@
+//! What a start finds after a death.
+
+use std::os::unix::fs::FileExt;
+
+use super::super::follow::Follower;
+use super::super::layout::Start;
+use super::super::segment::{self, ROW_BYTES};
+use super::{Bench, Home, KIND, payload, payloads, start, wait_durable};
+use crate::domain::{Position, TimeMs};
+
+#[test]
+fn a_new_directory_begins_empty_and_goes_on_after_a_stop() {
+    let home = Home::new();
+    let opened = home.open().unwrap();
+    assert_eq!((opened.recovered().frames, opened.recovered().epoch), (0, 1));
+    assert_eq!(opened.recovered().cut_bytes(), 0);
+    let started = start(opened);
+    let last = (0..50).map(|index| started.log.append(KIND, &payload(index)).end).last().unwrap();
+    started.writer.stop(TimeMs(2)).unwrap();
+    assert!(last < started.log.durable());
+    drop(started.log);
+
+    let opened = home.open().unwrap();
+    assert_eq!(payloads(&opened), (0..50).map(payload).collect::<Vec<_>>());
+    // Start, 50, Close.
+    assert_eq!((opened.recovered().frames, opened.recovered().epoch), (52, 2));
+    assert_eq!((opened.recovered().adopted_bytes, opened.recovered().cut_bytes()), (0, 0));
+    assert_eq!(opened.recovered().cut, None);
+}
+
+#[test]
+fn a_death_at_every_frame_boundary_loses_nothing_that_was_committed() {
+    let home = Home::new();
+    let mut expected = Vec::new();
+    for round in 0..12 {
+        let started = home.start();
+        for _ in 0..round {
+            expected.push(payload(expected.len()));
+            started.log.append(KIND, expected.last().unwrap());
+        }
+        // How much of it reached the segments depends on the moment, and must not matter.
+        started.writer.abandon().unwrap();
+        drop(started.log);
+        let opened = home.open().unwrap();
+        assert_eq!(payloads(&opened), expected, "round {round}");
+        assert_eq!(opened.recovered().epoch, round + 2);
+        assert_eq!(opened.recovered().cut_bytes(), 0);
+    }
+}
+
+#[test]
+fn a_machine_that_died_leaves_a_clean_prefix() {
+    let home = Home::new();
+    let started = home.start();
+    let durable = started.log.append(KIND, &payload(0)).end;
+    wait_durable(&started.log, durable);
+    for index in 1..20 {
+        started.log.append(KIND, &payload(index));
+    }
+    started.writer.abandon().unwrap();
+    drop(started.log);
+    std::fs::remove_file(home.log_path()).unwrap();
+    let found = home.payloads();
+    assert!(!found.is_empty());
+    assert_eq!(found, (0..found.len()).map(payload).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_zeroed_and_the_log_goes_on_behind_it() {
+    let mut bench = Bench::new(8 * ROW_BYTES);
+    bench.batch(&[payload(1)]);
+    let end = bench.batches.end();
+    bench.batch(&[vec![2; 9_000]]);
+    let path = bench.segment(1);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // Rows of one write reach the disk in any order: the first is missing.
+    file.write_all_at(&[0; 4_096], 2 * ROW_BYTES).unwrap();
+    let Bench { home, batches, .. } = bench;
+    drop(batches);
+
+    let opened = home.open().unwrap();
+    let cut = opened.recovered().cut.clone().unwrap();
+    assert_eq!((cut.place.position, opened.recovered().end), (end, end));
+    assert!(8_000 < cut.bytes, "{}", cut.bytes);
+    assert_eq!(opened.recovered().cut_bytes(), cut.bytes);
+    let rest = std::fs::read(&path).unwrap()[usize::try_from(2 * ROW_BYTES).unwrap()..].to_vec();
+    assert!(rest.iter().all(|&byte| byte == 0));
+
+    let started = start(opened);
+    let span = started.log.append(KIND, &payload(3));
+    wait_durable(&started.log, span.end);
+    // The cut is in the log.
+    let mut follower = Follower::new(started.log.clone(), end, None);
+    let frame = follower.next(span.end).unwrap().unwrap();
+    assert_eq!(frame.kind, Start::KIND);
+    let record = Start::decode(frame.payload).unwrap();
+    assert_eq!((record.cut_bytes, record.shards), (cut.bytes, 1));
+    started.writer.stop(TimeMs(2)).unwrap();
+    drop(follower);
+    drop(started.log);
+    assert_eq!(home.payloads(), [payload(1), payload(3)]);
+}
+
+#[test]
+fn a_file_that_lost_its_tail_is_made_whole_again() {
+    let mut bench = Bench::new(8 * ROW_BYTES);
+    bench.batch(&[payload(1)]);
+    let path = bench.segment(1);
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(2 * ROW_BYTES).unwrap();
+    let opened = bench.home.open().unwrap();
+    assert_eq!(opened.recovered().cut.as_ref().unwrap().place.field, "bytes of the file");
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 8 * ROW_BYTES);
+    drop(opened);
+    assert_eq!(bench.home.open().unwrap().recovered().cut, None);
+}
+
+#[test]
+fn nothing_behind_a_claim_that_was_never_committed_is_durable_or_found_again() {
+    let home = Home::new();
+    let started = home.start();
+    let before = started.log.append(KIND, &payload(1));
+    let claimed = started.log.claim(100);
+    let behind = started.log.append(KIND, &payload(2));
+    wait_durable(&started.log, before.end);
+    // The stop waits for nobody: the claimer is gone.
+    started.writer.stop(TimeMs(2)).unwrap();
+    assert_eq!(started.log.durable(), before.end);
+    assert!(before.end < behind.end);
+    drop(claimed);
+    drop(started.log);
+
+    let opened = home.open().unwrap();
+    assert_eq!(payloads(&opened), [payload(1)]);
+    assert_eq!(opened.recovered().end, before.end);
+    assert!(100 < opened.recovered().uncommitted_bytes);
+    assert_eq!(opened.recovered().cut_bytes(), opened.recovered().uncommitted_bytes);
+}
+
+#[test]
+fn a_damaged_frame_in_the_log_file_refuses_to_start_and_names_the_place() {
+    let home = Home::new();
+    let started = home.start();
+    started.log.append(KIND, &payload(1));
+    let span = started.log.append(KIND, &vec![5; 200_000]);
+    started.writer.abandon().unwrap();
+    drop(started.log);
+    let file = std::fs::OpenOptions::new().write(true).open(home.log_path()).unwrap();
+    file.write_all_at(&[0], 4_096 + span.start.0 + 1_000).unwrap();
+    let error = home.open().unwrap_err().to_string();
+    let position = format!("position {}", span.start.0);
+    assert!(error.contains("outcry-") && error.contains(&position), "{error}");
+    assert!(error.contains("frame checksum"), "{error}");
+}
+
+#[test]
+fn every_start_raises_the_epoch_and_never_the_position() {
+    let home = Home::new();
+    let mut end = Position(64);
+    for epoch in 1..8 {
+        let opened = home.open().unwrap();
+        assert_eq!(opened.recovered().epoch, epoch);
+        assert!(end <= opened.recovered().end);
+        end = opened.recovered().end;
+        if epoch % 2 == 0 {
+            start(opened).writer.abandon().unwrap();
+        }
+        // A start that is not carried through leaves no epoch behind.
+        else {
+            drop(opened);
+            start(home.open().unwrap()).writer.stop(TimeMs(3)).unwrap();
+        }
+    }
+    let found = home.scan().unwrap();
+    assert_eq!((found.epoch, found.durable <= found.end), (7, true));
+}
+
+#[test]
+fn the_log_spans_many_segments_and_starts() {
+    let home = Home { segment_bytes: 5 * ROW_BYTES, ..Home::new() };
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let started = home.start();
+        for _ in 0..60 {
+            expected.push(payload(expected.len()));
+            let span = started.log.append(KIND, expected.last().unwrap());
+            wait_durable(&started.log, span.end);
+        }
+        started.writer.stop(TimeMs(2)).unwrap();
+    }
+    assert_eq!(home.payloads(), expected);
+    let numbers = segment::numbers(&segment::directory(home.data.path())).unwrap();
+    assert!(40 < numbers.len(), "{}", numbers.len());
+}

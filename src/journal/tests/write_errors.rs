@@ -1,0 +1,117 @@
+//! A disk that fails at its n-th operation, for every n.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::super::Fault;
+use super::super::disk::Disk;
+use super::super::open::open_on;
+use super::super::segment::ROW_BYTES;
+use super::{BOOT, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
+use crate::domain::TimeMs;
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+fn is_io(fault: &Fault, errno: i32) -> bool {
+    matches!(fault, Fault::Io { error, .. } if error.raw_os_error() == Some(errno))
+}
+
+/// Runs with a disk that does `good` operations, and says how many frames were appended and whether
+/// the disk failed.
+fn run(home: &Home, good: u64, errno: i32) -> (usize, bool) {
+    let opened = match open_on(home.options(), Disk::failing_after(good, errno), BOOT) {
+        Ok(opened) => opened,
+        Err(fault) => {
+            assert!(is_io(&fault, errno), "{fault}");
+            return (0, true);
+        }
+    };
+    let told = Arc::new(AtomicBool::new(false));
+    let bell = Arc::clone(&told);
+    let waker = Box::new(move |_| bell.store(true, Ordering::Relaxed));
+    let started = match opened.start(TimeMs(1), SHARDS, waker) {
+        Ok(started) => started,
+        Err(fault) => {
+            assert!(is_io(&fault, errno), "{fault}");
+            return (0, true);
+        }
+    };
+    let log = started.log;
+    let mut appended = 0;
+    while appended < 24 && !log.failed() {
+        let span = log.append(KIND, &payload(100 + appended));
+        appended += 1;
+        wait_durable(&log, span.end);
+    }
+    if !log.failed() {
+        let stopped = started.writer.stop(TimeMs(2));
+        assert!(stopped.as_ref().err().is_none_or(|fault| is_io(fault, errno)));
+        return (appended, stopped.is_err());
+    }
+    // From the error on nothing becomes durable, whatever is committed.
+    let durable = log.durable();
+    assert!(durable < log.claimed());
+    log.append(KIND, &payload(100 + appended));
+    appended += 1;
+    log.wake_writer();
+    let fault = started.writer.stop(TimeMs(2)).unwrap_err();
+    assert!(is_io(&fault, errno), "{fault}");
+    assert_eq!(log.durable(), durable);
+    assert!(told.load(Ordering::Relaxed), "whoever waits is told");
+    assert!(home.log_path().exists());
+    (appended, true)
+}
+
+fn nothing_is_lost_whenever_the_disk_fails(errno: i32) {
+    let mut failures = 0;
+    for good in 0.. {
+        let home = Home { segment_bytes: 5 * ROW_BYTES, ..Home::new() };
+        let first = home.start();
+        for index in 0..5 {
+            first.log.append(KIND, &payload(index));
+        }
+        first.writer.abandon().unwrap();
+        drop(first.log);
+
+        let (appended, failed) = run(&home, good, errno);
+        let opened = home.open().unwrap();
+        let expected: Vec<_> = (0..5).chain(100..100 + appended).map(payload).collect();
+        assert_eq!(payloads(&opened), expected, "after {good} operations");
+        // It also goes on from there.
+        let started = start(opened);
+        started.log.append(KIND, &payload(7));
+        started.writer.stop(TimeMs(3)).unwrap();
+        drop(started.log);
+        assert_eq!(home.payloads().len(), expected.len() + 1);
+        if !failed {
+            break;
+        }
+        failures += 1;
+    }
+    assert!(40 < failures, "{failures} places to fail at");
+}
+
+#[test]
+fn nothing_is_lost_whenever_the_disk_reports_an_error() {
+    nothing_is_lost_whenever_the_disk_fails(EIO);
+}
+
+#[test]
+fn nothing_is_lost_whenever_the_disk_is_full() {
+    nothing_is_lost_whenever_the_disk_fails(ENOSPC);
+}
+
+#[test]
+fn a_new_directory_on_a_failing_disk_can_be_opened_later() {
+    for good in 0..12 {
+        let home = Home::new();
+        let opened = open_on(home.options(), Disk::failing_after(good, EIO), BOOT);
+        let failed = opened.is_err_and(|fault| is_io(&fault, EIO));
+        assert!(failed || 6 < good, "after {good} operations");
+        assert_eq!(home.payloads().len(), 0);
+    }
+    let error = Fault::io("write", std::path::Path::new("x"))(io::Error::from_raw_os_error(ENOSPC));
+    assert!(error.to_string().starts_with("x: write: No space left"), "{error}");
+}

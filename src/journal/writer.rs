@@ -1,0 +1,163 @@
+//! The journal thread: carries what is committed to the segments and gives room back to the ring.
+//!
+//! It writes back to back: a batch is what was committed while the one before was being written.
+//! With nothing to write it sleeps until a loop wakes it, and looks by itself now and then, since
+//! under `committed` nobody waits for it. Durable frames stay in the ring while there is room, so
+//! that followers find them there.
+//!
+//! A write error ends it: `durable` stays where it is, nothing waits for an answer that will not
+//! come, and the log file stays as it is for the next start.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::Fault;
+use super::batches::Batches;
+use super::frame::FRAME_ALIGN;
+use super::log::{CommittedMark, Log, Look};
+use crate::domain::{Position, TimeMs};
+use crate::journal::layout::Close;
+
+/// How long the thread sleeps unless it is woken: short against the time in which 32 MiB fill.
+const NAP: Duration = Duration::from_millis(10);
+
+/// Called with the new durable position after each write, and once more when writing failed.
+pub type Waker = Box<dyn FnMut(Position) + Send>;
+
+/// The journal thread, as its owner sees it.
+#[derive(Debug)]
+pub struct WriterHandle {
+    log: Arc<Log>,
+    stopping: Arc<AtomicBool>,
+    thread: JoinHandle<Result<(), Fault>>,
+}
+
+impl WriterHandle {
+    pub(crate) fn spawn(
+        log: &Arc<Log>,
+        batches: Batches,
+        keep_bytes: u64,
+        waker: Waker,
+    ) -> std::io::Result<Self> {
+        let stopping = Arc::new(AtomicBool::new(false));
+        let writer = Writer {
+            mark: CommittedMark::new(log),
+            freed: log.oldest(),
+            log: Arc::clone(log),
+            batches,
+            keep_bytes,
+            waker,
+            stopping: Arc::clone(&stopping),
+        };
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run())?;
+        log.set_writer(thread.thread().clone());
+        Ok(Self { log: Arc::clone(log), stopping, thread })
+    }
+
+    /// Makes all that is committed durable, says in the log and in the segments that the process
+    /// stopped in good order, and ends the thread. Nobody appends any more.
+    pub fn stop(self, time: TimeMs) -> Result<(), Fault> {
+        if !self.log.failed() {
+            let mut payload = Vec::new();
+            Close { time }.encode(&mut payload);
+            self.log.append(Close::KIND, &payload);
+        }
+        self.end()
+    }
+
+    /// Ends the thread as a crash would: what it has not written stays in the log file only.
+    #[cfg(test)]
+    pub(crate) fn abandon(self) -> Result<(), Fault> {
+        self.log.fail();
+        self.end()
+    }
+
+    fn end(self) -> Result<(), Fault> {
+        // Release pairs with the Acquire in `run`: what was appended before is seen after.
+        self.stopping.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        self.thread.join().expect("the journal thread does not panic")
+    }
+}
+
+struct Writer {
+    log: Arc<Log>,
+    batches: Batches,
+    mark: CommittedMark,
+    freed: Position,
+    keep_bytes: u64,
+    waker: Waker,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Writer {
+    fn run(mut self) -> Result<(), Fault> {
+        let result = self.write_until_stopped();
+        if result.is_err() {
+            self.log.fail();
+            (self.waker)(self.log.durable());
+        }
+        result
+    }
+
+    fn write_until_stopped(&mut self) -> Result<(), Fault> {
+        loop {
+            // Read before the mark is advanced: what came before the stop must be written.
+            let stopping = self.stopping.load(Ordering::Acquire);
+            let committed = self.mark.advance(&self.log);
+            if self.log.failed() {
+                return Ok(());
+            }
+            if self.batches.end() < committed {
+                self.write(committed)?;
+            } else if stopping {
+                return self.batches.write();
+            } else {
+                std::thread::park_timeout(NAP);
+            }
+            self.free();
+        }
+    }
+
+    /// Writes one batch of what is committed, and says that it is durable.
+    fn write(&mut self, committed: Position) -> Result<(), Fault> {
+        let mut at = self.batches.end();
+        while at < committed {
+            let into = self.batches.free();
+            match self.log.look(at) {
+                Look::Bytes(bytes) if into.len() < bytes => break,
+                Look::Bytes(_) => {}
+                Look::Lapped | Look::NotYet => unreachable!("only this thread frees, and only what it wrote"),
+            }
+            let Look::Bytes(bytes) = self.log.copy(at, into) else {
+                unreachable!("it was committed a moment ago");
+            };
+            self.batches.take();
+            at.0 += bytes as u64;
+        }
+        assert!(self.batches.end() < at, "a segment holds at least one frame of any size");
+        self.batches.write()?;
+        self.log.set_durable(at);
+        (self.waker)(at);
+        Ok(())
+    }
+
+    /// Gives back the oldest frames if the ring keeps more than it should.
+    fn free(&mut self) {
+        let durable = self.batches.end();
+        let target = self.log.claimed().0.saturating_sub(self.keep_bytes);
+        let mut upto = self.freed;
+        while upto < durable && upto.0 + FRAME_ALIGN <= target {
+            let Look::Bytes(bytes) = self.log.look(upto) else {
+                unreachable!("only this thread frees");
+            };
+            upto.0 += bytes as u64;
+        }
+        if self.freed < upto {
+            self.log.free(upto);
+            self.freed = upto;
+        }
+    }
+}
