@@ -8,6 +8,7 @@
 //! | `decimal` | integers <-> decimal text; the only file that does |
 //! | `name` | hex, UUID and ULID texts of ids |
 //! | `cursor` | page cursors |
+//! | `date` | instants as RFC 3339 |
 //! | `read` | request bodies: orders, cancels, user acts, token lists |
 //! | `write` | a writer that puts commas and escapes in the right places |
 //! | `answer` | results of orders and cancels, and refusals with their texts filled in |
@@ -17,6 +18,7 @@
 
 pub mod answer;
 pub mod cursor;
+pub mod date;
 pub mod decimal;
 pub mod name;
 pub mod read;

@@ -5,9 +5,10 @@
 //! so the byte is never mistaken. Numbers and names go through `decimal` and `name`; there is
 //! no way to write a float.
 
+use super::date;
 use super::decimal;
 use super::name;
-use crate::domain::{Address, ApiKey, ConditionId, OrderId, Price, TokenId, Word};
+use crate::domain::{Address, ApiKey, ConditionId, OrderId, Price, TimeMs, TokenId, Word};
 
 /// Appends one JSON value, of any depth, to a buffer that may already hold a head.
 pub struct Writer<'a> {
@@ -145,6 +146,11 @@ impl<'a> Writer<'a> {
     /// A price or tick as a string, 0 and 1 among them.
     pub fn ten_thousandths_text(&mut self, value: u16) -> &mut Self {
         self.quoted(|out| decimal::push_ten_thousandths(out, value))
+    }
+
+    /// An instant as RFC 3339: `"2026-11-20T10:11:12.345Z"`.
+    pub fn date_time(&mut self, time: TimeMs) -> &mut Self {
+        self.quoted(|out| date::push_date_time(out, time))
     }
 
     /// Bytes in hex behind `0x`, lower case.

@@ -54,6 +54,18 @@ fn check_head(head: &Head<'_>, bytes: &[u8], limits: &Limits) {
     assert!(bytes[..head.bytes].ends_with(b"\r\n\r\n"));
     assert!(head.path.starts_with('/') && head.path.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(head.path.len() + head.query.map_or(0, str::len) < limits.line_bytes);
+    // A parser that takes more than we do must read what we take as we do.
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut other = httparse::Request::new(&mut headers);
+    assert_eq!(other.parse(bytes), Ok(httparse::Status::Complete(head.bytes)));
+    let (path, query) = match other.path.expect("whole").split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (other.path.expect("whole"), None),
+    };
+    assert_eq!((path, query), (head.path, head.query));
+    let hosts = other.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    let hosts: Vec<_> = hosts.map(|header| Some(header.value)).collect();
+    assert!(hosts.len() <= 1 && hosts.first().copied().flatten() == head.host.map(str::as_bytes));
     if let BodyFraming::Length(length) = head.body {
         assert!(length <= limits.body_bytes);
     }

@@ -1,0 +1,150 @@
+//! From the bytes of a request to the bytes of its answer, without one allocation: heads,
+//! chunked bodies, orders, batches, cancels, results and refusals.
+//!
+//! The counter counts this thread's allocations only. The last test plants one, because a
+//! counter that cannot count proves nothing.
+
+#![allow(unsafe_code, reason = "counting allocations takes an allocator of our own")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use outcry::domain::{OrderId, Reject};
+use outcry::http::respond::{ContentType, Extras, Response, bad_request};
+use outcry::http::route::HostPrefixes;
+use outcry::http::{BadRequest, Chunked, Limits, Query, parse, route};
+use outcry::json::answer::{Accepted, NotCancelled, Refusal, cancel_result, order_accepted, order_refused};
+use outcry::json::{BodyReader, ShortText, Writer};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed to the system's allocator unchanged; the counter is a plain cell
+// of this thread that allocates nothing itself.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's layout is passed on as it is.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: `memory` came from `alloc` above, hence from the system's allocator.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations_of(act: impl FnOnce()) -> u64 {
+    let before = COUNT.get();
+    act();
+    COUNT.get() - before
+}
+
+const ROUNDS: usize = 1_000;
+
+const HEAD: &[u8] = b"POST /order HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nPOLY_ADDRESS: 0xf39F\r\n\
+    POLY_SIGNATURE: sig=\r\nPOLY_TIMESTAMP: 1713398400\r\nPOLY_PASSPHRASE: ab\r\n\
+    POLY_API_KEY: 00000000-0000-4000-8000-000000000001\r\nContent-Length: 2\r\n\r\n{}";
+
+fn order() -> String {
+    let signature = "1c".repeat(317);
+    let wallet = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+    format!(
+        r#"{{"order":{{"salt":479249096354,"maker":"{wallet}","signer":"{wallet}",
+        "tokenId":"71321045679252212594626385532706912750332728571942532289631379312455583992563",
+        "makerAmount":"50000000","takerAmount":"100000000","side":"BUY","expiration":"0",
+        "signatureType":3,"timestamp":"1713398400000","metadata":"","builder":"",
+        "signature":"0x{signature}"}},"owner":"00000000-0000-4000-8000-000000000001",
+        "orderType":"GTC","deferExec":false,"postOnly":false}}"#
+    )
+}
+
+#[test]
+fn a_head_is_parsed_and_routed_without_allocating() {
+    let count = allocations_of(|| {
+        for _ in 0..ROUNDS {
+            let head = parse(HEAD, &Limits::DEFAULT).expect("good").expect("whole");
+            let found = route(head.method, head.path, Query::new(head.query), HostPrefixes::On);
+            assert!(found.is_ok() && head.auth.is_some());
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn a_chunked_body_is_decoded_without_allocating() {
+    let mut buffer = *b"4\r\nWiki\r\n5\r\npedia\r\n0\r\n\r\n";
+    let count = allocations_of(|| {
+        let progress = Chunked::new(100).decode(&mut buffer).expect("good");
+        assert!(progress.whole);
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn bodies_are_read_without_allocating() {
+    let mut reader = BodyReader::new();
+    let (mut orders, mut ids) = (Vec::with_capacity(15), Vec::with_capacity(3_000));
+    let single = order().into_bytes();
+    let broken = order().replace("BUY", "HOLD").into_bytes();
+    let batch = format!("[{}]", vec![order(); 15].join(",")).into_bytes();
+    let cancels = format!("[{}]", vec![format!("\"0x{}\"", "ab".repeat(32)); 3_000].join(",")).into_bytes();
+    let mut body = Vec::with_capacity(cancels.len());
+    let count = allocations_of(|| {
+        for _ in 0..ROUNDS / 10 {
+            for source in [&single, &broken] {
+                body.clear();
+                body.extend_from_slice(source);
+                assert_eq!(reader.order(&mut body).is_ok(), source == &single);
+            }
+            body.clear();
+            body.extend_from_slice(&batch);
+            reader.orders(&mut body, &mut orders).expect("a list");
+            assert!(orders.len() == 15 && orders.iter().all(Result::is_ok));
+            body.clear();
+            body.extend_from_slice(&cancels);
+            reader.cancels(&mut body, &mut ids).expect("a list");
+            assert_eq!(ids.len(), 1);
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn answers_are_written_without_allocating() {
+    let id = OrderId([7; 32]);
+    let accepted = Accepted { id: &id, status: "live", making: 0, taking: 19_607_800, trade: None };
+    let gone = [NotCancelled { id, tombstone: true }];
+    let extras = Extras { seq: Some(64), retry_after_s: Some(1), ..Extras::default() };
+    let mut out = Vec::with_capacity(4_096);
+    let count = allocations_of(|| {
+        for reject in Reject::ALL {
+            out.clear();
+            let refusal = Refusal {
+                field: "price",
+                got: ShortText::ten_thousandths(5_105),
+                allowed: ShortText::hex(&[7; 32]),
+                nearest: ShortText::millionths(510_000),
+                ..Refusal::plain(*reject)
+            };
+            let response = Response::begin(&mut out, refusal.status(), ContentType::Json, &extras);
+            order_refused(&mut Writer::new(&mut out), &refusal.of(&id));
+            response.finish(&mut out);
+            order_accepted(&mut Writer::new(&mut out), &accepted);
+            cancel_result(&mut Writer::new(&mut out), &[id], &gone);
+            bad_request(&mut out, BadRequest::ChunkMalformed);
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn a_planted_allocation_is_counted() {
+    assert_eq!(allocations_of(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(1)))), 1);
+}
