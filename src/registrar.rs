@@ -1,1 +1,177 @@
-//! The `registrar` room.
+//! The only writer of what is global: wallets and owners, API keys, operator money, markets, modes.
+//!
+//! Each act goes the same way: every refusal first, then the fact is appended to the log, then it is
+//! published in the registry (or in a cell) for all loops to read; nothing fails after the append.
+//! Pure: the time is an argument, there is no I/O, and nobody else appends these records.
+//!
+//! Invariants:
+//! - REGISTRAR-1: what the registry says stands in the log before it. An answer that tells of an act
+//!   waits for [`Registrar::last_claimed`].
+//! - REGISTRAR-2: money is debited before its frame and credited after it, so no prefix of the log
+//!   has a negative cell. All credits less all debits stay below [`money::OUTSTANDING_MAX`], so no
+//!   sum of cells overflows.
+//! - REGISTRAR-3: an act that would change nothing appends nothing and gives the first result.
+//!
+//! What belongs to one market (its mode, tick and payout) is its shard's to write, not ours.
+
+mod entrance;
+mod keys;
+mod markets;
+pub mod money;
+mod refusal;
+mod restore;
+mod wallets;
+
+pub use entrance::{Caller, Entrance, Presented};
+pub use keys::ListedKey;
+pub use markets::{MarketNames, NewMarket, TEXT_BYTES_MAX};
+pub use money::{MoneyOrder, MoneyResult};
+pub use refusal::Refusal;
+pub use restore::restore;
+
+use crate::auth::{Chain, MasterSecret};
+use crate::domain::{Mode, Position, TimeMs};
+use crate::journal::layout::{ExchangeMode, MoneyDirection, Record};
+use crate::journal::{Log, Span};
+use crate::ledger::Ledger;
+use crate::memory::cells::Cells;
+use crate::registry::{Registry, RegistryWriter};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What makes one exchange's names and credentials its own.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The data directory's uuid: ids of operator-made markets come from it.
+    pub uuid: [u8; 16],
+    /// Where credentials come from.
+    pub master: MasterSecret,
+    /// The chain that signatures name.
+    pub chain: Chain,
+}
+
+/// The writer of global state. One per process, on shard 0's loop.
+#[derive(Debug)]
+pub struct Registrar {
+    writer: RegistryWriter,
+    log: Arc<Log>,
+    cells: Arc<Cells>,
+    identity: Identity,
+    shards: u16,
+    time: TimeMs,
+    last_claimed: Position,
+    payload: Vec<u8>,
+    references: HashMap<String, MoneyResult>,
+    outstanding: u64,
+    events: HashMap<String, u32>,
+    event_count: u32,
+    next_market_id: u64,
+}
+
+impl Registrar {
+    /// Takes over after recovery: `writer` and `cells` were restored from `ledger`, and so is what
+    /// the registrar alone remembers.
+    #[must_use]
+    pub fn new(
+        ledger: &Ledger,
+        writer: RegistryWriter,
+        log: Arc<Log>,
+        cells: Arc<Cells>,
+        identity: Identity,
+        shards: u16,
+    ) -> Self {
+        let mut registrar = Self {
+            writer,
+            log,
+            cells,
+            identity,
+            shards,
+            time: ledger.time(),
+            last_claimed: ledger.end(),
+            payload: Vec::new(),
+            references: HashMap::new(),
+            outstanding: 0,
+            events: HashMap::new(),
+            event_count: 0,
+            next_market_id: markets::OWN_MARKET_IDS_FROM,
+        };
+        registrar.remember(ledger);
+        registrar
+    }
+
+    /// The registry, as everybody reads it.
+    #[must_use]
+    pub const fn registry(&self) -> &Arc<Registry> {
+        self.writer.registry()
+    }
+
+    /// The end of the last frame that the registrar appended. Every answer of its waits for it.
+    #[must_use]
+    pub const fn last_claimed(&self) -> Position {
+        self.last_claimed
+    }
+
+    /// Sets what the whole exchange takes.
+    pub fn set_exchange_mode(&mut self, now: TimeMs, mode: Mode) -> Result<(), Refusal> {
+        if mode == Mode::Resolved {
+            return Err(Refusal::ModeNotForExchange);
+        }
+        if self.registry().exchange_mode() == mode {
+            return Ok(());
+        }
+        self.room_for_operator()?;
+        let time = self.at(now);
+        self.append(&ExchangeMode { time, mode }.into());
+        self.writer.set_exchange_mode(mode);
+        Ok(())
+    }
+
+    /// The time of an act: `now`, or that of the last act if the clock went back.
+    fn at(&mut self, now: TimeMs) -> TimeMs {
+        self.time = self.time.max(now);
+        self.time
+    }
+
+    /// Claims and commits one frame. What it says is true from here on.
+    fn append(&mut self, record: &Record) -> Span {
+        self.payload.clear();
+        record.encode(&mut self.payload);
+        let span = self.log.append(record.kind(), &self.payload);
+        assert!(self.last_claimed < span.end, "positions only grow");
+        self.last_claimed = span.end;
+        span
+    }
+
+    /// Acts of users need as much room as orders do.
+    fn room_for_user(&self) -> Result<(), Refusal> {
+        if self.log.room_for_order(self.shards) { Ok(()) } else { Err(Refusal::LogFull) }
+    }
+
+    /// What the operator does to stop something works as long as cancels do.
+    fn room_for_operator(&self) -> Result<(), Refusal> {
+        if self.log.room_for_cancel(self.shards) { Ok(()) } else { Err(Refusal::LogFull) }
+    }
+
+    /// Imports stop early, so that they never hold up an order.
+    fn room_for_bulk(&self) -> Result<(), Refusal> {
+        let room = self.log.room_for_bulk() && self.log.room_for_order(self.shards);
+        if room { Ok(()) } else { Err(Refusal::LogFull) }
+    }
+
+    /// Takes what only the registrar remembers out of a ledger.
+    fn remember(&mut self, ledger: &Ledger) {
+        for (reference, row) in ledger.references() {
+            self.outstanding = match row.direction {
+                MoneyDirection::Credit => self.outstanding.wrapping_add(row.amount.0),
+                MoneyDirection::Debit => self.outstanding.wrapping_sub(row.amount.0),
+            };
+            self.references.insert(reference.to_owned(), MoneyResult::of(row));
+        }
+        // In no order, so partial sums may wrap; the whole is what the exchange owes.
+        assert!(self.outstanding <= money::OUTSTANDING_MAX, "the log holds more money than may exist");
+        self.remember_markets(ledger);
+    }
+}
+
+#[cfg(test)]
+mod tests;

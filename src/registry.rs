@@ -118,13 +118,13 @@ impl Registry {
         std::iter::successors(first, |wallet| self.wallet(*wallet).next_sibling())
     }
 
-    /// The principal's wallet of this kind; of several deposit wallets the one linked last.
+    /// The principal's wallet of this kind; of several deposit wallets the newest.
     #[must_use]
     pub fn account(&self, principal: WalletNo, kind: WalletKind) -> Option<WalletNo> {
         if kind == WalletKind::Eoa {
             return Some(principal);
         }
-        self.wallets_of(principal).find(|wallet| self.wallet(*wallet).kind == kind)
+        self.wallets_of(principal).filter(|wallet| self.wallet(*wallet).kind == kind).max()
     }
 
     /// The wallet that fees are shown under, once there is one.
@@ -133,7 +133,7 @@ impl Registry {
         rows::some_number(&self.fee_wallet).map(WalletNo)
     }
 
-    /// The API keys that a principal ever made, the newest first; revoked ones too.
+    /// The API keys of a principal that have rows, the newest first; revoked ones too.
     pub fn keys_of(&self, principal: WalletNo) -> impl Iterator<Item = (KeyNo, &KeyRow)> + '_ {
         let first = self.wallet(principal).first_key();
         std::iter::successors(first, |key| self.key(*key).next()).map(|key| (key, self.key(key)))
@@ -143,6 +143,17 @@ impl Registry {
     #[must_use]
     pub fn key_of(&self, principal: WalletNo, nonce: &Word) -> Option<(KeyNo, &KeyRow)> {
         self.keys_of(principal).find(|(_, row)| row.nonce == *nonce)
+    }
+
+    /// Whether the key of (principal, nonce) lives, and in which generation; none if there never
+    /// was one. The key of nonce 0 lives from the start: it has a row only once it was revoked.
+    #[must_use]
+    pub fn key_state(&self, principal: WalletNo, nonce: &Word) -> Option<KeyState> {
+        match self.key_of(principal, nonce) {
+            Some((_, row)) => Some(row.state()),
+            None if *nonce == Word::ZERO => Some(KeyState { generation: 0, active: true }),
+            None => None,
+        }
     }
 
     /// The row of a key that this registry numbered.

@@ -6,7 +6,7 @@
 //! so a revoked key dies at once, on every loop.
 
 use super::mac::{MacKey, same};
-use crate::domain::{Address, ApiKey, WalletNo};
+use crate::domain::{Address, ApiKey, WalletNo, Word};
 
 /// Entries in a set: enough that keys which fall into one set rarely push each other out.
 const WAYS: usize = 8;
@@ -20,8 +20,8 @@ pub struct KeyEntry {
     pub address: Address,
     /// The owner.
     pub principal: WalletNo,
-    /// The key's row in the registry.
-    pub key: u32,
+    /// The nonce that the key was made with: its name in the registry, with the owner.
+    pub nonce: Word,
     /// The generation that these secrets belong to.
     pub generation: u32,
     /// The secret, absorbed.
@@ -128,7 +128,7 @@ mod tests {
             api_key: ApiKey(api_key),
             address: Address([number; 20]),
             principal: WalletNo(u32::from(number)),
-            key: 0,
+            nonce: Word::ZERO,
             generation: 0,
             mac: MacKey::new(&[number; 32]),
             passphrase: Passphrase::new([number; 64]),

@@ -81,6 +81,17 @@ fn a_revoked_key_shows_at_once_to_whoever_holds_its_row() {
 }
 
 #[test]
+fn the_key_of_nonce_0_lives_without_a_row_until_it_is_revoked() {
+    let (registry, mut writer) = Registry::with_capacity(1, 0);
+    let owner = writer.add_wallet(address(1), WalletKind::Eoa, None).expect("room");
+    assert_eq!(registry.key_state(owner, &Word::ZERO), Some(ACTIVE));
+    assert_eq!(registry.key_state(owner, &Word(word(1))), None);
+    let revoked = KeyState { generation: 1, active: false };
+    writer.set_key(owner, Word::ZERO, revoked).expect("room");
+    assert_eq!(registry.key_state(owner, &Word::ZERO), Some(revoked));
+}
+
+#[test]
 fn a_market_is_found_by_either_token_its_condition_and_its_id() {
     let (registry, mut writer) = Registry::with_capacity(0, 2);
     let market = writer.add_market(&facts(1)).expect("room");

@@ -1,0 +1,129 @@
+//! The door of one core loop: from the headers of an L2 request to the principal behind it.
+//!
+//! Nothing here is shared: each loop has its own table of keys that it saw lately. What makes a key
+//! live is read from the registry at every request, so a revoked one is refused at once.
+
+use super::keys;
+use crate::auth::l2::{self, Request};
+use crate::auth::{Chain, KeyEntry, KeyName, KeyTable, MacKey, MasterSecret, Passphrase, text};
+use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo};
+use crate::registry::{KeyState, Registry};
+
+/// The headers of an L2 request, as they came; what signs the request is in [`Request`].
+#[derive(Clone, Copy, Debug)]
+pub struct Presented<'a> {
+    /// `…_ADDRESS`: the owner's EOA, whichever wallet it trades with.
+    pub address: &'a [u8],
+    /// `…_API_KEY`.
+    pub api_key: &'a [u8],
+    /// `…_PASSPHRASE`.
+    pub passphrase: &'a [u8],
+    /// `…_SIGNATURE`.
+    pub signature: &'a [u8],
+}
+
+/// Who is asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The owner.
+    pub principal: WalletNo,
+    /// The owner's EOA.
+    pub address: Address,
+    /// The key that it asks with.
+    pub api_key: ApiKey,
+}
+
+/// Admits requests. One per core loop.
+#[derive(Debug)]
+pub struct Entrance {
+    table: KeyTable,
+    master: MasterSecret,
+    chain: Chain,
+}
+
+impl Entrance {
+    /// An entrance that keeps at least `keys` keys at hand.
+    #[must_use]
+    pub fn new(master: MasterSecret, chain: Chain, keys: u32) -> Self {
+        Self { table: KeyTable::with_capacity(keys), master, chain }
+    }
+
+    /// Who sent this request, if it is signed with a living key and its timestamp lies within
+    /// `window_s` of `now`. A key that is at hand costs one HMAC over the request.
+    pub fn admit(
+        &mut self,
+        registry: &Registry,
+        presented: &Presented<'_>,
+        request: &Request<'_>,
+        now: TimeMs,
+        window_s: u64,
+    ) -> Result<Caller, Reject> {
+        self.entry(registry, presented, request, now, window_s)
+            .map(|entry| Caller {
+                principal: entry.principal,
+                address: entry.address,
+                api_key: entry.api_key,
+            })
+            .ok_or(Reject::Unauthorized)
+    }
+
+    fn entry(
+        &mut self,
+        registry: &Registry,
+        presented: &Presented<'_>,
+        request: &Request<'_>,
+        now: TimeMs,
+        window_s: u64,
+    ) -> Option<&KeyEntry> {
+        if !l2::is_fresh(request.timestamp, now, window_s) {
+            return None;
+        }
+        let api_key = text::uuid(presented.api_key)?;
+        let address = text::address(presented.address)?;
+        let entry = self.find_or_recompute(registry, &api_key, &address)?;
+        let good = entry.address == address
+            && entry.passphrase.is(presented.passphrase)
+            && l2::is_signed(request, &entry.mac, presented.signature);
+        good.then_some(entry)
+    }
+
+    fn find_or_recompute(
+        &mut self,
+        registry: &Registry,
+        api_key: &ApiKey,
+        address: &Address,
+    ) -> Option<&KeyEntry> {
+        let lives = |entry: &KeyEntry| {
+            let state = KeyState { generation: entry.generation, active: true };
+            registry.key_state(entry.principal, &entry.nonce) == Some(state)
+        };
+        // Looked up twice because a reference that may be returned cannot be let go of again.
+        if self.table.find(api_key, lives).is_some() {
+            return self.table.find(api_key, |_| true);
+        }
+        let entry = self.recompute(registry, api_key, address)?;
+        Some(self.table.keep(entry))
+    }
+
+    /// The living key of this address that is called `api_key`.
+    fn recompute(&self, registry: &Registry, api_key: &ApiKey, address: &Address) -> Option<KeyEntry> {
+        let principal = registry.wallet_of(address)?;
+        if registry.wallet(principal).kind != WalletKind::Eoa {
+            return None;
+        }
+        let name = |nonce, generation| KeyName { chain: self.chain, address: *address, nonce, generation };
+        let (nonce, state) = keys::states(registry, principal)
+            .filter(|(_, state)| state.active)
+            .find(|(nonce, state)| self.master.api_key(&name(*nonce, state.generation)) == *api_key)?;
+        let made = self.master.credentials(&name(nonce, state.generation));
+        Some(KeyEntry {
+            api_key: made.api_key,
+            address: *address,
+            principal,
+            nonce,
+            generation: state.generation,
+            mac: MacKey::new(&made.secret),
+            passphrase: Passphrase::new(made.passphrase),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! API keys: made for whoever proved to be an owner, revoked by raising their generation.
+//!
+//! The key of nonce 0 exists as soon as its owner does and leaves no frame; keys of other nonces do,
+//! so that a server that restarts knows which to recompute. Making a key that lives gives the same
+//! credentials again.
+
+use super::{Refusal, Registrar};
+use crate::auth::{Credentials, KeyName};
+use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word};
+use crate::journal::layout::KeyChanged;
+use crate::registry::{KeyState, Registry};
+
+/// The most keys of one owner. A request that names a key costs one HMAC for each of them at worst.
+const KEYS_OF_OWNER_MAX: usize = 32;
+
+/// A key as its owner sees it in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedKey {
+    /// Its public name.
+    pub api_key: ApiKey,
+    /// The nonce that it was made with.
+    pub nonce: Word,
+    /// False once revoked; then `api_key` is the name that it had.
+    pub active: bool,
+}
+
+impl Registrar {
+    /// The credentials of (owner, nonce), made if there are none or if they were revoked.
+    pub fn create_key(&mut self, now: TimeMs, owner: Address, nonce: Word) -> Result<Credentials, Refusal> {
+        let principal = self.owner(now, owner)?;
+        let generation = match self.registry().key_state(principal, &nonce) {
+            Some(KeyState { generation, active: true }) => generation,
+            Some(KeyState { generation, active: false }) => {
+                self.room_for_user()?;
+                self.set_key(now, principal, nonce, KeyState { generation, active: true });
+                generation
+            }
+            None => {
+                self.room_for_user()?;
+                self.room_for_key(principal)?;
+                self.set_key(now, principal, nonce, KeyState { generation: 0, active: true });
+                0
+            }
+        };
+        Ok(self.identity.master.credentials(&self.key_name(owner, nonce, generation)))
+    }
+
+    /// The credentials of (owner, nonce), if they live.
+    pub fn derive_key(&self, owner: Address, nonce: Word) -> Result<Credentials, Refusal> {
+        let registry = self.registry();
+        let principal = registry.wallet_of(&owner).ok_or(Refusal::KeyUnknown)?;
+        if registry.wallet(principal).kind != WalletKind::Eoa {
+            return Err(Refusal::KeyUnknown);
+        }
+        match registry.key_state(principal, &nonce) {
+            Some(KeyState { generation, active: true }) => {
+                Ok(self.identity.master.credentials(&self.key_name(owner, nonce, generation)))
+            }
+            _ => Err(Refusal::KeyUnknown),
+        }
+    }
+
+    /// Every key of a principal, the newest first.
+    #[must_use]
+    pub fn keys(&self, principal: WalletNo) -> Vec<ListedKey> {
+        let owner = self.registry().wallet(principal).address;
+        let listed = |(nonce, state): (Word, KeyState)| {
+            // What a revoked key was called: its own generation is the one before.
+            let generation = if state.active { state.generation } else { state.generation - 1 };
+            let api_key = self.identity.master.api_key(&self.key_name(owner, nonce, generation));
+            ListedKey { api_key, nonce, active: state.active }
+        };
+        states(self.registry(), principal).map(listed).collect()
+    }
+
+    /// Revokes a living key of a principal. Whoever knows its secret knows nothing from here on;
+    /// making the key again gives new credentials.
+    pub fn revoke_key(&mut self, now: TimeMs, principal: WalletNo, api_key: &ApiKey) -> Result<(), Refusal> {
+        let living = self.keys(principal).into_iter().find(|key| key.active && key.api_key == *api_key);
+        let nonce = living.ok_or(Refusal::KeyUnknown)?.nonce;
+        self.room_for_operator()?;
+        if self.registry().key_of(principal, &nonce).is_none() {
+            self.room_for_key_row()?;
+        }
+        let state = self.registry().key_state(principal, &nonce).expect("it was listed");
+        let generation = state.generation.checked_add(1).expect("nobody revokes four billion times");
+        self.set_key(now, principal, nonce, KeyState { generation, active: false });
+        Ok(())
+    }
+
+    fn set_key(&mut self, now: TimeMs, principal: WalletNo, nonce: Word, state: KeyState) {
+        let time = self.at(now);
+        let KeyState { generation, active } = state;
+        self.append(&KeyChanged { time, principal, nonce, generation, active }.into());
+        self.writer.set_key(principal, nonce, state).expect("the caller saw the room");
+    }
+
+    fn room_for_key(&self, principal: WalletNo) -> Result<(), Refusal> {
+        if states(self.registry(), principal).count() < KEYS_OF_OWNER_MAX {
+            self.room_for_key_row()
+        } else {
+            Err(Refusal::KeysOfOwnerFull)
+        }
+    }
+
+    fn room_for_key_row(&self) -> Result<(), Refusal> {
+        if 0 < self.writer.keys_free() { Ok(()) } else { Err(Refusal::KeysFull) }
+    }
+
+    const fn key_name(&self, address: Address, nonce: Word, generation: u32) -> KeyName {
+        KeyName { chain: self.identity.chain, address, nonce, generation }
+    }
+}
+
+/// A principal's keys: those with rows, the newest first, and then that of nonce 0 if it has none.
+pub(super) fn states(
+    registry: &Registry,
+    principal: WalletNo,
+) -> impl Iterator<Item = (Word, KeyState)> + '_ {
+    let rows = registry.keys_of(principal).map(|(_, row)| (row.nonce, row.state()));
+    let zero_has_row = registry.key_of(principal, &Word::ZERO).is_some();
+    let zero = registry.key_state(principal, &Word::ZERO).filter(|_| !zero_has_row);
+    rows.chain(zero.map(|state| (Word::ZERO, state)))
+}

@@ -1,0 +1,132 @@
+//! What the operator puts into wallets and takes out.
+//!
+//! Every credit and debit has a reference of the operator's. The first use decides; the same again
+//! gives the first result, anything else under that reference is refused.
+
+use super::{Refusal, Registrar};
+use crate::domain::{Address, Collateral, Position, TimeMs, WalletKind, WalletNo};
+use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
+use crate::journal::layout::{Money, MoneyDirection};
+use crate::ledger::MoneyRow;
+
+/// The most that credits may exceed debits by: 2^62 millionths. Every cell is part of it, so sums of
+/// cells, fees and legs stay within 64 bits with room to spare.
+pub const OUTSTANDING_MAX: u64 = 1 << 62;
+
+/// What the operator wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoneyOrder<'a> {
+    /// Whose wallet; for a credit an address that nobody knows becomes an owner's.
+    pub wallet: Address,
+    /// How much.
+    pub amount: Collateral,
+    /// The operator's reference, 1 to 64 bytes.
+    pub reference: &'a str,
+}
+
+/// What was done under a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoneyResult {
+    /// The wallet.
+    pub wallet: WalletNo,
+    /// Credit or debit.
+    pub direction: MoneyDirection,
+    /// How much.
+    pub amount: Collateral,
+    /// Where its frame starts.
+    pub position: Position,
+    /// When.
+    pub time: TimeMs,
+    /// True if it was done before and nothing was done now.
+    pub repeated: bool,
+}
+
+impl MoneyResult {
+    pub(super) const fn of(row: &MoneyRow) -> Self {
+        Self {
+            wallet: row.wallet,
+            direction: row.direction,
+            amount: row.amount,
+            position: row.position,
+            time: row.time,
+            repeated: false,
+        }
+    }
+}
+
+impl Registrar {
+    /// Puts money into a wallet.
+    pub fn credit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<MoneyResult, Refusal> {
+        if let Some(first) = self.first(order, MoneyDirection::Credit)? {
+            return Ok(first);
+        }
+        let fits = self.outstanding.checked_add(order.amount.0).filter(|sum| *sum <= OUTSTANDING_MAX);
+        let outstanding = fits.ok_or(Refusal::AmountTooLarge)?;
+        self.room_for_user()?;
+        let wallet = match self.registry().wallet_of(&order.wallet) {
+            Some(wallet) => wallet,
+            None => self.owner(now, order.wallet)?,
+        };
+        if self.registry().wallet(wallet).kind == WalletKind::Fee {
+            return Err(Refusal::WalletIsForFees);
+        }
+        // From here on nothing fails. The frame first: whoever spends the money has a later one.
+        let result = self.record_money(now, wallet, order, MoneyDirection::Credit);
+        self.outstanding = outstanding;
+        self.cells.credit(wallet, order.amount);
+        Ok(result)
+    }
+
+    /// Takes money out of a wallet: all of it or nothing. Open orders do not hold it back; those
+    /// that it leaves uncovered are removed by their shards.
+    pub fn debit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<MoneyResult, Refusal> {
+        if let Some(first) = self.first(order, MoneyDirection::Debit)? {
+            return Ok(first);
+        }
+        let wallet = self.registry().wallet_of(&order.wallet).ok_or(Refusal::WalletUnknown)?;
+        self.room_for_operator()?;
+        if !self.cells.debit(wallet, order.amount) {
+            return Err(Refusal::NotEnough);
+        }
+        // From here on nothing fails. The money is gone before the frame says so.
+        let result = self.record_money(now, wallet, order, MoneyDirection::Debit);
+        self.outstanding -= order.amount.0;
+        self.cells.lowered(wallet);
+        Ok(result)
+    }
+
+    /// What was done under this reference, if this is the same again.
+    fn first(
+        &self,
+        order: &MoneyOrder<'_>,
+        direction: MoneyDirection,
+    ) -> Result<Option<MoneyResult>, Refusal> {
+        if !(1..=REFERENCE_BYTES_MAX).contains(&order.reference.len()) {
+            return Err(Refusal::ReferenceLength);
+        }
+        if order.amount.is_zero() {
+            return Err(Refusal::AmountZero);
+        }
+        let Some(first) = self.references.get(order.reference) else { return Ok(None) };
+        let wallet = self.registry().wallet(first.wallet).address;
+        let same = wallet == order.wallet && first.direction == direction && first.amount == order.amount;
+        if same { Ok(Some(MoneyResult { repeated: true, ..*first })) } else { Err(Refusal::ReferenceTaken) }
+    }
+
+    fn record_money(
+        &mut self,
+        now: TimeMs,
+        wallet: WalletNo,
+        order: &MoneyOrder<'_>,
+        direction: MoneyDirection,
+    ) -> MoneyResult {
+        let time = self.at(now);
+        let amount = order.amount;
+        let reference = order.reference.to_owned();
+        let record = Money { time, wallet, direction, amount, reference: reference.clone() };
+        let position = self.append(&record.into()).start;
+        let result = MoneyResult { wallet, direction, amount, position, time, repeated: false };
+        self.references.insert(reference, result);
+        result
+    }
+}

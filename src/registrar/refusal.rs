@@ -1,0 +1,111 @@
+//! Every refusal of the registrar: its status, its code and its text, in one table.
+
+use crate::domain::reject::Wire;
+use crate::registry::Full;
+
+macro_rules! refusals {
+    ($( $(#[$doc:meta])* $variant:ident = $status:literal, $code:literal, $text:literal; )*) => {
+        /// Why the registrar refused an act. When one of these comes back, nothing has changed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Refusal { $( $(#[$doc])* $variant, )* }
+
+        impl Refusal {
+            /// Every refusal.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
+
+            /// The status, code and text of this refusal: the field, the value it had (`{got}`, for
+            /// whoever writes the answer) and what is allowed.
+            #[must_use]
+            pub const fn wire(self) -> Wire {
+                match self {
+                    $( Self::$variant =>
+                        Wire { status: $status, code: $code, error: $text, error_msg: $text }, )*
+                }
+            }
+        }
+    };
+}
+
+refusals! {
+    /// The log has no room for this kind of act now; nothing was taken.
+    LogFull = 503, "busy", "log: no room now; try again";
+    /// The registry takes no more wallets.
+    WalletsFull = 503, "table_full", "wallets: the table is full; raise sizes.wallets and restart";
+    /// The registry takes no more API keys.
+    KeysFull = 503, "keys_full", "keys: the table is full; raise sizes.wallets and restart";
+    /// The registry takes no more markets.
+    MarketsFull = 503, "markets_full", "markets: the table is full";
+    /// There are as many events as there may be.
+    EventsFull = 503, "events_full", "events: the table is full";
+    /// This principal has as many API keys as one may have.
+    KeysOfOwnerFull = 400, "too_many_keys", "nonce: this owner has 32 API keys; use one of them again";
+    /// No wallet has this address.
+    WalletUnknown = 404, "wallet_unknown", "wallet: {got} is not known here; credit or link it first";
+    /// The address is a wallet of somebody, so it cannot be an owner.
+    WalletNotAnOwner = 400, "wallet_not_an_owner", "owner: {got} is a wallet of another owner; name the owner's own address";
+    /// The address is an owner's own, so it cannot be linked to another.
+    WalletIsAnOwner = 409, "wallet_is_an_owner", "wallet: {got} is an owner's own address; only a deposit wallet can be linked";
+    /// The wallet has another owner.
+    WalletLinkedElsewhere = 409, "wallet_linked", "wallet: {got} belongs to another owner; a link is final";
+    /// The wallet belongs to nobody yet.
+    WalletUnlinked = 409, "wallet_unlinked", "wallet: {got} belongs to nobody yet; link it to its owner first";
+    /// The fee wallet takes fees only.
+    WalletIsForFees = 400, "wallet_is_for_fees", "wallet: {got} is the fee wallet";
+    /// There is another fee wallet already.
+    FeeWalletSet = 409, "fee_wallet_set", "fee wallet: there is one already, and it stays";
+    /// No such key, or not of this owner, or revoked already.
+    KeyUnknown = 404, "key_unknown", "Could not derive api key!";
+    /// A credit or debit of nothing.
+    AmountZero = 400, "amount_zero", "amount: 0 is not an amount; give a positive one";
+    /// More than the exchange may owe in all.
+    AmountTooLarge = 400, "amount_too_large", "amount: {got} with what is credited already is more than 4611686018427.387904";
+    /// A debit of more than the wallet has free.
+    NotEnough = 409, "not_enough_balance", "amount: the wallet has less than {got}";
+    /// The reference is empty or too long.
+    ReferenceLength = 400, "invalid_reference", "ref: give 1 to 64 bytes";
+    /// The reference stands for another credit or debit.
+    ReferenceTaken = 409, "reference_taken", "ref: {got} stands for another wallet, direction or amount; use a new one";
+    /// Resolved is for markets.
+    ModeNotForExchange = 400, "invalid_mode", "mode: resolved is for markets; allowed: open, post-only, cancel-only, closed";
+    /// The event's id is empty or too long.
+    EventKeyLength = 400, "invalid_event", "event: its id has 1 to 64 bytes";
+    /// The event has this id already.
+    EventUnknown = 404, "event_unknown", "event: {got} is not known here; import it first";
+    /// The text is longer than fits a frame beside the rest.
+    TextTooLong = 400, "text_too_long", "text: at most 262144 bytes";
+    /// A label is empty or too long.
+    LabelLength = 400, "invalid_label", "outcomes: two labels of 1 to 256 bytes";
+    /// A market is needed that is not there.
+    MarketUnknown = 404, "market_unknown", "market: {got} is not known here";
+    /// Another market has this condition.
+    ConditionTaken = 409, "condition_taken", "conditionId: {got} is a market already";
+    /// Another market has one of these tokens, or both are the same.
+    TokenTaken = 409, "token_taken", "clobTokenIds: two different tokens that no other market has";
+    /// Another market has this numeric id.
+    MarketIdTaken = 409, "market_id_taken", "id: {got} is a market already";
+    /// The smallest order would be larger than the largest.
+    MinSizeTooLarge = 400, "invalid_min_size", "orderMinSize: at most 1000000000 shares";
+    /// The fee schedule is none that can be charged.
+    FeeInvalid = 400, "invalid_fee", "feeSchedule: rate 0 to 1, exponent 1 or 2, builder share 0 to 9000 bps";
+    /// A payout goes with the mode resolved, and only with it.
+    PayoutMode = 400, "invalid_payout", "payout: goes with the mode resolved, and only with it";
+}
+
+const _: () = assert!(size_of::<Option<Refusal>>() == 1, "a refusal travels in one byte");
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.wire().error)
+    }
+}
+
+impl From<Full> for Refusal {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::Wallets => Self::WalletsFull,
+            Full::Keys => Self::KeysFull,
+            Full::Markets => Self::MarketsFull,
+        }
+    }
+}

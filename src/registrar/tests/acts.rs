@@ -1,0 +1,304 @@
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn an_owner_gets_its_address_its_proxy_and_its_safe_at_once() {
+    let mut rig = Rig::new();
+    let owner = rig.registrar.owner(NOW, address(1)).expect("room");
+    assert_eq!(rig.follow(), 3);
+    for (kind, derived) in [
+        (WalletKind::Eoa, address(1)),
+        (WalletKind::Proxy, derive::proxy(&address(1))),
+        (WalletKind::Safe, derive::safe(&address(1))),
+    ] {
+        let wallet = rig.registry().wallet_of(&derived).expect("known");
+        assert_eq!(rig.registry().wallet(wallet).principal(), Some(owner));
+        assert_eq!(rig.registry().account(owner, kind), Some(wallet));
+    }
+    assert_eq!(rig.registrar.owner(NOW, address(1)), Ok(owner));
+    assert_eq!(rig.follow(), 0, "asking again changes nothing");
+}
+
+#[test]
+fn a_deposit_wallet_is_linked_once_and_for_good() {
+    let mut rig = Rig::new();
+    let wallet = rig.registrar.link(NOW, address(2), address(1)).expect("room");
+    assert_eq!(rig.follow(), 4);
+    let owner = rig.registry().wallet_of(&address(1));
+    assert_eq!(rig.registry().wallet(wallet).principal(), owner);
+    assert_eq!(rig.registrar.link(NOW, address(2), address(1)), Ok(wallet));
+    assert_eq!(rig.follow(), 0);
+    assert_eq!(rig.registrar.link(NOW, address(2), address(3)), Err(Refusal::WalletLinkedElsewhere));
+    assert_eq!(rig.follow(), 0, "not even the other owner's rows");
+}
+
+#[test]
+fn linking_a_wallet_that_is_derived_for_the_owner_anyway_changes_nothing_more() {
+    let mut rig = Rig::new();
+    let proxy = derive::proxy(&address(1));
+    let linked = rig.registrar.link(NOW, proxy, address(1)).expect("room");
+    assert_eq!(rig.follow(), 3);
+    assert_eq!(rig.registry().wallet(linked).kind, WalletKind::Proxy);
+    assert_eq!(rig.registrar.link(NOW, proxy, address(1)), Ok(linked));
+    assert_eq!(rig.follow(), 0);
+}
+
+#[test]
+fn a_deposit_wallet_that_nobody_owned_joins_the_owner_it_was_derived_for() {
+    let mut rig = Rig::new();
+    let safe = derive::safe(&address(1));
+    let wallet = rig.registrar.add_wallet(NOW, safe, WalletKind::Deposit, None);
+    let owner = rig.registrar.owner(NOW, address(1)).expect("room");
+    assert_eq!(rig.registry().wallet(wallet).principal(), Some(owner));
+    rig.check_restart();
+}
+
+#[test]
+fn any_wallet_names_the_principal_that_is_frozen() {
+    let mut rig = Rig::new();
+    let owner = rig.registrar.owner(NOW, address(1)).expect("room");
+    rig.follow();
+    let safe = derive::safe(&address(1));
+    for frames in [1, 0] {
+        assert_eq!(rig.registrar.freeze(NOW, &safe), Ok(owner));
+        assert!(rig.registry().wallet(owner).frozen());
+        assert_eq!(rig.follow(), frames);
+    }
+    rig.check_restart();
+    for frames in [1, 0] {
+        assert_eq!(rig.registrar.unfreeze(NOW, &address(1)), Ok(owner));
+        assert!(!rig.registry().wallet(owner).frozen());
+        assert_eq!(rig.follow(), frames);
+    }
+}
+
+#[test]
+fn credentials_stay_the_same_until_they_are_revoked() {
+    let mut rig = Rig::new();
+    for nonce in [Word::ZERO, nonce(7)] {
+        assert_eq!(rig.registrar.derive_key(address(1), nonce), Err(Refusal::KeyUnknown));
+        let made = rig.registrar.create_key(NOW, address(1), nonce).expect("room");
+        assert_eq!(rig.registrar.create_key(NOW, address(1), nonce), Ok(made.clone()));
+        assert_eq!(rig.registrar.derive_key(address(1), nonce), Ok(made.clone()));
+        let mut restarted = rig.restarted();
+        assert_eq!(restarted.derive_key(address(1), nonce), Ok(made.clone()));
+        assert_eq!(restarted.create_key(NOW, address(1), nonce), Ok(made.clone()));
+
+        let owner = rig.registry().wallet_of(&address(1)).expect("an owner");
+        assert_eq!(rig.registrar.revoke_key(NOW, owner, &made.api_key), Ok(()));
+        assert_eq!(rig.registrar.revoke_key(NOW, owner, &made.api_key), Err(Refusal::KeyUnknown));
+        assert_eq!(rig.registrar.derive_key(address(1), nonce), Err(Refusal::KeyUnknown));
+        let listed = rig.registrar.keys(owner);
+        assert!(listed.iter().any(|key| key.api_key == made.api_key && !key.active));
+
+        let again = rig.registrar.create_key(NOW, address(1), nonce).expect("room");
+        assert_ne!(again.secret, made.secret, "a leaked secret never comes back");
+        assert_ne!(again.api_key, made.api_key);
+        rig.check_restart();
+        rig.registrar.revoke_key(NOW, owner, &again.api_key).expect("it lives");
+        rig = Rig::new();
+    }
+}
+
+#[test]
+fn the_key_of_nonce_0_leaves_no_frame_of_its_own() {
+    let mut rig = Rig::new();
+    rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
+    assert_eq!(rig.follow(), 3, "the owner's three wallets");
+    rig.registrar.create_key(NOW, address(1), nonce(1)).expect("room");
+    assert_eq!(rig.follow(), 1);
+    let owner = rig.registry().wallet_of(&address(1)).expect("an owner");
+    let listed: Vec<_> = rig.registrar.keys(owner).iter().map(|key| (key.nonce, key.active)).collect();
+    assert_eq!(listed, [(nonce(1), true), (Word::ZERO, true)]);
+}
+
+#[test]
+fn a_repeated_reference_gives_the_first_result() {
+    let mut rig = Rig::new();
+    let first = rig.credit(address(1), 500, "a").expect("room");
+    assert_eq!(rig.follow(), 4, "the owner's wallets and the money");
+    let later = TimeMs(NOW.0 + 5);
+    let order = MoneyOrder { wallet: address(1), amount: Collateral(500), reference: "a" };
+    let again = rig.registrar.credit(later, &order);
+    assert_eq!(again, Ok(MoneyResult { repeated: true, ..first }));
+    assert_eq!(rig.restarted().credit(later, &order), again, "also after a restart");
+    assert_eq!((rig.follow(), rig.balance(address(1))), (0, Collateral(500)));
+
+    let debit = rig.debit(address(1), 200, "b").expect("covered");
+    assert_eq!(rig.debit(address(1), 200, "b"), Ok(MoneyResult { repeated: true, ..debit }));
+    assert_eq!((rig.follow(), rig.balance(address(1))), (1, Collateral(300)));
+    assert_eq!(rig.debit(address(1), 300, "c").map(|result| result.repeated), Ok(false), "to the last");
+    assert_eq!(rig.balance(address(1)), Collateral::ZERO);
+    rig.check_restart();
+}
+
+#[test]
+fn a_debit_tells_the_shards_that_rely_on_the_money() {
+    let mut rig = Rig::new();
+    let wallet = rig.credit(address(1), 500, "a").expect("room").wallet;
+    let cells = Arc::clone(&rig.registrar.cells);
+    cells.watch(wallet, ShardNo(1));
+    rig.debit(address(1), 100, "b").expect("covered");
+    assert_eq!(cells.next_dirty(ShardNo(1)), Some(wallet));
+    assert!(!cells.any_dirty(ShardNo(0)));
+}
+
+#[test]
+fn credits_stop_where_sums_could_overflow() {
+    let mut rig = Rig::new();
+    rig.credit(address(1), money::OUTSTANDING_MAX - 1, "a").expect("below");
+    assert_eq!(rig.credit(address(2), 2, "b"), Err(Refusal::AmountTooLarge));
+    rig.credit(address(2), 1, "c").expect("to the limit");
+    assert_eq!(rig.credit(address(2), 1, "d"), Err(Refusal::AmountTooLarge));
+    rig.debit(address(1), 1, "e").expect("covered");
+    rig.credit(address(2), 1, "d").expect("room again");
+    rig.check_restart();
+}
+
+#[test]
+fn the_exchange_keeps_its_mode_over_a_restart() {
+    let mut rig = Rig::new();
+    for frames in [1, 0] {
+        rig.registrar.set_exchange_mode(NOW, Mode::CancelOnly).expect("room");
+        assert_eq!(rig.follow(), frames);
+    }
+    assert_eq!(rig.restarted().registry().exchange_mode(), Mode::CancelOnly);
+}
+
+#[test]
+fn a_market_without_names_gets_those_that_were_announced() {
+    let mut rig = Rig::new();
+    let names = rig.registrar.next_market_names();
+    let made = rig.registrar.add_market(NOW, &nameless()).expect("room");
+    let row = rig.registry().market(made);
+    assert_eq!((row.market_id, row.question_id), (1_000_000_000, names.question));
+    assert_eq!((row.condition, row.tokens, row.mode()), (names.condition, names.tokens, Mode::Open));
+    assert_ne!(rig.registrar.next_market_names(), names);
+    let next = rig.registrar.add_market(NOW, &nameless()).expect("room");
+    assert_eq!(rig.registry().market(next).market_id, 1_000_000_001);
+    rig.check_restart();
+    let other = Registrar { identity: Identity { uuid: [8; 16], ..identity() }, ..Rig::new().registrar };
+    assert_ne!(other.next_market_names().condition, names.condition, "another exchange, other names");
+}
+
+#[test]
+fn an_imported_market_keeps_its_names_and_shares_a_shard_with_its_event() {
+    let mut rig = Rig::new();
+    let first = rig.registrar.add_event(NOW, "77", r#"{"id":"77"}"#).expect("room");
+    let event = rig.registrar.add_event(NOW, "78", r#"{"id":"78"}"#).expect("room");
+    assert_eq!((first, event, rig.follow()), (0, 1, 2));
+    assert_eq!(rig.registrar.add_event(NOW, "78", "{}"), Ok(event));
+    assert_eq!(rig.follow(), 0, "a known event stays");
+
+    let made = rig.registrar.add_market(NOW, &NewMarket { event: Some(event), ..market(5) }).expect("room");
+    let row = rig.registry().market(made);
+    assert_eq!((row.market_id, row.condition, row.shard_key), (5, ConditionId([5; 32]), event));
+    rig.registrar.update_market(NOW, made, Some(first), r#"{"new":1}"#).expect("room");
+    rig.registrar.update_event(NOW, event, r#"{"id":"78","new":1}"#).expect("room");
+    rig.follow();
+    assert_eq!(rig.ledger.markets()[0].text, r#"{"new":1}"#);
+    assert_eq!(rig.registry().market(made).shard_key, event, "its book stays where it is");
+    rig.check_restart();
+}
+
+#[test]
+fn a_row_without_tokens_is_shown_but_closed() {
+    let mut rig = Rig::new();
+    let shown = rig.registrar.add_market(NOW, &NewMarket { tokens: None, ..market(1) }).expect("room");
+    assert_eq!(rig.registry().market(shown).mode(), Mode::Closed);
+    let payout = Payout::new(1_000_000);
+    let resolved = NewMarket { tokens: None, mode: Mode::Resolved, payout, ..market(2) };
+    let resolved = rig.registrar.add_market(NOW, &resolved).expect("room");
+    assert_eq!(rig.registry().market(resolved).payout(), payout);
+    rig.check_restart();
+}
+
+#[test]
+fn time_never_runs_backwards() {
+    let mut rig = Rig::new();
+    rig.credit(address(1), 1, "a").expect("room");
+    let order = MoneyOrder { wallet: address(1), amount: Collateral(1), reference: "b" };
+    let earlier = rig.registrar.credit(TimeMs(5), &order).expect("room");
+    assert_eq!(earlier.time, NOW);
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Owner(u8),
+    Link(u8, u8),
+    Freeze(u8),
+    Unfreeze(u8),
+    CreateKey(u8, u8),
+    RevokeKey(u8, u8),
+    Credit(u8, u64, u8),
+    Debit(u8, u64, u8),
+    Mode(u8),
+    Market(u8),
+    Nameless,
+    Event(u8),
+}
+
+fn any_act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        (0_u8..6).prop_map(Act::Owner),
+        (0_u8..6, 0_u8..6).prop_map(|(wallet, owner)| Act::Link(wallet, owner)),
+        (0_u8..6).prop_map(Act::Freeze),
+        (0_u8..6).prop_map(Act::Unfreeze),
+        (0_u8..6, 0_u8..3).prop_map(|(owner, nonce)| Act::CreateKey(owner, nonce)),
+        (0_u8..6, 0_u8..3).prop_map(|(owner, nonce)| Act::RevokeKey(owner, nonce)),
+        (0_u8..6, 0_u64..100, 0_u8..20).prop_map(|(wallet, amount, name)| Act::Credit(wallet, amount, name)),
+        (0_u8..6, 0_u64..100, 0_u8..20).prop_map(|(wallet, amount, name)| Act::Debit(wallet, amount, name)),
+        (0_u8..5).prop_map(Act::Mode),
+        (0_u8..8).prop_map(Act::Market),
+        Just(Act::Nameless),
+        (0_u8..4).prop_map(Act::Event),
+    ]
+}
+
+/// Even numbers are addresses of their own, odd ones the proxies of those before them.
+fn party(byte: u8) -> Address {
+    if byte.is_multiple_of(2) { address(byte + 1) } else { derive::proxy(&address(byte)) }
+}
+
+fn run(rig: &mut Rig, act: &Act) -> Result<(), Refusal> {
+    let registrar = &mut rig.registrar;
+    match *act {
+        Act::Owner(owner) => registrar.owner(NOW, party(owner)).map(|_| ()),
+        Act::Link(wallet, owner) => registrar.link(NOW, party(wallet), party(owner)).map(|_| ()),
+        Act::Freeze(wallet) => registrar.freeze(NOW, &party(wallet)).map(|_| ()),
+        Act::Unfreeze(wallet) => registrar.unfreeze(NOW, &party(wallet)).map(|_| ()),
+        Act::CreateKey(owner, number) => registrar.create_key(NOW, party(owner), nonce(number)).map(|_| ()),
+        Act::RevokeKey(owner, number) => {
+            let made = registrar.derive_key(party(owner), nonce(number))?;
+            let owner = registrar.registry().wallet_of(&party(owner)).expect("it has a key");
+            registrar.revoke_key(NOW, owner, &made.api_key)
+        }
+        Act::Credit(wallet, amount, name) => rig.credit(party(wallet), amount, &name.to_string()).map(|_| ()),
+        Act::Debit(wallet, amount, name) => rig.debit(party(wallet), amount, &name.to_string()).map(|_| ()),
+        Act::Mode(mode) => registrar.set_exchange_mode(NOW, Mode::from_byte(mode).expect("five modes")),
+        Act::Market(number) => registrar.add_market(NOW, &market(number)).map(|_| ()),
+        Act::Nameless => registrar.add_market(NOW, &nameless()).map(|_| ()),
+        Act::Event(number) => {
+            let text = format!(r#"{{"id":"{number}"}}"#);
+            registrar.add_event(NOW, &number.to_string(), &text).map(|_| ())
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_done_a_restart_changes_nothing_and_a_refusal_appends_nothing(
+        acts in prop::collection::vec(any_act(), 1..40),
+    ) {
+        let mut rig = Rig::new();
+        for act in &acts {
+            let before = (rig.registrar.log.claimed(), told(&rig.registrar));
+            if run(&mut rig, act).is_err() {
+                let after = (rig.registrar.log.claimed(), told(&rig.registrar));
+                prop_assert_eq!(before, after, "{:?}", act);
+            }
+            rig.check_restart();
+            prop_assert!(rig.registrar.last_claimed() <= rig.ledger.end());
+        }
+    }
+}

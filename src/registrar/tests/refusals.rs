@@ -1,0 +1,193 @@
+use super::*;
+use std::collections::BTreeSet;
+
+type LastAct = Box<dyn FnOnce(&mut Rig) -> Result<(), Refusal>>;
+
+/// Brings a rig to the edge of a refusal and gives the act that goes over it. A variant without a
+/// row does not compile.
+#[allow(clippy::too_many_lines, reason = "a table with one row a refusal")]
+fn provoke(refusal: Refusal) -> (Rig, LastAct) {
+    let mut rig = Rig::new();
+    let long = "x".repeat(257);
+    let act: LastAct = match refusal {
+        Refusal::LogFull => {
+            rig = Rig::with(64, 8, 64 << 10);
+            Box::new(|rig| rig.registrar.owner(NOW, address(1)).map(|_| ()))
+        }
+        Refusal::WalletsFull => {
+            rig = Rig::with(5, 0, LOG_BYTES);
+            rig.registrar.owner(NOW, address(1)).expect("three of five");
+            Box::new(|rig| rig.registrar.owner(NOW, address(2)).map(|_| ()))
+        }
+        Refusal::KeysFull => {
+            rig = Rig::with(3, 0, LOG_BYTES);
+            (1..4).for_each(|number| drop(rig.registrar.create_key(NOW, address(1), nonce(number))));
+            Box::new(|rig| rig.registrar.create_key(NOW, address(1), nonce(4)).map(|_| ()))
+        }
+        Refusal::MarketsFull => {
+            rig = Rig::with(0, 1, LOG_BYTES);
+            rig.registrar.add_market(NOW, &market(1)).expect("one of one");
+            Box::new(|rig| add(rig, market(2)))
+        }
+        Refusal::EventsFull => {
+            rig.registrar.event_count = 1 << 24;
+            Box::new(|rig| rig.registrar.add_event(NOW, "1", "{}").map(|_| ()))
+        }
+        Refusal::KeysOfOwnerFull => {
+            // The key of nonce 0 is one of the 32.
+            (1..32).for_each(|number| drop(rig.registrar.create_key(NOW, address(1), nonce(number))));
+            Box::new(|rig| rig.registrar.create_key(NOW, address(1), nonce(32)).map(|_| ()))
+        }
+        Refusal::WalletUnknown => Box::new(|rig| rig.debit(address(1), 1, "a").map(|_| ())),
+        Refusal::WalletNotAnOwner => {
+            rig.registrar.owner(NOW, address(1)).expect("room");
+            Box::new(|rig| rig.registrar.owner(NOW, derive::safe(&address(1))).map(|_| ()))
+        }
+        Refusal::WalletIsAnOwner => {
+            rig.registrar.owner(NOW, address(2)).expect("room");
+            Box::new(|rig| rig.registrar.link(NOW, address(2), address(1)).map(|_| ()))
+        }
+        Refusal::WalletLinkedElsewhere => {
+            rig.registrar.link(NOW, address(2), address(1)).expect("room");
+            Box::new(|rig| rig.registrar.link(NOW, address(2), address(3)).map(|_| ()))
+        }
+        Refusal::WalletUnlinked => {
+            rig.registrar.add_wallet(NOW, address(2), WalletKind::Deposit, None);
+            Box::new(|rig| rig.registrar.freeze(NOW, &address(2)).map(|_| ()))
+        }
+        Refusal::WalletIsForFees => {
+            rig.registrar.fee_wallet(NOW, address(9)).expect("room");
+            Box::new(|rig| rig.credit(address(9), 1, "a").map(|_| ()))
+        }
+        Refusal::FeeWalletSet => {
+            rig.registrar.fee_wallet(NOW, address(9)).expect("room");
+            assert!(rig.registrar.fee_wallet(NOW, address(9)).is_ok(), "the same again");
+            Box::new(|rig| rig.registrar.fee_wallet(NOW, address(8)).map(|_| ()))
+        }
+        Refusal::KeyUnknown => Box::new(|rig| rig.registrar.derive_key(address(1), nonce(0)).map(|_| ())),
+        Refusal::AmountZero => Box::new(|rig| rig.credit(address(1), 0, "a").map(|_| ())),
+        Refusal::AmountTooLarge => {
+            Box::new(|rig| rig.credit(address(1), money::OUTSTANDING_MAX + 1, "a").map(|_| ()))
+        }
+        Refusal::NotEnough => {
+            rig.credit(address(1), 5, "a").expect("room");
+            Box::new(|rig| rig.debit(address(1), 6, "b").map(|_| ()))
+        }
+        Refusal::ReferenceLength => {
+            rig.credit(address(1), 1, &long[..64]).expect("64 bytes");
+            assert_eq!(rig.credit(address(1), 1, ""), Err(refusal));
+            Box::new(move |rig| rig.credit(address(1), 1, &long[..65]).map(|_| ()))
+        }
+        Refusal::ReferenceTaken => {
+            rig.credit(address(1), 5, "a").expect("room");
+            assert_eq!(rig.credit(address(2), 5, "a"), Err(refusal), "another wallet");
+            assert_eq!(rig.credit(address(1), 6, "a"), Err(refusal), "another amount");
+            Box::new(|rig| rig.debit(address(1), 5, "a").map(|_| ()))
+        }
+        Refusal::ModeNotForExchange => Box::new(|rig| rig.registrar.set_exchange_mode(NOW, Mode::Resolved)),
+        Refusal::EventKeyLength => {
+            rig.registrar.add_event(NOW, &long[..64], "{}").expect("64 bytes");
+            assert_eq!(rig.registrar.add_event(NOW, "", "{}"), Err(refusal));
+            Box::new(move |rig| rig.registrar.add_event(NOW, &long[..65], "{}").map(|_| ()))
+        }
+        Refusal::EventUnknown => {
+            assert_eq!(rig.registrar.update_event(NOW, 0, "{}"), Err(refusal));
+            Box::new(|rig| add(rig, NewMarket { event: Some(0), ..market(1) }))
+        }
+        Refusal::TextTooLong => {
+            let text = "x".repeat(TEXT_BYTES_MAX + 1);
+            let longest = NewMarket { text: &text[1..], ..market(1) };
+            rig.registrar.add_market(NOW, &longest).expect("the longest text fits a frame");
+            Box::new(move |rig| rig.registrar.add_event(NOW, "1", &text).map(|_| ()))
+        }
+        Refusal::LabelLength => {
+            let labels = [&long[..256], "x"];
+            rig.registrar.add_market(NOW, &NewMarket { labels, ..market(1) }).expect("256 bytes");
+            assert_eq!(add(&mut rig, NewMarket { labels: ["", "x"], ..market(2) }), Err(refusal));
+            Box::new(move |rig| {
+                let labels = ["x", &long[..257]];
+                rig.registrar.add_market(NOW, &NewMarket { labels, ..market(2) }).map(|_| ())
+            })
+        }
+        Refusal::MarketUnknown => Box::new(|rig| rig.registrar.update_market(NOW, MarketNo(0), None, "{}")),
+        Refusal::ConditionTaken => {
+            rig.registrar.add_market(NOW, &market(1)).expect("room");
+            let condition = market(1).condition;
+            Box::new(move |rig| add(rig, NewMarket { condition, ..market(2) }))
+        }
+        Refusal::TokenTaken => {
+            rig.registrar.add_market(NOW, &market(1)).expect("room");
+            let token = TokenId([1; 32]);
+            let twice = Some([TokenId([3; 32]); 2]);
+            assert_eq!(add(&mut rig, NewMarket { tokens: twice, ..market(2) }), Err(refusal));
+            Box::new(move |rig| add(rig, NewMarket { tokens: Some([TokenId([3; 32]), token]), ..market(2) }))
+        }
+        Refusal::MarketIdTaken => {
+            rig.registrar.add_market(NOW, &market(1)).expect("room");
+            Box::new(|rig| add(rig, NewMarket { market_id: Some(1), ..market(2) }))
+        }
+        Refusal::MinSizeTooLarge => {
+            let largest = Shares(1_000_000_000_000_000);
+            rig.registrar.add_market(NOW, &NewMarket { min_size: largest, ..market(1) }).expect("a billion");
+            Box::new(move |rig| add(rig, NewMarket { min_size: Shares(largest.0 + 1), ..market(2) }))
+        }
+        Refusal::FeeInvalid => {
+            let free = FeeSchedule::FREE;
+            for fee in [
+                FeeSchedule { rate: 1_000_001, ..free },
+                FeeSchedule { exponent: 0, ..free },
+                FeeSchedule { builder_share_bps: 9_001, ..free },
+            ] {
+                assert_eq!(add(&mut rig, NewMarket { fee, ..market(1) }), Err(refusal));
+            }
+            Box::new(|rig| {
+                add(rig, NewMarket { fee: FeeSchedule { exponent: 3, ..FeeSchedule::FREE }, ..market(1) })
+            })
+        }
+        Refusal::PayoutMode => {
+            let payout = Payout::new(0);
+            assert_eq!(add(&mut rig, NewMarket { payout, ..market(1) }), Err(refusal));
+            Box::new(|rig| add(rig, NewMarket { mode: Mode::Resolved, ..market(1) }))
+        }
+    };
+    (rig, act)
+}
+
+fn add(rig: &mut Rig, market: NewMarket<'_>) -> Result<(), Refusal> {
+    rig.registrar.add_market(NOW, &market).map(|_| ())
+}
+
+#[test]
+fn every_refusal_can_be_provoked_and_changes_nothing() {
+    for refusal in Refusal::ALL {
+        let (mut rig, act) = provoke(*refusal);
+        rig.follow();
+        let before = (rig.registrar.log.claimed(), told(&rig.registrar), rig.ledger.state_hash());
+        assert_eq!(act(&mut rig), Err(*refusal));
+        rig.follow();
+        let after = (rig.registrar.log.claimed(), told(&rig.registrar), rig.ledger.state_hash());
+        assert_eq!(before, after, "{refusal:?}");
+    }
+}
+
+#[test]
+fn a_client_can_tell_every_refusal_apart() {
+    let codes: BTreeSet<_> = Refusal::ALL.iter().map(|refusal| refusal.wire().code).collect();
+    assert_eq!(codes.len(), Refusal::ALL.len());
+    for refusal in Refusal::ALL {
+        let wire = refusal.wire();
+        assert!((400..=503).contains(&wire.status));
+        assert_eq!(refusal.to_string(), wire.error);
+    }
+}
+
+#[test]
+fn credits_and_imports_stop_before_what_the_operator_must_do() {
+    // Room for two shards' and two others' claims, and a little.
+    let slack = Log::slack(2);
+    let mut rig = Rig::with(64, 8, slack + (64 << 10));
+    assert_eq!(rig.registrar.owner(NOW, address(1)), Err(Refusal::LogFull));
+    assert_eq!(rig.credit(address(1), 1, "a"), Err(Refusal::LogFull));
+    assert_eq!(rig.registrar.add_market(NOW, &market(1)), Err(Refusal::LogFull));
+    assert_eq!(rig.registrar.set_exchange_mode(NOW, Mode::CancelOnly), Ok(()));
+}

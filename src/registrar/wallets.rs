@@ -1,0 +1,161 @@
+//! Wallets and whose they are.
+//!
+//! An owner gets three rows at once: its own address, and the proxy and safe that Polymarket's
+//! contracts would create for it, so that an order may name any of them from the first day.
+
+use super::{Refusal, Registrar};
+use crate::auth::derive;
+use crate::domain::{Address, TimeMs, WalletKind, WalletNo};
+use crate::journal::layout::{Frozen, WalletAdded, WalletLinked};
+
+/// Rows that a new owner takes at most.
+const ROWS_OF_OWNER: u32 = 3;
+
+impl Registrar {
+    /// The principal with this address, made if nobody knows it yet.
+    pub fn owner(&mut self, now: TimeMs, address: Address) -> Result<WalletNo, Refusal> {
+        if let Some(wallet) = self.registry().wallet_of(&address) {
+            let is_owner = self.registry().wallet(wallet).kind == WalletKind::Eoa;
+            return if is_owner { Ok(wallet) } else { Err(Refusal::WalletNotAnOwner) };
+        }
+        self.room_for_user()?;
+        if self.writer.wallets_free() < ROWS_OF_OWNER {
+            return Err(Refusal::WalletsFull);
+        }
+        // From here on nothing fails.
+        let owner = self.add_wallet(now, address, WalletKind::Eoa, None);
+        self.add_derived(now, derive::proxy(&address), WalletKind::Proxy, owner);
+        self.add_derived(now, derive::safe(&address), WalletKind::Safe, owner);
+        Ok(owner)
+    }
+
+    /// Makes `wallet` a deposit wallet of `owner`; both are made if nobody knows them yet. A link is
+    /// final; linking the same two again changes nothing.
+    pub fn link(&mut self, now: TimeMs, wallet: Address, owner: Address) -> Result<WalletNo, Refusal> {
+        self.may_link(&wallet, &owner)?;
+        let known = self.registry().wallet_of(&wallet);
+        if let Some(linked) = known.filter(|known| self.registry().wallet(*known).principal().is_some()) {
+            return Ok(linked);
+        }
+        self.room_for_user()?;
+        let rows_of_owner = if self.registry().wallet_of(&owner).is_some() { 0 } else { ROWS_OF_OWNER };
+        if self.writer.wallets_free() < rows_of_owner + u32::from(known.is_none()) {
+            return Err(Refusal::WalletsFull);
+        }
+        // From here on nothing fails: `owner` finds what was just checked.
+        let owner = self.owner(now, owner)?;
+        let Some(number) = self.registry().wallet_of(&wallet) else {
+            return Ok(self.add_wallet(now, wallet, WalletKind::Deposit, Some(owner)));
+        };
+        self.join(now, number, owner);
+        Ok(number)
+    }
+
+    /// Whether `link` may go on; a wallet that nobody owns, or that is the owner's already, may.
+    fn may_link(&self, wallet: &Address, owner: &Address) -> Result<(), Refusal> {
+        let registry = self.registry();
+        let owner_number = registry.wallet_of(owner);
+        if owner_number.is_some_and(|number| registry.wallet(number).kind != WalletKind::Eoa) {
+            return Err(Refusal::WalletNotAnOwner);
+        }
+        if wallet == owner {
+            return Err(Refusal::WalletIsAnOwner);
+        }
+        let Some(number) = registry.wallet_of(wallet) else { return Ok(()) };
+        let row = registry.wallet(number);
+        match (row.kind, row.principal()) {
+            (WalletKind::Eoa, _) => Err(Refusal::WalletIsAnOwner),
+            (WalletKind::Fee, _) => Err(Refusal::WalletIsForFees),
+            (_, None) => Ok(()),
+            (_, principal) if principal == owner_number => Ok(()),
+            (_, Some(_)) => Err(Refusal::WalletLinkedElsewhere),
+        }
+    }
+
+    /// Stops the principal that this address belongs to from trading, splitting and redeeming.
+    pub fn freeze(&mut self, now: TimeMs, address: &Address) -> Result<WalletNo, Refusal> {
+        let principal = self.principal_to_change(address)?;
+        if !self.registry().wallet(principal).frozen() {
+            let time = self.at(now);
+            self.append(&Frozen { time, principal, frozen: true }.into());
+            self.writer.freeze(principal);
+        }
+        Ok(principal)
+    }
+
+    /// Lets the principal that this address belongs to trade again.
+    pub fn unfreeze(&mut self, now: TimeMs, address: &Address) -> Result<WalletNo, Refusal> {
+        let principal = self.principal_to_change(address)?;
+        if self.registry().wallet(principal).frozen() {
+            let time = self.at(now);
+            self.append(&Frozen { time, principal, frozen: false }.into());
+            self.writer.unfreeze(principal);
+        }
+        Ok(principal)
+    }
+
+    /// Makes `address` the wallet that fees are shown under. There is one, and it stays.
+    pub fn fee_wallet(&mut self, now: TimeMs, address: Address) -> Result<WalletNo, Refusal> {
+        if let Some(wallet) = self.registry().fee_wallet() {
+            let same = self.registry().wallet(wallet).address == address;
+            return if same { Ok(wallet) } else { Err(Refusal::FeeWalletSet) };
+        }
+        if self.registry().wallet_of(&address).is_some() {
+            return Err(Refusal::WalletIsAnOwner);
+        }
+        self.room_for_operator()?;
+        if self.writer.wallets_free() == 0 {
+            return Err(Refusal::WalletsFull);
+        }
+        Ok(self.add_wallet(now, address, WalletKind::Fee, None))
+    }
+
+    fn principal_to_change(&self, address: &Address) -> Result<WalletNo, Refusal> {
+        let wallet = self.registry().wallet_of(address).ok_or(Refusal::WalletUnknown)?;
+        let row = self.registry().wallet(wallet);
+        let principal = match row.kind {
+            WalletKind::Fee => return Err(Refusal::WalletIsForFees),
+            _ => row.principal().ok_or(Refusal::WalletUnlinked)?,
+        };
+        self.room_for_operator()?;
+        Ok(principal)
+    }
+
+    /// Adds a derived wallet, unless its address is known: then it stays what it is, except that a
+    /// deposit wallet which nobody owns joins the owner it was derived for.
+    fn add_derived(&mut self, now: TimeMs, address: Address, kind: WalletKind, owner: WalletNo) {
+        match self.registry().wallet_of(&address) {
+            Some(known) => self.join(now, known, owner),
+            None => {
+                self.add_wallet(now, address, kind, Some(owner));
+            }
+        }
+    }
+
+    /// Gives a wallet that nobody owns to `owner`; any other stays whose it is.
+    fn join(&mut self, now: TimeMs, wallet: WalletNo, principal: WalletNo) {
+        let row = self.registry().wallet(wallet);
+        if row.kind == WalletKind::Deposit && row.principal().is_none() {
+            let time = self.at(now);
+            self.append(&WalletLinked { time, wallet, principal }.into());
+            self.writer.link(wallet, principal);
+        }
+    }
+
+    /// Adds a row whose address is unknown and for which there is room.
+    pub(super) fn add_wallet(
+        &mut self,
+        now: TimeMs,
+        address: Address,
+        kind: WalletKind,
+        principal: Option<WalletNo>,
+    ) -> WalletNo {
+        let wallet = WalletNo(self.registry().wallet_count());
+        let principal = if kind == WalletKind::Eoa { Some(wallet) } else { principal };
+        let time = self.at(now);
+        self.append(&WalletAdded { time, wallet, address, kind, principal }.into());
+        let added = self.writer.add_wallet(address, kind, principal).expect("the caller saw the room");
+        assert!(added == wallet, "one writer numbers the wallets");
+        wallet
+    }
+}
