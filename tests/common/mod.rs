@@ -9,5 +9,6 @@
 
 pub mod exchange;
 pub mod random;
+pub mod shared;
 pub mod trader;
 pub mod wire;
