@@ -1,5 +1,5 @@
 //! From the bytes of a request to the bytes of its answer, without one allocation: heads,
-//! chunked bodies, orders, batches, cancels, results and refusals.
+//! chunked bodies, credentials, signatures, orders, batches, cancels, results and refusals.
 //!
 //! The counter counts this thread's allocations only. The last test plants one, because a
 //! counter that cannot count proves nothing.
@@ -9,12 +9,21 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use outcry::domain::{OrderId, Reject};
+use outcry::auth::l2::{self, Request};
+use outcry::auth::{
+    Chain, Domains, KeyName, MacKey, MasterSecret, Signer, Venue, Verifier, sign_order, text,
+};
+use outcry::domain::{
+    ApiKey, OrderFields, OrderId, OrderType, Reject, SelfTrade, Side, SignatureType, SignedOrder, TimeMs,
+    TokenId, WalletKind, Word,
+};
 use outcry::http::respond::{ContentType, Extras, Response, bad_request};
 use outcry::http::route::HostPrefixes;
 use outcry::http::{BadRequest, Chunked, Limits, Query, parse, route};
 use outcry::json::answer::{Accepted, NotCancelled, Refusal, cancel_result, order_accepted, order_refused};
 use outcry::json::{BodyReader, ShortText, Writer};
+use outcry::registrar::{Entrance, Presented};
+use outcry::registry::Registry;
 
 struct Counting;
 
@@ -111,6 +120,81 @@ fn bodies_are_read_without_allocating() {
             body.extend_from_slice(&cancels);
             reader.cancels(&mut body, &mut ids).expect("a list");
             assert_eq!(ids.len(), 1);
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn requests_are_admitted_without_allocating() {
+    let (registry, mut writer) = Registry::with_capacity(4, 0);
+    let master = MasterSecret::new(&[1; 32]);
+    let address = *Signer::new([2; 32]).expect("a key").address();
+    writer.add_wallet(address, WalletKind::Eoa, None).expect("room");
+    let name = KeyName { chain: Chain::Amoy, address, nonce: Word::ZERO, generation: 0 };
+    let made = master.credentials(&name);
+    let request = Request {
+        timestamp: b"1700000000",
+        method: b"POST",
+        path: b"/clob/order",
+        prefix: b"/clob",
+        body: b"{\"it\":\"isn't\"}",
+    };
+    let signature = l2::sign(&Request { path: b"/order", ..request }, &MacKey::new(&made.secret));
+    let (address, api_key) = (text::checksummed(&address), text::uuid_text(&made.api_key));
+    let presented = Presented {
+        address: &address,
+        api_key: &api_key,
+        passphrase: &made.passphrase,
+        signature: &signature,
+    };
+    let mut entrance = Entrance::new(master, Chain::Amoy, 16);
+    let count = allocations_of(|| {
+        for _ in 0..ROUNDS {
+            let now = TimeMs::from_seconds(1_700_000_000);
+            entrance.admit(&registry, &presented, &request, now, 60).expect("signed");
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn order_signatures_are_checked_without_allocating() {
+    let signer = Signer::new([2; 32]).expect("a key");
+    let address = *signer.address();
+    let verifier = Verifier::new(Domains::new(Chain::Amoy));
+    let orders = [SignatureType::Eoa, SignatureType::Deposit].map(|signature_type| {
+        let fields = OrderFields {
+            salt: Word([1; 32]),
+            maker: address,
+            signer: address,
+            token: TokenId([2; 32]),
+            maker_amount: 5_000_000,
+            taker_amount: 10_000_000,
+            side: Side::Buy,
+            signature_type,
+            timestamp_ms: 1_700_000_000_000,
+            metadata: Word::ZERO,
+            builder: Word::ZERO,
+        };
+        let (signature, signature_len) =
+            sign_order(&signer, verifier.domains(), Venue::Kuest, false, &fields);
+        SignedOrder {
+            fields,
+            signature,
+            signature_len,
+            expiration_s: 0,
+            order_type: OrderType::Gtc,
+            post_only: false,
+            self_trade: SelfTrade::ExpireTaker,
+            owner: ApiKey::ZERO,
+            condition: None,
+        }
+    });
+    let count = allocations_of(|| {
+        for order in &orders {
+            assert!(verifier.order(order, &address, Venue::Kuest, false).is_ok());
+            assert!(verifier.order(order, &address, Venue::Kuest, true).is_err());
         }
     });
     assert_eq!(count, 0);

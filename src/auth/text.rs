@@ -204,6 +204,7 @@ const fn nibble(digit: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn addresses_are_read_in_any_case_and_written_with_their_checksum() {
@@ -258,6 +259,31 @@ mod tests {
             assert_eq!(base64_32(&url[..length]), None, "{length} characters");
         }
         assert_eq!(base64_32(b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA ="), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_again(address_bytes: [u8; 20], key: [u8; 16], secret: [u8; 32]) {
+            prop_assert_eq!(address(&checksummed(&Address(address_bytes))), Some(Address(address_bytes)));
+            prop_assert_eq!(uuid(&uuid_text(&ApiKey(key))), Some(ApiKey(key)));
+            prop_assert_eq!(base64_32(&base64_text(&secret)), Some(secret));
+        }
+
+        #[test]
+        fn no_text_stops_a_reader(text in prop::collection::vec(any::<u8>(), 0..90)) {
+            let _ = (hex::<20>(&text), hex::<65>(&text), address(&text), uuid(&text));
+            let _ = (base64_32(&text), uint256(&text));
+            if let Some(number) = decimal_u64(&text) {
+                prop_assert_eq!(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()), Some(number));
+            }
+        }
+
+        #[test]
+        fn a_uint256_is_read_as_a_smaller_number_is(number: u64) {
+            let mut expected = [0; 32];
+            expected[24..].copy_from_slice(&number.to_be_bytes());
+            prop_assert_eq!(uint256(number.to_string().as_bytes()), Some(Word(expected)));
+        }
     }
 
     #[test]
