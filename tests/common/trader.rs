@@ -1,8 +1,8 @@
 //! A trader: a key, its credentials, and requests signed as a client signs them.
 
 use super::wire::{Answer, Connection, request};
-use outcry::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
-use outcry::domain::{Address, OrderFields, OrderId, Side, SignatureType, TokenId, Word};
+use outcry::auth::{ActTerms, Chain, Domains, MacKey, Signer, Venue, sign_order, text};
+use outcry::domain::{Address, ConditionId, OrderFields, OrderId, Side, SignatureType, TokenId, Word};
 use serde_json::Value;
 use std::fmt::Write;
 use std::io::Error;
@@ -133,6 +133,33 @@ impl Trader {
             token = token_text(&fields.token),
         );
         Signed { id, id_text: hex_text(&id.0), body }
+    }
+
+    /// Makes `amount` pairs of a market's shares out of collateral.
+    pub fn split(&mut self, connection: &mut Connection, condition: &str, amount: u64) {
+        self.salt += 1;
+        let salt = self.salt % (1 << 53);
+        let mut word = [0; 32];
+        word[24..].copy_from_slice(&salt.to_be_bytes());
+        let terms = ActTerms {
+            act: 0,
+            wallet: self.address,
+            condition: ConditionId(text::hex(condition[2..].as_bytes()).unwrap()),
+            amount,
+            salt: Word(word),
+            timestamp_ms: now_ms(),
+            signature_type: SignatureType::Eoa,
+        };
+        let signature = self.signer.sign(&Word(self.domains.act_digest(&terms).0));
+        let body = format!(
+            "{{\"wallet\":\"{}\",\"conditionId\":\"{condition}\",\"amount\":\"{amount}\",\"salt\":\"{salt}\",\
+             \"timestamp\":\"{}\",\"signatureType\":0,\"signature\":\"{}\"}}",
+            self.address_text,
+            terms.timestamp_ms,
+            hex_text(&signature),
+        );
+        let answer = self.ask(connection, "POST", "/positions/split", &body).unwrap();
+        assert!(answer.status == 200, "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
     }
 
     /// A whole request with L2 headers, as bytes.

@@ -1,0 +1,274 @@
+//! Real order flow: an hour of a stock's messages, through the engine and over HTTP.
+//!
+//! Both tests drive a naive twin beside the exchange and compare every fill, the final book and
+//! what each order has left. The file lies beside the repository (`../shared`); without it the
+//! tests are skipped, except in CI.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+#![allow(unreachable_pub, reason = "a test is a crate of its own")]
+
+mod common;
+#[path = "lobster/messages.rs"]
+mod messages;
+#[path = "lobster/twin.rs"]
+mod twin;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::shared::shared;
+use common::trader::{KEYS, Signed, Trader, Wish, micro, token};
+use common::wire::{Answer, Connection};
+use messages::{Act, Side};
+use outcry::domain::TokenId;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use twin::{Fill, Twin};
+
+const FILE: &str = "data/lobster-aapl/AAPL_2012-06-21_34200000_37800000_message_50.csv.xz";
+
+/// Requests in flight; the server takes 32 from one connection.
+const PIPELINED: usize = 24;
+
+/// More shares and money than the hour moves, so that nobody is ever short.
+const SHARES: &str = "20000000";
+const COLLATERAL: &str = "100000000";
+
+/// What was asked of the exchange, and what the twin says the answer is.
+enum Asked {
+    Order { fills: Vec<Fill>, rests: bool },
+    Cancel { gone: bool },
+}
+
+/// The buyer and the seller: two principals, so that nobody meets itself.
+struct Stage {
+    buyer: Trader,
+    seller: Trader,
+    token: TokenId,
+    token_text: String,
+    signed: HashMap<u64, (Side, Signed)>,
+    makers: HashMap<String, u64>,
+    twin: Twin,
+    next_copy: u64,
+}
+
+impl Stage {
+    fn new(exchange: &Exchange) -> Self {
+        let admin = format!("http://127.0.0.1:{}", exchange.admin);
+        let created = outcry_succeeds(&[
+            "market",
+            "create",
+            "An hour of a stock",
+            "--tick",
+            "0.001",
+            "--min-size",
+            "1",
+            "--admin",
+            &admin,
+        ]);
+        let created: Value = serde_json::from_str(&created).unwrap();
+        let condition =
+            created["condition_id"].as_str().or(created["conditionId"].as_str()).unwrap().to_owned();
+        let market = exchange.read(&format!("/markets/{condition}"));
+        let token_text = market["tokens"][0]["token_id"].as_str().unwrap().to_owned();
+        let mut connection = exchange.connect();
+        let buyer = Trader::new(KEYS[4], &mut connection);
+        let mut seller = Trader::new(KEYS[5], &mut connection);
+        for (trader, reference) in [(&buyer, "buyer"), (&seller, "seller")] {
+            let wallet = common::trader::hex_text(&trader.address.0);
+            outcry_succeeds(&[
+                "account", "credit", &wallet, COLLATERAL, "--ref", reference, "--admin", &admin,
+            ]);
+        }
+        seller.split(&mut connection, &condition, micro(SHARES));
+        Self {
+            buyer,
+            seller,
+            token: token(&token_text),
+            token_text,
+            signed: HashMap::new(),
+            makers: HashMap::new(),
+            twin: Twin::default(),
+            // Copies of decreased orders get ids that the file does not use.
+            next_copy: 1 << 40,
+        }
+    }
+
+    fn trader(&mut self, side: Side) -> &mut Trader {
+        match side {
+            Side::Buy => &mut self.buyer,
+            Side::Sell => &mut self.seller,
+        }
+    }
+
+    fn order(&mut self, side: Side, price: u64, shares: u64, kind: &str) -> Signed {
+        let wish = Wish {
+            token: self.token,
+            side: match side {
+                Side::Buy => outcry::domain::Side::Buy,
+                Side::Sell => outcry::domain::Side::Sell,
+            },
+            price,
+            shares,
+            kind,
+            neg_risk: false,
+        };
+        self.trader(side).sign(&wish)
+    }
+
+    /// The requests of one act, and what the twin expects of each.
+    fn requests(&mut self, names: &mut HashMap<u64, u64>, act: Act) -> Vec<(Asked, Vec<u8>)> {
+        match act {
+            Act::Rest { order, side, price, shares } => vec![self.rest(order, side, price, shares)],
+            Act::Cancel { order } => vec![self.cancel(names.get(&order).copied().unwrap_or(order))],
+            Act::Take { side, price, shares } => {
+                let fills = self.twin.fill_and_kill(side, price, shares);
+                let signed = self.order(side, price, shares, "FAK");
+                let bytes = self.trader(side).request("POST", "/order", &signed.body);
+                vec![(Asked::Order { fills, rests: false }, bytes)]
+            }
+            Act::Decrease { order, shares } => {
+                let name = names.get(&order).copied().unwrap_or(order);
+                let Some(open) = self.twin.open(name) else { return vec![self.cancel(name)] };
+                let price = self.twin.price(name);
+                let side = self.signed[&name].0;
+                let mut requests = vec![self.cancel(name)];
+                if let Some(left @ 1_000_000..) = open.checked_sub(shares) {
+                    self.next_copy += 1;
+                    names.insert(order, self.next_copy);
+                    requests.push(self.rest(self.next_copy, side, price, left));
+                }
+                requests
+            }
+        }
+    }
+
+    fn rest(&mut self, order: u64, side: Side, price: u64, shares: u64) -> (Asked, Vec<u8>) {
+        let fills = self.twin.rest(order, side, price, shares);
+        let signed = self.order(side, price, shares, "GTC");
+        let bytes = self.trader(side).request("POST", "/order", &signed.body);
+        self.makers.insert(signed.id_text.clone(), order);
+        self.signed.insert(order, (side, signed));
+        (Asked::Order { fills, rests: true }, bytes)
+    }
+
+    fn cancel(&mut self, order: u64) -> (Asked, Vec<u8>) {
+        let gone = self.twin.remove(order);
+        let (side, signed) = &self.signed[&order];
+        let (side, body) = (*side, format!("{{\"orderID\":\"{}\"}}", signed.id_text));
+        (Asked::Cancel { gone }, self.trader(side).request("DELETE", "/order", &body))
+    }
+}
+
+fn check(asked: &Asked, answer: &Answer, trades: &mut Vec<(String, Vec<Fill>)>) {
+    let body = answer.json();
+    match asked {
+        Asked::Cancel { gone } => {
+            assert_eq!(body["canceled"].as_array().unwrap().len(), usize::from(*gone), "{body}");
+        }
+        Asked::Order { fills, rests } if fills.is_empty() => {
+            if *rests {
+                assert!(answer.status == 200 && body["status"] == "live", "{} {body}", answer.status);
+            } else {
+                assert!(body["code"] == "fak_no_match", "{} {body}", answer.status);
+            }
+        }
+        Asked::Order { fills, .. } => {
+            assert!(answer.status == 200 && body["status"] == "matched", "{} {body}", answer.status);
+            let sums = [
+                fills.iter().map(|fill| fill.shares).sum::<u64>(),
+                fills.iter().map(|fill| fill.collateral).sum::<u64>(),
+            ];
+            let mut said = ["makingAmount", "takingAmount"].map(|name| micro(body[name].as_str().unwrap()));
+            if said != sums {
+                said.reverse();
+            }
+            assert_eq!(said, sums, "{body}");
+            trades.push((body["tradeIDs"][0].as_str().unwrap().to_owned(), fills.clone()));
+        }
+    }
+}
+
+#[test]
+fn an_hour_of_real_flow_over_http_agrees_with_the_twin() {
+    let Some(file) = shared(FILE) else { return };
+    let hour = messages::read(&file);
+    let folder = tempfile::TempDir::with_prefix_in("lobster-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let plan = Plan::dev(folder.path())
+        .set("journal.durability=committed")
+        .set("orders.min_notional=0.000001")
+        .set("limits.mode=off");
+    let exchange = plan.start();
+    let mut stage = Stage::new(&exchange);
+    let mut connection = exchange.connect();
+    let trades = drive(&mut stage, &mut connection, &hour.acts);
+    assert!(4_000 < trades.len(), "the hour has more trades than {}", trades.len());
+    compare_book(&exchange, &stage);
+    compare_orders(&mut connection, &stage);
+    compare_fills(&mut connection, &stage, &trades);
+    exchange.stop();
+    outcry_succeeds(&["journal", "verify", "--data-dir", plan.data_dir().to_str().unwrap()]);
+}
+
+fn drive(stage: &mut Stage, connection: &mut Connection, acts: &[Act]) -> Vec<(String, Vec<Fill>)> {
+    let mut names = HashMap::new();
+    let mut flight = VecDeque::new();
+    let mut trades = Vec::new();
+    for act in acts {
+        for (asked, bytes) in stage.requests(&mut names, *act) {
+            if flight.len() == PIPELINED {
+                let answer = connection.answer().unwrap();
+                check(&flight.pop_front().unwrap(), &answer, &mut trades);
+            }
+            connection.send(&bytes).unwrap();
+            flight.push_back(asked);
+        }
+    }
+    for asked in flight {
+        check(&asked, &connection.answer().unwrap(), &mut trades);
+    }
+    trades
+}
+
+fn compare_book(exchange: &Exchange, stage: &Stage) {
+    let book = exchange.read(&format!("/book?token_id={}", stage.token_text));
+    for (side, name) in [(Side::Buy, "bids"), (Side::Sell, "asks")] {
+        let shown: Vec<(u64, u64)> = book[name].as_array().unwrap().iter().map(level).collect();
+        assert_eq!(shown, stage.twin.levels(side), "{name}");
+    }
+}
+
+/// Price in ten-thousandths and size in millionths of a level.
+fn level(level: &Value) -> (u64, u64) {
+    (micro(level["price"].as_str().unwrap()) / 100, micro(level["size"].as_str().unwrap()))
+}
+
+fn compare_orders(connection: &mut Connection, stage: &Stage) {
+    let mut shown = BTreeMap::new();
+    for trader in [&stage.buyer, &stage.seller] {
+        for order in trader.pages(connection, "/data/orders") {
+            let amount = |name: &str| micro(order[name].as_str().unwrap());
+            let name = stage.makers[order["id"].as_str().unwrap()];
+            assert!(shown.insert(name, amount("original_size") - amount("size_matched")).is_none());
+        }
+    }
+    let expected: BTreeMap<u64, u64> = stage.twin.resting().into_iter().collect();
+    assert_eq!(shown, expected);
+}
+
+fn compare_fills(connection: &mut Connection, stage: &Stage, trades: &[(String, Vec<Fill>)]) {
+    let mut shown = HashMap::new();
+    for trade in stage.buyer.pages(connection, "/data/trades") {
+        let fills: Vec<_> =
+            trade["maker_orders"].as_array().unwrap().iter().map(|leg| fill(stage, leg)).collect();
+        assert!(shown.insert(trade["id"].as_str().unwrap().to_owned(), fills).is_none(), "listed twice");
+    }
+    assert_eq!(shown.len(), trades.len());
+    for (id, fills) in trades {
+        let expected: Vec<_> = fills.iter().map(|fill| (fill.maker, fill.price, fill.shares)).collect();
+        assert_eq!(shown[id], expected, "{id}");
+    }
+}
+
+fn fill(stage: &Stage, leg: &Value) -> (u64, u64, u64) {
+    let amount = |name: &str| micro(leg[name].as_str().unwrap());
+    (stage.makers[leg["order_id"].as_str().unwrap()], amount("price") / 100, amount("matched_amount"))
+}
