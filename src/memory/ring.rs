@@ -163,7 +163,8 @@ impl<T: Copy + Send> Consumer<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests {
     use super::{Full, ring};
 

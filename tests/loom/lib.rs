@@ -37,6 +37,9 @@ pub mod journal {
 }
 
 #[cfg(test)]
+mod laps;
+
+#[cfg(test)]
 mod models {
     use crate::domain::{Collateral, Position, ShardNo, WalletNo};
     use crate::journal::log::{CommittedMark, Log, Look};
