@@ -29,11 +29,15 @@ mod step;
 mod tests;
 
 pub use event::{ImportedEvent, event_key};
+pub(crate) use fields::{Fields, items, quoted, texts};
 pub use file::{FileFault, UNPACKED_BYTES_MAX};
 pub use import::Import;
 pub use market::{ImportedMarket, MarketDefaults};
 pub use moment::Moment;
 pub use step::{EventStep, KnownMarket, MarketStep, event_step, market_step};
+
+/// A small catalog of our own, in Gamma form: what `outcry dev` starts with.
+pub const DEV: &str = include_str!("catalog/dev.json");
 
 /// The longest text of an event or market: with its frame's other fields it fits a frame.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;

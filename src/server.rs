@@ -29,6 +29,7 @@ mod ingress;
 mod marks;
 mod mesh;
 mod message;
+mod operator;
 mod reading;
 mod request;
 mod roles;

@@ -7,18 +7,18 @@ use serde_json::value::RawValue;
 
 /// The fields of one object, in their order; of a name that comes twice the last value counts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     fields: Vec<(String, &'a RawValue)>,
 }
 
 impl<'a> Fields<'a> {
     /// The fields of `text`, if it is an object.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     /// The raw value of `name`; `null` counts as absent, as Gamma means it.
-    pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         self.fields
             .iter()
             .find(|(field, _)| field == name)
@@ -27,23 +27,28 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of `name` if it is a string.
-    pub(super) fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         as_text(self.raw(name)?)
     }
 
     /// The value of `name` as it would be read aloud: a string's content, a number's digits.
-    pub(super) fn words(&self, name: &str) -> Option<String> {
+    pub(crate) fn words(&self, name: &str) -> Option<String> {
         let raw = self.raw(name)?;
         Some(as_text(raw).unwrap_or_else(|| raw.to_owned()))
     }
 
     /// The value of `name` if it is true or false.
-    pub(super) fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         match self.raw(name)? {
             "true" => Some(true),
             "false" => Some(false),
             _ => None,
         }
+    }
+
+    /// The names of all fields, in their order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(name, _)| name.as_str())
     }
 
     /// The object without the fields in `left_out`, every other byte of its values unchanged.
@@ -108,14 +113,14 @@ fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b (String, &'a RawValue)>) 
 }
 
 /// The raw items of an array, or `None` if `text` is something else.
-pub(super) fn items(text: &str) -> Option<Vec<&str>> {
+pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     Some(items.into_iter().map(RawValue::get).collect())
 }
 
 /// The texts of an array of strings, written as an array or, as Gamma does, as a string that
 /// holds one. Numbers among them count as their digits.
-pub(super) fn texts(raw: &str) -> Option<Vec<String>> {
+pub(crate) fn texts(raw: &str) -> Option<Vec<String>> {
     let inner = as_text(raw);
     let array = inner.as_deref().unwrap_or(raw);
     items(array)?
@@ -132,7 +137,7 @@ pub(super) fn fault(text: &str) -> Option<String> {
 }
 
 /// `text` as a JSON string.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a text can be written")
 }
 

@@ -241,6 +241,20 @@ fn an_older_file_changes_nothing() {
     assert_eq!(market_step(Some(&known(&newer)), &older, Some(1)), MarketStep::Older);
 }
 
+#[test]
+fn the_catalog_of_dev_is_taken_whole() {
+    let import = read(DEV);
+    assert_eq!(import.refused(), &[]);
+    assert_eq!((import.events().len(), import.markets().len()), (8, 20));
+    assert!(import.markets().iter().all(ImportedMarket::trades));
+    let count = |test: &dyn Fn(&ImportedMarket) -> bool| {
+        import.markets().iter().filter(|market| test(market)).count()
+    };
+    assert_eq!(count(&|market| market.neg_risk), 4);
+    assert_eq!(count(&|market| market.fee.rate == 30_000), 1);
+    assert_eq!(count(&|market| market.tick.ten_thousandths() == 10), 5);
+}
+
 /// The folder of real files, if this machine has it; CI must have it.
 fn shared_data() -> Option<std::path::PathBuf> {
     let named = std::env::var_os("OUTCRY_SHARED").map(std::path::PathBuf::from);

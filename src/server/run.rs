@@ -28,6 +28,9 @@ pub fn run() -> ExitCode {
 }
 
 fn execute(command: Command) -> Result<ExitCode, String> {
+    if let Some(done) = super::operator::execute(&command) {
+        return done;
+    }
     match command {
         Command::Serve(args) => serve(&args),
         Command::Init(args) => init(&args).map(|()| ExitCode::SUCCESS),

@@ -61,7 +61,9 @@ pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
             return Err(fault);
         }
     }
-    if let Err(fault) = running.write_ports() {
+    if let Some(path) = running.shared.plan.ports_file.clone()
+        && let Err(fault) = running.write_ports(&path)
+    {
         running.stop();
         return Err(fault);
     }
@@ -144,10 +146,8 @@ impl Running {
         }
     }
 
-    fn write_ports(&self) -> Result<(), String> {
-        let Some(path) = &self.shared.plan.ports_file else {
-            return Ok(());
-        };
+    /// Says at `path` which ports were bound.
+    pub(crate) fn write_ports(&self, path: &std::path::Path) -> Result<(), String> {
         let text = format!("{{\"http\":{},\"admin\":{}}}\n", self.http.port(), self.admin.port());
         // Written beside and renamed, so that who waits for the file never reads half of it.
         let beside = path.with_extension("new");

@@ -1,0 +1,74 @@
+//! The operator's side: commands, what they say to the operator's listener, and what that does.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `request` | routes and bodies: bytes in, an [`request::Asked`] or a refusal out |
+//! | `client` | a small HTTP client for loopback |
+//! | `market`, `account`, `import` | the commands that talk to a running exchange |
+//! | `journal` | the commands that read a data directory |
+//! | `dev` | an exchange to try things on |
+//!
+//! A refusal always says what was wrong, what it got and what is allowed. A command that was
+//! refused, or whose exchange does not answer, ends with exit code 1.
+
+pub(crate) mod account;
+pub(crate) mod client;
+pub(crate) mod dev;
+pub(crate) mod import;
+pub(crate) mod journal;
+pub(crate) mod market;
+pub(crate) mod request;
+
+use std::process::ExitCode;
+
+use super::command::Command;
+use super::options::Options;
+use crate::catalog::MarketDefaults;
+use crate::domain::{FeeSchedule, Shares, Tick};
+use crate::json::decimal;
+
+/// Does what an operator's command says; `None` if it is not an operator's command.
+pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {
+    Some(match command {
+        Command::Dev(args) => dev::run(args),
+        Command::Import(command) => import::run(command),
+        Command::Market(command) => market::run(command),
+        Command::Account(command) => account::run(command),
+        Command::Journal(command) => journal::run(command),
+        Command::Snapshot(_) => {
+            Err("snapshot: not built into this version; recovery reads all segments".to_owned())
+        }
+        _ => return None,
+    })
+}
+
+/// What a market gets where its row is silent, by the configuration.
+pub(crate) fn market_defaults(options: &Options) -> Result<MarketDefaults, String> {
+    let min_size = decimal::parse_millionths(options.orders_min_size.as_bytes());
+    let min_size = min_size.map_err(|_| {
+        format!("orders.min_size: got {}; allowed: shares, at most six decimals", options.orders_min_size)
+    })?;
+    let bounded = |name: &str, value: u64, max: u64| {
+        if value <= max { Ok(value) } else { Err(format!("{name}: got {value}; allowed: 0 to {max}")) }
+    };
+    let narrow = "bounded just before";
+    let fee = FeeSchedule {
+        rate: u32::try_from(bounded("fees.rate", options.fees_rate, 1_000_000)?).expect(narrow),
+        exponent: u8::try_from(bounded("fees.exponent", options.fees_exponent, 2)?.max(1)).expect(narrow),
+        builder_share_bps: u16::try_from(bounded(
+            "fees.builder_share_bps",
+            options.fees_builder_share_bps,
+            9_000,
+        )?)
+        .expect(narrow),
+        ..FeeSchedule::FREE
+    };
+    Ok(MarketDefaults { tick: Tick::new(100).expect("0.01 is a tick"), min_size: Shares(min_size), fee })
+}
+
+/// A name for an operator's money that nobody has used: 64 random bits behind what it is for.
+pub(crate) fn made_up_reference(direction: &str) -> Result<String, String> {
+    let mut bits = [0_u8; 8];
+    getrandom::fill(&mut bits).map_err(|fault| format!("--ref: no randomness to make one up: {fault}"))?;
+    Ok(format!("{direction}-{:016x}", u64::from_be_bytes(bits)))
+}

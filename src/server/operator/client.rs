@@ -1,0 +1,228 @@
+//! A small HTTP/1.1 client for loopback: one connection, one request at a time.
+//!
+//! It speaks what our own server speaks (`Content-Length`, no redirects, no TLS), so that the
+//! commands need no HTTP library and an answer is read to its last byte or not at all.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use crate::catalog::Fields;
+use crate::server::command::AdminArgs;
+
+/// How long an answer may take. Imports of many rows wait for the disk.
+const ANSWER_TIME: Duration = Duration::from_mins(1);
+/// The largest answer: a list of a hundred thousand markets.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// The largest head of an answer.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Where the token is if no file is named.
+const TOKEN_VARIABLE: &str = "OUTCRY_ADMIN_TOKEN";
+
+/// A connection to one server, opened when it is first needed.
+#[derive(Debug)]
+pub(crate) struct Client {
+    address: SocketAddr,
+    name: String,
+    token: Option<String>,
+    stream: Option<TcpStream>,
+}
+
+/// An answer, whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// The status.
+    pub(crate) status: u16,
+    /// The body.
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The body if the server did what it was asked; else its words, as one line.
+    pub(crate) fn success(self) -> Result<String, String> {
+        if (200..300).contains(&self.status) {
+            return Ok(self.body);
+        }
+        let fields = Fields::parse(&self.body).unwrap_or_default();
+        let Some(mut line) = fields.text("error") else {
+            return Err(format!("answered {}: {}", self.status, self.body.trim()));
+        };
+        for name in ["field", "got", "allowed"] {
+            if let Some(words) = fields.words(name).filter(|words| !words.is_empty()) {
+                let _ = write!(line, "; {name}: {words}");
+            }
+        }
+        Err(line)
+    }
+}
+
+impl Client {
+    /// A client of the exchange that the flags name.
+    pub(crate) fn of(args: &AdminArgs) -> Result<Self, String> {
+        let token = match &args.token_file {
+            Some(path) => Some(
+                std::fs::read_to_string(path)
+                    .map_err(|fault| format!("--token-file: {}: {fault}", path.display()))?
+                    .trim()
+                    .to_owned(),
+            ),
+            None => std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()),
+        };
+        let host = args.admin.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
+        let wrong = || format!("--admin: got {}; allowed: http://HOST:PORT", args.admin);
+        let host = host.filter(|host| !host.contains('/')).ok_or_else(wrong)?;
+        let address = host.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(wrong)?;
+        Ok(Self { address, name: host.to_owned(), token, stream: None })
+    }
+
+    /// A client of a server in this process.
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self { address, name: address.to_string(), token: None, stream: None }
+    }
+
+    /// Asks without a body.
+    pub(crate) fn get(&mut self, path: &str) -> Result<Answer, String> {
+        self.ask("GET", path, &[], None)
+    }
+
+    /// Sends a JSON body.
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> Result<Answer, String> {
+        self.ask("POST", path, &[], Some(body))
+    }
+
+    /// Sends one request and reads its answer. After a fault the outcome is unknown, and the next
+    /// request opens a new connection.
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Result<Answer, String> {
+        let answer = self.try_ask(method, path, headers, body);
+        if answer.is_err() {
+            self.stream = None;
+        }
+        answer.map_err(|fault| format!("http://{}: {fault}", self.name))
+    }
+
+    fn try_ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> std::io::Result<Answer> {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.name);
+        let token = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        let token = token.iter().map(|token| ("Authorization", token.as_str()));
+        for (name, value) in token.chain(headers.iter().copied()) {
+            let _ = write!(request, "{name}: {value}\r\n");
+        }
+        if let Some(body) = body {
+            let _ = write!(
+                request,
+                "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        } else {
+            request.push_str("\r\n");
+        }
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => {
+                let stream = TcpStream::connect(self.address)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(ANSWER_TIME))?;
+                stream.set_write_timeout(Some(ANSWER_TIME))?;
+                none.insert(stream)
+            }
+        };
+        stream.write_all(request.as_bytes())?;
+        let (answer, stays) = read_answer(stream)?;
+        if !stays {
+            self.stream = None;
+        }
+        Ok(answer)
+    }
+}
+
+/// Reads one answer; also whether the connection stays open behind it.
+fn read_answer(stream: &mut impl Read) -> std::io::Result<(Answer, bool)> {
+    let bad =
+        |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, format!("not our HTTP: {what}"));
+    let mut bytes = Vec::new();
+    let mut chunk = [0_u8; 16 << 10];
+    let mut more = |bytes: &mut Vec<u8>| -> std::io::Result<()> {
+        match stream.read(&mut chunk)? {
+            0 => Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "closed before the answer came")),
+            count => {
+                bytes.extend_from_slice(&chunk[..count]);
+                Ok(())
+            }
+        }
+    };
+    let body_at = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if HEAD_BYTES_MAX < bytes.len() {
+            return Err(bad("a head without an end"));
+        }
+        more(&mut bytes)?;
+    };
+    let head = String::from_utf8_lossy(&bytes[..body_at]).into_owned();
+    let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+    let status: u16 = status.ok_or_else(|| bad("no status"))?;
+    let header = |name: &str| {
+        head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        })
+    };
+    let length = header("Content-Length").and_then(|text| text.parse().ok());
+    let length: usize =
+        length.filter(|length| *length <= ANSWER_BYTES_MAX).ok_or_else(|| bad("no length"))?;
+    while bytes.len() < body_at + length {
+        more(&mut bytes)?;
+    }
+    let body = String::from_utf8(bytes[body_at..body_at + length].to_vec())
+        .map_err(|_| bad("a body that is no text"))?;
+    let stays = !header("Connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+    Ok((Answer { status, body }, stays))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_to_its_last_byte_or_not_at_all() {
+        let whole =
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:        5\r\n\r\n\"abc\"";
+        let (answer, stays) = read_answer(&mut &whole[..]).expect("whole");
+        assert_eq!((answer.status, answer.body.as_str(), stays), (200, "\"abc\"", true));
+        for end in 0..whole.len() {
+            assert!(read_answer(&mut &whole[..end]).is_err(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_becomes_one_line() {
+        let body = r#"{"error":"no such market","code":"not_found","field":"market","got":"7","allowed":""}"#;
+        let answer = Answer { status: 404, body: body.to_owned() };
+        assert_eq!(answer.success(), Err("no such market; field: market; got: 7".to_owned()));
+        let answer = Answer { status: 502, body: "gateway\n".to_owned() };
+        assert_eq!(answer.success(), Err("answered 502: gateway".to_owned()));
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_named() {
+        let args = AdminArgs { admin: "ftp://x".into(), token_file: None };
+        assert_eq!(
+            Client::of(&args).expect_err("refused"),
+            "--admin: got ftp://x; allowed: http://HOST:PORT"
+        );
+    }
+}

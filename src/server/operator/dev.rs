@@ -1,0 +1,138 @@
+//! `outcry dev`: an exchange to try things on, in one command and without a network.
+//!
+//! It is the same server as `serve`, on loopback only, with a tenth of every size and no token.
+//! What is special is what a client could do as well: the catalog is imported and accounts are
+//! credited through the operator's listener, quotes and flow come through the public one, signed
+//! with the ten test keys that every Ethereum developer knows. Every seed has a fixed name (a
+//! reference, a condition, an order's digest), so a restart finds all of it done and adds nothing.
+//!
+//! The ports are written, and the page is printed, when everything is seeded.
+
+mod flow;
+mod page;
+mod seed;
+mod trader;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::server::clock::{self, Clock};
+use crate::server::command::{ClockKind, DevArgs};
+use crate::server::options::Options;
+use crate::server::plan::{self, Plan, Start};
+use crate::server::run::{complain, say};
+use crate::server::start::{self, End, Running};
+
+/// The most orders a second of sample flow; whoever wants load takes the load generator.
+const FLOW_MAX: u32 = 200;
+
+/// Does `dev`.
+pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
+    if FLOW_MAX < args.flow {
+        return Err(format!("--flow: got {}; allowed: 0 to {FLOW_MAX} orders a second", args.flow));
+    }
+    let mut options = args.server.config.options()?;
+    if args.server.config.data_dir.is_none() && options.data_dir == Options::default().data_dir {
+        options.data_dir = home()?.display().to_string();
+    }
+    let data_dir = options.data_path();
+    if args.fresh {
+        wipe(&data_dir)?;
+    }
+    let mut plan = plan::plan(&options, Start { dev: true, ..Start::of(&args.server) })?;
+    if !plan.http.ip().is_loopback() {
+        return Err(format!(
+            "listen.http: got {}; allowed: a loopback address, for everybody knows dev's keys",
+            plan.http
+        ));
+    }
+    // Written when everything is seeded, for who waits for them waits for an exchange.
+    let ports_file = plan.ports_file.take();
+    let clock = match args.clock {
+        ClockKind::Real => Clock::real(),
+        ClockKind::Manual => Clock::manual(clock::wall()),
+    };
+    let running = start::start(plan.clone(), clock.clone())?;
+    running.listen_to_signals()?;
+    seed_and_trade(&running, &plan, &clock, ports_file.as_deref(), args.flow)?;
+    Ok(match running.wait() {
+        End::Clean => ExitCode::SUCCESS,
+        End::Broken => ExitCode::FAILURE,
+    })
+}
+
+fn seed_and_trade(
+    running: &Running,
+    plan: &Plan,
+    clock: &Clock,
+    ports_file: Option<&Path>,
+    flow_per_second: u32,
+) -> Result<(), String> {
+    let seeded = seed::seed(running.http(), running.admin(), plan, clock)?;
+    if let Some(path) = ports_file {
+        running.write_ports(path)?;
+    }
+    say(&page::page(running.http(), running.admin(), plan, &seeded))?;
+    for line in &seeded.refused {
+        complain(line);
+    }
+    if flow_per_second > 0 {
+        flow::start(seeded, flow_per_second)?;
+    }
+    Ok(())
+}
+
+/// Where `dev` keeps its data if nobody says otherwise.
+fn home() -> Result<PathBuf, String> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")));
+    let data = data.ok_or("data_dir: neither XDG_DATA_HOME nor HOME is set; give --data-dir")?;
+    Ok(data.join("outcry").join("dev"))
+}
+
+/// Removes the data of the last time, and its log. A folder that is not ours is left alone.
+fn wipe(data_dir: &Path) -> Result<(), String> {
+    let Ok(mut entries) = std::fs::read_dir(data_dir) else {
+        return Ok(());
+    };
+    if entries.next().is_none() {
+        return Ok(());
+    }
+    let at = data_dir.display();
+    let identity = std::fs::read_to_string(data_dir.join("identity"));
+    if identity.is_err() && !data_dir.join("master-secret").is_file() {
+        return Err(format!("--fresh: {at} holds files, but no exchange's; remove them yourself"));
+    }
+    let folder = std::fs::File::open(data_dir).map_err(|fault| format!("--fresh: {at}: {fault}"))?;
+    if folder.try_lock().is_err() {
+        return Err(format!("--fresh: {at} is in use by a running exchange; stop it first"));
+    }
+    let exchange = identity.ok().and_then(|text| {
+        text.lines().find_map(|line| line.strip_prefix("exchange ").map(|uuid| uuid.trim().to_owned()))
+    });
+    if let Some(exchange) =
+        exchange.filter(|uuid| uuid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-'))
+    {
+        // Nobody else can need it: its directory goes now.
+        let _ = std::fs::remove_file(format!("/dev/shm/outcry-{exchange}"));
+    }
+    std::fs::remove_dir_all(data_dir).map_err(|fault| format!("--fresh: {at}: {fault}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fresh_wipes_what_is_ours_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        wipe(&data).expect("nothing there");
+        std::fs::create_dir(&data).expect("made");
+        std::fs::write(data.join("letter"), "dear").expect("written");
+        assert!(wipe(&data).expect_err("refused").contains("no exchange's"));
+        std::fs::write(data.join("master-secret"), [0; 32]).expect("written");
+        wipe(&data).expect("ours");
+        assert!(!data.exists());
+    }
+}

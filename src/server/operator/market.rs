@@ -1,0 +1,144 @@
+//! `outcry market …`: what it sends, and how an answer reads.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use super::client::Client;
+use crate::catalog::{Fields, items, quoted};
+use crate::server::command::{MarketCommand, MarketName};
+use crate::server::run::say;
+
+/// Does one `market` command.
+pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
+    match command {
+        MarketCommand::Create { admin, question, outcomes, tick, min_size, event } => {
+            let body = new_market(question, outcomes, tick, min_size.as_deref(), event.as_deref())?;
+            shown(&Client::of(admin)?.post("/markets", &body)?.success()?)
+        }
+        MarketCommand::List { admin } => say(&list(&Client::of(admin)?.get("/markets")?.success()?)),
+        MarketCommand::Show(name) => {
+            shown(&Client::of(&name.admin)?.get(&format!("/markets/{}", segment(&name.market)?))?.success()?)
+        }
+        MarketCommand::Pause(name) => act(name, "pause", "{}"),
+        MarketCommand::Resume(name) => act(name, "resume", "{}"),
+        MarketCommand::Resolve { market, payout, redeem } => {
+            act(market, "resolve", &format!("{{\"payout\":{},\"redeem\":{redeem}}}", quoted(payout)))
+        }
+        MarketCommand::Tick { market, tick } => {
+            act(market, "tick", &format!("{{\"tick\":{}}}", quoted(tick)))
+        }
+    }
+}
+
+fn act(name: &MarketName, act: &str, body: &str) -> Result<ExitCode, String> {
+    let path = format!("/markets/{}/{act}", segment(&name.market)?);
+    shown(&Client::of(&name.admin)?.post(&path, body)?.success()?)
+}
+
+/// A name as a path's segment; what could mean another path is refused here.
+pub(super) fn segment(name: &str) -> Result<&str, String> {
+    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if plain {
+        Ok(name)
+    } else {
+        Err(format!("{name}: not a name; allowed: letters and digits, such as 0x12ab or 7"))
+    }
+}
+
+fn new_market(
+    question: &str,
+    outcomes: &str,
+    tick: &str,
+    min_size: Option<&str>,
+    event: Option<&str>,
+) -> Result<String, String> {
+    let (zero, one) =
+        outcomes.split_once(',').ok_or_else(|| format!("--outcomes: got {outcomes}; allowed: A,B"))?;
+    let mut body = format!(
+        "{{\"question\":{},\"outcomes\":[{},{}],\"tick\":{}",
+        quoted(question),
+        quoted(zero.trim()),
+        quoted(one.trim()),
+        quoted(tick)
+    );
+    for (name, value) in [("minSize", min_size), ("event", event)] {
+        if let Some(value) = value {
+            let _ = write!(body, ",{}:{}", quoted(name), quoted(value));
+        }
+    }
+    body.push('}');
+    Ok(body)
+}
+
+/// Prints an answer: JSON still, one field a line.
+pub(super) fn shown(body: &str) -> Result<ExitCode, String> {
+    say(&field_lines(body))
+}
+
+fn field_lines(body: &str) -> String {
+    let Some(fields) = Fields::parse(body) else {
+        return format!("{body}\n");
+    };
+    let line = |name: &str| format!("  {}: {}", quoted(name), fields.raw(name).unwrap_or("null"));
+    let lines: Vec<String> = fields.names().map(line).collect();
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
+}
+
+/// A line for each market: id, mode, tick, live orders, question.
+fn list(body: &str) -> String {
+    let mut text = format!("{:>12}  {:11} {:>7} {:>7}  question\n", "id", "mode", "tick", "orders");
+    let rows = items(body).unwrap_or_default();
+    for row in &rows {
+        let fields = Fields::parse(row).unwrap_or_default();
+        let words = |name| fields.words(name).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{:>12}  {:11} {:>7} {:>7}  {}",
+            words("marketId"),
+            words("mode"),
+            words("tick"),
+            words("liveOrders"),
+            words("question")
+        );
+    }
+    let _ = writeln!(text, "{} markets", rows.len());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_market_is_sent_as_the_route_reads_it() {
+        let body = new_market("Rain \"soon\"?", "Wet, Dry", "0.01", Some("5"), None).expect("a body");
+        let asked = super::super::request::read(crate::http::Method::Post, "/markets", body.as_bytes());
+        let super::super::request::Asked::NewMarket(market) = asked.expect("understood") else {
+            panic!("a market");
+        };
+        assert_eq!(market.question, "Rain \"soon\"?");
+        assert_eq!(market.labels, ["Wet", "Dry"]);
+        assert_eq!(
+            new_market("?", "Wet", "0.01", None, None),
+            Err("--outcomes: got Wet; allowed: A,B".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_name_that_could_be_another_path_is_refused() {
+        assert_eq!(segment("0x12ab"), Ok("0x12ab"));
+        for name in ["", "7/resolve", "../mode", "7?x"] {
+            assert!(segment(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_object_reads_one_field_a_line_and_a_list_one_market_a_line() {
+        assert_eq!(
+            field_lines(r#"{"id":7,"q":null,"r":"\""}"#),
+            "{\n  \"id\": 7,\n  \"q\": null,\n  \"r\": \"\\\"\"\n}\n"
+        );
+        let text = list(r#"[{"marketId":7,"mode":"open","tick":"0.01","liveOrders":2,"question":"Q?"}]"#);
+        assert!(text.ends_with("           7  open           0.01       2  Q?\n1 markets\n"), "{text}");
+    }
+}

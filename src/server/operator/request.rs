@@ -1,0 +1,429 @@
+//! What the operator asks for: routes and bodies, judged before anything is touched.
+//!
+//! | route | body |
+//! |---|---|
+//! | `GET /markets`, `/markets/{market}`, `/accounts/{wallet}` | |
+//! | `POST /import` | Gamma JSON, at most a request's body |
+//! | `POST /markets` | `{"question", "outcomes"?, "tick"?, "minSize"?, "event"?}` |
+//! | `POST /markets/{market}/pause`, `/resume` | `{}` or none |
+//! | `POST /markets/{market}/resolve` | `{"payout", "redeem"?}` |
+//! | `POST /markets/{market}/tick` | `{"tick"}` |
+//! | `POST /accounts/{wallet}/credit`, `/debit` | `{"amount", "ref"?}` |
+//! | `POST /accounts/{wallet}/link` | `{"owner"}` |
+//! | `POST /accounts/{wallet}/freeze` | `{"frozen"?}` |
+//! | `POST /mode` | `{"mode"}` |
+//! | `POST /clock` | `{"advance_ms"}` |
+//!
+//! A market is named by its id or its condition. A field that a route does not know is refused,
+//! so that a typing error never does half of what was meant.
+
+use crate::catalog::{Fields, LABEL_BYTES_MAX, texts};
+use crate::domain::amount::ORDER_AMOUNT_MAX;
+use crate::domain::{Address, Collateral, ConditionId, Mode, Payout, Shares, Tick};
+use crate::http::Method;
+use crate::journal::layout::MoneyDirection;
+use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
+use crate::json::{ShortText, Writer, decimal, name};
+
+/// The longest question of a market that the operator makes.
+const QUESTION_BYTES_MAX: usize = 1_024;
+/// The longest step of a manual clock: a year.
+const ADVANCE_MS_MAX: u64 = 366 * 86_400_000;
+
+/// A request, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// All markets.
+    Markets,
+    /// One market.
+    Market(MarketName),
+    /// One wallet.
+    Account(Address),
+    /// Events and markets from a file's text.
+    Import,
+    /// A market of the operator's own.
+    NewMarket(NewMarket),
+    /// Cancels only, or orders again.
+    SetMarketMode(MarketName, Mode),
+    /// What came out.
+    Resolve {
+        /// The market.
+        market: MarketName,
+        /// What its shares pay.
+        payout: Payout,
+        /// Whether every holder is paid at once.
+        redeem: bool,
+    },
+    /// Another price step.
+    SetTick(MarketName, Tick),
+    /// Collateral in or out.
+    Money(Movement),
+    /// A deposit wallet gets its owner.
+    Link {
+        /// The deposit wallet.
+        wallet: Address,
+        /// Its owner's EOA.
+        owner: Address,
+    },
+    /// A wallet's principal may not trade, or may again.
+    Freeze {
+        /// The wallet.
+        wallet: Address,
+        /// True to freeze.
+        frozen: bool,
+    },
+    /// What the whole exchange takes.
+    SetMode(Mode),
+    /// A manual clock moves on.
+    Advance(u64),
+}
+
+/// A market as people name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MarketName {
+    /// By its number.
+    Id(u64),
+    /// By its condition.
+    Condition(ConditionId),
+}
+
+/// A market that the operator makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewMarket {
+    /// The question.
+    pub(crate) question: String,
+    /// The labels of its outcomes.
+    pub(crate) labels: [String; 2],
+    /// The price step.
+    pub(crate) tick: Tick,
+    /// The smallest resting order; the configuration's if it is not said.
+    pub(crate) min_size: Option<Shares>,
+    /// The slug of the event that holds it.
+    pub(crate) event: Option<String>,
+}
+
+/// A credit or debit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Movement {
+    /// The wallet.
+    pub(crate) wallet: Address,
+    /// In or out.
+    pub(crate) direction: MoneyDirection,
+    /// How much.
+    pub(crate) amount: Collateral,
+    /// Its name; made up if it is not said.
+    pub(crate) reference: Option<String>,
+}
+
+/// Why a request was not done. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// For programs.
+    pub(crate) code: &'static str,
+    /// What was wrong; `""` if it is no single field.
+    pub(crate) field: &'static str,
+    /// What it was.
+    pub(crate) got: ShortText,
+    /// What it may be.
+    pub(crate) allowed: &'static str,
+}
+
+impl Refusal {
+    /// A refusal of one field.
+    pub(crate) fn new(
+        status: u16,
+        code: &'static str,
+        field: &'static str,
+        got: &str,
+        allowed: &'static str,
+    ) -> Self {
+        Self { status, code, field, got: ShortText::new(got), allowed }
+    }
+
+    /// The answer's body.
+    pub(crate) fn body(&self, out: &mut Vec<u8>) {
+        let error = if self.field.is_empty() {
+            self.code.replace('_', " ")
+        } else {
+            format!("{}: not allowed", self.field)
+        };
+        let mut json = Writer::new(out);
+        json.open_object().key("error").text(&error).key("code").text(self.code);
+        for (key, text) in [("field", self.field), ("got", self.got.as_str()), ("allowed", self.allowed)] {
+            if !text.is_empty() {
+                json.key(key).text(text);
+            }
+        }
+        json.close_object();
+    }
+}
+
+fn wrong(field: &'static str, got: &str, allowed: &'static str) -> Refusal {
+    Refusal::new(400, "invalid_field", field, got, allowed)
+}
+
+/// Understands a request, or says what is wrong with it.
+pub(crate) fn read(method: Method, path: &str, body: &[u8]) -> Result<Asked, Refusal> {
+    let path = if path.len() > 1 { path.strip_suffix('/').unwrap_or(path) } else { path };
+    let words: Vec<&str> = path.split('/').skip(1).collect();
+    match (method, words.as_slice()) {
+        (Method::Get, _) => read_get(path, &words),
+        (Method::Post, ["import"]) => Ok(Asked::Import),
+        (Method::Post, ["markets"]) => {
+            new_market(&object(body, &["question", "outcomes", "tick", "minSize", "event"])?)
+        }
+        (Method::Post, ["markets", market, act]) => market_act(market_name(market)?, act, path, body),
+        (Method::Post, ["accounts", wallet, act]) => account_act(address("wallet", wallet)?, act, path, body),
+        (Method::Post, ["mode"]) => Ok(Asked::SetMode(mode(&object(body, &["mode"])?)?)),
+        (Method::Post, ["clock"]) => advance(&object(body, &["advance_ms"])?),
+        _ => Err(no_route(path)),
+    }
+}
+
+fn no_route(path: &str) -> Refusal {
+    Refusal::new(404, "not_found", "path", path, "a route of the operator's listener with its method")
+}
+
+fn read_get(path: &str, words: &[&str]) -> Result<Asked, Refusal> {
+    Ok(match words {
+        ["markets"] => Asked::Markets,
+        ["markets", market] => Asked::Market(market_name(market)?),
+        ["accounts", wallet] => Asked::Account(address("wallet", wallet)?),
+        _ => return Err(no_route(path)),
+    })
+}
+
+fn market_act(market: MarketName, act: &str, path: &str, body: &[u8]) -> Result<Asked, Refusal> {
+    Ok(match act {
+        "pause" => object(body, &[]).map(|_| Asked::SetMarketMode(market, Mode::CancelOnly))?,
+        "resume" => object(body, &[]).map(|_| Asked::SetMarketMode(market, Mode::Open))?,
+        "tick" => Asked::SetTick(market, tick(&object(body, &["tick"])?)?),
+        "resolve" => {
+            let fields = object(body, &["payout", "redeem"])?;
+            let text = fields.words("payout").unwrap_or_default();
+            let payout =
+                decimal::parse_millionths(text.as_bytes()).ok().and_then(|zero| u32::try_from(zero).ok());
+            let payout = payout.and_then(Payout::new);
+            let payout = payout
+                .ok_or_else(|| wrong("payout", &text, "what a share of the first outcome pays, 0 to 1"))?;
+            Asked::Resolve { market, payout, redeem: flag(&fields, "redeem", false)? }
+        }
+        _ => return Err(no_route(path)),
+    })
+}
+
+fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<Asked, Refusal> {
+    let direction = match act {
+        "credit" => MoneyDirection::Credit,
+        "debit" => MoneyDirection::Debit,
+        "link" => {
+            let owner = object(body, &["owner"])?.text("owner").unwrap_or_default();
+            return Ok(Asked::Link { wallet, owner: address("owner", &owner)? });
+        }
+        "freeze" => {
+            return Ok(Asked::Freeze { wallet, frozen: flag(&object(body, &["frozen"])?, "frozen", true)? });
+        }
+        _ => return Err(no_route(path)),
+    };
+    let fields = object(body, &["amount", "ref"])?;
+    let text = fields.words("amount").unwrap_or_default();
+    let amount = decimal::parse_millionths(text.as_bytes())
+        .ok()
+        .filter(|amount| (1..=ORDER_AMOUNT_MAX).contains(amount));
+    let amount =
+        amount.ok_or_else(|| wrong("amount", &text, "0.000001 to 1000000000 USDC, at most six decimals"))?;
+    let reference = fields.text("ref");
+    if let Some(reference) = &reference {
+        if !(1..=REFERENCE_BYTES_MAX).contains(&reference.len()) {
+            return Err(wrong("ref", reference, "a text of 1 to 64 bytes"));
+        }
+    } else if let Some(raw) = fields.raw("ref") {
+        return Err(wrong("ref", raw, "a text of 1 to 64 bytes"));
+    }
+    Ok(Asked::Money(Movement { wallet, direction, amount: Collateral(amount), reference }))
+}
+
+fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
+    let question = fields.text("question").unwrap_or_default();
+    if !(1..=QUESTION_BYTES_MAX).contains(&question.len()) {
+        return Err(wrong("question", &question, "a text of 1 to 1024 bytes"));
+    }
+    let raw = fields.raw("outcomes").unwrap_or(r#"["Yes","No"]"#);
+    let labels = texts(raw).and_then(|labels| <[String; 2]>::try_from(labels).ok());
+    let labels =
+        labels.filter(|labels| labels.iter().all(|label| (1..=LABEL_BYTES_MAX).contains(&label.len())));
+    let labels = labels.ok_or_else(|| wrong("outcomes", raw, "two labels of 1 to 256 bytes"))?;
+    let min_size = match fields.words("minSize") {
+        None => None,
+        Some(text) => {
+            let size =
+                decimal::parse_millionths(text.as_bytes()).ok().filter(|size| *size <= ORDER_AMOUNT_MAX);
+            Some(Shares(
+                size.ok_or_else(|| wrong("minSize", &text, "0 to 1000000000 shares, at most six decimals"))?,
+            ))
+        }
+    };
+    let tick =
+        if fields.raw("tick").is_some() { tick(fields)? } else { Tick::new(100).expect("0.01 is a tick") };
+    Ok(Asked::NewMarket(NewMarket { question, labels, tick, min_size, event: fields.text("event") }))
+}
+
+fn tick(fields: &Fields<'_>) -> Result<Tick, Refusal> {
+    let text = fields.words("tick").unwrap_or_default();
+    let tick = decimal::parse_tick(text.as_bytes()).ok();
+    tick.ok_or_else(|| wrong("tick", &text, "0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001"))
+}
+
+fn mode(fields: &Fields<'_>) -> Result<Mode, Refusal> {
+    let text = fields.text("mode").unwrap_or_default();
+    Ok(match text.as_str() {
+        "open" => Mode::Open,
+        "post-only" => Mode::PostOnly,
+        "cancel-only" => Mode::CancelOnly,
+        "closed" => Mode::Closed,
+        _ => return Err(wrong("mode", &text, "open, post-only, cancel-only or closed")),
+    })
+}
+
+fn advance(fields: &Fields<'_>) -> Result<Asked, Refusal> {
+    let text = fields.words("advance_ms").unwrap_or_default();
+    let ms = text.parse().ok().filter(|ms| *ms <= ADVANCE_MS_MAX);
+    ms.map(Asked::Advance).ok_or_else(|| wrong("advance_ms", &text, "0 to 31622400000 milliseconds"))
+}
+
+fn flag(fields: &Fields<'_>, name: &'static str, default: bool) -> Result<bool, Refusal> {
+    match fields.raw(name) {
+        None => Ok(default),
+        Some(raw) => fields.flag(name).ok_or_else(|| wrong(name, raw, "true or false")),
+    }
+}
+
+/// The body's fields; every one of them is known to the route.
+fn object<'a>(body: &'a [u8], known: &[&'static str]) -> Result<Fields<'a>, Refusal> {
+    let text = std::str::from_utf8(body).map_err(|_| wrong("body", "", "a JSON object"))?;
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    let fields = Fields::parse(text).ok_or_else(|| wrong("body", text, "a JSON object"))?;
+    if let Some(name) = fields.names().find(|name| !known.contains(name)) {
+        return Err(wrong("body", name, "only the fields that this route knows"));
+    }
+    Ok(fields)
+}
+
+/// A market by its id or condition.
+pub(crate) fn market_name(text: &str) -> Result<MarketName, Refusal> {
+    if let Some(condition) = name::parse_hex::<32>(text.as_bytes()) {
+        return Ok(MarketName::Condition(ConditionId(condition)));
+    }
+    let id = decimal::parse_integer(text.as_bytes());
+    id.map(MarketName::Id)
+        .map_err(|_| wrong("market", text, "a market's id, or 0x and the 64 hex digits of its condition"))
+}
+
+fn address(field: &'static str, text: &str) -> Result<Address, Refusal> {
+    let address = name::parse_hex::<20>(text.as_bytes()).map(Address);
+    address.ok_or_else(|| wrong(field, text, "0x and 40 hex digits"))
+}
+
+/// A mode in an answer.
+pub(crate) const fn mode_text(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Open => "open",
+        Mode::PostOnly => "post-only",
+        Mode::CancelOnly => "cancel-only",
+        Mode::Closed => "closed",
+        Mode::Resolved => "resolved",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WALLET: &str = "/accounts/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+
+    #[track_caller]
+    fn post(path: &str, body: &str) -> Asked {
+        read(Method::Post, path, body.as_bytes()).expect("understood")
+    }
+
+    #[track_caller]
+    fn refused(path: &str, body: &str) -> String {
+        let refusal = read(Method::Post, path, body.as_bytes()).expect_err("refused");
+        format!("{} {}: {}", refusal.status, refusal.field, refusal.got.as_str())
+    }
+
+    #[test]
+    fn every_route_is_understood() {
+        let condition = format!("/markets/0x{}", "1".repeat(64));
+        assert_eq!(read(Method::Get, "/markets/", b""), Ok(Asked::Markets));
+        assert_eq!(read(Method::Get, "/markets/7", b""), Ok(Asked::Market(MarketName::Id(7))));
+        let market = MarketName::Condition(ConditionId([0x11; 32]));
+        assert_eq!(post(&format!("{condition}/pause"), ""), Asked::SetMarketMode(market, Mode::CancelOnly));
+        assert_eq!(post(&format!("{condition}/resume"), "{}"), Asked::SetMarketMode(market, Mode::Open));
+        let half = Payout::new(500_000).expect("half");
+        let resolve = Asked::Resolve { market, payout: half, redeem: true };
+        assert_eq!(post(&format!("{condition}/resolve"), r#"{"payout":0.5,"redeem":true}"#), resolve);
+        assert_eq!(
+            post("/markets/7/tick", r#"{"tick":"0.001"}"#),
+            Asked::SetTick(MarketName::Id(7), Tick::new(10).expect("a tick"))
+        );
+        assert_eq!(post("/mode", r#"{"mode":"cancel-only"}"#), Asked::SetMode(Mode::CancelOnly));
+        assert_eq!(post("/clock", r#"{"advance_ms":1000}"#), Asked::Advance(1_000));
+        let Asked::Money(movement) = post(&format!("{WALLET}/credit"), r#"{"amount":"100.5","ref":"a"}"#)
+        else {
+            panic!("money");
+        };
+        assert_eq!((movement.amount, movement.reference.as_deref()), (Collateral(100_500_000), Some("a")));
+        let Asked::NewMarket(market) = post("/markets", r#"{"question":"Rain?","outcomes":["Wet","Dry"]}"#)
+        else {
+            panic!("a market");
+        };
+        assert_eq!(
+            (market.labels[1].as_str(), market.min_size, market.tick.ten_thousandths()),
+            ("Dry", None, 100)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_it_got() {
+        for (path, body, said) in [
+            ("/nowhere", "", "404 path: /nowhere"),
+            ("/markets/7/explode", "", "404 path: /markets/7/explode"),
+            ("/markets/x/pause", "", "400 market: x"),
+            ("/markets/7/pause", r#"{"why":1}"#, "400 body: why"),
+            ("/markets/7/resolve", r#"{"payout":"1.5"}"#, "400 payout: 1.5"),
+            ("/markets/7/resolve", "{}", "400 payout: "),
+            ("/markets/7/tick", r#"{"tick":0.02}"#, "400 tick: 0.02"),
+            ("/markets", "{}", "400 question: "),
+            ("/markets", r#"{"question":"?","outcomes":["a"]}"#, r#"400 outcomes: ["a"]"#),
+            ("/mode", r#"{"mode":"off"}"#, "400 mode: off"),
+            ("/mode", "[", "400 body: ["),
+            ("/clock", r#"{"advance_ms":-1}"#, "400 advance_ms: -1"),
+            ("/accounts/0x12/freeze", "", "400 wallet: 0x12"),
+        ] {
+            assert_eq!(refused(path, body), said, "{path} {body}");
+        }
+        for (body, said) in [
+            (r#"{"amount":0}"#, "400 amount: 0"),
+            (r#"{"amount":"0.0000001"}"#, "400 amount: 0.0000001"),
+            (r#"{"amount":1,"ref":""}"#, "400 ref: "),
+            (r#"{"amount":1,"ref":7}"#, "400 ref: 7"),
+            (r#"{"amount":1,"reference":"a"}"#, "400 body: reference"),
+        ] {
+            assert_eq!(refused(&format!("{WALLET}/debit"), body), said, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_it_got_and_what_is_allowed() {
+        let mut body = Vec::new();
+        wrong("tick", "0.02\"", "0.01").body(&mut body);
+        let text = String::from_utf8(body).expect("text");
+        assert_eq!(
+            text,
+            r#"{"error":"tick: not allowed","code":"invalid_field","field":"tick","got":"0.02\"","allowed":"0.01"}"#
+        );
+    }
+}
