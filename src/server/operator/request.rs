@@ -125,7 +125,7 @@ pub(crate) struct Refusal {
     /// What was wrong; `""` if it is no single field.
     pub(crate) field: &'static str,
     /// What it was.
-    pub(crate) got: ShortText,
+    pub(crate) got: String,
     /// What it may be.
     pub(crate) allowed: &'static str,
 }
@@ -139,7 +139,7 @@ impl Refusal {
         got: &str,
         allowed: &'static str,
     ) -> Self {
-        Self { status, code, field, got: ShortText::new(got), allowed }
+        Self { status, code, field, got: ShortText::new(got).as_str().to_owned(), allowed }
     }
 
     /// The answer's body.
@@ -151,7 +151,7 @@ impl Refusal {
         };
         let mut json = Writer::new(out);
         json.open_object().key("error").text(&error).key("code").text(self.code);
-        for (key, text) in [("field", self.field), ("got", self.got.as_str()), ("allowed", self.allowed)] {
+        for (key, text) in [("field", self.field), ("got", &self.got), ("allowed", self.allowed)] {
             if !text.is_empty() {
                 json.key(key).text(text);
             }
@@ -351,7 +351,7 @@ mod tests {
     #[track_caller]
     fn refused(path: &str, body: &str) -> String {
         let refusal = read(Method::Post, path, body.as_bytes()).expect_err("refused");
-        format!("{} {}: {}", refusal.status, refusal.field, refusal.got.as_str())
+        format!("{} {}: {}", refusal.status, refusal.field, refusal.got)
     }
 
     #[test]
