@@ -78,7 +78,8 @@ impl Stage {
                 "account", "credit", &wallet, COLLATERAL, "--ref", reference, "--admin", &admin,
             ]);
         }
-        seller.split(&mut connection, &condition, micro(SHARES));
+        let split = seller.act(&mut connection, 0, &condition, micro(SHARES));
+        assert!(split.status == 200, "{} {}", split.status, split.json());
         Self {
             buyer,
             seller,

@@ -33,6 +33,19 @@ pub struct Wish<'a> {
     pub neg_risk: bool,
 }
 
+/// An order before it is signed.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub fields: OrderFields,
+    pub kind: String,
+    pub neg_risk: bool,
+    pub owner: String,
+    pub expiration: u64,
+    pub post_only: bool,
+    /// More fields of the order that nobody signs: JSON that ends in a comma.
+    pub unsigned: String,
+}
+
 /// A signed order, ready to be sent any number of times.
 #[derive(Clone)]
 pub struct Signed {
@@ -51,13 +64,15 @@ pub struct Trader {
     passphrase: String,
     secret: MacKey,
     pub secret_text: String,
+    /// Which family of headers its requests carry.
+    pub family: &'static str,
     salt: u64,
 }
 
 impl Trader {
     /// The trader with this private key; asks the exchange for its credentials.
     pub fn new(key: &str, connection: &mut Connection) -> Self {
-        let signer = Signer::new(text::hex(key.as_bytes()).unwrap()).unwrap();
+        let signer = Signer::new(text::hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
         let domains = Domains::new(Chain::Amoy);
         let address = *signer.address();
         let address_text = String::from_utf8(text::checksummed(&address).to_vec()).unwrap();
@@ -80,23 +95,26 @@ impl Trader {
             passphrase: trio["passphrase"].as_str().unwrap().to_owned(),
             secret: MacKey::new(&text::base64_32(secret_text.as_bytes()).unwrap()),
             secret_text,
+            family: "POLY",
             salt: now_ms() << 20,
         }
     }
 
     /// Signs a wish. Every order is another one, by its salt.
     pub fn sign(&mut self, wish: &Wish<'_>) -> Signed {
-        self.salt += 1;
-        let salt = self.salt % (1 << 53);
+        let draft = self.draft(wish);
+        self.seal(&draft)
+    }
+
+    /// A wish as an order that is not signed yet, for tests that change something about it.
+    pub fn draft(&mut self, wish: &Wish<'_>) -> Draft {
         let collateral = u64::try_from(u128::from(wish.shares) * u128::from(wish.price) / 10_000).unwrap();
         let (maker_amount, taker_amount) = match wish.side {
             Side::Buy => (collateral, wish.shares),
             Side::Sell => (wish.shares, collateral),
         };
-        let mut word = [0; 32];
-        word[24..].copy_from_slice(&salt.to_be_bytes());
         let fields = OrderFields {
-            salt: Word(word),
+            salt: word(self.next_salt()),
             maker: self.address,
             signer: self.address,
             token: wish.token,
@@ -108,45 +126,62 @@ impl Trader {
             metadata: Word::ZERO,
             builder: Word::ZERO,
         };
-        self.signed(&fields, salt, wish)
+        Draft {
+            fields,
+            kind: wish.kind.to_owned(),
+            neg_risk: wish.neg_risk,
+            owner: self.key.clone(),
+            expiration: 0,
+            post_only: false,
+            unsigned: String::new(),
+        }
     }
 
-    fn signed(&self, fields: &OrderFields, salt: u64, wish: &Wish<'_>) -> Signed {
+    /// Signs a draft.
+    pub fn seal(&self, draft: &Draft) -> Signed {
+        let fields = &draft.fields;
         let (signature, bytes) =
-            sign_order(&self.signer, &self.domains, Venue::Polymarket, wish.neg_risk, fields);
-        let separator = self.domains.orders(Venue::Polymarket, wish.neg_risk);
+            sign_order(&self.signer, &self.domains, Venue::Polymarket, draft.neg_risk, fields);
+        let separator = self.domains.orders(Venue::Polymarket, draft.neg_risk);
         let id = Domains::order_id(separator, &self.domains.order_hash(fields));
         let zero = hex_text(&[0; 32]);
         let body = format!(
-            "{{\"order\":{{\"salt\":{salt},\"maker\":\"{maker}\",\"signer\":\"{maker}\",\"tokenId\":\"{token}\",\
+            "{{\"order\":{{\"salt\":{salt},\"maker\":\"{}\",\"signer\":\"{}\",\"tokenId\":\"{token}\",\
              \"makerAmount\":\"{}\",\"takerAmount\":\"{}\",\"side\":\"{}\",\"signatureType\":0,\
-             \"timestamp\":\"{}\",\"metadata\":\"{zero}\",\"builder\":\"{zero}\",\"expiration\":\"0\",\
-             \"signature\":\"{}\"}},\"owner\":\"{}\",\"orderType\":\"{}\",\"deferExec\":false,\"postOnly\":false}}",
+             \"timestamp\":\"{}\",\"metadata\":\"{zero}\",\"builder\":\"{zero}\",{}\"expiration\":\"{}\",\
+             \"signature\":\"{}\"}},\"owner\":\"{}\",\"orderType\":\"{}\",\"deferExec\":false,\"postOnly\":{}}}",
+            hex_text(&fields.maker.0),
+            hex_text(&fields.signer.0),
             fields.maker_amount,
             fields.taker_amount,
             fields.side.text(),
             fields.timestamp_ms,
+            draft.unsigned,
+            draft.expiration,
             hex_text(&signature[..usize::from(bytes)]),
-            self.key,
-            wish.kind,
-            maker = self.address_text,
+            draft.owner,
+            draft.kind,
+            draft.post_only,
+            salt = u64::from_be_bytes(fields.salt.0[24..].try_into().unwrap()),
             token = token_text(&fields.token),
         );
         Signed { id, id_text: hex_text(&id.0), body }
     }
 
-    /// Makes `amount` pairs of a market's shares out of collateral.
-    pub fn split(&mut self, connection: &mut Connection, condition: &str, amount: u64) {
+    fn next_salt(&mut self) -> u64 {
         self.salt += 1;
-        let salt = self.salt % (1 << 53);
-        let mut word = [0; 32];
-        word[24..].copy_from_slice(&salt.to_be_bytes());
+        self.salt % (1 << 53)
+    }
+
+    /// Splits (0), merges (1) or redeems (2) `amount` millionths of a market's pairs.
+    pub fn act(&mut self, connection: &mut Connection, act: u8, condition: &str, amount: u64) -> Answer {
+        let salt = self.next_salt();
         let terms = ActTerms {
-            act: 0,
+            act,
             wallet: self.address,
-            condition: ConditionId(text::hex(condition[2..].as_bytes()).unwrap()),
+            condition: ConditionId(text::hex(condition.as_bytes()).unwrap()),
             amount,
-            salt: Word(word),
+            salt: word(salt),
             timestamp_ms: now_ms(),
             signature_type: SignatureType::Eoa,
         };
@@ -158,8 +193,8 @@ impl Trader {
             terms.timestamp_ms,
             hex_text(&signature),
         );
-        let answer = self.ask(connection, "POST", "/positions/split", &body).unwrap();
-        assert!(answer.status == 200, "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
+        let path = ["/positions/split", "/positions/merge", "/positions/redeem"][usize::from(act)];
+        self.ask(connection, "POST", path, &body).unwrap()
     }
 
     /// A whole request with L2 headers, as bytes.
@@ -169,12 +204,13 @@ impl Trader {
         let parts = [timestamp.as_bytes(), method.as_bytes(), signed_path.as_bytes(), body.as_bytes()];
         let code = text::base64_text(&self.secret.over(parts));
         let headers = format!(
-            "POLY_ADDRESS: {}\r\nPOLY_SIGNATURE: {}\r\nPOLY_TIMESTAMP: {timestamp}\r\nPOLY_API_KEY: {}\r\n\
-             POLY_PASSPHRASE: {}\r\n",
+            "{family}_ADDRESS: {}\r\n{family}_SIGNATURE: {}\r\n{family}_TIMESTAMP: {timestamp}\r\n\
+             {family}_API_KEY: {}\r\n{family}_PASSPHRASE: {}\r\n",
             self.address_text,
             std::str::from_utf8(&code).unwrap(),
             self.key,
             self.passphrase,
+            family = self.family,
         );
         request(method, path, &headers, body.as_bytes())
     }
@@ -220,6 +256,13 @@ impl Trader {
 /// Milliseconds since 1970, which is what clients stamp their orders with.
 pub fn now_ms() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}
+
+/// A number as a uint256.
+pub fn word(number: u64) -> Word {
+    let mut word = [0; 32];
+    word[24..].copy_from_slice(&number.to_be_bytes());
+    Word(word)
 }
 
 /// `0x` and lower-case hex.

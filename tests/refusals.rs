@@ -1,0 +1,425 @@
+//! Every refusal, provoked on a running exchange: the right words come back and nothing changes.
+//!
+//! `provoke` is a match over [`Reject`], so that a new refusal without a row does not compile. The
+//! state hash is read from the journal on disk before and after each row, by `journal verify`.
+//!
+//! Rows that need an exchange of another shape (a tiny log, tiny tables, a mode) say which. What a
+//! client cannot bring about from outside is provoked in the room that judges it, and its row
+//! names the test.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
+use common::wire::{Answer, Connection};
+use outcry::domain::{Address, Reject, Side, TokenId};
+use serde_json::Value;
+
+/// A market that the scene made.
+#[derive(Clone)]
+struct Market {
+    condition: String,
+    tokens: [TokenId; 2],
+}
+
+/// An exchange with two traders and markets in every mode.
+struct Scene {
+    exchange: Exchange,
+    plan: Plan,
+    connection: Connection,
+    first: Trader,
+    second: Trader,
+    open: Market,
+    other: Market,
+    paused: Market,
+    closed: Market,
+    resolved: Market,
+    _folder: tempfile::TempDir,
+}
+
+/// How a refusal is brought about.
+enum Row {
+    /// By one request on the common scene; the function gives what was answered.
+    Asked(fn(&mut Scene) -> Answer),
+    /// On the common scene while the operator has changed something: before, the request, after.
+    While(fn(&mut Scene), fn(&mut Scene) -> Answer, fn(&mut Scene)),
+    /// On an exchange started with these settings.
+    Shaped(&'static [&'static str], fn(&mut Scene) -> Answer),
+    /// By the test of this name, in the room that judges it: no request from outside can.
+    Inside(&'static str),
+}
+
+fn provoke(reject: Reject) -> Row {
+    use Row::{Asked, Inside, Shaped, While};
+    match reject {
+        Reject::Recovering => Inside("server: trading answers 425 until recovery is over"),
+        Reject::Busy => Inside("shard: a log without room refuses orders and takes cancels"),
+        Reject::TradingDisabled => {
+            While(|scene| scene.mode("disabled"), Scene::plain, |scene| scene.mode("open"))
+        }
+        Reject::CancelOnly => {
+            While(|scene| scene.mode("cancel-only"), Scene::plain, |scene| scene.mode("open"))
+        }
+        Reject::PostOnlyMode => {
+            While(|scene| scene.mode("post-only"), Scene::plain, |scene| scene.mode("open"))
+        }
+        Reject::Unauthorized => Asked(|scene| {
+            let request = scene.first.request("POST", "/order", "{}");
+            let forged = String::from_utf8(request).unwrap().replace("POLY_SIGNATURE: ", "POLY_SIGNATURE: A");
+            scene.send(forged.as_bytes())
+        }),
+        Reject::InvalidL1 => Asked(|scene| {
+            let headers = format!(
+                "POLY_ADDRESS: {}\r\nPOLY_SIGNATURE: 0x{}\r\nPOLY_TIMESTAMP: {}\r\nPOLY_NONCE: 0\r\n",
+                hex_text(&scene.first.address.0),
+                "11".repeat(65),
+                now_ms() / 1_000
+            );
+            scene.connection.request("POST", "/auth/api-key", &headers, b"").unwrap()
+        }),
+        Reject::InvalidPayload => Asked(|scene| scene.post("{\"order\":1}")),
+        Reject::TooManyOrders => Asked(|scene| {
+            let order = scene.draft().body;
+            let body = format!("[{}]", vec![order; 16].join(","));
+            scene.ask("POST", "/orders", &body)
+        }),
+        Reject::OrderVersionMismatch => Asked(|scene| {
+            let body = scene.draft().body;
+            let (head, tail) = body.split_once("\"timestamp\"").unwrap();
+            let (_, tail) = tail.split_once("\"expiration\"").unwrap();
+            scene.post(&format!(
+                "{head}\"nonce\":\"0\",\"feeRateBps\":\"0\",\"taker\":\"0x{}\",\"expiration\"{tail}",
+                "0".repeat(40)
+            ))
+        }),
+        Reject::OwnerMismatch => Asked(|scene| {
+            scene.changed(|draft| draft.owner = "00000000-0000-4000-8000-000000000000".to_owned())
+        }),
+        Reject::SignerMismatch => Asked(|scene| {
+            let other = scene.second.address;
+            scene.changed(|draft| draft.fields.signer = other)
+        }),
+        Reject::TokenUnknown => {
+            Asked(|scene| scene.changed(|draft| draft.fields.token = TokenId(word(12_345).0)))
+        }
+        Reject::ConditionUnknown => Asked(|scene| {
+            scene.changed(|draft| draft.unsigned = format!("\"conditionId\":\"0x{}\",", "ab".repeat(32)))
+        }),
+        Reject::ConditionMismatch => Asked(|scene| {
+            let other = scene.other.condition.clone();
+            scene.changed(|draft| draft.unsigned = format!("\"conditionId\":\"{other}\","))
+        }),
+        Reject::MakerNotAuthorized => {
+            Asked(|scene| scene.changed(|draft| draft.fields.maker = Address([7; 20])))
+        }
+        Reject::SignatureInvalid => Asked(|scene| {
+            let mut body = scene.draft().body.into_bytes();
+            let name = b"\"signature\":\"0x";
+            let at = body.windows(name.len()).position(|window| window == name).unwrap() + name.len() + 9;
+            body[at] = if body[at] == b'1' { b'2' } else { b'1' };
+            scene.post(std::str::from_utf8(&body).unwrap())
+        }),
+        Reject::Frozen => While(|scene| scene.freeze(true), Scene::plain, |scene| scene.freeze(false)),
+        Reject::Duplicate => Inside("shard: another owner does not get the first owner's answer"),
+        Reject::TooOld => Asked(|scene| scene.changed(|draft| draft.fields.timestamp_ms = 0)),
+        Reject::TooNew => {
+            Asked(|scene| scene.changed(|draft| draft.fields.timestamp_ms = now_ms() + 6 * 60 * 1_000))
+        }
+        Reject::MarketPaused => Asked(|scene| {
+            let market = scene.paused.clone();
+            scene.on(&market)
+        }),
+        Reject::MarketClosed => Asked(|scene| {
+            let market = scene.closed.clone();
+            scene.on(&market)
+        }),
+        Reject::MarketResolved => Asked(|scene| {
+            let market = scene.resolved.clone();
+            scene.on(&market)
+        }),
+        Reject::AmountZero => Asked(|scene| scene.changed(|draft| draft.fields.maker_amount = 0)),
+        Reject::AmountTooLarge => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.fields.maker_amount = 500_000_000_000_000;
+                draft.fields.taker_amount = 2_000_000_000_000_000;
+            })
+        }),
+        Reject::PriceOutOfRange => {
+            Asked(|scene| scene.changed(|draft| draft.fields.maker_amount = 10_000_000))
+        }
+        Reject::PriceOffTick => Asked(|scene| scene.changed(|draft| draft.fields.maker_amount = 1_005_000)),
+        Reject::SizeTooSmall => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.fields.maker_amount = 100_000;
+                draft.fields.taker_amount = 1_000_000;
+            })
+        }),
+        Reject::NotionalTooSmall => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.kind = "FAK".to_owned();
+                draft.fields.maker_amount = 500_000;
+                draft.fields.taker_amount = 1_000_000;
+            })
+        }),
+        Reject::PostOnlyType => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.kind = "FOK".to_owned();
+                draft.post_only = true;
+            })
+        }),
+        Reject::ExpirationType => {
+            Asked(|scene| scene.changed(|draft| draft.expiration = now_ms() / 1_000 + 600))
+        }
+        Reject::Expired => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.kind = "GTD".to_owned();
+                draft.expiration = now_ms() / 1_000 - 10;
+            })
+        }),
+        Reject::PostOnlyCrosses => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.post_only = true;
+                draft.fields.maker_amount = 9_000_000;
+            })
+        }),
+        Reject::NotEnoughBalance => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.fields.maker_amount = 400_000_000_000;
+                draft.fields.taker_amount = 4_000_000_000_000;
+            })
+        }),
+        Reject::FokNotFilled => Asked(|scene| scene.immediate("FOK")),
+        Reject::FakNoMatch => Asked(|scene| scene.immediate("FAK")),
+        Reject::SelfTradeStopped => Asked(|scene| {
+            let wish = scene.wish(Side::Buy, 9_000, "FAK");
+            let signed = scene.second.sign(&wish);
+            let request = scene.second.request("POST", "/order", &signed.body);
+            scene.send(&request)
+        }),
+        Reject::CancelledBeforeArrival => Asked(|scene| {
+            let signed = scene.draft();
+            let early =
+                scene.ask("DELETE", "/order", &format!("{{\"orderID\":\"{}\"}}", signed.id_text)).json();
+            assert!(early["tombstone"] == true || early.to_string().contains("tombstone"), "{early}");
+            scene.post(&signed.body)
+        }),
+        Reject::FillsLimit => Inside("shard: a fill-or-kill order that needs too many makers is killed"),
+        Reject::BookFull => Inside("shard: a full arena refuses and changes nothing"),
+        Reject::NoRoomForBook => Shaped(&["sizes.books_bytes=65536"], |scene| {
+            let other = scene.other.clone();
+            scene.on(&other)
+        }),
+        Reject::TableFull => Inside("registrar: a full table of wallets refuses"),
+        Reject::OrderIdInvalid => Asked(|scene| scene.ask("DELETE", "/order", "{\"orderID\":\"0x12\"}")),
+        Reject::CancelScopeMissing => Asked(|scene| {
+            scene.first.family = "SERVICE";
+            let answer = scene.ask("DELETE", "/cancel-market-orders", "{}");
+            scene.first.family = "POLY";
+            answer
+        }),
+        Reject::NothingToMove => Asked(|scene| {
+            let condition = scene.open.condition.clone();
+            scene.first.act(&mut scene.connection, 1, &condition, 1_000_000)
+        }),
+        Reject::NotResolved => Asked(|scene| {
+            let condition = scene.open.condition.clone();
+            scene.first.act(&mut scene.connection, 2, &condition, 0)
+        }),
+    }
+}
+
+impl Scene {
+    fn new(settings: &[&str]) -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("refusals-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut plan = Plan::dev(folder.path()).set("journal.durability=durable");
+        for setting in settings {
+            plan = plan.set(setting);
+        }
+        let exchange = plan.start();
+        let mut connection = exchange.connect();
+        let [open, other, paused, resolved] =
+            ["open", "other", "paused", "resolved"].map(|name| new_market(&exchange, &mut connection, name));
+        operator(&exchange, &["market", "pause", &paused.condition]);
+        operator(&exchange, &["market", "resolve", &resolved.condition, "--payout", "1"]);
+        let closed = closed_market(&exchange);
+        let first = Trader::new(KEYS[6], &mut connection);
+        let mut second = Trader::new(KEYS[7], &mut connection);
+        // The one order on offer: the second trader sells ten at .80.
+        let split = second.act(&mut connection, 0, &open.condition, 10_000_000);
+        assert!(split.status == 200, "{}", split.json());
+        let wish = Wish {
+            token: open.tokens[0],
+            side: Side::Sell,
+            price: 8_000,
+            shares: 10_000_000,
+            kind: "GTC",
+            neg_risk: false,
+        };
+        let offer = second.sign(&wish);
+        let answer = second.ask(&mut connection, "POST", "/order", &offer.body).unwrap();
+        assert!(answer.status == 200, "{}", answer.json());
+        Self {
+            exchange,
+            plan,
+            connection,
+            first,
+            second,
+            open,
+            other,
+            paused,
+            closed,
+            resolved,
+            _folder: folder,
+        }
+    }
+
+    fn wish(&self, side: Side, price: u64, kind: &'static str) -> Wish<'static> {
+        Wish { token: self.open.tokens[0], side, price, shares: 10_000_000, kind, neg_risk: false }
+    }
+
+    /// A good order that would rest: ten at .10.
+    fn draft(&mut self) -> common::trader::Signed {
+        let wish = self.wish(Side::Buy, 1_000, "GTC");
+        self.first.sign(&wish)
+    }
+
+    fn changed(&mut self, change: impl FnOnce(&mut Draft)) -> Answer {
+        let wish = self.wish(Side::Buy, 1_000, "GTC");
+        let mut draft = self.first.draft(&wish);
+        change(&mut draft);
+        let signed = self.first.seal(&draft);
+        self.post(&signed.body)
+    }
+
+    fn plain(&mut self) -> Answer {
+        self.changed(|_| ())
+    }
+
+    /// An order that cannot trade at its price.
+    fn immediate(&mut self, kind: &str) -> Answer {
+        self.changed(|draft| {
+            draft.kind = kind.to_owned();
+            draft.fields.maker_amount = 5_000_000;
+        })
+    }
+
+    fn on(&mut self, market: &Market) -> Answer {
+        let token = market.tokens[0];
+        self.changed(|draft| draft.fields.token = token)
+    }
+
+    fn post(&mut self, body: &str) -> Answer {
+        self.ask("POST", "/order", body)
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        self.first.ask(&mut self.connection, method, path, body).unwrap()
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Answer {
+        self.connection.send(bytes).unwrap();
+        self.connection.answer().unwrap()
+    }
+
+    fn mode(&mut self, mode: &str) {
+        let mut admin = Connection::open(self.exchange.admin);
+        let body = format!("{{\"mode\":\"{mode}\"}}");
+        let answer = admin.request("POST", "/mode", "", body.as_bytes()).unwrap();
+        assert!(answer.status == 200, "{mode}: {}", String::from_utf8_lossy(&answer.body));
+    }
+
+    fn freeze(&mut self, frozen: bool) {
+        let wallet = hex_text(&self.first.address.0);
+        let mut words = vec!["account", "freeze", &wallet];
+        if !frozen {
+            words.push("--undo");
+        }
+        operator(&self.exchange, &words);
+    }
+
+    /// The state hash of what is on disk; under `durable` that is everything answered.
+    fn state_hash(&self) -> String {
+        let verified =
+            outcry_succeeds(&["journal", "verify", "--data-dir", self.plan.data_dir().to_str().unwrap()]);
+        let line = verified.lines().find(|line| line.starts_with("state hash "));
+        line.unwrap_or_else(|| panic!("{verified}")).to_owned()
+    }
+}
+
+fn operator(exchange: &Exchange, words: &[&str]) -> String {
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let mut words = words.to_vec();
+    words.extend(["--admin", &admin]);
+    outcry_succeeds(&words)
+}
+
+fn new_market(exchange: &Exchange, connection: &mut Connection, name: &str) -> Market {
+    let made: Value = serde_json::from_str(&operator(exchange, &["market", "create", name])).unwrap();
+    let condition = made["conditionId"].as_str().or(made["condition_id"].as_str()).unwrap().to_owned();
+    let shown = connection.read(&format!("/markets/{condition}"));
+    Market {
+        condition,
+        tokens: [0, 1].map(|index| token(shown["tokens"][index]["token_id"].as_str().unwrap())),
+    }
+}
+
+/// A closed market can only be imported.
+fn closed_market(exchange: &Exchange) -> Market {
+    let condition = format!("0x{}", "cd".repeat(32));
+    let row = format!(
+        r#"[{{"id":"77","question":"Closed?","conditionId":"{condition}","clobTokenIds":"[\"771\",\"772\"]","outcomes":"[\"Yes\",\"No\"]","closed":true,"updatedAt":"2025-01-01T00:00:00Z"}}]"#
+    );
+    let mut admin = Connection::open(exchange.admin);
+    let answer = admin.request("POST", "/import", "", row.as_bytes()).unwrap();
+    assert!(answer.status == 200, "{}", String::from_utf8_lossy(&answer.body));
+    Market { condition, tokens: ["771", "772"].map(token) }
+}
+
+fn check(scene: &mut Scene, reject: Reject, act: fn(&mut Scene) -> Answer, faults: &mut Vec<String>) {
+    let before = scene.state_hash();
+    let answer = act(scene);
+    let body = answer.json();
+    let wire = reject.wire();
+    let code = body["code"].as_str().or(body[0]["code"].as_str()).unwrap_or("");
+    if (answer.status, code) != (wire.status, wire.code) {
+        faults.push(format!(
+            "{reject:?}: expected {} {}, got {} {body}",
+            wire.status, wire.code, answer.status
+        ));
+    }
+    let text = wire.error.split(['{', '$']).next().unwrap();
+    if !body["error"].as_str().unwrap_or("").starts_with(text) {
+        faults.push(format!("{reject:?}: {body} does not say {text}"));
+    }
+    if scene.state_hash() != before {
+        faults.push(format!("{reject:?}: the state changed"));
+    }
+}
+
+#[test]
+fn every_refusal_says_its_name_and_changes_nothing() {
+    let mut scene = Scene::new(&[]);
+    let mut faults = Vec::new();
+    let mut asked = 0;
+    for reject in Reject::ALL {
+        match provoke(*reject) {
+            Row::Asked(act) => check(&mut scene, *reject, act, &mut faults),
+            Row::While(before, act, after) => {
+                before(&mut scene);
+                check(&mut scene, *reject, act, &mut faults);
+                after(&mut scene);
+            }
+            Row::Shaped(settings, act) => check(&mut Scene::new(settings), *reject, act, &mut faults),
+            Row::Inside(test) => {
+                assert!(test.contains(": "), "a row names a room and a test: {test}");
+                continue;
+            }
+        }
+        asked += 1;
+    }
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    assert!(38 < asked, "only {asked} refusals were provoked over HTTP");
+    scene.exchange.stop();
+}
