@@ -1,1 +1,213 @@
-//! The `book` room.
+//! One book a market: what rests in it, in which order it trades, and what a meeting costs.
+//!
+//! The book is kept in terms of token 0. A bid for token 1 at *q* is an ask for token 0 at 1-*q*,
+//! so a bid level holds buyers of token 0 and sellers of token 1, and an ask level holds sellers of
+//! token 0 and buyers of token 1; within a level they stand in the order of their placement.
+//!
+//! | part | holds | found by |
+//! |---|---|---|
+//! | [`ladder`] | first and last order of every price, a bitmap of the prices that have any | price |
+//! | [`orders`] | one 64-byte line an order, its digest beside it | slot, digest |
+//! | [`pool`] | the words that ladders are made of; a book that is empty has none | |
+//! | [`legs`] | who pays what in a transfer, a mint or a merge | |
+//!
+//! - BOOK-1: the best bid lies below the best ask, always. An order that crosses never rests.
+//! - BOOK-2: a level that is marked occupied has at least one order; an empty one is not marked.
+//! - BOOK-3: every order in a level has something open.
+//!
+//! The room knows nothing of money, wallets' rules or time: whoever walks it decides.
+
+pub mod ladder;
+pub mod legs;
+pub mod orders;
+pub mod pool;
+
+use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick};
+use crate::memory::arena::Slot;
+use ladder::Ladder;
+use orders::{Orders, Resting};
+use pool::Pool;
+
+/// Why an order cannot rest. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// Every slot of the arena is in use.
+    Orders,
+    /// The book has no ladder yet and the pool has no room for one.
+    Bytes,
+}
+
+/// Which side of the book an order stands on, and at which price of token 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Face {
+    /// Bid or ask.
+    pub side: Side,
+    /// In terms of token 0.
+    pub price: Price,
+}
+
+impl Face {
+    /// An order for `outcome` as the book shows it.
+    #[must_use]
+    pub const fn of(side: Side, outcome: Outcome, price: Price) -> Self {
+        match outcome {
+            Outcome::Zero => Self { side, price },
+            Outcome::One => Self { side: side.opposite(), price: price.complement() },
+        }
+    }
+
+    /// Whether this incoming order may trade with one that rests at `level` on the other side.
+    #[must_use]
+    pub fn reaches(self, level: Price) -> bool {
+        match self.side {
+            Side::Buy => level <= self.price,
+            Side::Sell => self.price <= level,
+        }
+    }
+}
+
+/// The books of a shard's markets and all orders in them.
+#[derive(Debug)]
+pub struct Books {
+    ladders: Box<[Option<Ladder>]>,
+    pool: Pool,
+    orders: Orders,
+}
+
+impl Books {
+    /// Empty books for markets `0..markets_max`.
+    #[must_use]
+    pub fn new(markets_max: u32, resting_max: u32, books_bytes: u64, secret: u64) -> Self {
+        Self {
+            ladders: (0..markets_max).map(|_| None).collect(),
+            pool: Pool::with_bytes(books_bytes),
+            orders: Orders::with_capacity(resting_max, secret),
+        }
+    }
+
+    /// Whether one more order can rest in `market`.
+    pub fn room(&self, market: MarketNo, tick: Tick) -> Result<(), Full> {
+        if self.orders.is_full() {
+            return Err(Full::Orders);
+        }
+        if self.ladders[market.index()].is_none() && !self.pool.has(Ladder::words(tick)) {
+            return Err(Full::Bytes);
+        }
+        Ok(())
+    }
+
+    /// Rests an order behind every order already at its price.
+    ///
+    /// Matching comes first: an order that still crosses must never rest, or the next taker would
+    /// get a price that somebody better placed had already offered.
+    pub fn rest(&mut self, tick: Tick, order: Resting, id: &OrderId) -> Result<Slot, Full> {
+        self.room(order.market, tick)?;
+        assert!(order.open > Shares::ZERO, "BOOK-3");
+        assert!(tick.holds(order.price), "orders rest on the grid");
+        let face = order.face();
+        let slot = self.orders.insert(order, id);
+        let place = &mut self.ladders[order.market.index()];
+        let ladder = place.get_or_insert_with(|| {
+            let block = self.pool.take(Ladder::words(tick)).expect("the room was looked at");
+            Ladder::empty(tick, block, &mut self.pool)
+        });
+        assert!(ladder.tick() == tick, "a tick changes by `retick` only");
+        ladder.append(face, slot, &mut self.pool, &mut self.orders);
+        Ok(slot)
+    }
+
+    /// Takes an order out of its book, wherever in its level it stands.
+    pub fn remove(&mut self, slot: Slot) -> Resting {
+        let order = self.orders[slot];
+        let place = &mut self.ladders[order.market.index()];
+        let ladder = place.as_mut().expect("a book with an order has a ladder");
+        ladder.unlink(order.face(), slot, &mut self.pool, &mut self.orders);
+        if ladder.is_empty() {
+            let block = ladder.block();
+            *place = None;
+            self.pool.give(block);
+        }
+        self.orders.remove(slot)
+    }
+
+    /// Takes `shares` off an order that stays; the last ones go by [`Books::remove`].
+    pub fn reduce(&mut self, slot: Slot, shares: Shares) {
+        let order = &mut self.orders[slot];
+        assert!(shares < order.open, "BOOK-3");
+        order.open -= shares;
+    }
+
+    /// The best price on `side`.
+    #[must_use]
+    pub fn best(&self, market: MarketNo, side: Side) -> Option<Price> {
+        self.ladders[market.index()].as_ref().and_then(|ladder| ladder.best(side))
+    }
+
+    /// The order on `side` that trades first.
+    #[must_use]
+    pub fn first(&self, market: MarketNo, side: Side) -> Option<Slot> {
+        let ladder = self.ladders[market.index()].as_ref()?;
+        Some(ladder.first_at(ladder.best(side)?, &self.pool))
+    }
+
+    /// The order that trades after `slot`: behind it in its level, else first in the next level.
+    #[must_use]
+    pub fn after(&self, slot: Slot) -> Option<Slot> {
+        let order = &self.orders[slot];
+        if let Some(next) = order.level_next.some() {
+            return Some(next);
+        }
+        let ladder = self.ladders[order.market.index()].as_ref()?;
+        let face = order.face();
+        Some(ladder.first_at(ladder.beyond(face, &self.pool)?, &self.pool))
+    }
+
+    /// Every order of a market, bids first, each side in the order in which it trades.
+    pub fn walk(&self, market: MarketNo) -> impl Iterator<Item = Slot> + '_ {
+        let side = move |side| std::iter::successors(self.first(market, side), |slot| self.after(*slot));
+        side(Side::Buy).chain(side(Side::Sell))
+    }
+
+    /// Moves a market's orders, all of them on the new grid, to a ladder of another tick.
+    pub fn retick(&mut self, market: MarketNo, tick: Tick) -> Result<(), Full> {
+        let Some(old) = self.ladders[market.index()].take() else {
+            return Ok(());
+        };
+        let Some(block) = self.pool.take(Ladder::words(tick)) else {
+            self.ladders[market.index()] = Some(old);
+            return Err(Full::Bytes);
+        };
+        let mut ladder = Ladder::empty(tick, block, &mut self.pool);
+        ladder.adopt(&old, &mut self.pool);
+        self.pool.give(old.block());
+        self.ladders[market.index()] = Some(ladder);
+        Ok(())
+    }
+
+    /// Whether a market with orders could move to `tick` now.
+    #[must_use]
+    pub fn room_to_retick(&self, market: MarketNo, tick: Tick) -> bool {
+        self.ladders[market.index()].is_none() || self.pool.has(Ladder::words(tick))
+    }
+
+    /// Bytes of ladders that are in use.
+    #[must_use]
+    pub fn bytes_used(&self) -> u64 {
+        self.pool.used() * 8
+    }
+
+    /// All orders, by slot and by digest.
+    #[must_use]
+    pub const fn orders(&self) -> &Orders {
+        &self.orders
+    }
+
+    /// All orders, for the lists that others keep in them.
+    #[must_use]
+    pub const fn orders_mut(&mut self) -> &mut Orders {
+        &mut self.orders
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ mod hash;
 mod rows;
 
 pub use conserve::{Imbalance, Totals};
-pub use rows::{EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
+pub use rows::{ActRow, EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
 
 use crate::domain::{Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word};
 use crate::journal::layout::Tombstone;
@@ -59,7 +59,7 @@ pub struct Ledger {
     orders: Vec<OrderRow>,
     order_by_position: HashMap<Position, usize>,
     order_by_id: HashMap<OrderId, usize>,
-    acts: HashMap<OrderId, Position>,
+    acts: HashMap<OrderId, ActRow>,
     money: HashMap<String, MoneyRow>,
     tombstones: HashMap<OrderId, Tombstone>,
     exchange_mode: Option<Mode>,
@@ -187,12 +187,12 @@ impl Ledger {
     /// Where the signed act with this digest was applied.
     #[must_use]
     pub fn act(&self, id: &OrderId) -> Option<Position> {
-        self.acts.get(id).copied()
+        self.acts.get(id).map(|row| row.position)
     }
 
     /// Every signed act, in no order.
-    pub fn acts(&self) -> impl Iterator<Item = (&OrderId, Position)> {
-        self.acts.iter().map(|(id, &position)| (id, position))
+    pub fn acts(&self) -> impl Iterator<Item = (&OrderId, &ActRow)> {
+        self.acts.iter()
     }
 
     /// What the operator did under `reference`.

@@ -4,12 +4,61 @@
 //! shards share. Every command that changes anything becomes one frame in the log, and every
 //! answer waits for [`Shard::last_claimed`]. Commands carry resolved numbers: signatures, names and
 //! rate limits were judged before.
+//!
+//! **One match, four steps** ([`Stage`]).
+//!
+//! 1. *Look*: walk the makers with loads only. Every refusal and every kill comes from here, so
+//!    whatever is refused has changed nothing.
+//! 2. *Take*: walk again and debit each paying maker for its exact leg and fee, all or nothing; who
+//!    is short is left out. Last the taker, for its exact sum. If the taker or a FOK falls short,
+//!    everything is given back and *look* runs once more; a second time it is refused or killed.
+//! 3. *Claim* the finished frame's position. From here nothing can fail.
+//! 4. *Apply*: write, commit, change books and shares, publish credits, tell those who watch a
+//!    lowered cell.
+//!
+//! Debits come before the claim and credits after the commit, so whoever spends a credit has a
+//! later position: no prefix of the log has a negative cell.
+//!
+//! - SHARD-1: one command at a time; what lies between two stages lies in scratch space.
+//! - SHARD-2: no order, cancel or sweep allocates. Every list has its capacity from the start.
+//! - SHARD-3: the same frames make the same shard: [`Shard::restore`] forgets nothing that a
+//!   command could ask for.
+//!
+//! A **kill** is an order that reached the book and ended there with nothing filled: it gets a frame
+//! and is remembered. A **refusal** gets no frame and is judged anew when it comes again.
 
+mod acts;
+mod expiries;
+mod judge;
+mod leave;
+mod markets;
+mod place;
+mod recall;
+mod restore;
+mod tombstones;
+mod walk;
+
+use crate::account::Accounts;
+use crate::book::Books;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
-    Collateral, MarketNo, OrderId, Outcome, Position, Reject, ShardNo, Shares, SignedOrder, WalletNo, Word,
+    Collateral, MarketNo, OrderId, Outcome, Position, Reject, ShardNo, Shares, SignedOrder, TimeMs, WalletNo,
+    Word,
 };
-use crate::journal::layout::ActKind;
+use crate::journal::layout::acts::REMOVED_MAX;
+use crate::journal::layout::{ActKind, OrderPlaced, OrdersRemoved, RemovalReason};
+use crate::journal::{Log, PAYLOAD_BYTES_MAX};
+use crate::memory::arena::Slot;
+use crate::memory::cells::Cells;
+use crate::registry::Registry;
+use expiries::Expiries;
+use place::Work;
+use recall::Recall;
+use std::sync::Arc;
+use tombstones::Tombstones;
+use walk::Plan;
+
+pub use place::Stage;
 
 /// Whether collateral is set aside for a resting buy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,9 +118,10 @@ pub struct PlaceOrder {
 pub struct Refusal {
     /// The rule.
     pub reject: Reject,
-    /// The value that broke it, in the rule's unit; 0 where there is none.
+    /// The value that broke it, in millionths (of a USDC, a share, or a USDC a share); 0 where
+    /// there is none.
     pub got: u64,
-    /// The rule's bound, in the same unit; 0 where there is none.
+    /// The rule's bound, likewise: the tick, the smallest size, what there is.
     pub allowed: u64,
 }
 
@@ -168,4 +218,107 @@ pub struct Acted {
     pub position: Position,
     /// True if this is the result of an earlier post of the same act.
     pub replayed: bool,
+}
+
+/// The trade core of one shard.
+#[derive(Debug)]
+pub struct Shard {
+    settings: ShardSettings,
+    cells: Arc<Cells>,
+    registry: Arc<Registry>,
+    log: Arc<Log>,
+    books: Books,
+    accounts: Accounts,
+    recall: Recall,
+    tombstones: Tombstones,
+    expiries: Expiries,
+    now: TimeMs,
+    last: Position,
+    /// Counts walks, so that what one spent in thought is not the next one's.
+    walks: u64,
+    plan: Plan,
+    work: Work,
+    slots: Vec<Slot>,
+    placed: OrderPlaced,
+    removed: OrdersRemoved,
+    payload: Vec<u8>,
+}
+
+impl Shard {
+    /// A shard without orders and shares; takes all its memory.
+    #[must_use]
+    pub fn new(settings: ShardSettings, cells: Arc<Cells>, registry: Arc<Registry>, log: Arc<Log>) -> Self {
+        assert!(settings.shard.0 < settings.shards, "shards are numbered from 0");
+        assert!(!settings.secret.is_multiple_of(2), "an even secret would lose a bit of every digest");
+        let ShardSettings { resting_max, secret, .. } = settings;
+        Self {
+            books: Books::new(settings.markets_max, resting_max, settings.books_bytes, secret),
+            accounts: Accounts::with_capacity(settings.accounts_max, cells.wallets_max(), secret),
+            recall: Recall::with_capacity(settings.digests_max, secret),
+            tombstones: Tombstones::new(secret),
+            expiries: Expiries::with_capacity(resting_max),
+            now: TimeMs(0),
+            last: log.claimed(),
+            walks: 0,
+            plan: Plan::with_capacity(),
+            work: Work::idle(),
+            slots: Vec::with_capacity(resting_max as usize),
+            placed: place::blank(),
+            removed: OrdersRemoved {
+                time: TimeMs(0),
+                reason: RemovalReason::Cancelled,
+                orders: Vec::with_capacity(REMOVED_MAX),
+            },
+            payload: Vec::with_capacity(PAYLOAD_BYTES_MAX),
+            settings,
+            cells,
+            registry,
+            log,
+        }
+    }
+
+    /// The end of the last frame that this shard claimed. Everything it says waits for it.
+    #[must_use]
+    pub const fn last_claimed(&self) -> Position {
+        self.last
+    }
+
+    /// What the shard was made with.
+    #[must_use]
+    pub const fn settings(&self) -> &ShardSettings {
+        &self.settings
+    }
+
+    /// Whether this shard owns `market`.
+    #[must_use]
+    pub fn owns(&self, market: MarketNo) -> bool {
+        self.registry.shard_of(market, self.settings.shards) == self.settings.shard
+    }
+
+    /// What a wallet holds of both outcomes of a market.
+    #[must_use]
+    pub fn shares(&self, wallet: WalletNo, market: MarketNo) -> [Shares; 2] {
+        self.accounts.shares(wallet, market)
+    }
+
+    /// The resting orders of a market, bids first, each side in the order in which it trades:
+    /// where each was placed, and what is open.
+    pub fn resting(&self, market: MarketNo) -> impl Iterator<Item = (Position, Shares)> + '_ {
+        self.books.walk(market).map(|slot| {
+            let order = &self.books.orders()[slot];
+            (order.position, order.open)
+        })
+    }
+
+    /// How many orders rest.
+    #[must_use]
+    pub fn resting_count(&self) -> usize {
+        self.books.orders().len()
+    }
+
+    /// Time handed in never runs backwards here.
+    fn clock(&mut self, now: TimeMs) -> TimeMs {
+        self.now = self.now.max(now);
+        self.now
+    }
 }

@@ -3,7 +3,7 @@
 //! Every change of a hashed row goes through one of the `change_*` functions, which take the old
 //! row's hash out of the sum and put the new one's in.
 
-use super::rows::{EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
+use super::rows::{ActRow, EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
 use super::{CHECKPOINT_FRAMES, CHECKPOINTS_MAX, Contradiction, Ledger, hash};
 use crate::domain::{
     Collateral, MarketNo, Mode, Outcome, Position, Shares, Side, TimeMs, WalletKind, WalletNo,
@@ -427,7 +427,15 @@ impl Ledger {
             self.remove(order, RemovalReason::Unfunded, record.time)?;
         }
         if record.id != crate::domain::OrderId::ZERO {
-            require(self.acts.insert(record.id, position).is_none(), "a signed act was applied twice")?;
+            let row = ActRow {
+                position,
+                wallet: record.wallet,
+                market: record.market,
+                shares: record.shares,
+                collateral: record.collateral,
+                timestamp_ms: record.timestamp_ms,
+            };
+            require(self.acts.insert(record.id, row).is_none(), "a signed act was applied twice")?;
         }
         Ok(())
     }

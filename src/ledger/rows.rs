@@ -180,3 +180,20 @@ pub struct MoneyRow {
     /// When.
     pub time: TimeMs,
 }
+
+/// A signed split, merge or redeem: its first result, which a repeat gets again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActRow {
+    /// Where.
+    pub position: Position,
+    /// Whose shares and collateral.
+    pub wallet: WalletNo,
+    /// The market.
+    pub market: MarketNo,
+    /// Shares taken or given of each outcome.
+    pub shares: [Shares; 2],
+    /// Collateral paid or received.
+    pub collateral: Collateral,
+    /// The request's time in milliseconds.
+    pub timestamp_ms: u64,
+}

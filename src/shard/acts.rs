@@ -1,0 +1,188 @@
+//! Splits, merges and redeems: a pair for one USDC, one USDC for a pair, a payout for shares.
+//!
+//! | act | exchange and market must | takes | gives |
+//! |---|---|---|---|
+//! | split | take orders | collateral | as many shares of both tokens |
+//! | merge | not be resolved | shares of both tokens | as much collateral |
+//! | redeem | be resolved | shares | their payout, rounded down once |
+//!
+//! A merge may take shares that open sells count on; what is no longer covered leaves in the same
+//! frame, newest first.
+
+use super::recall::First;
+use super::{Acted, Refusal, Shard, UserAct};
+use crate::domain::amount::ORDER_AMOUNT_MAX;
+use crate::domain::{Collateral, MarketNo, Mode, OrderId, Outcome, Reject, Shares, Side, TimeMs, WalletNo};
+use crate::journal::layout::acts::REMOVED_MAX;
+use crate::journal::layout::{ActKind, PositionAct, RemovalReason};
+use crate::memory::arena::Slot;
+
+impl Shard {
+    /// Splits, merges or redeems; one frame.
+    pub fn act(&mut self, now: TimeMs, act: &UserAct) -> Result<Acted, Refusal> {
+        assert!(self.owns(act.market), "a market has one shard");
+        let now = self.clock(now);
+        let signed = act.id != OrderId::ZERO;
+        if let Some((principal, first)) = self.recall.find(&act.id).filter(|_| signed) {
+            return match first {
+                First::Act { collateral, shares, position } if principal == act.principal => {
+                    Ok(Acted { collateral, shares, position, replayed: true })
+                }
+                First::Act { .. } | First::Order { .. } => Err(Reject::Duplicate.into()),
+            };
+        }
+        self.judge_act(now, act, signed)?;
+        let (shares, collateral) = self.size(act)?;
+        if act.act == ActKind::Split && !self.cells.debit(act.wallet, collateral) {
+            let allowed = self.cells.balance(act.wallet).0;
+            return Err(Refusal { reject: Reject::NotEnoughBalance, got: collateral.0, allowed });
+        }
+        // From here nothing can fail.
+        Ok(self.apply_act(act, shares, collateral))
+    }
+
+    fn judge_act(&self, now: TimeMs, act: &UserAct, signed: bool) -> Result<(), Refusal> {
+        if !self.log.room_for_order(self.settings.shards) {
+            return Err(Reject::Busy.into());
+        }
+        if act.act == ActKind::Split {
+            self.judge_exchange(true)?;
+        }
+        let frozen = self.registry.wallet(act.principal).frozen();
+        if signed && frozen && act.act != ActKind::Merge {
+            return Err(Reject::Frozen.into());
+        }
+        if signed {
+            self.judge_stamp(now, act.timestamp_ms)?;
+        }
+        match (act.act, self.registry.market(act.market).mode()) {
+            (ActKind::Redeem, Mode::Resolved) => {}
+            (ActKind::Redeem, _) => return Err(Reject::NotResolved.into()),
+            (_, Mode::Resolved) => return Err(Reject::MarketResolved.into()),
+            (ActKind::Split, Mode::CancelOnly) => return Err(Reject::MarketPaused.into()),
+            (ActKind::Split, Mode::Closed) => return Err(Reject::MarketClosed.into()),
+            (ActKind::Split | ActKind::Merge, _) => {}
+        }
+        if ORDER_AMOUNT_MAX < act.amount.0 {
+            let (got, allowed) = (act.amount.0, ORDER_AMOUNT_MAX);
+            return Err(Refusal { reject: Reject::AmountTooLarge, got, allowed });
+        }
+        Ok(())
+    }
+
+    /// Shares of each outcome and collateral that the act moves.
+    fn size(&self, act: &UserAct) -> Result<([Shares; 2], Collateral), Refusal> {
+        let held = self.accounts.shares(act.wallet, act.market);
+        let most = match act.act {
+            ActKind::Split => Shares(u64::MAX),
+            ActKind::Merge => held[0].min(held[1]),
+            ActKind::Redeem => held[0].max(held[1]),
+        };
+        let wanted = if act.act == ActKind::Redeem && act.amount.is_zero() { most } else { act.amount };
+        if wanted.is_zero() || most < wanted {
+            return Err(Refusal { reject: Reject::NothingToMove, got: act.amount.0, allowed: most.0 });
+        }
+        if act.act == ActKind::Split && !self.accounts.has_room(act.wallet, act.market) {
+            return Err(Reject::TableFull.into());
+        }
+        if act.act == ActKind::Redeem {
+            let payout = self.registry.market(act.market).payout().expect("a resolved market has a payout");
+            let shares = held.map(|held| held.min(wanted));
+            return Ok((shares, payout.of(shares)));
+        }
+        Ok(([wanted; 2], Collateral(wanted.0)))
+    }
+
+    fn apply_act(&mut self, act: &UserAct, shares: [Shares; 2], collateral: Collateral) -> Acted {
+        self.slots.clear();
+        if act.act == ActKind::Merge {
+            self.choose_unshared(act, shares[0]);
+            self.leave_room_in_frame(RemovalReason::Unfunded);
+        }
+        let orders = self.books.orders();
+        let record = PositionAct {
+            time: self.now,
+            act: act.act,
+            wallet: act.wallet,
+            market: act.market,
+            shares,
+            collateral,
+            id: act.id,
+            salt: act.salt,
+            timestamp_ms: act.timestamp_ms,
+            signature: act.signature[..usize::from(act.signature_len)].to_vec(),
+            removed: self.slots.iter().map(|slot| orders[*slot].position).collect(),
+        };
+        self.payload.clear();
+        record.encode(&mut self.payload);
+        let span = self.log.append(PositionAct::KIND, &self.payload);
+        self.last = span.end;
+        self.unrest_chosen();
+        let account = self.accounts.open(act.wallet, act.market).expect("it has shares, or room was seen");
+        for outcome in 0..2 {
+            let held = &mut self.accounts[account].shares[outcome];
+            *held = if act.act == ActKind::Split { *held + shares[outcome] } else { *held - shares[outcome] };
+        }
+        self.accounts.settle(account);
+        if act.act == ActKind::Split {
+            self.cells.lowered(act.wallet);
+        } else {
+            self.cells.credit(act.wallet, collateral);
+        }
+        if act.id != OrderId::ZERO {
+            let first = First::Act { collateral, shares, position: span.start };
+            self.recall.remember(&act.id, act.timestamp_ms, act.principal, first);
+        }
+        Acted { collateral, shares, position: span.start, replayed: false }
+    }
+
+    /// Chooses the newest sells that are not covered once `taken` shares of each outcome are gone.
+    fn choose_unshared(&mut self, act: &UserAct, taken: Shares) {
+        let Some(row) = self.accounts.find(act.wallet, act.market) else {
+            return;
+        };
+        let account = &self.accounts[row];
+        for outcome in [Outcome::Zero, Outcome::One] {
+            let left = account.shares[outcome.index()] - taken;
+            let mut selling = account.selling[outcome.index()];
+            let mut next = account.orders.last.some();
+            while left < selling
+                && let Some(slot) = next
+            {
+                let order = &self.books.orders()[slot];
+                next = order.account_previous.some();
+                if order.side == Side::Sell && order.outcome == outcome {
+                    selling -= order.open;
+                    self.slots.push(slot);
+                }
+            }
+        }
+        self.sort_chosen();
+        self.slots.reverse();
+    }
+
+    /// If more orders are chosen than one record holds, removes the first of them in frames of
+    /// their own.
+    pub(super) fn leave_room_in_frame(&mut self, reason: RemovalReason) {
+        if self.slots.len() <= REMOVED_MAX {
+            return;
+        }
+        let rest: Vec<Slot> = self.slots.split_off(self.slots.len() - REMOVED_MAX);
+        self.remove_chosen(reason);
+        self.slots.extend(rest);
+    }
+
+    /// Takes the chosen orders out, after the frame that names them.
+    pub(super) fn unrest_chosen(&mut self) {
+        for index in 0..self.slots.len() {
+            self.unrest(self.slots[index]);
+        }
+        self.slots.clear();
+    }
+
+    /// Wallets with shares in a market, in no particular order; for the operator's redeem of a
+    /// resolved market. Looks at every account.
+    pub fn holders(&self, market: MarketNo) -> impl Iterator<Item = WalletNo> + '_ {
+        self.accounts.holders(market)
+    }
+}

@@ -1,0 +1,270 @@
+//! What is judged before a frame: the order's own fields, then what a walk found.
+//!
+//! Rules are judged in the order in which [`Reject`] lists them, so that the same order is always
+//! refused for the same reason.
+
+use super::recall::First;
+use super::walk::{Left, Taker};
+use super::{Funding, PlaceOrder, Placed, Refusal, Shard};
+use crate::account::cost_of_buy;
+use crate::book::legs::{Meeting, Ratio, is_dust};
+use crate::book::{Face, Full};
+use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
+use crate::domain::price::PRICE_ONE;
+use crate::domain::{Collateral, Mode, OrderFields, OrderType, Price, Reject, Shares, Side, Tick, TimeMs};
+
+/// How far ahead of the server's clock an order's own stamp may lie.
+pub(super) const AHEAD_MS_MAX: u64 = 5 * 60 * 1_000;
+
+/// What is to be done with an order after a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Do what the plan says.
+    Go {
+        /// What rests.
+        open: Shares,
+        /// What is set aside for it.
+        reserved: Collateral,
+        /// What the taker's cell pays on arrival: legs, fees, and what is set aside.
+        due: Collateral,
+    },
+    /// Nothing is filled and nothing rests, but it is written down.
+    Kill(Reject),
+    /// Nothing happens.
+    Refuse(Refusal),
+}
+
+impl Shard {
+    /// The first result of this digest, or its refusal if it is somebody else's.
+    pub(super) fn replay(&self, order: &PlaceOrder) -> Option<Placed> {
+        let (principal, first) = self.recall.find(&order.id)?;
+        Some(match first {
+            First::Order { status, making, taking, trade } if principal == order.principal => {
+                Placed::Accepted { status, making, taking, trade, replayed: true }
+            }
+            First::Order { .. } | First::Act { .. } => Placed::Refused(Reject::Duplicate.into()),
+        })
+    }
+
+    /// Judges everything that needs no walk.
+    pub(super) fn judge_order(&self, now: TimeMs, place: &PlaceOrder) -> Result<Taker, Refusal> {
+        let order = &place.order;
+        if !self.log.room_for_order(self.settings.shards) {
+            return Err(Reject::Busy.into());
+        }
+        self.judge_exchange(order.post_only)?;
+        if self.registry.wallet(place.principal).frozen() {
+            return Err(Reject::Frozen.into());
+        }
+        self.judge_stamp(now, order.fields.timestamp_ms)?;
+        let row = self.registry.market(place.market);
+        judge_mode(row.mode(), order.post_only)?;
+        judge_amounts(&order.fields)?;
+        let buys_for_collateral = !order.order_type.rests() && order.fields.side == Side::Buy;
+        let price = judge_price(&order.fields, row.tick(), buys_for_collateral)?;
+        if order.post_only && !order.order_type.rests() {
+            return Err(Reject::PostOnlyType.into());
+        }
+        if (order.order_type == OrderType::Gtd) != (order.expiration_s != 0) {
+            return Err(Reject::ExpirationType.into());
+        }
+        if order.expiration_s != 0 && TimeMs::from_seconds(order.expiration_s) <= now {
+            return Err(Reject::Expired.into());
+        }
+        Ok(Taker {
+            now,
+            principal: place.principal,
+            wallet: place.wallet,
+            market: place.market,
+            outcome: place.outcome,
+            side: order.fields.side,
+            price,
+            face: Face::of(order.fields.side, place.outcome, price),
+            wants: if buys_for_collateral {
+                Left::Collateral(order.fields.collateral())
+            } else {
+                Left::Shares(order.fields.shares())
+            },
+            signed: Ratio { collateral: order.fields.collateral(), shares: order.fields.shares() },
+            order_type: order.order_type,
+            post_only: order.post_only,
+            self_trade: order.self_trade,
+            tick: row.tick(),
+            fee: row.fee,
+            min_size: row.min_size,
+        })
+    }
+
+    /// What the whole exchange takes.
+    pub(super) fn judge_exchange(&self, rests_only: bool) -> Result<(), Refusal> {
+        match self.registry.exchange_mode() {
+            Mode::Open => Ok(()),
+            Mode::PostOnly if rests_only => Ok(()),
+            Mode::PostOnly => Err(Reject::PostOnlyMode.into()),
+            Mode::CancelOnly => Err(Reject::CancelOnly.into()),
+            Mode::Closed | Mode::Resolved => Err(Reject::TradingDisabled.into()),
+        }
+    }
+
+    /// The client's own stamp: what lies behind the memory or far ahead is not judged further.
+    pub(super) fn judge_stamp(&self, now: TimeMs, stamp_ms: u64) -> Result<(), Refusal> {
+        if stamp_ms <= self.recall.horizon_ms() {
+            return Err(Reject::TooOld.into());
+        }
+        if now.plus_ms(AHEAD_MS_MAX).0 < stamp_ms {
+            return Err(Reject::TooNew.into());
+        }
+        Ok(())
+    }
+
+    /// Judges what the last walk found.
+    pub(super) fn judge_plan(&self, taker: &Taker) -> Verdict {
+        let plan = &self.plan;
+        let open = match taker.order_type {
+            OrderType::Gtc | OrderType::Gtd if !is_dust(taker.price, plan.open()) => plan.open(),
+            _ => Shares::ZERO,
+        };
+        let trades = !plan.fills.is_empty();
+        if let Err(refusal) = self.judge_sizes(taker, trades, open) {
+            return Verdict::Refuse(refusal);
+        }
+        let is_buy = taker.side == Side::Buy;
+        let resting = if is_buy { cost_of_buy(taker.price, open, &taker.fee) } else { Collateral::ZERO };
+        let paid = if is_buy { plan.collateral + plan.taker_fees } else { Collateral::ZERO };
+        if let Err(refusal) = self.judge_funds(taker, paid + resting) {
+            return Verdict::Refuse(refusal);
+        }
+        if let Some(reject) = self.kill(taker, open) {
+            return Verdict::Kill(reject);
+        }
+        if let Err(refusal) = self.judge_room(taker, trades, open) {
+            return Verdict::Refuse(refusal);
+        }
+        let reserved = match self.settings.funding {
+            Funding::Reserved => resting,
+            Funding::Market => Collateral::ZERO,
+        };
+        Verdict::Go { open, reserved, due: paid + reserved }
+    }
+
+    fn judge_sizes(&self, taker: &Taker, trades: bool, open: Shares) -> Result<(), Refusal> {
+        let Ratio { collateral, shares } = taker.signed;
+        if !open.is_zero() && shares < taker.min_size {
+            let (got, allowed) = (shares.0, taker.min_size.0);
+            return Err(Refusal { reject: Reject::SizeTooSmall, got, allowed });
+        }
+        let marketable = trades || !taker.order_type.rests();
+        let least = self.settings.min_notional;
+        if taker.side == Side::Buy && marketable && collateral < least {
+            return Err(Refusal { reject: Reject::NotionalTooSmall, got: collateral.0, allowed: least.0 });
+        }
+        if taker.post_only && (trades || self.plan.stopped.is_some() || self.plan.spent) {
+            return Err(Reject::PostOnlyCrosses.into());
+        }
+        Ok(())
+    }
+
+    /// A buy is covered if the cell holds what was signed, and what it costs with its fee, each
+    /// together with the wallet's other open buys in this market; a sell if the shares do.
+    fn judge_funds(&self, taker: &Taker, cost: Collateral) -> Result<(), Refusal> {
+        let account = self.accounts.find(taker.wallet, taker.market).map(|slot| &self.accounts[slot]);
+        let (needed, there) = match taker.side {
+            Side::Buy => {
+                let others = account.map_or(Collateral::ZERO, |account| account.buying);
+                let needed = others + taker.signed.collateral.max(cost);
+                (needed.0, self.cells.balance(taker.wallet).0)
+            }
+            Side::Sell => {
+                let free = account.map_or(Shares::ZERO, |account| account.free(taker.outcome));
+                (taker.signed.shares.0, free.0)
+            }
+        };
+        if there < needed {
+            return Err(Refusal { reject: Reject::NotEnoughBalance, got: needed, allowed: there });
+        }
+        Ok(())
+    }
+
+    /// Why nothing of the order may happen, though it was a good order.
+    fn kill(&self, taker: &Taker, open: Shares) -> Option<Reject> {
+        let plan = &self.plan;
+        let trades = !plan.fills.is_empty();
+        match taker.order_type {
+            _ if !trades && plan.stopped.is_some() => plan.stopped,
+            OrderType::Fok => (!self.is_full(taker)).then_some(Reject::FokNotFilled),
+            OrderType::Fak => (!trades).then_some(Reject::FakNoMatch),
+            OrderType::Gtc | OrderType::Gtd => (!trades && open.is_zero()).then_some(Reject::SizeTooSmall),
+        }
+    }
+
+    /// Whether the walk filled everything: what is left is worth less than a millionth of a share,
+    /// or than a millionth of collateral, at the worst price reached.
+    fn is_full(&self, taker: &Taker) -> bool {
+        let plan = &self.plan;
+        let Some(worst) = plan.fills.last() else {
+            return false;
+        };
+        if plan.stopped.is_some() {
+            return false;
+        }
+        let maker = &self.books.orders()[worst.maker];
+        let price = Meeting::of(taker.side, maker.side).taker_price(maker.price);
+        plan.spent || is_dust(maker.price, plan.left.shares_at(price))
+    }
+
+    fn judge_room(&self, taker: &Taker, trades: bool, open: Shares) -> Result<(), Refusal> {
+        if !open.is_zero() {
+            match self.books.room(taker.market, taker.tick) {
+                Ok(()) => {}
+                Err(Full::Orders) => return Err(Reject::BookFull.into()),
+                Err(Full::Bytes) => return Err(Reject::NoRoomForBook.into()),
+            }
+        }
+        let needs_row = trades || !open.is_zero();
+        if needs_row && !self.accounts.has_room(taker.wallet, taker.market) {
+            return Err(Reject::TableFull.into());
+        }
+        Ok(())
+    }
+}
+
+fn judge_mode(mode: Mode, post_only: bool) -> Result<(), Refusal> {
+    match mode {
+        Mode::Open => Ok(()),
+        Mode::PostOnly if post_only => Ok(()),
+        Mode::PostOnly => Err(Reject::PostOnlyMode.into()),
+        Mode::CancelOnly => Err(Reject::MarketPaused.into()),
+        Mode::Closed => Err(Reject::MarketClosed.into()),
+        Mode::Resolved => Err(Reject::MarketResolved.into()),
+    }
+}
+
+fn judge_amounts(fields: &OrderFields) -> Result<(), Refusal> {
+    let (least, most) =
+        (fields.maker_amount.min(fields.taker_amount), fields.maker_amount.max(fields.taker_amount));
+    if least == 0 {
+        return Err(Reject::AmountZero.into());
+    }
+    if ORDER_AMOUNT_MAX < most {
+        return Err(Refusal { reject: Reject::AmountTooLarge, got: most, allowed: ORDER_AMOUNT_MAX });
+    }
+    Ok(())
+}
+
+/// The order's limit on the grid: exactly what was signed, for market buys the nearest.
+fn judge_price(fields: &OrderFields, tick: Tick, nearest: bool) -> Result<Price, Refusal> {
+    let price = if nearest { fields.nearest_price(tick) } else { fields.exact_price(tick) };
+    let step = u64::from(tick.ten_thousandths()) * (ONE / u64::from(PRICE_ONE));
+    let refuse = |reject| {
+        let ratio = u128::from(fields.collateral().0) * u128::from(ONE) / u128::from(fields.shares().0);
+        Refusal { reject, got: u64::try_from(ratio).unwrap_or(u64::MAX), allowed: step }
+    };
+    let scaled = u128::from(fields.collateral().0) * u128::from(ONE);
+    let shares = u128::from(fields.shares().0);
+    let inside = shares * u128::from(step) <= scaled && scaled <= shares * u128::from(ONE - step);
+    match price {
+        Some(price) => Ok(price),
+        None if inside => Err(refuse(Reject::PriceOffTick)),
+        None => Err(refuse(Reject::PriceOutOfRange)),
+    }
+}

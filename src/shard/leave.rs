@@ -1,0 +1,258 @@
+//! Orders that leave their books without a fill: cancels, sweeps, and what both need.
+//!
+//! Every removal is one frame with one reason (several where a frame is full). A sweep does a
+//! bounded piece of work a turn and says whether there is more.
+
+use super::tombstones::LIFE_MS;
+use super::{CancelRefusal, Shard, TombstoneRefusal};
+use crate::account::cost_of_buy;
+use crate::book::orders::Resting;
+use crate::domain::{Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
+use crate::journal::Span;
+use crate::journal::layout::acts::REMOVED_MAX;
+use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
+use crate::memory::arena::Slot;
+
+/// Wallets whose cells fell that one sweep looks at: each is a compare, seldom more.
+const DIRTY_PER_SWEEP: usize = 64;
+
+/// Orders that one sweep lets expire.
+pub(super) const EXPIRED_PER_SWEEP: usize = 256;
+
+impl Shard {
+    /// Cancels one order of `principal`.
+    pub fn cancel(&mut self, now: TimeMs, principal: WalletNo, id: &OrderId) -> Result<(), CancelRefusal> {
+        self.clock(now);
+        let mine = |slot: &Slot| self.books.orders()[*slot].principal == principal;
+        let Some(slot) = self.books.orders().find(id).filter(mine) else {
+            let known = self.recall.find(id).is_some_and(|(owner, _)| owner == principal);
+            return Err(if known { CancelRefusal::Gone } else { CancelRefusal::Unknown });
+        };
+        if !self.log.room_for_cancel(self.settings.shards) {
+            return Err(CancelRefusal::Busy);
+        }
+        self.slots.clear();
+        self.slots.push(slot);
+        self.remove_chosen(RemovalReason::Cancelled);
+        Ok(())
+    }
+
+    /// Cancels every order of `principal`; `out` gets their ids in the order of placement.
+    pub fn cancel_all(
+        &mut self,
+        now: TimeMs,
+        principal: WalletNo,
+        out: &mut Vec<OrderId>,
+    ) -> Result<(), CancelRefusal> {
+        self.cancel_scope(now, principal, None, None, out)
+    }
+
+    /// Cancels the orders of `principal` that lie in every scope that is given.
+    pub fn cancel_scope(
+        &mut self,
+        now: TimeMs,
+        principal: WalletNo,
+        market: Option<MarketNo>,
+        token: Option<(MarketNo, Outcome)>,
+        out: &mut Vec<OrderId>,
+    ) -> Result<(), CancelRefusal> {
+        self.clock(now);
+        self.slots.clear();
+        self.choose(principal, market, token);
+        let registry = std::sync::Arc::clone(&self.registry);
+        for wallet in registry.wallets_of(principal) {
+            self.choose(wallet, market, token);
+        }
+        if self.slots.is_empty() {
+            return Ok(());
+        }
+        if !self.log.room_for_cancel(self.settings.shards) {
+            return Err(CancelRefusal::Busy);
+        }
+        self.sort_chosen();
+        let orders = self.books.orders();
+        out.extend(self.slots.iter().map(|slot| orders.cold(*slot).id));
+        self.remove_chosen(RemovalReason::Cancelled);
+        Ok(())
+    }
+
+    /// Leaves a tombstone for an order of `principal` that no shard has seen: it is killed on
+    /// arrival if that is soon.
+    pub fn tombstone(
+        &mut self,
+        now: TimeMs,
+        principal: WalletNo,
+        id: &OrderId,
+    ) -> Result<(), TombstoneRefusal> {
+        let now = self.clock(now);
+        if self.tombstones.waits(id, principal, now) {
+            return Ok(());
+        }
+        if !self.log.room_for_cancel(self.settings.shards) {
+            return Err(TombstoneRefusal::Busy);
+        }
+        self.tombstones.room(principal, now, &mut self.accounts).map_err(|_| TombstoneRefusal::Quota)?;
+        let until = now.plus_ms(LIFE_MS);
+        let record = Tombstone { time: now, id: *id, principal, until };
+        self.payload.clear();
+        record.encode(&mut self.payload);
+        self.last = self.log.append(Tombstone::KIND, &self.payload).end;
+        self.tombstones.put(id, principal, until, &mut self.accounts);
+        Ok(())
+    }
+
+    /// Removes what fallen cells no longer cover and what has expired, a bounded piece a call.
+    /// True if there is more to do at once.
+    pub fn sweep(&mut self, now: TimeMs) -> bool {
+        let now = self.clock(now);
+        for _ in 0..DIRTY_PER_SWEEP {
+            if !self.log.room_for_cancel(self.settings.shards) {
+                return false;
+            }
+            let Some(wallet) = self.cells.next_dirty(self.settings.shard) else {
+                break;
+            };
+            if !self.cover(wallet) {
+                break;
+            }
+        }
+        self.expire(now);
+        self.cells.any_dirty(self.settings.shard) || self.expiries.expired(now).is_some()
+    }
+
+    fn expire(&mut self, now: TimeMs) {
+        if !self.log.room_for_cancel(self.settings.shards) {
+            return;
+        }
+        self.slots.clear();
+        while self.slots.len() < EXPIRED_PER_SWEEP
+            && let Some(slot) = self.expiries.expired(now)
+        {
+            self.expiries.remove(slot, self.books.orders_mut());
+            self.slots.push(slot);
+        }
+        self.remove_chosen(RemovalReason::Expired);
+    }
+
+    /// Asks to hear when the wallet's cell falls.
+    pub(super) fn watch(&mut self, wallet: WalletNo) {
+        if !self.accounts.wallet(wallet).watched {
+            self.accounts.wallet_mut(wallet).watched = true;
+            self.cells.watch(wallet, self.settings.shard);
+        }
+    }
+
+    /// Removes the newest buys of each market that the wallet's cell no longer covers. False if
+    /// the cell cannot be judged yet; its flag is up again then.
+    fn cover(&mut self, wallet: WalletNo) -> bool {
+        let Some(balance) = self.cells.settled(wallet, self.settings.shard) else {
+            self.cells.raise(self.settings.shard, wallet);
+            return false;
+        };
+        if balance < self.accounts.wallet(wallet).largest && balance < self.accounts.measure(wallet) {
+            self.slots.clear();
+            self.choose_uncovered(wallet, balance);
+            self.sort_chosen();
+            self.slots.reverse();
+            self.remove_chosen(RemovalReason::Unfunded);
+            self.accounts.measure(wallet);
+        }
+        if self.accounts.wallet(wallet).largest.is_zero() && self.accounts.wallet(wallet).watched {
+            self.accounts.wallet_mut(wallet).watched = false;
+            self.cells.unwatch(wallet, self.settings.shard);
+        }
+        true
+    }
+
+    fn choose_uncovered(&mut self, wallet: WalletNo, balance: Collateral) {
+        for row in self.accounts.with_orders(wallet) {
+            let account = &self.accounts[row];
+            let mut buying = account.buying;
+            let mut next = account.orders.last.some();
+            while balance < buying
+                && let Some(slot) = next
+            {
+                let order = &self.books.orders()[slot];
+                next = order.account_previous.some();
+                if order.side == Side::Buy && !order.reserves {
+                    let fee = self.registry.market(order.market).fee;
+                    buying -= cost_of_buy(order.price, order.open, &fee);
+                    self.slots.push(slot);
+                }
+            }
+        }
+    }
+
+    /// Chooses the orders of one wallet that lie in every given scope.
+    fn choose(&mut self, wallet: WalletNo, market: Option<MarketNo>, token: Option<(MarketNo, Outcome)>) {
+        for row in self.accounts.with_orders(wallet) {
+            let account = &self.accounts[row];
+            if market.is_some_and(|market| market != account.market)
+                || token.is_some_and(|(market, _)| market != account.market)
+            {
+                continue;
+            }
+            let mut next = account.orders.first.some();
+            while let Some(slot) = next {
+                let order = &self.books.orders()[slot];
+                next = order.account_next.some();
+                if token.is_none_or(|(_, outcome)| outcome == order.outcome) {
+                    self.slots.push(slot);
+                }
+            }
+        }
+    }
+
+    /// The chosen orders in the order of their placement, whatever lists they came from.
+    pub(super) fn sort_chosen(&mut self) {
+        let orders = self.books.orders();
+        self.slots.sort_unstable_by_key(|slot| orders[*slot].position);
+    }
+
+    /// Removes the chosen orders, a frame for as many as fit one.
+    pub(super) fn remove_chosen(&mut self, reason: RemovalReason) {
+        for start in (0..self.slots.len()).step_by(REMOVED_MAX) {
+            let end = self.slots.len().min(start + REMOVED_MAX);
+            self.removed.time = self.now;
+            self.removed.reason = reason;
+            self.removed.orders.clear();
+            let orders = self.books.orders();
+            self.removed.orders.extend(self.slots[start..end].iter().map(|slot| orders[*slot].position));
+            self.payload.clear();
+            self.removed.encode(&mut self.payload);
+            let Span { end: last, .. } = self.log.append(OrdersRemoved::KIND, &self.payload);
+            self.last = last;
+            for index in start..end {
+                self.unrest(self.slots[index]);
+            }
+        }
+        self.slots.clear();
+    }
+
+    /// Takes an order out of its book and out of every count; what was set aside goes back.
+    pub(super) fn unrest(&mut self, slot: Slot) -> Resting {
+        let order = self.books.orders()[slot];
+        self.shrink(slot, order.open);
+        self.expiries.remove(slot, self.books.orders_mut());
+        self.cells.credit(order.wallet, self.books.orders().cold(slot).reserved);
+        self.books.orders_mut().leave(&mut self.accounts[order.account].orders, slot);
+        self.accounts.drop_order(order.account);
+        self.accounts.settle(order.account);
+        self.books.remove(slot)
+    }
+
+    /// Counts `shares` of an order as no longer open; the book is changed by the caller.
+    pub(super) fn shrink(&mut self, slot: Slot, shares: Shares) {
+        let order = &self.books.orders()[slot];
+        let account = &mut self.accounts[order.account];
+        match order.side {
+            Side::Buy if order.reserves => {}
+            Side::Buy => {
+                let fee = self.registry.market(order.market).fee;
+                account.buying -= cost_of_buy(order.price, order.open, &fee);
+                account.buying += cost_of_buy(order.price, order.open - shares, &fee);
+            }
+            Side::Sell => account.selling[order.outcome.index()] -= shares,
+        }
+    }
+}

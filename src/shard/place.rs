@@ -1,0 +1,442 @@
+//! An order's way through the four steps.
+//!
+//! [`Shard::place`] runs the stages one after another. Tests run them one by one, with other shards'
+//! stages in between, at exactly the points where cells are read and lowered.
+
+use super::judge::Verdict;
+use super::recall::First;
+use super::walk::{Met, Taker, Walk};
+use super::{PlaceOrder, Placed, Shard, Status};
+use crate::account::cost_of_buy;
+use crate::book::legs::Meeting;
+use crate::book::orders::Resting;
+use crate::domain::order::SIGNATURE_BYTES_MAX;
+use crate::domain::{
+    Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Price, Reject,
+    SelfTrade, Shares, Side, SignatureType, TimeMs, TokenId, WalletNo, Word,
+};
+use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
+use crate::journal::layout::{Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason};
+use crate::journal::{Claim, Span};
+use crate::memory::arena::Slot;
+use std::ops::ControlFlow;
+
+/// The next step of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Walk with loads only.
+    Look,
+    /// Walk and debit.
+    Take,
+    /// Take the frame's position.
+    Claim,
+    /// Write, commit, change everything.
+    Apply,
+}
+
+/// What lies between two stages.
+#[derive(Debug)]
+pub(super) struct Work {
+    taker: Option<Taker>,
+    /// True once a take was given back: the next one is the last.
+    again: bool,
+    /// Debits that are not claimed yet may be out.
+    taking: bool,
+    verdict: Option<Verdict>,
+    claim: Option<Claim>,
+}
+
+impl Work {
+    pub(super) const fn idle() -> Self {
+        Self { taker: None, again: false, taking: false, verdict: None, claim: None }
+    }
+}
+
+impl Shard {
+    /// Places an order: fills what it meets, rests what may rest, writes one frame.
+    pub fn place(&mut self, now: TimeMs, order: &PlaceOrder) -> Placed {
+        let mut next = self.begin(now, order);
+        loop {
+            match next {
+                ControlFlow::Continue(stage) => next = self.advance(order, stage),
+                ControlFlow::Break(placed) => return placed,
+            }
+        }
+    }
+
+    /// Judges the order itself. Whatever continues must be advanced to its end before another
+    /// command (SHARD-1).
+    pub fn begin(&mut self, now: TimeMs, order: &PlaceOrder) -> ControlFlow<Placed, Stage> {
+        assert!(self.owns(order.market), "a market has one shard");
+        assert!(self.work.claim.is_none() && !self.work.taking, "SHARD-1");
+        let now = self.clock(now);
+        if let Some(first) = self.replay(order) {
+            return ControlFlow::Break(first);
+        }
+        let taker = match self.judge_order(now, order) {
+            Ok(taker) => taker,
+            Err(refusal) => return ControlFlow::Break(Placed::Refused(refusal)),
+        };
+        self.work = Work { taker: Some(taker), ..Work::idle() };
+        if self.tombstones.waits(&order.id, order.principal, now) {
+            self.plan.begin(taker.wants);
+            self.work.verdict = Some(Verdict::Kill(Reject::CancelledBeforeArrival));
+            return ControlFlow::Continue(Stage::Claim);
+        }
+        ControlFlow::Continue(Stage::Look)
+    }
+
+    /// Does one step of the order that was begun.
+    pub fn advance(&mut self, order: &PlaceOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
+        match stage {
+            Stage::Look => self.look(),
+            Stage::Take => self.take(),
+            Stage::Claim => {
+                self.claim(order);
+                ControlFlow::Continue(Stage::Apply)
+            }
+            Stage::Apply => ControlFlow::Break(self.apply(order)),
+        }
+    }
+
+    fn look(&mut self) -> ControlFlow<Placed, Stage> {
+        let taker = self.taker();
+        if taker.side == Side::Buy && taker.order_type.rests() {
+            self.watch(taker.wallet);
+        }
+        if self.walk(Walk::Look, &taker).is_err() {
+            return refused(Reject::Busy);
+        }
+        let verdict = self.judge_plan(&taker);
+        self.work.verdict = Some(verdict);
+        match verdict {
+            Verdict::Refuse(refusal) => ControlFlow::Break(Placed::Refused(refusal)),
+            Verdict::Kill(_) => {
+                self.keep_only_sure_leavers();
+                ControlFlow::Continue(Stage::Claim)
+            }
+            Verdict::Go { due, .. } if self.plan.fills.is_empty() && due.is_zero() => {
+                ControlFlow::Continue(Stage::Claim)
+            }
+            Verdict::Go { .. } => ControlFlow::Continue(Stage::Take),
+        }
+    }
+
+    fn take(&mut self) -> ControlFlow<Placed, Stage> {
+        let taker = self.taker();
+        self.cells.begin_take(self.settings.shard);
+        self.work.taking = true;
+        if self.walk(Walk::Take, &taker).is_err() {
+            self.give_back();
+            return refused(Reject::Busy);
+        }
+        let verdict = self.judge_plan(&taker);
+        let fallen = match verdict {
+            Verdict::Go { due, .. } => {
+                if self.cells.debit(taker.wallet, due) {
+                    self.work.verdict = Some(verdict);
+                    return ControlFlow::Continue(Stage::Claim);
+                }
+                Verdict::Refuse(Reject::NotEnoughBalance.into())
+            }
+            Verdict::Kill(_) | Verdict::Refuse(_) => verdict,
+        };
+        self.give_back();
+        if !self.work.again {
+            self.work.again = true;
+            return ControlFlow::Continue(Stage::Look);
+        }
+        match fallen {
+            Verdict::Refuse(refusal) => ControlFlow::Break(Placed::Refused(refusal)),
+            Verdict::Kill(_) | Verdict::Go { .. } => {
+                // What was short may not be without the fills that were given back.
+                self.plan.leaves.retain(|leaves| leaves.reason != RemovalReason::Unfunded);
+                self.drop_fills();
+                self.work.verdict = Some(fallen);
+                ControlFlow::Continue(Stage::Claim)
+            }
+        }
+    }
+
+    /// Puts every debit of the last walk back.
+    fn give_back(&mut self) {
+        for met in &self.plan.fills {
+            self.cells.credit(self.books.orders()[met.maker].wallet, met.due);
+        }
+        self.cells.end_take(self.settings.shard);
+        self.work.taking = false;
+    }
+
+    /// A killed order fills nobody, so who is short only after its fills stays.
+    fn keep_only_sure_leavers(&mut self) {
+        self.plan.leaves.retain(|leaves| leaves.in_any_case);
+        self.drop_fills();
+    }
+
+    fn drop_fills(&mut self) {
+        let (leaves, stopped) = (std::mem::take(&mut self.plan.leaves), self.plan.stopped);
+        let wants = self.taker().wants;
+        self.plan.begin(wants);
+        self.plan.leaves = leaves;
+        self.plan.stopped = stopped;
+    }
+
+    fn claim(&mut self, order: &PlaceOrder) {
+        self.write_frame(order);
+        self.payload.clear();
+        self.placed.encode(&mut self.payload);
+        self.work.claim = Some(self.log.claim(self.payload.len()));
+        // From here nothing can fail, and what was taken is spent.
+        if self.work.taking {
+            self.cells.end_take(self.settings.shard);
+            self.work.taking = false;
+        }
+    }
+
+    fn apply(&mut self, order: &PlaceOrder) -> Placed {
+        let claim = self.work.claim.take().expect("claimed just before");
+        let span = self.log.commit(claim, OrderPlaced::KIND, &self.payload);
+        self.last = span.end;
+        let taker = self.taker();
+        for index in 0..self.plan.leaves.len() {
+            let leaves = self.plan.leaves[index];
+            self.unrest(leaves.maker);
+        }
+        for index in 0..self.plan.fills.len() {
+            let met = self.plan.fills[index];
+            self.fill_maker(&met);
+        }
+        self.fill_taker(&taker, order, span);
+        let fees = self.plan.taker_fees + self.plan.maker_fees;
+        self.cells.fee_credit(self.settings.shard, fees);
+        let placed = self.outcome(&taker, span);
+        if let Placed::Accepted { status, making, taking, trade, .. } = placed {
+            let first = First::Order { status, making, taking, trade };
+            self.recall.remember(&order.id, order.order.fields.timestamp_ms, order.principal, first);
+        }
+        placed
+    }
+
+    fn fill_maker(&mut self, met: &Met) {
+        let maker = self.books.orders()[met.maker];
+        let account = maker.account;
+        let outcome = maker.outcome.index();
+        match maker.side {
+            Side::Buy => {
+                self.accounts[account].shares[outcome] += met.shares;
+                if maker.reserves {
+                    self.books.orders_mut().cold_mut(met.maker).reserved -= met.legs.maker + met.maker_fee;
+                } else {
+                    self.cells.lowered(maker.wallet);
+                }
+            }
+            Side::Sell => {
+                self.accounts[account].shares[outcome] -= met.shares;
+                self.cells.credit(maker.wallet, met.legs.maker - met.maker_fee);
+            }
+        }
+        if met.shares == maker.open {
+            self.unrest(met.maker);
+        } else {
+            self.shrink(met.maker, met.shares);
+            self.books.reduce(met.maker, met.shares);
+        }
+    }
+
+    fn fill_taker(&mut self, taker: &Taker, order: &PlaceOrder, span: Span) {
+        let Some(Verdict::Go { open, reserved, due }) = self.work.verdict else {
+            return;
+        };
+        let account =
+            self.accounts.open(taker.wallet, taker.market).expect("the room was looked at before the take");
+        let outcome = taker.outcome.index();
+        match taker.side {
+            Side::Buy => self.accounts[account].shares[outcome] += self.plan.shares,
+            Side::Sell => {
+                self.accounts[account].shares[outcome] -= self.plan.shares;
+                self.cells.credit(taker.wallet, self.plan.collateral - self.plan.taker_fees);
+            }
+        }
+        if !open.is_zero() {
+            let resting = Resting {
+                open,
+                position: span.start,
+                expires: expires(order.order.expiration_s),
+                level_next: Slot::NONE,
+                level_previous: Slot::NONE,
+                account_next: Slot::NONE,
+                account_previous: Slot::NONE,
+                wallet: taker.wallet,
+                principal: taker.principal,
+                market: taker.market,
+                account,
+                price: taker.price,
+                side: taker.side,
+                outcome: taker.outcome,
+                reserves: !reserved.is_zero(),
+            };
+            self.rest(taker, resting, &order.id, reserved);
+        }
+        self.accounts.settle(account);
+        if !due.is_zero() {
+            self.cells.lowered(taker.wallet);
+        }
+    }
+
+    /// Puts an order into its book and counts it.
+    fn rest(&mut self, taker: &Taker, resting: Resting, id: &OrderId, reserved: Collateral) {
+        let slot = self.books.rest(taker.tick, resting, id).expect("the room was looked at before the take");
+        self.enlist(slot, reserved);
+    }
+
+    /// Counts an order that has just come to rest.
+    pub(super) fn enlist(&mut self, slot: Slot, reserved: Collateral) {
+        let order = self.books.orders()[slot];
+        let fee = self.registry.market(order.market).fee;
+        let orders = self.books.orders_mut();
+        orders.cold_mut(slot).reserved = reserved;
+        orders.join(&mut self.accounts[order.account].orders, slot);
+        self.accounts.add_order(order.account);
+        match order.side {
+            Side::Buy if order.reserves => {}
+            Side::Buy => self.accounts.add_buying(order.account, cost_of_buy(order.price, order.open, &fee)),
+            Side::Sell => self.accounts[order.account].selling[order.outcome.index()] += order.open,
+        }
+        if order.expires < NEVER {
+            self.expiries.insert(slot, self.books.orders_mut());
+        }
+    }
+
+    fn outcome(&self, taker: &Taker, span: Span) -> Placed {
+        let plan = &self.plan;
+        let filled = !plan.fills.is_empty();
+        let status = match self.work.verdict {
+            Some(Verdict::Kill(reject)) => Status::Killed(reject),
+            _ if filled => Status::Matched,
+            _ => Status::Live,
+        };
+        let (making, taking) = match taker.side {
+            Side::Buy => (plan.collateral.0, plan.shares.0),
+            Side::Sell => (plan.shares.0, plan.collateral.0),
+        };
+        Placed::Accepted { status, making, taking, trade: filled.then_some(span.start), replayed: false }
+    }
+
+    /// Fills the reused record with what was decided.
+    fn write_frame(&mut self, order: &PlaceOrder) {
+        let taker = self.taker();
+        let (open, reserved, kill) = match self.work.verdict {
+            Some(Verdict::Go { open, reserved, .. }) => (open, reserved, None),
+            Some(Verdict::Kill(reject)) => (Shares::ZERO, Collateral::ZERO, Some(reject)),
+            Some(Verdict::Refuse(_)) | None => unreachable!("what is refused gets no frame"),
+        };
+        let frame = &mut self.placed;
+        frame.time = taker.now;
+        frame.market = taker.market;
+        frame.outcome = taker.outcome;
+        frame.wallet = taker.wallet;
+        frame.principal = taker.principal;
+        frame.id = order.id;
+        frame.fields = order.order.fields;
+        frame.signature.clear();
+        frame.signature.extend_from_slice(order.order.signature());
+        frame.expiration_s = order.order.expiration_s;
+        frame.order_type = taker.order_type;
+        frame.post_only = taker.post_only;
+        frame.self_trade = taker.self_trade;
+        frame.owner = order.order.owner;
+        frame.price = taker.price;
+        frame.result = match kill {
+            Some(reject) => PlacedResult::Killed(reject),
+            None if open.is_zero() => PlacedResult::Filled,
+            None => PlacedResult::Rests,
+        };
+        frame.stopped = self.plan.stopped.or(kill);
+        frame.open = open;
+        frame.reserved = reserved;
+        let orders = self.books.orders();
+        frame.fills.clear();
+        frame.fills.extend(self.plan.fills.iter().map(|met| {
+            let maker = &orders[met.maker];
+            Fill {
+                maker: maker.position,
+                shares: met.shares,
+                maker_leg: met.legs.maker,
+                taker_leg: met.legs.taker,
+                maker_fee: met.maker_fee,
+                taker_fee: met.taker_fee,
+                kind: kind(Meeting::of(taker.side, maker.side)),
+                price: maker.price,
+            }
+        }));
+        frame.removed.clear();
+        frame.removed.extend(
+            self.plan
+                .leaves
+                .iter()
+                .map(|leaves| Removal { order: orders[leaves.maker].position, reason: leaves.reason }),
+        );
+    }
+
+    fn taker(&self) -> Taker {
+        self.work.taker.expect("an order was begun")
+    }
+}
+
+/// The time that an order without an expiry never reaches.
+const NEVER: TimeMs = TimeMs(u64::MAX);
+
+/// From when on an order no longer trades.
+pub(super) const fn expires(expiration_s: u64) -> TimeMs {
+    if expiration_s == 0 { NEVER } else { TimeMs::from_seconds(expiration_s) }
+}
+
+const fn kind(meeting: Meeting) -> MatchKind {
+    match meeting {
+        Meeting::Transfer => MatchKind::Transfer,
+        Meeting::Mint => MatchKind::Mint,
+        Meeting::Merge => MatchKind::Merge,
+    }
+}
+
+fn refused(reject: Reject) -> ControlFlow<Placed, Stage> {
+    ControlFlow::Break(Placed::Refused(reject.into()))
+}
+
+/// A record with room for the largest order; every field is overwritten before each use.
+pub(super) fn blank() -> OrderPlaced {
+    OrderPlaced {
+        time: TimeMs(0),
+        market: MarketNo(0),
+        outcome: Outcome::Zero,
+        wallet: WalletNo(0),
+        principal: WalletNo(0),
+        id: OrderId::ZERO,
+        fields: OrderFields {
+            salt: Word::ZERO,
+            maker: Address::ZERO,
+            signer: Address::ZERO,
+            token: TokenId::ZERO,
+            maker_amount: 0,
+            taker_amount: 0,
+            side: Side::Buy,
+            signature_type: SignatureType::Eoa,
+            timestamp_ms: 0,
+            metadata: Word::ZERO,
+            builder: Word::ZERO,
+        },
+        signature: Vec::with_capacity(SIGNATURE_BYTES_MAX),
+        expiration_s: 0,
+        order_type: OrderType::Gtc,
+        post_only: false,
+        self_trade: SelfTrade::ExpireTaker,
+        owner: ApiKey::ZERO,
+        price: Price::new(1).expect("the lowest price"),
+        result: PlacedResult::Filled,
+        stopped: None,
+        open: Shares::ZERO,
+        reserved: Collateral::ZERO,
+        fills: Vec::with_capacity(FILLS_MAX),
+        removed: Vec::with_capacity(REMOVALS_MAX),
+    }
+}

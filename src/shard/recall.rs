@@ -1,0 +1,113 @@
+//! What was decided before, by digest: the same signed order or act never runs twice.
+//!
+//! The memory is bounded. When it is full the oldest stamps are dropped and the *horizon* rises to
+//! them; an order whose stamp lies at or below the horizon is refused as too old, because nobody
+//! knows any more whether it ran. So trading never stops because the memory is full.
+//!
+//! - RECALL-1: every order or act with a stamp above the horizon that ever got a frame is here.
+//! - RECALL-2: the horizon only rises, and depends on nothing but the frames.
+
+use super::Status;
+use crate::domain::{Collateral, OrderId, Position, Shares, WalletNo};
+use crate::memory::table::{Index, digest_key, spread};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The first result of an order or an act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    Order { status: Status, making: u64, taking: u64, trade: Option<Position> },
+    Act { collateral: Collateral, shares: [Shares; 2], position: Position },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    id: OrderId,
+    principal: WalletNo,
+    first: First,
+}
+
+/// First results, the newest by their signed time.
+#[derive(Debug)]
+pub(super) struct Recall {
+    entries: Vec<Entry>,
+    index: Index,
+    /// The oldest stamp on top, with its entry.
+    oldest: BinaryHeap<Reverse<(u64, u32)>>,
+    horizon_ms: u64,
+    entries_max: usize,
+    secret: u64,
+}
+
+impl Recall {
+    pub(super) fn with_capacity(entries_max: u32, secret: u64) -> Self {
+        assert!(0 < entries_max, "what cannot be remembered cannot be placed");
+        Self {
+            entries: Vec::with_capacity(entries_max as usize),
+            index: Index::with_capacity(entries_max),
+            oldest: BinaryHeap::with_capacity(entries_max as usize),
+            horizon_ms: 0,
+            entries_max: entries_max as usize,
+            secret,
+        }
+    }
+
+    /// Stamps at or below it are too old.
+    pub(super) const fn horizon_ms(&self) -> u64 {
+        self.horizon_ms
+    }
+
+    /// The first result of this digest and whose it was.
+    pub(super) fn find(&self, id: &OrderId) -> Option<(WalletNo, First)> {
+        let number = self.index.find(self.hash(id), |number| self.entries[number as usize].id == *id)?;
+        let entry = &self.entries[number as usize];
+        Some((entry.principal, entry.first))
+    }
+
+    /// Remembers a first result. What is older than the horizon needs no remembering.
+    pub(super) fn remember(&mut self, id: &OrderId, stamp_ms: u64, principal: WalletNo, first: First) {
+        debug_assert!(self.find(id).is_none(), "a digest has one first result");
+        let entry = Entry { id: *id, principal, first };
+        let number = if self.entries.len() < self.entries_max {
+            self.entries.push(entry);
+            u32::try_from(self.entries.len() - 1).expect("entries are numbered in 32 bits")
+        } else {
+            let (oldest_ms, number) = self.oldest.peek().expect("a full memory has an oldest").0;
+            self.horizon_ms = self.horizon_ms.max(oldest_ms.min(stamp_ms));
+            if stamp_ms <= oldest_ms {
+                return;
+            }
+            self.oldest.pop();
+            let dropped = self.entries[number as usize].id;
+            self.index.remove(self.hash(&dropped), number);
+            self.entries[number as usize] = entry;
+            number
+        };
+        let indexed = self.index.insert(self.hash(id), number);
+        assert!(indexed, "the index holds as many as the memory");
+        self.oldest.push(Reverse((stamp_ms, number)));
+    }
+
+    fn hash(&self, id: &OrderId) -> u64 {
+        spread(digest_key(id.as_bytes()), self.secret)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: First = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
+
+    #[test]
+    fn a_full_memory_drops_the_oldest_stamp_and_its_horizon_only_rises() {
+        let mut recall = Recall::with_capacity(2, 1);
+        let known = |recall: &Recall, byte| recall.find(&OrderId([byte; 32])).is_some();
+        for (byte, stamp, horizon) in [(1, 30, 0), (2, 10, 0), (3, 20, 10), (4, 15, 15), (5, 40, 20)] {
+            recall.remember(&OrderId([byte; 32]), stamp, WalletNo(0), FIRST);
+            assert_eq!(recall.horizon_ms(), horizon, "after {byte}");
+        }
+        assert!(known(&recall, 1) && known(&recall, 5));
+        assert!(!known(&recall, 2) && !known(&recall, 3) && !known(&recall, 4));
+    }
+}

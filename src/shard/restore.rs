@@ -1,0 +1,140 @@
+//! A shard as the frames left it.
+//!
+//! Books, shares, first results and tombstones come out of a ledger that followed the log. Cells and
+//! fees are not restored here: they belong to all shards, and whoever starts the process fills them
+//! once, before the first command.
+
+use super::place::expires;
+use super::recall::First;
+use super::{Shard, ShardSettings, Status};
+use crate::book::orders::Resting;
+use crate::domain::{OrderId, Position, Side, WalletNo};
+use crate::journal::Log;
+use crate::ledger::{ActRow, Ledger, OrderRow, OrderState};
+use crate::memory::arena::Slot;
+use crate::memory::cells::Cells;
+use crate::registry::Registry;
+use std::sync::Arc;
+
+impl Shard {
+    /// A shard that goes on where `ledger` ends. The settings must hold what was there: a shard is
+    /// never started with less than it needs.
+    #[must_use]
+    pub fn restore(
+        settings: ShardSettings,
+        cells: Arc<Cells>,
+        registry: Arc<Registry>,
+        log: Arc<Log>,
+        ledger: &Ledger,
+    ) -> Self {
+        let mut shard = Self::new(settings, cells, registry, log);
+        shard.now = ledger.time();
+        for (wallet, market, shares) in ledger.holdings() {
+            if shard.owns(market) {
+                let row = shard.accounts.open(wallet, market).expect("accounts_max holds what there was");
+                shard.accounts[row].shares = shares;
+            }
+        }
+        for row in ledger.markets() {
+            if shard.owns(row.market) {
+                ledger.live_orders(row.market).for_each(|order| shard.restore_order(order));
+            }
+        }
+        shard.restore_recall(ledger);
+        shard.restore_tombstones(ledger);
+        shard
+    }
+
+    fn restore_order(&mut self, row: &OrderRow) {
+        let account = self.accounts.open(row.wallet, row.market).expect("accounts_max holds what there was");
+        let resting = Resting {
+            open: row.open,
+            position: row.position,
+            expires: expires(row.expiration_s),
+            level_next: Slot::NONE,
+            level_previous: Slot::NONE,
+            account_next: Slot::NONE,
+            account_previous: Slot::NONE,
+            wallet: row.wallet,
+            principal: row.principal,
+            market: row.market,
+            account,
+            price: row.price,
+            side: row.fields.side,
+            outcome: row.outcome,
+            reserves: !row.reserved.is_zero(),
+        };
+        let tick = self.registry.market(row.market).tick();
+        let slot = self.books.rest(tick, resting, &row.id).expect("the settings hold what rested before");
+        self.enlist(slot, row.reserved);
+        if row.fields.side == Side::Buy && row.reserved.is_zero() {
+            self.watch(row.wallet);
+            // The cell may have fallen since it was last compared.
+            self.cells.raise(self.settings.shard, row.wallet);
+        }
+    }
+
+    /// First results in the order of their frames, so that the horizon is what it was (RECALL-2).
+    fn restore_recall(&mut self, ledger: &Ledger) {
+        let orders = ledger.orders().iter().filter(|row| self.owns(row.market)).map(order_memory);
+        let acts = ledger
+            .acts()
+            .filter(|(_, row)| self.owns(row.market))
+            .map(|(id, row)| act_memory(ledger, id, row));
+        let mut memories: Vec<Memory> = orders.chain(acts).collect();
+        memories.sort_by_key(|memory| memory.position);
+        for memory in memories {
+            self.recall.remember(&memory.id, memory.stamp_ms, memory.principal, memory.first);
+        }
+    }
+
+    /// Every shard has all of them: an order's market is not known before it arrives.
+    fn restore_tombstones(&mut self, ledger: &Ledger) {
+        let mut waiting: Vec<_> = ledger.tombstones().collect();
+        waiting.sort_by_key(|tombstone| (tombstone.until, tombstone.id));
+        for tombstone in waiting {
+            if self.tombstones.room(tombstone.principal, self.now, &mut self.accounts).is_ok() {
+                self.tombstones.put(&tombstone.id, tombstone.principal, tombstone.until, &mut self.accounts);
+            }
+        }
+    }
+}
+
+struct Memory {
+    position: Position,
+    id: OrderId,
+    stamp_ms: u64,
+    principal: WalletNo,
+    first: First,
+}
+
+fn order_memory(row: &OrderRow) -> Memory {
+    let filled = !row.taken_shares.is_zero();
+    let status = match row.state {
+        OrderState::Killed(reject) => Status::Killed(reject),
+        _ if filled => Status::Matched,
+        OrderState::Live | OrderState::Filled | OrderState::Removed(_) => Status::Live,
+    };
+    let (making, taking) = match row.fields.side {
+        Side::Buy => (row.taken.0, row.taken_shares.0),
+        Side::Sell => (row.taken_shares.0, row.taken.0),
+    };
+    Memory {
+        position: row.position,
+        id: row.id,
+        stamp_ms: row.fields.timestamp_ms,
+        principal: row.principal,
+        first: First::Order { status, making, taking, trade: filled.then_some(row.position) },
+    }
+}
+
+fn act_memory(ledger: &Ledger, id: &OrderId, row: &ActRow) -> Memory {
+    let principal = ledger.wallet(row.wallet).and_then(|wallet| wallet.principal).unwrap_or(row.wallet);
+    Memory {
+        position: row.position,
+        id: *id,
+        stamp_ms: row.timestamp_ms,
+        principal,
+        first: First::Act { collateral: row.collateral, shares: row.shares, position: row.position },
+    }
+}

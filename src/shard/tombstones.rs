@@ -1,0 +1,103 @@
+//! Cancels that came before their orders.
+//!
+//! A tombstone is bound to the principal that cancelled, lives for [`LIFE_MS`], and kills the order
+//! when it arrives. All live equally long, so they run out in the order in which they came: a ring.
+
+use crate::account::Accounts;
+use crate::domain::{OrderId, TimeMs, WalletNo};
+use crate::memory::table::{Index, digest_key, spread};
+use std::collections::VecDeque;
+
+/// How long a tombstone waits: longer than any client's order trails its cancel, shorter than a
+/// principal needs to fill its quota by accident.
+pub(super) const LIFE_MS: u64 = 10_000;
+
+/// Tombstones of one principal at a time.
+pub(super) const PER_PRINCIPAL_MAX: u16 = 256;
+
+/// Tombstones of one shard at a time: 64 bytes each.
+pub(super) const TOMBSTONES_MAX: u32 = 65_536;
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    id: OrderId,
+    principal: WalletNo,
+    until: TimeMs,
+}
+
+/// The tombstones of a shard.
+#[derive(Debug)]
+pub(super) struct Tombstones {
+    /// Oldest first. The number of the first is `first`; numbers wrap.
+    ring: VecDeque<Waiting>,
+    first: u32,
+    index: Index,
+    secret: u64,
+}
+
+/// One more tombstone than the principal or the shard may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OverQuota;
+
+impl Tombstones {
+    pub(super) fn new(secret: u64) -> Self {
+        Self {
+            ring: VecDeque::with_capacity(TOMBSTONES_MAX as usize),
+            first: 0,
+            index: Index::with_capacity(TOMBSTONES_MAX),
+            secret,
+        }
+    }
+
+    /// Whether this principal's cancel waits for this order at `now`.
+    pub(super) fn waits(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
+        let same = |number| {
+            let waiting = &self.ring[self.place(number)];
+            waiting.id == *id && waiting.principal == principal && now < waiting.until
+        };
+        self.index.find(self.hash(id), same).is_some()
+    }
+
+    /// Whether [`Tombstones::put`] would have room, after those that ran out are gone.
+    pub(super) fn room(
+        &mut self,
+        principal: WalletNo,
+        now: TimeMs,
+        accounts: &mut Accounts,
+    ) -> Result<(), OverQuota> {
+        self.drop_run_out(now, accounts);
+        let full = self.ring.len() == TOMBSTONES_MAX as usize;
+        let over = PER_PRINCIPAL_MAX <= accounts.wallet(principal).tombstones;
+        if full || over { Err(OverQuota) } else { Ok(()) }
+    }
+
+    /// Adds one. The caller saw the room; times never run backwards.
+    pub(super) fn put(&mut self, id: &OrderId, principal: WalletNo, until: TimeMs, accounts: &mut Accounts) {
+        assert!(self.ring.back().is_none_or(|last| last.until <= until), "a ring runs out in order");
+        let number = self.first.wrapping_add(u32::try_from(self.ring.len()).expect("a small ring")) % NUMBERS;
+        let indexed = self.index.insert(self.hash(id), number);
+        assert!(indexed, "the room was looked at");
+        self.ring.push_back(Waiting { id: *id, principal, until });
+        accounts.wallet_mut(principal).tombstones += 1;
+    }
+
+    fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) {
+        while self.ring.front().is_some_and(|oldest| oldest.until <= now) {
+            let oldest = self.ring.pop_front().expect("it was just seen");
+            self.index.remove(self.hash(&oldest.id), self.first);
+            self.first = (self.first + 1) % NUMBERS;
+            accounts.wallet_mut(oldest.principal).tombstones -= 1;
+        }
+    }
+
+    fn place(&self, number: u32) -> usize {
+        ((number + NUMBERS - self.first) % NUMBERS) as usize
+    }
+
+    fn hash(&self, id: &OrderId) -> u64 {
+        spread(digest_key(id.as_bytes()), self.secret)
+    }
+}
+
+/// Numbers of tombstones wrap here: more than there can be at once.
+const NUMBERS: u32 = 2 * TOMBSTONES_MAX;

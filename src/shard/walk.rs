@@ -1,0 +1,311 @@
+//! The walk over makers: once with loads only (*look*), once debiting those who pay (*take*).
+//!
+//! Both walks are this one function, so what *look* found out holds for *take* unless a cell fell
+//! in between. Makers are met best price first, in the order of their placement within a price.
+//!
+//! | met | what happens |
+//! |---|---|
+//! | an expired order | it leaves; expiry is exact, swept or not |
+//! | an order of the same principal, for either token | the taker's rule says who leaves |
+//! | an order worth less than a millionth | it leaves as dust |
+//! | a fill that would be worth less than a millionth | the taker is spent and the walk ends |
+//! | a buyer whose cell does not cover its leg and fee | it leaves, the walk goes on |
+//! | anything else | a fill |
+
+use super::Shard;
+use crate::book::Face;
+use crate::book::legs::{self, Legs, Meeting, Ratio};
+use crate::book::orders::Resting;
+use crate::domain::{
+    Collateral, FeeSchedule, MarketNo, OrderType, Outcome, Price, Reject, SelfTrade, Shares, Side, Tick,
+    TimeMs, WalletNo,
+};
+use crate::journal::layout::RemovalReason;
+use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
+use crate::memory::arena::Slot;
+
+/// How often a walk looks again at a cell that another shard may be about to fill up again. A take
+/// lasts well under a microsecond, so this many looks outlast it unless its thread was preempted.
+const SETTLE_TRIES: u32 = 64;
+
+/// Another shard's debits may be given back, so nobody can say whether a maker is short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsettled;
+
+/// What a taker still wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Limit orders and market sells count shares.
+    Shares(Shares),
+    /// Market buys count collateral.
+    Collateral(Collateral),
+}
+
+impl Left {
+    const fn is_nothing(self) -> bool {
+        match self {
+            Self::Shares(shares) => shares.is_zero(),
+            Self::Collateral(collateral) => collateral.is_zero(),
+        }
+    }
+
+    /// The shares wanted at the taker's `price`.
+    pub(super) fn shares_at(self, price: Price) -> Shares {
+        match self {
+            Self::Shares(shares) => shares,
+            Self::Collateral(collateral) => price.shares_for(collateral),
+        }
+    }
+
+    fn less(self, shares: Shares, leg: Collateral) -> Self {
+        match self {
+            Self::Shares(left) => Self::Shares(left - shares),
+            Self::Collateral(left) => Self::Collateral(left - leg),
+        }
+    }
+}
+
+/// An incoming order that passed every check that needs no book.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taker {
+    pub(super) now: TimeMs,
+    pub(super) principal: WalletNo,
+    pub(super) wallet: WalletNo,
+    pub(super) market: MarketNo,
+    pub(super) outcome: Outcome,
+    pub(super) side: Side,
+    /// Its limit in terms of its own token, on the grid.
+    pub(super) price: Price,
+    pub(super) face: Face,
+    pub(super) wants: Left,
+    pub(super) signed: Ratio,
+    pub(super) order_type: OrderType,
+    pub(super) post_only: bool,
+    pub(super) self_trade: SelfTrade,
+    pub(super) tick: Tick,
+    pub(super) fee: FeeSchedule,
+    pub(super) min_size: Shares,
+}
+
+/// One maker's part, decided but not yet done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Met {
+    pub(super) maker: Slot,
+    pub(super) shares: Shares,
+    pub(super) legs: Legs,
+    pub(super) maker_fee: Collateral,
+    pub(super) taker_fee: Collateral,
+    /// Debited from the maker's cell by *take*; zero for sellers and for what was set aside.
+    pub(super) due: Collateral,
+}
+
+/// A maker that leaves without a fill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaves {
+    pub(super) maker: Slot,
+    pub(super) reason: RemovalReason,
+    /// False if it is short only because of what this walk let it pay before.
+    pub(super) in_any_case: bool,
+}
+
+/// What a walk found. Its lists keep their memory from order to order.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) fills: Vec<Met>,
+    pub(super) leaves: Vec<Leaves>,
+    pub(super) left: Left,
+    /// Why the walk ended before makers or taker were exhausted.
+    pub(super) stopped: Option<Reject>,
+    /// What is left of the taker is worth less than a millionth at a maker that it still reaches.
+    pub(super) spent: bool,
+    /// Sums over the fills.
+    pub(super) shares: Shares,
+    pub(super) collateral: Collateral,
+    pub(super) taker_fees: Collateral,
+    pub(super) maker_fees: Collateral,
+}
+
+impl Plan {
+    pub(super) fn with_capacity() -> Self {
+        Self {
+            fills: Vec::with_capacity(FILLS_MAX),
+            leaves: Vec::with_capacity(REMOVALS_MAX),
+            left: Left::Shares(Shares::ZERO),
+            stopped: None,
+            spent: false,
+            shares: Shares::ZERO,
+            collateral: Collateral::ZERO,
+            taker_fees: Collateral::ZERO,
+            maker_fees: Collateral::ZERO,
+        }
+    }
+
+    pub(super) fn begin(&mut self, left: Left) {
+        self.fills.clear();
+        self.leaves.clear();
+        self.left = left;
+        self.stopped = None;
+        self.spent = false;
+        self.shares = Shares::ZERO;
+        self.collateral = Collateral::ZERO;
+        self.taker_fees = Collateral::ZERO;
+        self.maker_fees = Collateral::ZERO;
+    }
+
+    /// Shares left over that no maker can fill any more, if the order counts shares.
+    pub(super) fn open(&self) -> Shares {
+        match self.left {
+            Left::Shares(shares) if self.stopped.is_none() && !self.spent => shares,
+            Left::Shares(_) | Left::Collateral(_) => Shares::ZERO,
+        }
+    }
+
+    fn add(&mut self, met: Met) {
+        self.left = self.left.less(met.shares, met.legs.taker);
+        self.shares += met.shares;
+        self.collateral += met.legs.taker;
+        self.taker_fees += met.taker_fee;
+        self.maker_fees += met.maker_fee;
+        self.fills.push(met);
+    }
+}
+
+/// Whether a walk moves money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walk {
+    /// Loads only.
+    Look,
+    /// Debits each paying maker for its exact leg and fee, all or nothing.
+    Take,
+}
+
+enum Payment {
+    Paid,
+    Short { in_any_case: bool },
+}
+
+impl Shard {
+    /// Walks the makers that `taker` reaches and leaves what it found in `self.plan`.
+    pub(super) fn walk(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
+        self.plan.begin(taker.wants);
+        self.walks += 1;
+        let mut next = self.books.first(taker.market, taker.face.side.opposite());
+        while let Some(slot) = next {
+            let maker = self.books.orders()[slot];
+            if !taker.face.reaches(maker.face().price) || self.plan.left.is_nothing() {
+                break;
+            }
+            if self.plan.leaves.len() == REMOVALS_MAX || self.plan.fills.len() == FILLS_MAX {
+                self.plan.stopped = Some(Reject::FillsLimit);
+                break;
+            }
+            next = self.books.after(slot);
+            if let Some(reason) = reason_to_leave(&maker, taker) {
+                self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
+            } else if maker.principal != taker.principal {
+                if !self.meet(walk, taker, slot, &maker)? {
+                    self.plan.spent = true;
+                    break;
+                }
+                continue;
+            }
+            if maker.principal == taker.principal
+                && !maker.expired(taker.now)
+                && taker.self_trade != SelfTrade::ExpireMaker
+            {
+                self.plan.stopped = Some(Reject::SelfTradeStopped);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills the maker as far as it goes; false if that would be worth nothing.
+    fn meet(&mut self, walk: Walk, taker: &Taker, slot: Slot, maker: &Resting) -> Result<bool, Unsettled> {
+        let meeting = Meeting::of(taker.side, maker.side);
+        let price = meeting.taker_price(maker.price);
+        let shares = self.plan.left.shares_at(price).min(maker.open);
+        let Some(legs) = legs::legs(taker.side, maker.side, maker.price, shares, taker.signed) else {
+            return Ok(false);
+        };
+        let taker_fee = fee_within(taker.side, taker.fee.taker_fee(shares, price), legs.taker);
+        let maker_fee = self.maker_fee(taker, slot, maker, shares, legs.maker);
+        let due = match maker.side {
+            Side::Buy if !maker.reserves => legs.maker + maker_fee,
+            Side::Buy | Side::Sell => Collateral::ZERO,
+        };
+        match self.pay(walk, maker, due)? {
+            Payment::Paid => self.plan.add(Met { maker: slot, shares, legs, maker_fee, taker_fee, due }),
+            Payment::Short { in_any_case } => {
+                self.plan.leaves.push(Leaves { maker: slot, reason: RemovalReason::Unfunded, in_any_case });
+            }
+        }
+        Ok(true)
+    }
+
+    /// The maker's fee: within a sell's proceeds, and within what was set aside for a buy after
+    /// its leg and after what its rest may still cost.
+    fn maker_fee(
+        &self,
+        taker: &Taker,
+        slot: Slot,
+        maker: &Resting,
+        shares: Shares,
+        leg: Collateral,
+    ) -> Collateral {
+        let fee = fee_within(maker.side, taker.fee.maker_fee(shares, maker.price), leg);
+        if !maker.reserves {
+            return fee;
+        }
+        let rest = maker.price.cost_ceil(maker.open - shares);
+        fee.min(self.books.orders().cold(slot).reserved - leg - rest)
+    }
+
+    /// Takes what a maker owes, in thought or in fact.
+    fn pay(&mut self, walk: Walk, maker: &Resting, due: Collateral) -> Result<Payment, Unsettled> {
+        if due.is_zero() {
+            return Ok(Payment::Paid);
+        }
+        let spent = match walk {
+            Walk::Look => self.accounts[maker.account].spent_in(self.walks),
+            Walk::Take => Collateral::ZERO,
+        };
+        for _ in 0..SETTLE_TRIES {
+            let paid = match walk {
+                Walk::Look => spent + due <= self.cells.balance(maker.wallet),
+                Walk::Take => self.cells.debit(maker.wallet, due),
+            };
+            if paid {
+                self.accounts[maker.account].spend_in(self.walks, due);
+                return Ok(Payment::Paid);
+            }
+            match self.cells.settled(maker.wallet, self.settings.shard) {
+                Some(balance) if balance < spent + due => {
+                    return Ok(Payment::Short { in_any_case: balance < due });
+                }
+                // It was lent for a moment and is back, or it cannot be told yet.
+                Some(_) | None => std::hint::spin_loop(),
+            }
+        }
+        Err(Unsettled)
+    }
+}
+
+/// Why a maker leaves before anybody asks whether it can pay.
+fn reason_to_leave(maker: &Resting, taker: &Taker) -> Option<RemovalReason> {
+    if maker.expired(taker.now) {
+        return Some(RemovalReason::Expired);
+    }
+    if maker.principal == taker.principal {
+        return (taker.self_trade != SelfTrade::ExpireTaker).then_some(RemovalReason::SelfTrade);
+    }
+    legs::is_dust(maker.price, maker.open).then_some(RemovalReason::Dust)
+}
+
+/// A fee on top of a buy is what it is; out of a sell's proceeds it is at most the proceeds.
+fn fee_within(side: Side, fee: Collateral, leg: Collateral) -> Collateral {
+    match side {
+        Side::Buy => fee,
+        Side::Sell => fee.min(leg),
+    }
+}
