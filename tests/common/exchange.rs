@@ -39,6 +39,13 @@ impl Plan {
         self
     }
 
+    /// Gives a flag that was given before another value.
+    pub fn flag(mut self, flag: &str, value: &str) -> Self {
+        let at = self.words.iter().position(|word| word == flag).unwrap();
+        value.clone_into(&mut self.words[at + 1]);
+        self
+    }
+
     pub fn set(self, setting: &str) -> Self {
         self.words(["--set", setting])
     }
