@@ -55,7 +55,13 @@ impl Disk {
         }
         self.admit().and_then(|()| std::fs::create_dir_all(path)).map_err(Fault::io("create", path))?;
         std::fs::set_permissions(path, Permissions::from_mode(DIRECTORY_MODE))
-            .map_err(Fault::io("set permissions", path))
+            .map_err(Fault::io("set permissions", path))?;
+        // What is in the directory lasts only if its name does. A parent that may not be read was
+        // there before us.
+        match path.parent().map(File::open) {
+            Some(Ok(parent)) => self.sync(&parent, path),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn create(&self, path: &Path) -> Result<File, Fault> {

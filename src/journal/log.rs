@@ -38,12 +38,14 @@ use crate::domain::Position;
 use crate::memory::padded::Padded;
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
-/// The file's first page: identity in its first half, the two marks below in its second.
+/// The file's first page: identity in its first half, the marks below in its second.
 pub(crate) const LOG_HEADER_BYTES: u64 = if cfg!(loom) { 256 } else { 4_096 };
 /// The word of the header that holds the durable position: alone on its pair of lines.
 pub(crate) const DURABLE_WORD: usize = if cfg!(loom) { 0 } else { 256 };
 /// The word of the header that holds where the ring's content starts.
-pub(crate) const RECLAIMED_WORD: usize = if cfg!(loom) { 16 } else { 288 };
+pub(crate) const RECLAIMED_WORD: usize = if cfg!(loom) { 8 } else { 288 };
+/// The word of the header that holds up to where the ring is zeroed and free.
+pub(crate) const FREED_WORD: usize = if cfg!(loom) { 16 } else { 320 };
 
 /// The least room that is kept for one claimer: a frame, and once more as padding.
 const CLAIMER_BYTES_MAX: u64 = 2 * FRAME_BYTES_MAX as u64;
@@ -118,7 +120,6 @@ pub struct Log {
     ring_bytes: u64,
     epoch: u32,
     tail: Padded<AtomicU64>,
-    freed: Padded<AtomicU64>,
     failed: AtomicBool,
     writer: OnceLock<Thread>,
     /// Held so that the locks on the data directory and on the file last as long as the log.
@@ -146,11 +147,11 @@ impl Log {
             ring_bytes,
             epoch,
             tail: Padded(AtomicU64::new(start.0)),
-            freed: Padded(AtomicU64::new(start.0)),
             failed: AtomicBool::new(false),
             writer: OnceLock::new(),
             _locks: locks,
         };
+        log.freed().store(start.0, Ordering::Relaxed);
         log.reclaimed().store(start.0, Ordering::Relaxed);
         log.durable_word().store(start.0, Ordering::Release);
         log
@@ -173,7 +174,7 @@ impl Log {
             // credit's follows from coherence, as the credit was published after its claim.
             let start = self.tail.fetch_add(bytes, Ordering::Relaxed);
             // Acquire pairs with the Release in `free`: the zeroing is over (LOG-1).
-            let freed = self.freed.load(Ordering::Acquire);
+            let freed = self.freed().load(Ordering::Acquire);
             assert!(start + bytes + FRAME_ALIGN <= freed + self.ring_bytes, "the caller saw the room");
             let before_end = self.ring_bytes - start % self.ring_bytes;
             if bytes <= before_end {
@@ -238,7 +239,7 @@ impl Log {
     #[must_use]
     pub fn room(&self) -> u64 {
         // Acquire pairs with the Release in `free`.
-        let freed = self.freed.load(Ordering::Acquire);
+        let freed = self.freed().load(Ordering::Acquire);
         (freed + self.ring_bytes - FRAME_ALIGN).saturating_sub(self.tail.load(Ordering::Relaxed))
     }
 
@@ -335,7 +336,7 @@ impl Log {
             words[self.word_index(at)].store(0, Ordering::Relaxed);
         }
         // Release pairs with the Acquire in `claim` and `room` (LOG-1).
-        self.freed.store(upto.0, Ordering::Release);
+        self.freed().store(upto.0, Ordering::Release);
     }
 
     /// The first word of the frame at `at`: whether it is committed, and how long it is.
@@ -405,6 +406,10 @@ impl Log {
 
     fn reclaimed(&self) -> &AtomicU64 {
         &self.words.all()[RECLAIMED_WORD]
+    }
+
+    fn freed(&self) -> &AtomicU64 {
+        &self.words.all()[FREED_WORD]
     }
 
     fn ring(&self) -> &[AtomicU64] {

@@ -14,18 +14,20 @@
 //! |   10 |   128 | path of the data directory, for people            |
 //! |  256 |     1 | durable position                                  |
 //! |  288 |     1 | where the ring's content starts                   |
+//! |  320 |     1 | up to where the ring is zero and free; not above  |
 //!
 //! A file without the magic is one whose maker died before it was used: there is nothing in it.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
 use super::disk::{in_memory, open_shared, reserve};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
-use super::log::{DURABLE_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words};
+use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words};
 use crate::domain::Position;
 use crate::memory::sync::Ordering;
 
@@ -45,6 +47,30 @@ pub(crate) struct Owner {
     pub(crate) place: [u64; 2],
     pub(crate) epoch: u32,
     pub(crate) data_dir: PathBuf,
+}
+
+/// What to say of log files in `directory` whose data directory is not to be seen from here. They
+/// may be another container's, so they are named and never touched.
+pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let logs = entries.map(|entry| entry.path()).filter(|path| {
+        path != ours && path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"outcry-"))
+    });
+    logs.filter_map(|path| {
+        let file = File::open(&path).ok()?;
+        file.try_lock_shared().ok()?;
+        let owner = read_left(&file, &path, Words::map_read_only).ok()??.owner;
+        let about = std::fs::metadata(&owner.data_dir).ok();
+        if about.is_some_and(|about| [about.dev(), about.ino()] == owner.place) {
+            return None;
+        }
+        let (path, data_dir) = (path.display(), owner.data_dir.display());
+        Some(format!(
+            "{path} is the log of the data directory {data_dir}, which is not to be seen here; if nobody \
+             needs it: rm {path}"
+        ))
+    })
+    .collect()
 }
 
 /// A log file that no other process has while this lives.
@@ -141,13 +167,15 @@ fn read_left(
         return Err(Fault::Damaged(Place::of(flaw, path, 0, Position(0))));
     }
     let (start, durable) = (Position(word(RECLAIMED_WORD)), Position(word(DURABLE_WORD)));
+    let freed = word(FREED_WORD);
     let ring_bytes = bytes - LOG_HEADER_BYTES;
-    if !start.0.is_multiple_of(FRAME_ALIGN) || durable < start || ring_bytes < durable.0 - start.0 {
+    let in_order = freed <= start.0 && start <= durable && durable.0 - freed <= ring_bytes;
+    if !start.0.is_multiple_of(FRAME_ALIGN) || !freed.is_multiple_of(FRAME_ALIGN) || !in_order {
         let at = RECLAIMED_WORD as u64 * 8;
         let flaw = Flaw { field: "start of the log", at, expected: durable.0, found: start.0 };
         return Err(Fault::Damaged(Place::of(flaw, path, 0, durable)));
     }
-    Ok(Some(Left { path: path.to_path_buf(), owner, start, durable, words }))
+    Ok(Some(Left { path: path.to_path_buf(), owner, start, durable, freed, words }))
 }
 
 impl Owner {
@@ -189,6 +217,7 @@ pub(crate) struct Left {
     pub(crate) owner: Owner,
     pub(crate) start: Position,
     pub(crate) durable: Position,
+    freed: u64,
     words: Words,
 }
 
@@ -224,7 +253,7 @@ impl Left {
 
     /// Where claims can have reached at most: the ring is never quite full.
     fn gap(&self) -> u64 {
-        self.start.0 + self.ring_bytes() - FRAME_ALIGN
+        self.freed + self.ring_bytes() - FRAME_ALIGN
     }
 
     fn ring_bytes(&self) -> u64 {

@@ -6,6 +6,7 @@
 //! damage only if it is still in the same place when all is read again. What only the log file of a
 //! dead process has is not read, but counted: the next start brings it to the segments.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::Fault;
@@ -14,7 +15,7 @@ use super::identity::{Identity, boot_id, is_in_use};
 use super::logfile::LogFile;
 use super::open::visit_all;
 use super::scan::{Cut, Scan, scan};
-use super::segment;
+use super::segment::{self, JournalId};
 use crate::domain::Position;
 
 /// What the segments of a data directory hold.
@@ -53,10 +54,13 @@ pub fn survey<E: From<Fault>>(
     let in_use = is_in_use(data_dir)?;
     let directory = segment::directory(data_dir);
     let journal = identity.journal();
-    if in_use {
-        settled(&directory, &journal)?;
-    }
-    let found = visit_all(&directory, &journal, visit)?;
+    let found = if in_use {
+        let found = settled(&directory, &journal)?;
+        visit_first(found.frames, &directory, &journal, visit)?;
+        found
+    } else {
+        visit_all(&directory, &journal, visit)?
+    };
     let default = Path::new("/dev/shm").join(format!("outcry-{}", identity.exchange));
     let log_bytes = if in_use { 0 } else { in_log(log_path.unwrap_or(&default), &identity, &found)? };
     Ok(Survey {
@@ -73,14 +77,40 @@ pub fn survey<E: From<Fault>>(
 }
 
 /// Reads until it succeeds, or finds the same damage twice.
-fn settled(directory: &Path, journal: &segment::JournalId) -> Result<(), Fault> {
+fn settled(directory: &Path, journal: &JournalId) -> Result<Scan, Fault> {
     let mut before = None;
     loop {
         match scan(directory, journal, None) {
             Err(Fault::Damaged(place)) if before.as_ref() != Some(&place) => before = Some(place),
-            other => return other.map(|_| ()),
+            other => return other,
         }
     }
+}
+
+/// Visits the first `count` frames and looks at nothing behind them, which may be being written.
+fn visit_first<E: From<Fault>>(
+    count: u64,
+    directory: &Path,
+    journal: &JournalId,
+    mut visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut left = count;
+    let mut refusal = None;
+    let mut until_there = |frame: &Frame<'_>| {
+        left -= 1;
+        match visit(frame) {
+            Ok(()) if 0 < left => ControlFlow::Continue(()),
+            Ok(()) => ControlFlow::Break(()),
+            Err(error) => {
+                refusal = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    if 0 < count {
+        scan(directory, journal, Some(&mut until_there))?;
+    }
+    refusal.map_or(Ok(()), Err)
 }
 
 /// Bytes of committed frames behind the segments' end in the log at `path`.

@@ -21,9 +21,9 @@ use super::disk::{Disk, in_memory};
 use super::frame::Frame;
 use super::history::{History, Segments};
 use super::identity::{DataDir, Identity, boot_id};
-use super::layout::Start;
+use super::layout::{Close, Start};
 use super::log::Log;
-use super::logfile::{Left, LogFile, Owner};
+use super::logfile::{Left, LogFile, Owner, strangers};
 use super::scan::{Cut, Scan, scan};
 use super::segment::{self, ROW_BYTES, SEGMENT_BYTES_MIN};
 use super::writer::{Waker, WriterHandle};
@@ -95,6 +95,10 @@ pub struct Recovered {
     pub end: Position,
     /// The epoch of this start.
     pub epoch: u32,
+    /// Whether the last process stopped in good order, or there was none.
+    pub closed: bool,
+    /// Whether its log file was there: then nothing that was committed is missing.
+    pub log_taken: bool,
     /// The torn tail of the segments, which is zero again.
     pub cut: Option<Cut>,
     /// Bytes of frames that only the log file had.
@@ -106,10 +110,12 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Bytes that were there and are not any more; none of them was acknowledged.
+    /// Bytes that were there and are not any more. None of them was durable, and if the log file was
+    /// there, none was committed: what was torn in the segments came from it.
     #[must_use]
     pub fn cut_bytes(&self) -> u64 {
-        self.cut.as_ref().map_or(0, |cut| cut.bytes) + self.uncommitted_bytes
+        let torn = self.cut.as_ref().filter(|_| !self.log_taken).map_or(0, |cut| cut.bytes);
+        torn + self.uncommitted_bytes
     }
 }
 
@@ -175,8 +181,18 @@ pub(crate) fn open_on(options: Options, disk: Disk, boot: [u8; 16]) -> Result<Op
         Some(left) => adopt(left, &mut batches)?,
         None => Adopted::default(),
     };
+    let closed = found.frames == 0 || found.last_kind == Close::KIND;
+    if !closed && left.is_none() {
+        notes.push(format!(
+            "journal: the last process did not stop in good order and its log file is gone; the journal ends \
+             at position {}, and what was committed behind it but not durable is lost",
+            found.end.0
+        ));
+    }
     let recovered = Recovered {
         frames: found.frames + adopted.frames,
+        closed,
+        log_taken: left.is_some(),
         end: batches.end(),
         epoch: found.epoch + 1,
         cut: found.cut,
@@ -306,6 +322,9 @@ fn lock_log(
         None if options.shared_memory.is_dir() => options.shared_memory.join(format!("outcry-{exchange}")),
         None => data_dir.join("log"),
     };
+    if options.log_path.is_none() {
+        notes.extend(strangers(&options.shared_memory, &path));
+    }
     let file = LogFile::lock(&path)?;
     if !file.is_in_memory()? {
         notes.push(format!(

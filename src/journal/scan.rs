@@ -38,6 +38,8 @@ pub(crate) struct Scan {
     /// Of the last batch; 0 if there is none.
     pub(crate) epoch: u32,
     pub(crate) frames: u64,
+    /// The kind of the last frame; padding if there is none.
+    pub(crate) last_kind: u16,
     /// The segment that the next batch goes to, if it fits; 0 if there is none.
     pub(crate) segment: u64,
     /// The first row that no batch has.
@@ -66,6 +68,7 @@ pub(crate) fn scan(directory: &Path, journal: &JournalId, visit: Option<Visit<'_
             chain: chain_start(journal),
             epoch: 0,
             frames: 0,
+            last_kind: PADDING,
             segment: 0,
             row: 1,
             cut: None,
@@ -206,6 +209,7 @@ impl Walk<'_, '_> {
                 continue;
             }
             self.scan.frames += 1;
+            self.scan.last_kind = frame.kind;
             if let Some(visit) = &mut self.visit
                 && visit(&frame).is_break()
             {

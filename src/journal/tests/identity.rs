@@ -196,6 +196,22 @@ fn a_log_file_whose_maker_died_at_once_is_empty() {
 }
 
 #[test]
+fn a_log_whose_directory_is_not_to_be_seen_is_named_and_left_alone() {
+    let gone = died();
+    let log_path = gone.log_path();
+    let Home { data, memory, .. } = gone;
+    let neighbour = Home { memory, ..Home::new() };
+    let notes = |home: &Home| home.open().unwrap().recovered().notes.join("\n");
+    let rm = format!("rm {}", log_path.display());
+    let said = notes(&neighbour);
+    assert!(!said.contains(&rm), "{said}");
+    drop(data);
+    let said = notes(&neighbour);
+    assert!(said.contains(&rm), "{said}");
+    assert!(log_path.exists());
+}
+
+#[test]
 fn durable_on_memory_is_refused_by_name() {
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
         return;

@@ -29,6 +29,7 @@ fn a_new_directory_begins_empty_and_goes_on_after_a_stop() {
     assert_eq!((opened.recovered().frames, opened.recovered().epoch), (52, 2));
     assert_eq!((opened.recovered().adopted_bytes, opened.recovered().cut_bytes()), (0, 0));
     assert_eq!(opened.recovered().cut, None);
+    assert!(opened.recovered().closed);
 }
 
 #[test]
@@ -47,6 +48,7 @@ fn a_death_at_every_frame_boundary_loses_nothing_that_was_committed() {
         let opened = home.open().unwrap();
         assert_eq!(payloads(&opened), expected, "round {round}");
         assert_eq!(opened.recovered().epoch, round + 2);
+        assert!(opened.recovered().log_taken);
         assert_eq!(opened.recovered().cut_bytes(), 0);
     }
 }
@@ -63,7 +65,12 @@ fn a_machine_that_died_leaves_a_clean_prefix() {
     started.writer.abandon().unwrap();
     drop(started.log);
     std::fs::remove_file(home.log_path()).unwrap();
-    let found = home.payloads();
+    let opened = home.open().unwrap();
+    assert!(!opened.recovered().closed && !opened.recovered().log_taken);
+    let notes = opened.recovered().notes.join("\n");
+    let end = format!("the journal ends at position {}", opened.recovered().end.0);
+    assert!(notes.contains(&end), "{notes}");
+    let found = payloads(&opened);
     assert!(!found.is_empty());
     assert_eq!(found, (0..found.len()).map(payload).collect::<Vec<_>>());
 }
