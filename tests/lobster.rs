@@ -8,6 +8,8 @@
 #![allow(unreachable_pub, reason = "a test is a crate of its own")]
 
 mod common;
+#[path = "lobster/engine.rs"]
+mod engine;
 #[path = "lobster/messages.rs"]
 mod messages;
 #[path = "lobster/twin.rs"]
@@ -17,6 +19,7 @@ use common::exchange::{Exchange, Plan, outcry_succeeds};
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, micro, token};
 use common::wire::{Answer, Connection};
+use engine::Engine;
 use messages::{Act, Side};
 use outcry::domain::TokenId;
 use serde_json::Value;
@@ -186,6 +189,42 @@ fn check(asked: &Asked, answer: &Answer, trades: &mut Vec<(String, Vec<Fill>)>) 
             trades.push((body["tradeIDs"][0].as_str().unwrap().to_owned(), fills.clone()));
         }
     }
+}
+
+#[test]
+fn an_hour_of_real_flow_in_the_engine_agrees_with_the_twin() {
+    let Some(file) = shared(FILE) else { return };
+    let hour = messages::read(&file);
+    let (mut engine, mut twin) = (Engine::new(), Twin::default());
+    let (mut trades, mut sold, mut paid) = (0, 0, 0);
+    for act in &hour.acts {
+        let [found, expected] = match *act {
+            Act::Rest { order, side, price, shares } => {
+                [engine.rest(order, side, price, shares), twin.rest(order, side, price, shares)]
+            }
+            Act::Take { side, price, shares } => {
+                [engine.fill_and_kill(side, price, shares), twin.fill_and_kill(side, price, shares)]
+            }
+            Act::Decrease { order, shares } => {
+                engine.decrease(order, shares);
+                twin.decrease(order, shares);
+                continue;
+            }
+            Act::Cancel { order } => {
+                assert_eq!(engine.remove(order), twin.remove(order));
+                continue;
+            }
+        };
+        assert_eq!(found, expected, "{act:?}");
+        trades += usize::from(!found.is_empty());
+        sold += found.iter().map(|fill| fill.shares).sum::<u64>();
+        paid += found.iter().map(|fill| fill.collateral).sum::<u64>();
+    }
+    assert!(4_000 < trades, "the hour has more trades than {trades}");
+    assert!(paid < sold, "a share costs less than one");
+    let expected: Vec<_> =
+        twin.resting().iter().map(|&(order, open)| (order, twin.price(order), open)).collect();
+    assert_eq!(engine.resting(), expected, "what rests, in the order in which it trades");
 }
 
 #[test]

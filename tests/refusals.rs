@@ -57,7 +57,7 @@ fn provoke(reject: Reject) -> Row {
         Reject::Recovering => Inside("server: trading answers 425 until recovery is over"),
         Reject::Busy => Inside("shard: a log without room refuses orders and takes cancels"),
         Reject::TradingDisabled => {
-            While(|scene| scene.mode("disabled"), Scene::plain, |scene| scene.mode("open"))
+            While(|scene| scene.mode("closed"), Scene::plain, |scene| scene.mode("open"))
         }
         Reject::CancelOnly => {
             While(|scene| scene.mode("cancel-only"), Scene::plain, |scene| scene.mode("open"))

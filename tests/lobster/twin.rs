@@ -110,9 +110,9 @@ impl Twin {
         }
     }
 
-    /// Every resting order with what is open of it.
+    /// Every resting order with what is open of it: bids first, each side best first.
     pub fn resting(&self) -> Vec<(u64, u64)> {
-        let queues = self.bids.values().chain(self.asks.values());
+        let queues = self.bids.values().rev().chain(self.asks.values());
         queues.flatten().map(|resting| (resting.order, resting.open)).collect()
     }
 
