@@ -17,20 +17,28 @@
 pub mod command;
 pub mod options;
 pub mod plan;
+#[doc(hidden)]
+pub mod rig;
 pub mod topology;
 
+mod acts;
 mod admin;
+mod admin_acts;
+mod caller;
+mod cancels;
 mod clock;
 mod connection;
 mod connections;
 mod core_loop;
 mod executor;
 mod ingress;
+mod key_acts;
 mod marks;
 mod mesh;
 mod message;
 mod operator;
 mod reading;
+mod render;
 mod request;
 mod roles;
 mod run;
@@ -41,5 +49,10 @@ mod socket;
 mod start;
 mod system;
 mod waker;
+mod words;
+mod work;
 
 pub use run::run;
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,75 @@
-//! The operator's listener: who may talk to it, and what it is told.
+//! The operator's listener: who may talk to it, and the routes that ask nothing of other loops.
+//!
+//! It is bound to loopback, but a browser on this machine can reach loopback on behalf of any web
+//! page, so: `Host` must be a loopback name (no rebound names), `Origin` and `Sec-Fetch-Site` must
+//! be absent (no page at all), bodies must be `application/json` (no form), and everything but
+//! `/health` and `/ready` wants the token. `dev` has no token.
+//!
+//! What the operator does to markets, accounts and modes is in `admin_acts`.
 
+use super::admin_acts;
 use super::connections::Client;
 use super::core_loop::{CoreLoop, connection_word};
-use super::message::ActJob;
+use super::plan::Plan;
 use super::request::Request;
-use super::shared::Phase;
+use super::shared::{Phase, Shared};
+use crate::auth::MacKey;
 use crate::domain::Position;
-use crate::http::respond::{self, Extras};
+use crate::http::respond::{self, ContentType, Extras, Response};
+use crate::http::{Head, Method};
+use crate::json::Writer;
+use std::sync::atomic::Ordering;
+
+/// A request of the operator that is being answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    /// Who asked.
+    pub(crate) client: Client,
+    /// The request's number in its line.
+    pub(crate) number: u32,
+    /// Whether the connection stays open behind the answer.
+    pub(crate) keep_alive: bool,
+}
 
 /// What became of an operator's request.
 pub(crate) enum Done {
     /// It is answered; the answer may leave when this is acknowledged.
     Answered(Position),
-    /// Somebody is working on it.
+    /// Somebody is working on it and will call [`finish`].
     Later,
+}
+
+/// The operator's token, as a code under a key of this process: comparing codes tells nothing
+/// about the token, however long it takes.
+pub(crate) struct Token {
+    key: MacKey,
+    code: Option<[u8; 32]>,
+}
+
+impl Token {
+    /// The token of the environment, else of the data directory's file; none in `dev`.
+    pub(crate) fn load(plan: &Plan) -> Result<Self, String> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|fault| format!("operator's token: no randomness: {fault}"))?;
+        let key = MacKey::new(&secret);
+        if plan.admin_open {
+            return Ok(Self { key, code: None });
+        }
+        let token = match std::env::var("OUTCRY_ADMIN_TOKEN") {
+            Ok(token) if !token.is_empty() => token,
+            _ => super::secret::admin_token(&plan.data_dir)?,
+        };
+        let code = Some(key.over([token.as_bytes()]));
+        Ok(Self { key, code })
+    }
+
+    fn admits(&self, head: &Head<'_>) -> bool {
+        let Some(code) = &self.code else {
+            return true;
+        };
+        let given = head.authorization.and_then(|value| value.strip_prefix("Bearer "));
+        given.is_some_and(|token| self.key.over([token.trim().as_bytes()]) == *code)
+    }
 }
 
 /// Takes one request of the operator.
@@ -25,13 +81,151 @@ pub(crate) fn begin(
     phase: Phase,
     answer: &mut Vec<u8>,
 ) -> Done {
-    let _ = (core, client, number, phase);
-    let extras = Extras { connection: connection_word(request.head.keep_alive), ..Extras::default() };
-    respond::plain_error(answer, 404, "not_found", "not found", &extras);
+    let head = &request.head;
+    let pending = Pending { client, number, keep_alive: head.keep_alive };
+    let extras = Extras { connection: connection_word(head.keep_alive), ..Extras::default() };
+    if let Err((status, code, text)) = admitted(core, head, request.body) {
+        respond::plain_error(answer, status, code, text, &extras);
+        return Done::Answered(Position(0));
+    }
+    match (head.method, head.path) {
+        (Method::Get, "/health") => write_json(answer, 200, &extras, |json| {
+            json.open_object().key("status").text("ok").close_object();
+        }),
+        (Method::Get, "/ready") => {
+            let ready = phase == Phase::Serving && core.roles.is_some();
+            write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
+                json.open_object().key("ready").boolean(ready).close_object();
+            });
+        }
+        (Method::Get, "/topology") => {
+            let lines = core.shared.plan.topology.lines();
+            write_json(answer, 200, &extras, |json| {
+                json.open_array();
+                for line in &lines {
+                    json.text(line);
+                }
+                json.close_array();
+            });
+        }
+        (Method::Get, "/limits") => limits(answer, &core.shared, &extras),
+        (Method::Get, "/metrics") => metrics(answer, core, &extras),
+        _ => return admin_acts::begin(core, pending, request, answer),
+    }
     Done::Answered(Position(0))
 }
 
-/// Takes the result of an act that this loop asked for.
-pub(crate) fn acted(core: &mut CoreLoop, act: Box<ActJob>) {
-    let _ = (core, act);
+/// Writes an answer whose body is what `write` puts together.
+pub(crate) fn write_json(out: &mut Vec<u8>, status: u16, extras: &Extras<'_>, write: impl FnOnce(&mut Writer<'_>)) {
+    let response = Response::begin(out, status, ContentType::Json, extras);
+    write(&mut Writer::new(out));
+    response.finish(out);
+}
+
+/// Answers a request that took its time.
+pub(crate) fn finish(
+    core: &mut CoreLoop,
+    pending: Pending,
+    status: u16,
+    at: Position,
+    write: impl FnOnce(&mut Writer<'_>),
+) {
+    let mut answer = Vec::new();
+    let extras = Extras { connection: connection_word(pending.keep_alive), ..Extras::default() };
+    write_json(&mut answer, status, &extras, write);
+    core.answer(pending.client, pending.number, &answer, at);
+}
+
+/// Whether this request may be looked at, else its status, code and text.
+fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), (u16, &'static str, &'static str)> {
+    if !head.host.is_some_and(is_loopback_name) {
+        return Err((403, "host", "Host must be a loopback name"));
+    }
+    if head.origin.is_some() || head.sec_fetch_site.is_some() {
+        return Err((403, "origin", "requests of web pages are refused"));
+    }
+    if !body.is_empty() && !head.content_type.is_some_and(is_json) {
+        return Err((415, "content_type", "the body must be application/json"));
+    }
+    let open = matches!(head.path, "/health" | "/ready");
+    if !open && !core.token.admits(head) {
+        return Err((401, "token", "the operator's token is missing or wrong"));
+    }
+    Ok(())
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => host.split(':').next().unwrap_or(""),
+    };
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn is_json(content_type: &str) -> bool {
+    let media = content_type.split(';').next().unwrap_or("");
+    media.trim().eq_ignore_ascii_case("application/json")
+}
+
+fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
+    let limits = &shared.plan.limits;
+    write_json(out, 200, extras, |json| {
+        json.open_object();
+        for (name, value) in [
+            ("resting_orders_max", u64::from(limits.resting_orders_max)),
+            ("digests_max", u64::from(limits.digests_max)),
+            ("wallets_max", u64::from(limits.wallets_max)),
+            ("markets_max", u64::from(limits.markets_max)),
+            ("connections_max", u64::from(limits.connections_max)),
+            ("books_bytes", limits.books_bytes),
+            ("log_bytes", shared.plan.log_bytes),
+        ] {
+            json.key(name).number(value);
+        }
+        json.key("mode").text(&shared.plan.options.limits_mode).close_object();
+    });
+}
+
+fn metrics(out: &mut Vec<u8>, core: &mut CoreLoop, extras: &Extras<'_>) {
+    let shared = &core.shared;
+    let mut lines = vec![
+        ("outcry_connections", u64::from(shared.clients.load(Ordering::Relaxed))),
+        ("outcry_answers_total", shared.answered.load(Ordering::Relaxed)),
+        ("outcry_acknowledged_position", shared.acknowledged().0),
+    ];
+    if let Some(roles) = &mut core.roles {
+        lines.push(("outcry_marked_position", roles.marks.advance().0));
+        lines.push(("outcry_claimed_position", roles.marks.log().claimed().0));
+        lines.push(("outcry_durable_position", roles.marks.log().durable().0));
+        lines.push(("outcry_log_room_bytes", roles.marks.log().room()));
+        if let Some(reading) = &roles.reading {
+            lines.push(("outcry_applied_position", reading.applied().0));
+        }
+    }
+    let response = Response::begin(out, 200, ContentType::Text, extras);
+    for (name, value) in lines {
+        out.extend_from_slice(format!("{name} {value}\n").as_bytes());
+    }
+    response.finish(out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_names_are_hosts_of_the_operator() {
+        for host in ["localhost", "localhost:8081", "127.0.0.1:8081", "127.9.9.9", "[::1]:8081", "[::1]"] {
+            assert!(is_loopback_name(host), "{host}");
+        }
+        for host in ["", "evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]:1", "localhost.evil"] {
+            assert!(!is_loopback_name(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_json_is_a_body() {
+        assert!(is_json("application/json") && is_json("Application/JSON; charset=utf-8"));
+        assert!(!is_json("text/plain") && !is_json("application/x-www-form-urlencoded"));
+    }
 }

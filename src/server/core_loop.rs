@@ -16,7 +16,9 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use super::acts;
 use super::admin;
 use super::connection::{Connection, Door, Intent, Line};
 use super::connections::{Client, Connections};
@@ -26,8 +28,9 @@ use super::marks::Marks;
 use super::mesh::Mesh;
 use super::message::{Letter, Moved as MovedClient, ReadJob};
 use super::plan::Durability;
-use super::reading::Reading;
+use super::reading::{self, Reading};
 use super::request::{self, Found, Request};
+use super::roles;
 use super::shared::{Phase, Shared};
 use super::socket::{self, Moved, Ready, Watch, Watched};
 use super::topology::{SPIN_TURNS, Wait};
@@ -53,10 +56,14 @@ pub(crate) struct Doors {
     pub(crate) admin: TcpListener,
 }
 
+/// The registrar is with shard 0, whose loop is the first.
+pub(crate) const REGISTRAR_LOOP: usize = 0;
 /// Clients taken from a listener in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
 /// Messages taken from one other loop in one turn.
 const MESSAGES_PER_TURN: usize = 64;
+/// How long a loop sleeps at most while a read waits for frames.
+const READ_NAP: Duration = Duration::from_millis(20);
 /// Connections whose deadlines are looked at in one turn.
 const HAND_SLOTS_PER_TURN: usize = 64;
 
@@ -68,6 +75,8 @@ pub(crate) struct CoreLoop {
     pub(super) connections: Connections,
     pub(super) now: TimeMs,
     pub(super) elapsed_ms: u64,
+    pub(super) token: admin::Token,
+    claimed: Position,
     wait: Wait,
     watch: Watch,
     events: Vec<Ready>,
@@ -106,18 +115,25 @@ enum Pass {
 
 impl CoreLoop {
     /// A loop that has no roles yet.
-    pub(crate) fn new(shared: &Arc<Shared>, mesh: Mesh, doors: Option<Doors>) -> std::io::Result<Self> {
+    pub(crate) fn new(shared: &Arc<Shared>, mesh: Mesh, doors: Option<Doors>) -> Result<Self, String> {
+        let name = &shared.plan.topology.loops[mesh.no()].name;
+        let token = admin::Token::load(&shared.plan)?;
+        Self::watching(shared, mesh, doors, token).map_err(|fault| format!("{name}: {fault}"))
+    }
+
+    fn watching(
+        shared: &Arc<Shared>,
+        mesh: Mesh,
+        doors: Option<Doors>,
+        token: admin::Token,
+    ) -> std::io::Result<Self> {
         let watch = Watch::new()?;
         watch.add(shared.wakers[mesh.no()].bell(), Watched::Bell, true, false)?;
         if let Some(doors) = &doors {
             watch.add(&doors.http, Watched::PublicDoor, true, false)?;
             watch.add(&doors.admin, Watched::AdminDoor, true, false)?;
         }
-        let prefixes = if shared.plan.options.host_prefixes {
-            http::route::HostPrefixes::On
-        } else {
-            http::route::HostPrefixes::Off
-        };
+        let prefixes = roles::prefixes(&shared.plan);
         Ok(Self {
             wait: shared.plan.topology.loops[mesh.no()].wait,
             connections: Connections::new(shared.plan.limits.connections_max),
@@ -126,6 +142,8 @@ impl CoreLoop {
             roles: None,
             now: TimeMs(0),
             elapsed_ms: 0,
+            token,
+            claimed: Position(0),
             watch,
             events: Vec::with_capacity(64),
             doors,
@@ -443,7 +461,7 @@ impl CoreLoop {
             Query::new(request.head.query),
             self.prefixes,
         ) {
-            Ok(route) if changes_state(route.endpoint) => Intent::Write,
+            Ok(route) if reading::changes_state(route.endpoint) => Intent::Write,
             _ => Intent::Read,
         };
         let number = line.open(intent);
@@ -454,6 +472,8 @@ impl CoreLoop {
             bytes: request.bytes.to_vec(),
             tag: self.shared.acknowledged(),
             deadline_ms: self.elapsed_ms + self.shared.plan.limits.read_wait_ms,
+            keep_alive: request.head.keep_alive,
+            head_only: false,
             answer: Vec::new(),
             at: Position(0),
         });
@@ -543,10 +563,15 @@ impl CoreLoop {
                 let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
                 reading.expect("reads are posted after recovery, to the reader's loop").begin(job);
             }
-            Letter::Act(act) => {
+            Letter::Wide(mut job) => {
                 let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
-                let trade = trade.expect("acts are posted after recovery, to loops with a shard");
-                trade.act(from, act, self.now, &mut self.mesh);
+                trade.expect("cancels are posted to loops with a shard").do_wide(&mut job, self.now);
+                self.mesh.reply(from, Letter::Wide(job));
+            }
+            Letter::Act(mut job) => {
+                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                trade.expect("errands are posted to loops with a shard").run_errand(&mut job, self.now);
+                self.mesh.reply(from, Letter::Act(job));
             }
         }
     }
@@ -554,7 +579,12 @@ impl CoreLoop {
     fn open_reply(&mut self, letter: Letter) {
         match letter {
             Letter::Read(job) => self.deliver(&job),
-            Letter::Act(act) => admin::acted(self, act),
+            Letter::Wide(job) => {
+                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                let trade = trade.expect("cancels are posted by loops with a shard");
+                trade.told_of_wide(job, self.now, &mut self.mesh);
+            }
+            Letter::Act(job) => acts::came_back(self, job),
             Letter::Moved(_) => unreachable!("a move is not answered"),
         }
     }
@@ -581,12 +611,32 @@ impl CoreLoop {
             return false;
         };
         let mut busy = false;
+        if self.mesh.no() == REGISTRAR_LOOP
+            && let Some(main) = self.shared.errands.pop()
+            && let Some(trade) = &mut roles.trade
+        {
+            // Whoever does not wait any more does not want to know.
+            let _ = main.sender.send((main.errand)(trade, self.now));
+            busy = true;
+        }
         if let Some(trade) = &mut roles.trade {
-            busy |= trade.work(self.now, &mut self.mesh);
+            busy |= trade.work(self.now);
+            let claimed = trade.last_claimed();
+            if claimed != self.claimed {
+                self.claimed = claimed;
+                // The reader follows, and the journal thread need not wait for its next nap.
+                self.mesh.touch(self.shared.plan.topology.reader_loop());
+                if roles.marks.durability() == Durability::Durable {
+                    roles.marks.log().wake_writer();
+                }
+            }
         }
         let mark = roles.marks.advance();
         if let Some(reading) = &mut roles.reading {
-            busy |= reading.work(mark, self.now, self.elapsed_ms, &mut self.mesh);
+            busy |= reading.work(mark, self.now, self.elapsed_ms);
+            while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_act()) {
+                acts::send(self, REGISTRAR_LOOP, job);
+            }
             while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_done()) {
                 if job.origin == self.mesh.no() {
                     self.deliver(&job);
@@ -621,10 +671,12 @@ impl CoreLoop {
 /// Step 5: answers leave.
 impl CoreLoop {
     fn release(&mut self) -> bool {
-        if self.connections.waiting.is_empty() {
-            return false;
-        }
-        let mark = self.roles.as_mut().map_or(Position(0), |roles| roles.marks.advance());
+        let mark = match &mut self.roles {
+            Some(roles) if roles::journal_failed(&self.shared, roles.marks.log()) => return false,
+            _ if self.connections.waiting.is_empty() => return false,
+            Some(roles) => roles.marks.advance(),
+            None => Position(0),
+        };
         let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
         let mut released = false;
         for slot in waiting.drain(..) {
@@ -641,6 +693,7 @@ impl CoreLoop {
         let highest = connection.line.release(mark);
         if let Some(position) = highest {
             self.shared.acknowledge(position);
+            self.shared.answered.fetch_add(1, Ordering::Relaxed);
             self.connections.touch(slot, &mut connection);
             if !connection.input.unread().is_empty() {
                 self.connections.queue(slot, &mut connection);
@@ -742,10 +795,14 @@ impl CoreLoop {
         let mark = self.roles.as_mut().map_or(Position(0), |roles| roles.marks.advance());
         let work_came = self.mesh.anything_came()
             || !self.shared.roles[no].is_empty()
+            || (no == REGISTRAR_LOOP && !self.shared.errands.is_empty())
             || self.shared.phase() != phase
-            || awaited.is_some_and(|position| position <= mark);
+            || awaited.is_some_and(|position| position <= mark)
+            || self.roles.as_ref().and_then(|roles| roles.reading.as_ref()).is_some_and(Reading::has_work);
         if !work_came {
-            let nap_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
+            let reading = self.roles.as_ref().and_then(|roles| roles.reading.as_ref());
+            let nap = if reading.is_some_and(Reading::waits) { READ_NAP } else { self.shared.plan.nap() };
+            let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
             self.watch.wait(nap_ms, &mut self.events);
         }
         self.shared.wakers[no].after_sleep(false);
@@ -797,10 +854,6 @@ const fn is_cancel(endpoint: Endpoint) -> bool {
         endpoint,
         Endpoint::CancelOrder | Endpoint::CancelOrders | Endpoint::CancelAll | Endpoint::CancelMarketOrders
     )
-}
-
-const fn changes_state(endpoint: Endpoint) -> bool {
-    matches!(endpoint, Endpoint::ApiKeyCreate | Endpoint::ApiKeyDerive | Endpoint::ApiKeyRevoke)
 }
 
 /// The answer's word about the connection.

@@ -1,17 +1,44 @@
 //! From a request to a shard's decision to an answer: the trading role of a loop.
+//!
+//! A trading request is judged in the order of [`Reject`]'s variants: what the exchange takes at
+//! all, who is asking, what the body says, then order by order whose it is and whether its
+//! signature holds. Only then a shard hears of it, by a direct call if the shard is on this loop,
+//! through a ring if not.
+//!
+//! Curve operations are the one expensive step. Orders wait for theirs in [`Trade::staged`], at
+//! most one request's at a time, and at most [`SIGNATURES_PER_TURN`] are done in a turn, so that
+//! cancels and answers never wait long behind a batch.
 
+use std::sync::Arc;
+
+use super::caller::{Caller, Callers, Window};
 use super::connection::{Intent, Line};
 use super::connections::Client;
 use super::core_loop::connection_word;
-use super::mesh::Mesh;
-use super::message::ActJob;
+use super::mesh::{Mesh, Share};
+use super::message::{ActJob, Answer, Asked, Question, Ticket, Told};
+use super::plan::{Plan, Venue};
+use super::render;
 use super::request::Request;
-use crate::domain::{Position, Reject, TimeMs};
-use crate::http::Route;
-use crate::http::respond::{self, Extras};
+use super::words;
+use super::work::{Form, Item, ORDERS_MAX, Outcome, Refused, Works};
+use crate::auth::{self, ActTerms, Verifier};
+use crate::domain::{
+    self, Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, Shares, SignedOrder, TimeMs, WalletNo,
+};
+use crate::http::{Endpoint, Route};
+use crate::journal::layout::ActKind;
+use crate::json::answer::TradeName;
+use crate::json::{BodyReader, ReadError};
+use crate::registrar::Registrar;
+use crate::registry::Registry;
+use crate::shard::{Acted, PlaceOrder, Placed, Refusal, Shard, Status, UserAct};
 
 /// Curve operations in one turn; each costs 26 µs.
 pub(crate) const SIGNATURES_PER_TURN: usize = 2;
+
+/// Bytes of a body that the scratch buffer holds without growing: a batch of fifteen orders.
+const BODY_BYTES_KEPT: usize = 32 << 10;
 
 /// What became of a trading request.
 pub(crate) enum Began {
@@ -23,14 +50,74 @@ pub(crate) enum Began {
     Later,
 }
 
+/// Orders of one request that wait for their curve operations.
+struct Staged {
+    work: u32,
+    caller: Caller,
+    next: usize,
+}
+
 /// Sockets' side and shard's side of trading on one loop.
-pub(crate) struct Trade {}
+pub(crate) struct Trade {
+    pub(super) shard: Shard,
+    pub(super) registrar: Option<Registrar>,
+    pub(super) shard_no: ShardNo,
+    pub(super) shards: u16,
+    pub(super) registry: Arc<Registry>,
+    pub(super) works: Works,
+    callers: Callers,
+    verifier: Verifier,
+    venue: Venue,
+    bodies: BodyReader,
+    body: Vec<u8>,
+    staged: Option<Staged>,
+    orders: Vec<Result<SignedOrder, ReadError>>,
+    pub(super) ids: Vec<OrderId>,
+    signatures_left: usize,
+}
+
+/// What the roles of one loop are made from.
+pub(crate) struct Parts {
+    /// The shard.
+    pub(crate) shard: Shard,
+    /// The registrar, on shard 0's loop.
+    pub(crate) registrar: Option<Registrar>,
+    /// The shard's number.
+    pub(crate) shard_no: ShardNo,
+    /// The registry.
+    pub(crate) registry: Arc<Registry>,
+    /// Who calls.
+    pub(crate) callers: Callers,
+}
 
 impl Trade {
+    /// The trading role around a shard.
+    pub(crate) fn new(plan: &Plan, parts: Parts) -> Self {
+        Self {
+            shard: parts.shard,
+            registrar: parts.registrar,
+            shard_no: parts.shard_no,
+            shards: plan.topology.shards,
+            registry: parts.registry,
+            works: Works::new(),
+            callers: parts.callers,
+            verifier: Verifier::new(super::caller::domains(plan)),
+            venue: plan.venue,
+            bodies: BodyReader::new(),
+            body: Vec::with_capacity(BODY_BYTES_KEPT),
+            staged: None,
+            orders: Vec::with_capacity(ORDERS_MAX),
+            ids: Vec::with_capacity(ORDERS_MAX),
+            signatures_left: SIGNATURES_PER_TURN,
+        }
+    }
+
     /// A new turn: its budget, and what the last one left.
     pub(crate) fn begin_turn(&mut self, now: TimeMs, mesh: &mut Mesh) -> bool {
-        let _ = (now, mesh);
-        false
+        self.signatures_left = SIGNATURES_PER_TURN;
+        let busy = self.staged.is_some();
+        self.run_staged(now, mesh);
+        busy
     }
 
     /// Takes one trading request.
@@ -43,45 +130,425 @@ impl Trade {
         now: TimeMs,
         mesh: &mut Mesh,
     ) -> Began {
-        let _ = (client, route, now, mesh);
+        let signs = needs_signature(route.endpoint);
+        if signs && (self.staged.is_some() || self.signatures_left == 0) {
+            return Began::Later;
+        }
         let number = line.open(Intent::Write);
-        let extras = Extras { connection: connection_word(request.head.keep_alive), ..Extras::default() };
-        let wire = Reject::Busy.wire();
-        respond::plain_error(
-            line.answer(number).expect("just opened"),
-            wire.status,
-            wire.code,
-            wire.error,
-            &extras,
-        );
-        line.ready(number, Position(0));
-        Began::Took
+        if let Err(refused) = self.take(client, number, route, request, now, mesh) {
+            let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
+            let out = line.answer(number).expect("just opened");
+            render::refused(out, form, connection_word(request.head.keep_alive), &refused);
+            // A refusal that no shard has seen tells nothing that is not acknowledged.
+            line.ready(number, Position(0));
+            return Began::Took;
+        }
+        self.run_staged(now, mesh);
+        if signs { Began::TookWithSignature } else { Began::Took }
     }
 
-    /// Takes what other loops ask of this shard and what they answered.
-    pub(crate) fn take_messages(&mut self, now: TimeMs, mesh: &mut Mesh, messages_max: usize) -> bool {
-        let _ = (now, mesh, messages_max);
-        false
+    fn take(
+        &mut self,
+        client: Client,
+        number: u32,
+        route: &Route<'_>,
+        request: &Request<'_>,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) -> Result<(), Refused> {
+        if !self.works.has_room() {
+            return Err(Refused::plain(Reject::Busy));
+        }
+        self.exchange_takes(route.endpoint).map_err(Refused::plain)?;
+        let caller = self.callers.check(&request.head, route, request.body, now, Window::Write);
+        let caller = caller.map_err(Refused::plain)?;
+        self.body.clear();
+        self.body.extend_from_slice(request.body);
+        let keep_alive = request.head.keep_alive;
+        let begin = |works: &mut Works, form| works.begin(client, number, keep_alive, caller.dialect, form);
+        match route.endpoint {
+            Endpoint::PlaceOrder => {
+                let order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
+                self.orders.clear();
+                self.orders.push(Ok(order));
+                let work = begin(&mut self.works, Form::Order);
+                self.stage(work, caller);
+            }
+            Endpoint::PlaceOrders => {
+                self.orders.clear();
+                let read = self.bodies.orders(&mut self.body, &mut self.orders);
+                read.map_err(|error| of_read(&error))?;
+                let work = begin(&mut self.works, Form::Orders);
+                self.stage(work, caller);
+            }
+            Endpoint::CancelOrder => {
+                let id = self.bodies.cancel(&mut self.body).map_err(|error| of_read(&error))?;
+                self.ids.clear();
+                self.ids.push(id);
+                let work = begin(&mut self.works, Form::Cancel);
+                self.cancel_list(work, &caller, now, mesh);
+            }
+            Endpoint::CancelOrders => {
+                self.ids.clear();
+                let read = self.bodies.cancels(&mut self.body, &mut self.ids);
+                read.map_err(|error| of_read(&error))?;
+                let work = begin(&mut self.works, Form::Cancel);
+                self.cancel_list(work, &caller, now, mesh);
+            }
+            Endpoint::CancelAll => {
+                let work = begin(&mut self.works, Form::Cancel);
+                self.cancel_wide(work, &caller, None, None, now, mesh);
+            }
+            Endpoint::CancelMarketOrders => {
+                let scope = self.bodies.cancel_scope(&mut self.body).map_err(|error| of_read(&error))?;
+                let missing = scope.market.is_none() && scope.token.is_none();
+                if missing && caller.dialect != Dialect::Poly {
+                    return Err(Refused::plain(Reject::CancelScopeMissing));
+                }
+                let work = begin(&mut self.works, Form::Cancel);
+                self.cancel_scope(work, &caller, &scope, now, mesh);
+            }
+            Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
+                return self.position_act(client, number, route.endpoint, keep_alive, &caller, now, mesh);
+            }
+            Endpoint::Heartbeat | Endpoint::HeartbeatPlain => {
+                let work = begin(&mut self.works, Form::Heartbeat);
+                self.works.expect(work);
+                self.works.came(work);
+            }
+            other => unreachable!("{other:?} is not a trading endpoint"),
+        }
+        Ok(())
+    }
+
+    /// What the whole exchange takes.
+    fn exchange_takes(&self, endpoint: Endpoint) -> Result<(), Reject> {
+        let places = matches!(endpoint, Endpoint::PlaceOrder | Endpoint::PlaceOrders);
+        match self.registry.exchange_mode() {
+            Mode::CancelOnly if places => Err(Reject::CancelOnly),
+            Mode::Closed | Mode::Resolved if places => Err(Reject::TradingDisabled),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the orders that were just read in line for their signatures.
+    fn stage(&mut self, work: u32, caller: Caller) {
+        let items = self.orders.iter().map(|_| Item { id: None, outcome: Outcome::Open });
+        self.works.work(work).items.extend(items);
+        for _ in 0..self.orders.len() {
+            self.works.expect(work);
+        }
+        self.staged = Some(Staged { work, caller, next: 0 });
+    }
+
+    /// Checks and places staged orders as far as this turn's budget goes.
+    fn run_staged(&mut self, now: TimeMs, mesh: &mut Mesh) {
+        while let Some(staged) = &mut self.staged {
+            if staged.next == self.orders.len() {
+                self.staged = None;
+                return;
+            }
+            if self.signatures_left == 0 {
+                return;
+            }
+            let (work, caller, item) = (staged.work, staged.caller, staged.next);
+            staged.next += 1;
+            let ticket = Ticket { work, item: u32::try_from(item).expect("a request has few orders") };
+            match self.judge(&caller, item) {
+                Ok(place) => self.place(ticket, &place, now, mesh),
+                Err(refused) => self.refuse_item(ticket, refused),
+            }
+        }
+    }
+
+    /// Everything about an order that its own shard need not be asked.
+    fn judge(&mut self, caller: &Caller, item: usize) -> Result<PlaceOrder, Refused> {
+        let order = *self.orders[item].as_ref().map_err(of_read)?;
+        let fields = &order.fields;
+        let plain = Refused::plain;
+        if self.registry.exchange_mode() == Mode::PostOnly && !order.post_only {
+            return Err(plain(Reject::PostOnlyMode));
+        }
+        if order.owner != caller.api_key {
+            return Err(plain(Reject::OwnerMismatch));
+        }
+        Verifier::parties(fields, &caller.address).map_err(plain)?;
+        let (market, outcome) = self.registry.token(&fields.token).ok_or(plain(Reject::TokenUnknown))?;
+        if let Some(condition) = &order.condition {
+            let named = self.registry.condition(condition).ok_or(plain(Reject::ConditionUnknown))?;
+            if named != market {
+                return Err(plain(Reject::ConditionMismatch));
+            }
+        }
+        let wallet = self.wallet_of(caller, &fields.maker)?;
+        let venue = venue_of(caller.dialect, self.venue);
+        let neg_risk = self.registry.market(market).neg_risk;
+        self.signatures_left -= 1;
+        let id = self.verifier.order(&order, &caller.address, venue, neg_risk).map_err(|reject| {
+            let invalid = reject == Reject::SignatureInvalid;
+            plain(if invalid { self.verifier.invalid_because(&order, &caller.address) } else { reject })
+        })?;
+        if self.registry.wallet(caller.principal).frozen() {
+            return Err(plain(Reject::Frozen));
+        }
+        Ok(PlaceOrder { order, id, principal: caller.principal, wallet, market, outcome })
+    }
+
+    fn place(&mut self, ticket: Ticket, place: &PlaceOrder, now: TimeMs, mesh: &mut Mesh) {
+        self.works.work(ticket.work).items[ticket.item as usize].id = Some(place.id);
+        let owner = self.registry.shard_of(place.market, self.shards);
+        if owner == self.shard_no {
+            let placed = self.shard.place(now, place);
+            let at = self.shard.last_claimed();
+            self.placed(ticket, &placed, at);
+            return;
+        }
+        let asked = Asked { ticket, question: Question::Place(*place) };
+        if !mesh.ask(usize::from(owner.0), &asked, Share::Order) {
+            self.refuse_item(ticket, Refused::plain(Reject::Busy));
+        }
+    }
+
+    fn refuse_item(&mut self, ticket: Ticket, refused: Refused) {
+        let item = &mut self.works.work(ticket.work).items[ticket.item as usize];
+        item.outcome = Outcome::Refused { refused, replayed: false };
+        self.works.came(ticket.work);
+    }
+}
+
+/// Splits, merges and redeems.
+impl Trade {
+    fn position_act(
+        &mut self,
+        client: Client,
+        number: u32,
+        endpoint: Endpoint,
+        keep_alive: bool,
+        caller: &Caller,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) -> Result<(), Refused> {
+        let plain = Refused::plain;
+        let signed = self.bodies.act(&mut self.body).map_err(|error| of_read(&error))?;
+        let market = self.registry.condition(&signed.condition).ok_or(plain(Reject::ConditionUnknown))?;
+        let wallet = self.wallet_of(caller, &signed.wallet)?;
+        let act = match endpoint {
+            Endpoint::Split => ActKind::Split,
+            Endpoint::Merge => ActKind::Merge,
+            _ => ActKind::Redeem,
+        };
+        let terms = ActTerms {
+            act: act as u8,
+            wallet: signed.wallet,
+            condition: signed.condition,
+            amount: signed.amount,
+            salt: signed.salt,
+            timestamp_ms: signed.timestamp_ms,
+            signature_type: signed.signature_type,
+        };
+        self.signatures_left -= 1;
+        let id = self.verifier.act(&terms, signed.signature(), &caller.address).map_err(plain)?;
+        if self.registry.wallet(caller.principal).frozen() && act != ActKind::Merge {
+            return Err(plain(Reject::Frozen));
+        }
+        let user_act = UserAct {
+            act,
+            principal: caller.principal,
+            wallet,
+            market,
+            amount: Shares(signed.amount),
+            id,
+            salt: signed.salt,
+            timestamp_ms: signed.timestamp_ms,
+            signature: signed.signature,
+            signature_len: signed.signature_len,
+        };
+        let work = self.works.begin(client, number, keep_alive, caller.dialect, Form::Act);
+        self.works.work(work).items.push(Item { id: Some(id), outcome: Outcome::Open });
+        self.works.expect(work);
+        self.send_act(Ticket { work, item: 0 }, &user_act, now, mesh);
+        Ok(())
+    }
+
+    fn send_act(&mut self, ticket: Ticket, act: &UserAct, now: TimeMs, mesh: &mut Mesh) {
+        let owner = self.registry.shard_of(act.market, self.shards);
+        if owner == self.shard_no {
+            let acted = self.shard.act(now, act);
+            self.acted(ticket, &acted, self.shard.last_claimed());
+            return;
+        }
+        let asked = Asked { ticket, question: Question::Act(*act) };
+        if !mesh.ask(usize::from(owner.0), &asked, Share::Order) {
+            self.refuse_item(ticket, Refused::plain(Reject::Busy));
+        }
+    }
+
+    fn acted(&mut self, ticket: Ticket, acted: &Result<Acted, Refusal>, at: Position) {
+        let work = self.works.work(ticket.work);
+        work.decided_at(at);
+        work.items[ticket.item as usize].outcome = match acted {
+            Ok(acted) => Outcome::Accepted {
+                status: "",
+                making: acted.collateral.0,
+                taking: acted.shares[0].0.max(acted.shares[1].0),
+                trade: None,
+                replayed: acted.replayed,
+            },
+            Err(refusal) => Outcome::Refused { refused: words::of_act(refusal), replayed: false },
+        };
+        self.works.came(ticket.work);
+    }
+
+    /// The caller's wallet of this address.
+    fn wallet_of(&self, caller: &Caller, address: &Address) -> Result<WalletNo, Refused> {
+        let wallet = self.registry.wallet_of(address);
+        let wallet = wallet.filter(|&wallet| self.registry.wallet(wallet).principal() == Some(caller.principal));
+        wallet.ok_or(Refused::plain(Reject::MakerNotAuthorized))
+    }
+}
+
+/// What shards said, here and elsewhere.
+impl Trade {
+    fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
+        let work = self.works.work(ticket.work);
+        work.decided_at(at);
+        let item = &mut work.items[ticket.item as usize];
+        let id = item.id.expect("an order that a shard heard of has its digest");
+        item.outcome = match *placed {
+            Placed::Refused(refusal) => {
+                Outcome::Refused { refused: words::of_order(&refusal), replayed: false }
+            }
+            Placed::Accepted { status: Status::Killed(reject), replayed, .. } => {
+                Outcome::Refused { refused: Refused::plain(reject), replayed }
+            }
+            Placed::Accepted { status, making, taking, trade, replayed } => Outcome::Accepted {
+                status: if status == Status::Live { "live" } else { "matched" },
+                making,
+                taking,
+                trade: trade.map(|position| trade_name(position, &id)),
+                replayed,
+            },
+        };
+        self.works.came(ticket.work);
+    }
+
+    fn told(&mut self, told: &Told, now: TimeMs, mesh: &mut Mesh) {
+        match &told.answer {
+            Answer::Placed(placed) => self.placed(told.ticket, placed, told.at),
+            Answer::Acted(acted) => self.acted(told.ticket, acted, told.at),
+            Answer::Cancelled(_) | Answer::Buried(_) => {
+                self.told_of_cancel(told.ticket.work, &told.answer, told.at, now, mesh);
+            }
+        }
+    }
+
+    /// Does what another loop asks of this shard.
+    fn reply_to(&mut self, asked: &Asked, now: TimeMs) -> Answer {
+        match &asked.question {
+            Question::Place(place) => Answer::Placed(self.shard.place(now, place)),
+            Question::Cancel { principal, id } => Answer::Cancelled(self.shard.cancel(now, *principal, id)),
+            Question::Bury { principal, id } => {
+                Answer::Buried(self.shard.tombstone(now, *principal, id).is_ok())
+            }
+            Question::Act(act) => Answer::Acted(self.shard.act(now, act)),
+        }
     }
 
     /// The shard's own work.
-    pub(crate) fn work(&mut self, now: TimeMs, mesh: &mut Mesh) -> bool {
-        let _ = (now, mesh);
-        false
+    pub(crate) fn work(&mut self, now: TimeMs) -> bool {
+        self.shard.sweep(now)
     }
 
-    /// Does an act that came by post.
-    pub(crate) fn act(&mut self, from: usize, act: Box<ActJob>, now: TimeMs, mesh: &mut Mesh) {
-        let _ = (from, act, now, mesh);
+    /// The end of the last frame that this loop made.
+    pub(crate) fn last_claimed(&self) -> Position {
+        let registrar = self.registrar.as_ref().map_or(Position(0), Registrar::last_claimed);
+        self.shard.last_claimed().max(registrar)
+    }
+
+    /// Does an errand of the operator or of a key-holder.
+    pub(crate) fn run_errand(&mut self, job: &mut ActJob, now: TimeMs) {
+        let errand = job.errand.take().expect("an errand is done once");
+        job.report = Some(errand(self, now));
+        job.at = job.at.max(self.last_claimed());
     }
 
     /// The client of the next request that is decided.
     pub(crate) fn next_finished(&mut self) -> Option<Client> {
-        None
+        let work = self.works.next_finished()?;
+        Some(self.works.work(work).client)
     }
 
-    /// Writes the answer of the request that [`Self::next_finished`] named.
+    /// Writes the answer of the request that [`Self::next_finished`] named, if its client is there.
     pub(crate) fn render(&mut self, line: Option<&mut Line>) {
-        let _ = line;
+        let place = self.works.next_finished().expect("a request was finished");
+        let work = self.works.work(place);
+        if let Some(line) = line
+            && let Some(out) = line.answer(work.number)
+        {
+            render::decided(out, work);
+            line.ready(work.number, work.at);
+        }
+        self.works.end();
     }
+}
+
+/// Messages of other loops.
+impl Trade {
+    /// Takes what other loops ask of this shard and what they answered.
+    pub(crate) fn take_messages(&mut self, now: TimeMs, mesh: &mut Mesh, messages_max: usize) -> bool {
+        let mut busy = false;
+        for from in 0..mesh.loops() {
+            for _ in 0..messages_max {
+                let Some(asked) = mesh.next_asked(from) else {
+                    break;
+                };
+                busy = true;
+                let answer = self.reply_to(&asked, now);
+                let told = Told { ticket: asked.ticket, at: self.shard.last_claimed(), answer };
+                mesh.tell(from, &told);
+            }
+            for _ in 0..messages_max {
+                let Some(told) = mesh.next_told(from) else {
+                    break;
+                };
+                busy = true;
+                self.told(&told, now, mesh);
+            }
+        }
+        busy
+    }
+}
+
+/// The refusal of a body.
+pub(super) fn of_read(error: &ReadError) -> Refused {
+    Refused {
+        field: error.field,
+        got: error.got,
+        allowed: crate::json::ShortText::new(error.allowed),
+        ..Refused::plain(error.reject)
+    }
+}
+
+/// Whose contracts an order is signed for.
+fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
+    match (dialect, service) {
+        (Dialect::Poly, _) | (Dialect::Service, Venue::Polymarket) => auth::Venue::Polymarket,
+        (Dialect::Kuest, _) | (Dialect::Service, Venue::Kuest) => auth::Venue::Kuest,
+    }
+}
+
+/// What clients call the trade that an order made.
+fn trade_name(position: Position, taker: &OrderId) -> TradeName {
+    let keccak = |bytes: &[u8]| auth::keccak(bytes).0;
+    TradeName {
+        id: domain::TradeId::new(position).uuid(),
+        hash: domain::trade::settlement_hash(position, taker, keccak),
+    }
+}
+
+const fn needs_signature(endpoint: Endpoint) -> bool {
+    matches!(
+        endpoint,
+        Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Split | Endpoint::Merge | Endpoint::Redeem
+    )
 }

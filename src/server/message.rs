@@ -3,8 +3,11 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use super::admin::Pending;
 use super::connections::Client;
-use crate::domain::Position;
+use super::ingress::Trade;
+use crate::domain::{MarketNo, OrderId, Outcome, Position, TimeMs, WalletNo};
+use crate::shard::{Acted, CancelRefusal, PlaceOrder, Placed, Refusal, UserAct};
 
 /// A piece of work of the loop that asks, and which of its items is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,20 +18,61 @@ pub(crate) struct Ticket {
     pub(crate) item: u32,
 }
 
+/// What another loop's shard is asked.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a ring's slot is as large as its largest question")]
+pub(crate) enum Question {
+    /// To place an order.
+    Place(PlaceOrder),
+    /// To cancel one.
+    Cancel {
+        /// Whose.
+        principal: WalletNo,
+        /// Which.
+        id: OrderId,
+    },
+    /// To leave a tombstone for one.
+    Bury {
+        /// Whose.
+        principal: WalletNo,
+        /// Which.
+        id: OrderId,
+    },
+    /// To split, merge or redeem.
+    Act(UserAct),
+}
+
 /// A request to another loop's shard, as a fixed slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     /// Where the answer belongs.
     pub(crate) ticket: Ticket,
+    /// What is asked.
+    pub(crate) question: Question,
 }
 
-/// The answer to it.
+/// What the shard said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answer {
+    /// Of an order.
+    Placed(Placed),
+    /// Of a cancel.
+    Cancelled(Result<(), CancelRefusal>),
+    /// Of a tombstone: whether it is there.
+    Buried(bool),
+    /// Of a split, merge or redeem.
+    Acted(Result<Acted, Refusal>),
+}
+
+/// The answer to a request to another loop's shard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     /// Where the answer belongs.
     pub(crate) ticket: Ticket,
     /// The shard's last claimed position: the answer waits for it.
     pub(crate) at: Position,
+    /// What the shard said.
+    pub(crate) answer: Answer,
 }
 
 /// What goes through the post.
@@ -38,7 +82,9 @@ pub(crate) enum Letter {
     Moved(Moved),
     /// A request for the reader; comes back with its answer.
     Read(Box<ReadJob>),
-    /// An act for a shard or the registrar; comes back with its result.
+    /// A cancel of many orders for a shard; comes back with what it found.
+    Wide(Box<WideJob>),
+    /// An act for the registrar or a shard; comes back with its result.
     Act(Box<ActJob>),
 }
 
@@ -68,15 +114,130 @@ pub(crate) struct ReadJob {
     pub(crate) tag: Position,
     /// When to give up waiting for that.
     pub(crate) deadline_ms: u64,
+    /// Whether the connection stays open behind the answer.
+    pub(crate) keep_alive: bool,
+    /// Whether only the answer's head is wanted.
+    pub(crate) head_only: bool,
     /// The whole answer, head and body.
     pub(crate) answer: Vec<u8>,
     /// What must be acknowledged before the answer leaves.
     pub(crate) at: Position,
 }
 
-/// An act that is not an order: the operator's or a key-holder's.
+/// A cancel that concerns many orders, or tombstones for many.
 #[derive(Debug)]
+pub(crate) enum Wide {
+    /// All orders, or those of a market or a token, or of both.
+    Cancel {
+        /// Whose.
+        principal: WalletNo,
+        /// Of this market only.
+        market: Option<MarketNo>,
+        /// Of this token only.
+        token: Option<(MarketNo, Outcome)>,
+    },
+    /// These orders.
+    CancelList {
+        /// Whose.
+        principal: WalletNo,
+        /// Which.
+        ids: Vec<OrderId>,
+    },
+    /// Tombstones for these orders.
+    Bury {
+        /// Whose.
+        principal: WalletNo,
+        /// Which.
+        ids: Vec<OrderId>,
+    },
+}
+
+/// A wide cancel on its way to a shard and back.
+#[derive(Debug)]
+pub(crate) struct WideJob {
+    /// The work of the loop that asks.
+    pub(crate) work: u32,
+    /// What is asked.
+    pub(crate) wide: Wide,
+    /// What was cancelled.
+    pub(crate) cancelled: Vec<OrderId>,
+    /// What was there once and is gone.
+    pub(crate) gone: Vec<OrderId>,
+    /// Something could not be done for want of room.
+    pub(crate) short: bool,
+    /// The shard's last claimed position.
+    pub(crate) at: Position,
+}
+
+/// Something to be done on a loop that has a shard, with all that this loop has.
+pub(crate) type Errand = Box<dyn FnOnce(&mut Trade, TimeMs) -> Report + Send>;
+
+/// What came of an errand.
+pub(crate) enum Report {
+    /// The answer: an HTTP status and a JSON body.
+    Answer(u16, Vec<u8>),
+    /// Something else must be done on that loop before there is an answer.
+    Next(usize, Errand),
+}
+
+/// An errand of the main thread, which waits for the report.
+pub(crate) struct ErrandOfMain {
+    /// What is to be done.
+    pub(crate) errand: Errand,
+    /// Where the report goes.
+    pub(crate) sender: std::sync::mpsc::Sender<Report>,
+}
+
+/// Whom an act's answer is for.
+#[derive(Debug)]
+pub(crate) enum Purpose {
+    /// A key-holder, whose request is at the reader's.
+    Reader(Box<ReadJob>),
+    /// The operator.
+    Operator(Pending),
+}
+
+/// Whether every loop must have seen an act before it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// It concerns nobody else, or publishing it is enough.
+    Nobody,
+    /// Every loop with a shard must have come round once: freeze, revoke, link, modes.
+    EveryShard,
+}
+
+/// An act that is not an order: the operator's or a key-holder's.
 pub(crate) struct ActJob {
-    /// The loop that asks.
-    pub(crate) origin: usize,
+    /// Whom the answer is for.
+    pub(crate) purpose: Purpose,
+    /// Who must have seen it.
+    pub(crate) binding: Binding,
+    /// What is to be done; `None` once it is.
+    pub(crate) errand: Option<Errand>,
+    /// What came of it.
+    pub(crate) report: Option<Report>,
+    /// The loop that has to confirm next.
+    pub(crate) confirm_next: usize,
+    /// The highest position that any loop named.
+    pub(crate) at: Position,
+}
+
+impl ActJob {
+    /// An act that nobody has done yet.
+    pub(crate) fn new(purpose: Purpose, binding: Binding, errand: Errand) -> Box<Self> {
+        Box::new(Self {
+            purpose,
+            binding,
+            errand: Some(errand),
+            report: None,
+            confirm_next: 0,
+            at: Position(0),
+        })
+    }
+}
+
+impl std::fmt::Debug for ActJob {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("ActJob").field("purpose", &self.purpose).field("at", &self.at).finish_non_exhaustive()
+    }
 }

@@ -173,6 +173,9 @@ keys! {
     "limits.mode" Text limits_mode "Rate limits: on or off.";
 }
 
+/// A variable this close to a key's is taken for a typing error; others are somebody else's.
+const TYPING_ERRORS_MAX: usize = 3;
+
 /// Environment names that are not configuration keys.
 const OTHER_VARIABLES: &[&str] = &["OUTCRY_ADMIN", "OUTCRY_ADMIN_TOKEN", "OUTCRY_LOG", "OUTCRY_CONFIG"];
 
@@ -208,7 +211,7 @@ impl Options {
         Ok(())
     }
 
-    /// Takes over every variable that starts with `OUTCRY_`.
+    /// Takes over every variable that names a key. One that almost does is an error.
     pub fn overlay_environment(
         &mut self,
         variables: impl Iterator<Item = (String, String)>,
@@ -218,8 +221,11 @@ impl Options {
                 continue;
             }
             let Some(key) = KEYS.iter().find(|key| variable(key.name) == name) else {
-                let known = KEYS.iter().map(|key| variable(key.name));
-                return Err(format!("{name}: no such setting; did you mean {}?", nearest(&name, known)));
+                let known = nearest(&name, KEYS.iter().map(|key| variable(key.name)));
+                if edits(name.as_bytes(), known.as_bytes()) <= TYPING_ERRORS_MAX {
+                    return Err(format!("{name}: no such setting; did you mean {known}?"));
+                }
+                continue;
             };
             self.set_text(key, &text)?;
         }

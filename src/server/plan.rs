@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::command::ServerArgs;
 use super::options::Options;
 use super::topology::{self, Topology};
+use crate::ledger::CHECKPOINT_FRAMES;
 
 /// When an answer may leave the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +184,7 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         log_path: (!options.journal_log_path.is_empty()).then(|| PathBuf::from(&options.journal_log_path)),
         log_bytes,
         segment_bytes,
-        hash_every_frames: options.journal_hash_every_frames.max(1),
+        hash_every_frames: hash_every(options.journal_hash_every_frames)?,
         disk_free_min: options.journal_disk_free_min,
         chain_id: chain(options.chain_id)?,
         venue: choice(
@@ -297,6 +298,13 @@ fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), S
         return Err(format!("journal.segment_bytes: {segment} is not a multiple of 4096 from 1048576"));
     }
     Ok((log, segment))
+}
+
+fn hash_every(frames: u64) -> Result<u64, String> {
+    if frames < CHECKPOINT_FRAMES {
+        return Err(format!("journal.hash_every_frames: {frames} is below {CHECKPOINT_FRAMES}"));
+    }
+    Ok(frames)
 }
 
 fn chain(chain_id: u64) -> Result<u64, String> {

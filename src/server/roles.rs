@@ -1,42 +1,259 @@
 //! From the journal to the roles of every loop.
+//!
+//! Recovery applies every frame to the reader's ledger; registry, cells, registrar and shards are
+//! restored from that ledger; then the log goes on in a new epoch and every loop gets its roles.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::caller::{self, Callers};
 use super::core_loop::Roles;
+use super::executor;
+use super::ingress::{self, Trade};
 use super::marks::Marks;
-use super::reading::Reading;
+use super::plan::{self, Plan};
+use super::reading::{self, Reading};
+use super::secret;
 use super::shared::Shared;
-use crate::domain::TimeMs;
-use crate::journal::{Follower, Log};
+use super::signals::Ending;
+use crate::auth::{MasterSecret, Verifier, keccak};
+use crate::domain::{Address, Collateral, ShardNo, TimeMs};
+use crate::http::route::HostPrefixes;
+use crate::journal::layout::Record;
+use crate::journal::{self, Claimed, Fault, Follower, Log, Opened, Started, Waker, WriterHandle};
+use crate::json::decimal;
+use crate::ledger::Contradiction;
+use crate::memory::cells::Cells;
+use crate::reader::{PriceSide, Reader, Settings};
+use crate::registrar::{self, Identity, Registrar};
+use crate::registry::Registry;
+use crate::shard::{Funding, Shard, ShardSettings};
 
 /// What the main thread keeps of the journal while the loops use it.
 #[derive(Default)]
-pub(crate) struct Held {}
+pub(crate) struct Held {
+    writer: Option<WriterHandle>,
+}
 
 impl Held {
     /// Syncs the log and writes the closing mark.
     pub(crate) fn close(&mut self, now: TimeMs) -> Result<(), String> {
-        let _ = now;
-        Ok(())
+        match self.writer.take() {
+            Some(writer) => writer.stop(now).map_err(|fault| fault.to_string()),
+            None => Ok(()),
+        }
     }
 
     /// Leaves the log as it is, for the next start.
-    pub(crate) fn abandon(&mut self) {}
+    pub(crate) fn abandon(&mut self) {
+        self.writer = None;
+    }
 }
 
 /// Opens and replays the journal and gives every loop its roles.
 pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
-    let log = Arc::new(Log::anonymous(shared.plan.log_bytes));
-    for (no, plan) in shared.plan.topology.loops.iter().enumerate() {
-        let marks = Marks::new(Arc::clone(&log), shared.plan.durability);
-        let trade = plan.shard.map(|_| super::ingress::Trade {});
-        let reading = plan.reader.then(|| {
-            let from = log.oldest();
-            Reading::new(Follower::new(Arc::clone(&log), from, None))
+    let plan = &shared.plan;
+    let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
+    let opened = journal::open(journal_options(plan)).map_err(|fault| fault.to_string())?;
+    report(&opened);
+    let reader = replay(plan, &opened)?;
+    let end = opened.recovered().end;
+    let exchange = *opened.exchange().as_bytes();
+
+    let limits = &plan.limits;
+    let shards = plan.topology.shards;
+    let (registry, mut writer) = Registry::with_capacity(limits.wallets_max, limits.markets_max);
+    let cells = Arc::new(Cells::new(limits.wallets_max, shards));
+    registrar::restore(reader.ledger(), &mut writer, &cells).map_err(|full| full.to_string())?;
+    let started = opened.start(shared.clock.now(), shards, waker(shared)).map_err(|fault| fault.to_string())?;
+    let Started { log, segments, writer: journal } = started;
+
+    let identity = Identity { uuid: exchange, master: master.clone(), chain: caller::chain(plan) };
+    let ledger = reader.ledger();
+    let mut registrar =
+        Registrar::new(ledger, writer, Arc::clone(&log), Arc::clone(&cells), identity, shards);
+    ensure_fee_wallet(&mut registrar, &exchange, shared.clock.now())?;
+    let mut registrar = Some(registrar);
+    let mut shard_list = Vec::new();
+    for number in 0..shards {
+        let settings = shard_settings(plan, ShardNo(number))?;
+        let shard = Shard::restore(settings, ledger, Arc::clone(&log), Arc::clone(&cells), Arc::clone(&registry));
+        shard_list.push(Some(shard.map_err(|reject| format!("shard {number}: {}", reject.wire().error))?));
+    }
+    let mut reader = Some(reader);
+    for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
+        let callers = || Callers::new(plan, Arc::clone(&registry), master.clone());
+        let trade = loop_plan.shard.map(|number| {
+            let shard = shard_list[usize::from(number)].take().expect("each shard has one loop");
+            let registrar = if number == 0 { registrar.take() } else { None };
+            let parts = ingress::Parts {
+                shard,
+                registrar,
+                shard_no: ShardNo(number),
+                registry: Arc::clone(&registry),
+                callers: callers(),
+            };
+            Trade::new(plan, parts)
         });
-        let roles = Roles { marks, trade, reading };
+        let reading = loop_plan.reader.then(|| {
+            Reading::new(reading::Parts {
+                reader: reader.take().expect("there is one reader"),
+                follower: Follower::new(Arc::clone(&log), end, Some(Arc::clone(&segments))),
+                log: Arc::clone(&log),
+                hash_every_frames: plan.hash_every_frames,
+                shards,
+                callers: callers(),
+                verifier: Verifier::new(caller::domains(plan)),
+                prefixes: prefixes(plan),
+            })
+        });
+        let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, reading };
         assert!(shared.roles[no].push(roles).is_ok(), "roles are given once");
         shared.wakers[no].ring();
     }
-    Ok(Held {})
+    Ok(Held { writer: Some(journal) })
+}
+
+/// Applies every frame there is.
+fn replay(plan: &Plan, opened: &Opened) -> Result<Reader, String> {
+    let mut reader = Reader::new(reader_settings(plan)?);
+    let applied = opened.for_each_frame(|frame| -> Result<(), Stop> {
+        let record = Record::decode(frame.kind, frame.payload)
+            .map_err(|damage| Stop::Record(format!("position {}: {damage:?}", frame.span.start.0)))?;
+        reader.apply(frame.span.start, frame.span.end, &record).map_err(Stop::Contradiction)
+    });
+    applied.map_err(|stop| match stop {
+        Stop::Fault(fault) => fault.to_string(),
+        Stop::Record(text) => text,
+        Stop::Contradiction(contradiction) => contradiction.to_string(),
+    })?;
+    let totals = reader.ledger().conserved().map_err(|imbalance| format!("journal: {imbalance:?}"))?;
+    tracing::info!(
+        "recovered {} frames, met {} state hashes, conservation holds: {totals:?}",
+        reader.ledger().frames(),
+        reader.ledger().hashes_met()
+    );
+    Ok(reader)
+}
+
+enum Stop {
+    Fault(Fault),
+    Record(String),
+    Contradiction(Contradiction),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Says what was found at the start, cuts first.
+fn report(opened: &Opened) {
+    let recovered = opened.recovered();
+    for note in &recovered.notes {
+        tracing::warn!("{note}");
+    }
+    if let Some(cut) = &recovered.cut {
+        tracing::warn!("journal: a torn tail of {} bytes was cut: {}", cut.bytes, cut.place);
+    }
+    if recovered.uncommitted_bytes > 0 {
+        tracing::warn!("journal: {} bytes in the log were never committed; dropped", recovered.uncommitted_bytes);
+    }
+    tracing::info!(
+        "journal: epoch {}, {} frames to position {}, {} bytes only in the log {}",
+        recovered.epoch,
+        recovered.frames,
+        recovered.end.0,
+        recovered.adopted_bytes,
+        opened.log_path().display()
+    );
+}
+
+fn journal_options(plan: &Plan) -> journal::Options {
+    let mut options = journal::Options::new(&plan.data_dir);
+    options.log_path.clone_from(&plan.log_path);
+    options.shared_memory = PathBuf::from("/dev/shm");
+    options.log_bytes = plan.log_bytes;
+    options.segment_bytes = plan.segment_bytes;
+    options.durability = match plan.durability {
+        plan::Durability::Committed => journal::Durability::Committed,
+        plan::Durability::Durable => journal::Durability::Durable,
+    };
+    options.claimed = match (plan.adopt_log, plan.new_identity) {
+        (true, _) => Claimed::AdoptLog,
+        (false, true) => Claimed::NewIdentity,
+        (false, false) => Claimed::AsItIs,
+    };
+    options
+}
+
+/// Called by the journal thread: it goes to its CPU once, and wakes who waits.
+fn waker(shared: &Arc<Shared>) -> Waker {
+    let shared = Arc::clone(shared);
+    let mut cpu = shared.plan.topology.journal_cpu;
+    Box::new(move |durable| {
+        executor::pin(cpu.take());
+        shared.wake_up_to(durable);
+    })
+}
+
+/// The journal cannot write: every loop stops sending, the process ends.
+pub(crate) fn journal_failed(shared: &Shared, log: &Log) -> bool {
+    let failed = log.failed();
+    if failed {
+        shared.ending.send(Ending::JournalFault);
+    }
+    failed
+}
+
+fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> {
+    let mut secret = [0; 8];
+    getrandom::fill(&mut secret).map_err(|fault| format!("no randomness: {fault}"))?;
+    let limits = &plan.limits;
+    Ok(ShardSettings {
+        shard,
+        shards: plan.topology.shards,
+        funding: match plan.funding {
+            plan::Funding::Shared => Funding::Market,
+            plan::Funding::Reserved => Funding::Reserved,
+        },
+        min_notional: millionths("orders.min_notional", &plan.options.orders_min_notional).map(Collateral)?,
+        resting_max: limits.resting_orders_max,
+        digests_max: limits.digests_max,
+        accounts_max: limits.wallets_max,
+        markets_max: limits.markets_max,
+        books_bytes: limits.books_bytes,
+        secret: u64::from_le_bytes(secret) | 1,
+    })
+}
+
+fn reader_settings(plan: &Plan) -> Result<Settings, String> {
+    let share = plan.options.fees_builder_share_bps;
+    Ok(Settings {
+        keccak: |bytes| keccak(bytes).0,
+        price_side: if plan.options.price_side == "book" { PriceSide::Book } else { PriceSide::Taker },
+        exchanges: Vec::new(),
+        builder_share_bps: u16::try_from(share)
+            .map_err(|_| format!("fees.builder_share_bps: {share} is above {}", u16::MAX))?,
+    })
+}
+
+/// How paths begin.
+pub(crate) fn prefixes(plan: &Plan) -> HostPrefixes {
+    if plan.options.host_prefixes { HostPrefixes::On } else { HostPrefixes::Off }
+}
+
+fn millionths(name: &str, text: &str) -> Result<u64, String> {
+    decimal::parse_millionths(text.as_bytes()).map_err(|_| format!("{name}: {text} is not an amount"))
+}
+
+/// Fees are shown under one wallet, whose address nobody has a key for.
+fn ensure_fee_wallet(registrar: &mut Registrar, exchange: &[u8; 16], now: TimeMs) -> Result<(), String> {
+    if registrar.registry().fee_wallet().is_some() {
+        return Ok(());
+    }
+    let hash = keccak(&[&exchange[..], b"fee wallet"].concat());
+    let address = Address(hash.0[12..].try_into().expect("20 of 32 bytes"));
+    registrar.fee_wallet(now, address).map(|_| ()).map_err(|refusal| refusal.to_string())
 }

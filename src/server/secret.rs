@@ -17,23 +17,36 @@ fn path(data_dir: &Path) -> PathBuf {
     data_dir.join("master-secret")
 }
 
+/// The operator's token, made if there is none: 64 hex digits.
+pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
+    let path = make(data_dir, &data_dir.join("admin-token"), |secret| {
+        secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes()
+    })?;
+    let text = fs::read_to_string(&path).map_err(|fault| format!("operator's token: {}: {fault}", path.display()))?;
+    Ok(text.trim().to_owned())
+}
+
 /// Makes the secret if there is none, and returns where it is.
 pub(crate) fn ensure(data_dir: &Path) -> Result<PathBuf, String> {
+    make(data_dir, &path(data_dir), |secret| secret.to_vec())
+}
+
+/// Makes a file with a new secret in some form, if it is not there, and returns where it is.
+fn make(data_dir: &Path, path: &Path, form: impl FnOnce(&[u8; SECRET_BYTES]) -> Vec<u8>) -> Result<PathBuf, String> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(MODE_DIRECTORY);
     builder.create(data_dir).map_err(|fault| format!("data_dir: {}: {fault}", data_dir.display()))?;
-    let path = path(data_dir);
-    let say = |fault: std::io::Error| format!("master secret: {}: {fault}", path.display());
-    match fs::OpenOptions::new().write(true).create_new(true).mode(MODE_FILE).open(&path) {
+    let say = |fault: std::io::Error| format!("secret: {}: {fault}", path.display());
+    match fs::OpenOptions::new().write(true).create_new(true).mode(MODE_FILE).open(path) {
         Ok(mut file) => {
             let mut secret = [0_u8; SECRET_BYTES];
-            getrandom::fill(&mut secret).map_err(|fault| format!("master secret: no randomness: {fault}"))?;
-            file.write_all(&secret).and_then(|()| file.sync_all()).map_err(say)?;
+            getrandom::fill(&mut secret).map_err(|fault| format!("secret: no randomness: {fault}"))?;
+            file.write_all(&form(&secret)).and_then(|()| file.sync_all()).map_err(say)?;
         }
         Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
         Err(fault) => return Err(say(fault)),
     }
-    Ok(path)
+    Ok(path.to_path_buf())
 }
 
 /// Reads the secret, making it first if there is none.

@@ -13,9 +13,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
-use super::core_loop::{CoreLoop, Doors};
+use super::core_loop::{CoreLoop, Doors, REGISTRAR_LOOP};
 use super::executor::{self, Ground, Thread};
 use super::mesh;
+use super::message::{Errand, ErrandOfMain, Report};
 use super::plan::Plan;
 use super::roles;
 use super::shared::{Phase, Shared};
@@ -43,6 +44,15 @@ pub(crate) enum End {
 
 /// Starts a server; returns when it serves.
 pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
+    start_but(None, plan, clock).map(|(running, _)| running)
+}
+
+/// Starts a server without a thread for loop `by_hand`, which the caller turns.
+pub(crate) fn start_but(
+    by_hand: Option<usize>,
+    plan: Plan,
+    clock: Clock,
+) -> Result<(Running, Option<Box<CoreLoop>>), String> {
     let doors = Doors {
         http: socket::listen("listen.http", plan.http)?,
         admin: socket::listen("listen.admin", plan.admin)?,
@@ -52,7 +62,7 @@ pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
     let (sender, endings) = signals::endings().map_err(|fault| format!("signals: {fault}"))?;
     let shared = Shared::new(plan, clock, sender).map_err(|fault| format!("wakers: {fault}"))?;
 
-    let threads = start_loops(&shared, doors)?;
+    let (threads, left) = start_loops(&shared, doors, by_hand)?;
     let mut running = Running { shared, endings, threads, roles: roles::Held::default(), http, admin };
     match roles::restore(&running.shared) {
         Ok(held) => running.roles = held,
@@ -68,10 +78,14 @@ pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
         return Err(fault);
     }
     running.shared.enter(Phase::Serving);
-    Ok(running)
+    Ok((running, left))
 }
 
-fn start_loops(shared: &Arc<Shared>, doors: Doors) -> Result<Vec<Thread>, String> {
+fn start_loops(
+    shared: &Arc<Shared>,
+    doors: Doors,
+    by_hand: Option<usize>,
+) -> Result<(Vec<Thread>, Option<Box<CoreLoop>>), String> {
     let ground = executor::ground();
     if let Ground::Threads(why) = &ground {
         tracing::warn!("plain threads instead of executors: {why}");
@@ -79,13 +93,18 @@ fn start_loops(shared: &Arc<Shared>, doors: Doors) -> Result<Vec<Thread>, String
     let topology = &shared.plan.topology;
     let mut doors = Some(doors);
     let mut threads = Vec::new();
+    let mut left = None;
     for (mesh, plan) in mesh::mesh(shared).into_iter().zip(&topology.loops) {
         let doors = if plan.reader { doors.take() } else { None };
-        let core = CoreLoop::new(shared, mesh, doors).map_err(|fault| format!("{}: {fault}", plan.name))?;
-        let core = Box::new(core);
-        threads.push(executor::start(&ground, &plan.name, plan.cpu, core)?);
+        let by_hand = by_hand == Some(mesh.no());
+        let core = Box::new(CoreLoop::new(shared, mesh, doors)?);
+        if by_hand {
+            left = Some(core);
+        } else {
+            threads.push(executor::start(&ground, &plan.name, plan.cpu, core)?);
+        }
     }
-    Ok(threads)
+    Ok((threads, left))
 }
 
 impl Running {
@@ -102,6 +121,21 @@ impl Running {
     /// Lets SIGTERM and SIGINT end this server.
     pub(crate) fn listen_to_signals(&self) -> Result<(), String> {
         self.shared.ending.listen_to_signals().map_err(|fault| format!("signals: {fault}"))
+    }
+
+    /// Does an errand on the registrar's loop and waits for what came of it: seeding and tests.
+    pub(crate) fn errand(&self, errand: Errand) -> Result<(u16, Vec<u8>), String> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let mut order = Some(ErrandOfMain { errand, sender });
+        while let Some(waiting) = order.take() {
+            order = self.shared.errands.push(waiting).err();
+            self.shared.wakers[REGISTRAR_LOOP].ring();
+        }
+        match receiver.recv() {
+            Ok(Report::Answer(status, body)) => Ok((status, body)),
+            Ok(Report::Next(..)) => Err("an errand of the main thread is done in one step".to_owned()),
+            Err(_) => Err("the loop ended before the errand was done".to_owned()),
+        }
     }
 
     /// Waits until the server should end, and ends it.
@@ -170,19 +204,47 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream;
 
-    fn serve(cpus: usize, change: impl Fn(&mut Plan)) -> Running {
-        let options = Options {
+    /// A server on a data directory of its own, which goes away with it.
+    struct Server {
+        running: Running,
+        _data: tempfile::TempDir,
+    }
+
+    impl std::ops::Deref for Server {
+        type Target = Running;
+
+        fn deref(&self) -> &Running {
+            &self.running
+        }
+    }
+
+    impl Server {
+        fn stop(&mut self) -> End {
+            self.running.stop()
+        }
+    }
+
+    fn options(data: &tempfile::TempDir) -> Options {
+        Options {
             listen_http: "127.0.0.1:0".into(),
             listen_admin: "127.0.0.1:0".into(),
+            data_dir: data.path().display().to_string(),
+            journal_log_path: data.path().join("log").display().to_string(),
+            journal_log_bytes: 8 << 20,
+            journal_segment_bytes: 4 << 20,
+            journal_durability: "committed".into(),
+            cpu_policy: "none".into(),
             ..Options::default()
-        };
-        let cpus: Vec<usize> = (0..cpus).collect();
-        let mut plan = plan_on(&options, Start { dev: true, ..Start::default() }, &cpus).expect("a plan");
-        for core in &mut plan.topology.loops {
-            core.cpu = None;
         }
+    }
+
+    fn serve(cpus: usize, change: impl Fn(&mut Plan)) -> Server {
+        let data = tempfile::tempdir().expect("a directory");
+        let cpus: Vec<usize> = (0..cpus).collect();
+        let dev = Start { dev: true, ..Start::default() };
+        let mut plan = plan_on(&options(&data), dev, &cpus).expect("a plan");
         change(&mut plan);
-        start(plan, Clock::real()).expect("starts")
+        Server { running: start(plan, Clock::real()).expect("starts"), _data: data }
     }
 
     fn ask(address: SocketAddr, bytes: &[u8]) -> String {
@@ -203,7 +265,7 @@ mod tests {
                   GET /time HTTP/1.1\r\nHost: a\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
             );
             let statuses: Vec<&str> = text.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
-            assert_eq!(statuses, ["200", "503", "200", "404"], "{text}");
+            assert_eq!(statuses, ["200", "401", "200", "404"], "{text}");
             assert_eq!(running.stop(), End::Clean);
         }
     }
@@ -238,11 +300,8 @@ mod tests {
     fn a_second_server_on_the_port_is_refused_by_name() {
         let mut running = serve(2, |_| ());
         let taken = running.http();
-        let options = Options {
-            listen_http: taken.to_string(),
-            listen_admin: "127.0.0.1:0".into(),
-            ..Options::default()
-        };
+        let data = tempfile::tempdir().expect("a directory");
+        let options = Options { listen_http: taken.to_string(), ..options(&data) };
         let plan = plan_on(&options, Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
         let fault = start(plan, Clock::real()).err().expect("refused");
         assert!(fault.contains("is taken by another process"), "{fault}");

@@ -1,0 +1,53 @@
+//! Acts on their way: posted to the loop that does them, confirmed by every loop that they bind,
+//! answered when that is done.
+
+use super::admin;
+use super::core_loop::CoreLoop;
+use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
+use crate::domain::{Reject, TimeMs};
+
+/// Sends an act to the loop that does it. Without room for it, it is refused as busy.
+pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
+    if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
+        let wire = Reject::Busy.wire();
+        let body = format!("{{\"error\":\"{}\",\"code\":\"{}\"}}", wire.error, wire.code);
+        answer(core, job, wire.status, &body.into_bytes());
+    }
+}
+
+/// An act came back: it goes on, or is confirmed, or is answered.
+pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
+    match job.report.take().expect("whoever does an act reports") {
+        Report::Next(to, errand) => {
+            job.errand = Some(errand);
+            send(core, to, job);
+        }
+        Report::Answer(status, body) => {
+            let shards = usize::from(core.shared.plan.topology.shards);
+            if job.binding == Binding::EveryShard && job.confirm_next < shards {
+                let to = job.confirm_next;
+                job.confirm_next += 1;
+                let confirm: Errand = Box::new(move |_, _: TimeMs| Report::Answer(status, body));
+                job.errand = Some(confirm);
+                send(core, to, job);
+                return;
+            }
+            answer(core, job, status, &body);
+        }
+    }
+}
+
+fn answer(core: &mut CoreLoop, job: Box<ActJob>, status: u16, body: &[u8]) {
+    let at = job.at;
+    match job.purpose {
+        Purpose::Operator(pending) => {
+            admin::finish(core, pending, status, at, |json| {
+                json.raw(body);
+            });
+        }
+        Purpose::Reader(read) => {
+            let reading = core.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+            reading.expect("acts come back to the reader's loop").acted(read, status, body, at);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Who a request with an API key is from: headers and route as the registrar's entrance wants them.
+
+use std::sync::Arc;
+
+use super::plan::Plan;
+use crate::auth::l2::Request;
+use crate::auth::{Chain, Domains, MasterSecret};
+use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
+use crate::http::{Head, Route};
+use crate::registrar::{Entrance, Presented};
+use crate::registry::Registry;
+
+/// Keys that a loop keeps ready.
+const KEYS_READY: u32 = 4_096;
+
+/// The owner of the key that a request was signed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    /// The owner.
+    pub(crate) principal: WalletNo,
+    /// Its EOA.
+    pub(crate) address: Address,
+    /// The key.
+    pub(crate) api_key: ApiKey,
+    /// Whose customs the answer follows.
+    pub(crate) dialect: Dialect,
+}
+
+/// Whether a request changes something: writes have the shorter window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// `auth.window_s`.
+    Write,
+    /// `auth.read_window_s`.
+    Read,
+}
+
+/// Checks the callers of one loop.
+pub(crate) struct Callers {
+    registry: Arc<Registry>,
+    entrance: Entrance,
+    window_s: u64,
+    read_window_s: u64,
+}
+
+impl Callers {
+    /// Nobody has called yet.
+    pub(crate) fn new(plan: &Plan, registry: Arc<Registry>, master: MasterSecret) -> Self {
+        Self {
+            registry,
+            entrance: Entrance::new(master, chain(plan), KEYS_READY),
+            window_s: plan.window_s,
+            read_window_s: plan.read_window_s,
+        }
+    }
+
+    /// Seconds that an L1 request may be off the clock.
+    pub(crate) fn l1_window_s(&self) -> u64 {
+        self.window_s
+    }
+
+    /// Who signed this request with an API key.
+    pub(crate) fn check(
+        &mut self,
+        head: &Head<'_>,
+        route: &Route<'_>,
+        body: &[u8],
+        now: TimeMs,
+        window: Window,
+    ) -> Result<Caller, Reject> {
+        let headers = head.auth.as_ref().ok_or(Reject::Unauthorized)?;
+        let presented = Presented {
+            address: headers.address.unwrap_or("").as_bytes(),
+            api_key: headers.api_key.unwrap_or("").as_bytes(),
+            passphrase: headers.passphrase.unwrap_or("").as_bytes(),
+            signature: headers.signature.unwrap_or("").as_bytes(),
+        };
+        let prefix_bytes = route.full_path.len() - route.path.len();
+        let request = Request {
+            timestamp: headers.timestamp.unwrap_or("").as_bytes(),
+            method: head.method.text().as_bytes(),
+            path: route.full_path.as_bytes(),
+            prefix: &route.full_path.as_bytes()[..prefix_bytes],
+            body,
+        };
+        let window_s = if window == Window::Write { self.window_s } else { self.read_window_s };
+        let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
+        Ok(Caller {
+            principal: caller.principal,
+            address: caller.address,
+            api_key: caller.api_key,
+            dialect: headers.dialect,
+        })
+    }
+}
+
+/// The chain of a plan.
+pub(crate) fn chain(plan: &Plan) -> Chain {
+    Chain::new(plan.chain_id).expect("the plan takes only chains that have contracts")
+}
+
+/// The signing domains of a plan.
+pub(crate) fn domains(plan: &Plan) -> Domains {
+    Domains::new(chain(plan))
+}

@@ -1,0 +1,245 @@
+//! Cancels, over as many shards as there are.
+//!
+//! An id does not say whose shard its order is on, so every shard is asked. What no shard knows
+//! leaves a tombstone with all of them: it kills the order if it arrives later. So a cancel of
+//! named orders has two rounds at most, and one wherever there is one shard.
+
+use super::caller::Caller;
+use super::ingress::Trade;
+use super::mesh::{Mesh, Share};
+use super::message::{Answer, Asked, Letter, Question, Ticket, Wide, WideJob};
+use super::work::Work;
+use crate::domain::{MarketNo, OrderId, Outcome, Position, TimeMs, WalletNo};
+use crate::json::answer::NotCancelled;
+use crate::json::read::CancelScope;
+use crate::shard::{CancelRefusal, Shard};
+
+/// How far the search for orders to be cancelled has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// Shards look for the orders.
+    Looking,
+    /// Shards leave tombstones for those that nobody knows.
+    Burying,
+}
+
+impl Trade {
+    /// Cancels the orders in `self.ids`.
+    pub(super) fn cancel_list(&mut self, work: u32, caller: &Caller, now: TimeMs, mesh: &mut Mesh) {
+        self.begin_cancel(work, caller);
+        let pending = self.works.work(work);
+        for id in &self.ids {
+            let found = self.shard.cancel(now, caller.principal, id);
+            note(pending, *id, found);
+        }
+        pending.decided_at(self.shard.last_claimed());
+        self.ask_others(work, mesh);
+        self.answered(work, now, mesh);
+    }
+
+    /// Cancels all orders of the caller, or those of a market or a token.
+    pub(super) fn cancel_wide(
+        &mut self,
+        work: u32,
+        caller: &Caller,
+        market: Option<MarketNo>,
+        token: Option<(MarketNo, Outcome)>,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) {
+        self.begin_cancel(work, caller);
+        let principal = caller.principal;
+        let pending = self.works.work(work);
+        let complete = wide_cancel(&mut self.shard, now, principal, market, token, &mut pending.cancelled);
+        pending.short |= !complete;
+        pending.decided_at(self.shard.last_claimed());
+        for to in 0..usize::from(self.shards) {
+            self.send_wide(work, to, Wide::Cancel { principal, market, token }, mesh);
+        }
+        self.answered(work, now, mesh);
+    }
+
+    /// Cancels what a scope names; a market or token that does not exist has no orders.
+    pub(super) fn cancel_scope(
+        &mut self,
+        work: u32,
+        caller: &Caller,
+        scope: &CancelScope,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) {
+        let market = scope.market.map(|condition| self.registry.condition(&condition));
+        let token = scope.token.map(|token| self.registry.token(&token));
+        if market == Some(None) || token == Some(None) {
+            self.works.expect(work);
+            self.works.came(work);
+            return;
+        }
+        self.cancel_wide(work, caller, market.flatten(), token.flatten(), now, mesh);
+    }
+
+    /// Another shard's answer about the one order of a cancel.
+    pub(super) fn told_of_cancel(&mut self, work: u32, answer: &Answer, at: Position, now: TimeMs, mesh: &mut Mesh) {
+        let pending = self.works.work(work);
+        pending.decided_at(at);
+        match *answer {
+            Answer::Cancelled(found) => {
+                if let Some(id) = pending.looking.pop() {
+                    note(pending, id, found);
+                }
+            }
+            Answer::Buried(there) => pending.short |= !there,
+            Answer::Placed(_) | Answer::Acted(_) => unreachable!("a cancel is answered as one"),
+        }
+        self.answered(work, now, mesh);
+    }
+
+    /// Another shard's answer about many orders.
+    pub(super) fn told_of_wide(&mut self, mut job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
+        let pending = self.works.work(job.work);
+        pending.decided_at(job.at);
+        pending.short |= job.short;
+        pending.looking.retain(|id| !job.cancelled.contains(id) && !job.gone.contains(id));
+        pending.cancelled.append(&mut job.cancelled);
+        let gone = job.gone.drain(..).map(|id| NotCancelled { id, tombstone: false });
+        pending.not_cancelled.extend(gone);
+        self.answered(job.work, now, mesh);
+    }
+
+    /// Does what another loop's cancel asks of this shard.
+    pub(super) fn do_wide(&mut self, job: &mut WideJob, now: TimeMs) {
+        match &job.wide {
+            Wide::Cancel { principal, market, token } => {
+                let out = &mut job.cancelled;
+                job.short = !wide_cancel(&mut self.shard, now, *principal, *market, *token, out);
+            }
+            Wide::CancelList { principal, ids } => {
+                for id in ids {
+                    match self.shard.cancel(now, *principal, id) {
+                        Ok(()) => job.cancelled.push(*id),
+                        Err(CancelRefusal::Gone) => job.gone.push(*id),
+                        Err(CancelRefusal::Unknown) => {}
+                        Err(CancelRefusal::Busy) => job.short = true,
+                    }
+                }
+            }
+            Wide::Bury { principal, ids } => {
+                for id in ids {
+                    job.short |= self.shard.tombstone(now, *principal, id).is_err();
+                }
+            }
+        }
+        job.at = self.shard.last_claimed();
+    }
+
+    fn begin_cancel(&mut self, work: u32, caller: &Caller) {
+        let pending = self.works.work(work);
+        pending.principal = caller.principal;
+        pending.round = Round::Looking;
+        // Our own part counts as one answer, so that the request cannot end before it is done.
+        self.works.expect(work);
+    }
+
+    /// Asks every other shard about what is still looked for.
+    fn ask_others(&mut self, work: u32, mesh: &mut Mesh) {
+        if self.works.work(work).looking.is_empty() {
+            return;
+        }
+        for to in 0..usize::from(self.shards) {
+            if to == usize::from(self.shard_no.0) {
+                continue;
+            }
+            let pending = self.works.work(work);
+            let (principal, round) = (pending.principal, pending.round);
+            if let [id] = pending.looking[..] {
+                let question = match round {
+                    Round::Looking => Question::Cancel { principal, id },
+                    Round::Burying => Question::Bury { principal, id },
+                };
+                let asked = Asked { ticket: Ticket { work, item: 0 }, question };
+                if mesh.ask(to, &asked, Share::Cancel) {
+                    self.works.expect(work);
+                } else {
+                    self.works.work(work).short = true;
+                }
+            } else {
+                let ids = pending.looking.clone();
+                let wide = match round {
+                    Round::Looking => Wide::CancelList { principal, ids },
+                    Round::Burying => Wide::Bury { principal, ids },
+                };
+                self.send_wide(work, to, wide, mesh);
+            }
+        }
+    }
+
+    fn send_wide(&mut self, work: u32, to: usize, wide: Wide, mesh: &mut Mesh) {
+        if to == usize::from(self.shard_no.0) {
+            return;
+        }
+        let at = Position(0);
+        let job = WideJob { work, wide, cancelled: Vec::new(), gone: Vec::new(), short: false, at };
+        if mesh.post(to, Letter::Wide(Box::new(job))).is_ok() {
+            self.works.expect(work);
+        } else {
+            self.works.work(work).short = true;
+        }
+    }
+
+    /// One answer of a cancel came: the last one of a round begins the next, or ends it.
+    fn answered(&mut self, work: u32, now: TimeMs, mesh: &mut Mesh) {
+        let pending = self.works.work(work);
+        if pending.open == 1 && !pending.looking.is_empty() {
+            // An order that some shard could not be asked about is not known to be unknown.
+            if pending.round == Round::Looking && !pending.short {
+                self.bury(work, now, mesh);
+                return self.answered(work, now, mesh);
+            }
+            let tombstone = !pending.short;
+            let gone = pending.looking.drain(..).map(|id| NotCancelled { id, tombstone });
+            pending.not_cancelled.extend(gone);
+        }
+        self.works.came(work);
+    }
+
+    /// Leaves tombstones for what nobody knows, here and everywhere.
+    fn bury(&mut self, work: u32, now: TimeMs, mesh: &mut Mesh) {
+        let pending = self.works.work(work);
+        pending.round = Round::Burying;
+        for id in &pending.looking {
+            pending.short |= self.shard.tombstone(now, pending.principal, id).is_err();
+        }
+        pending.decided_at(self.shard.last_claimed());
+        self.ask_others(work, mesh);
+    }
+}
+
+/// Notes what a shard said about one order.
+fn note(pending: &mut Work, id: OrderId, found: Result<(), CancelRefusal>) {
+    match found {
+        Ok(()) => pending.cancelled.push(id),
+        Err(CancelRefusal::Gone) => pending.not_cancelled.push(NotCancelled { id, tombstone: false }),
+        Err(CancelRefusal::Unknown) => pending.looking.push(id),
+        Err(CancelRefusal::Busy) => {
+            pending.short = true;
+            pending.looking.push(id);
+        }
+    }
+}
+
+/// Cancels what a scope names on this shard; false if the log had no room for all of it.
+fn wide_cancel(
+    shard: &mut Shard,
+    now: TimeMs,
+    principal: WalletNo,
+    market: Option<MarketNo>,
+    token: Option<(MarketNo, Outcome)>,
+    out: &mut Vec<OrderId>,
+) -> bool {
+    let result = if market.is_none() && token.is_none() {
+        shard.cancel_all(now, principal, out)
+    } else {
+        shard.cancel_scope(now, principal, market, token, out)
+    };
+    result.is_ok()
+}

@@ -1,0 +1,161 @@
+//! What key-holders do to their keys: from a request at the reader's to the registrar and back.
+
+use super::caller::Caller;
+use super::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
+use super::reading::{Read, Reading};
+use crate::auth::l1::Claim;
+use crate::auth::Credentials;
+use crate::domain::{ApiKey, Dialect, Reject, TimeMs};
+use crate::http::{Endpoint, Head, Query};
+use crate::json::{Writer, name};
+use crate::registrar::{ListedKey, Refusal};
+
+/// True for routes of an API key that the registrar answers.
+pub(super) fn is_one(endpoint: Endpoint) -> bool {
+    matches!(endpoint, Endpoint::ApiKeys | Endpoint::ApiKeyRevoke)
+}
+
+/// A wallet's owner wants credentials (L1): one curve operation, then the registrar.
+pub(super) fn of_wallet(
+    reading: &mut Reading,
+    head: &Head<'_>,
+    endpoint: Endpoint,
+    now: TimeMs,
+    job: Box<ReadJob>,
+) -> Result<(Box<ReadJob>, u16), Read> {
+    let Some(headers) = &head.auth else {
+        let status = reading.refuse(Reject::InvalidL1);
+        return Ok((job, status));
+    };
+    let claim = Claim {
+        address: headers.address.unwrap_or("").as_bytes(),
+        signature: headers.signature.unwrap_or("").as_bytes(),
+        timestamp: headers.timestamp.unwrap_or("").as_bytes(),
+        nonce: headers.nonce.map(str::as_bytes),
+        chain_id: head.chain_id.map(str::as_bytes),
+    };
+    let proof = match reading.verifier.claim(&claim, now, reading.callers.l1_window_s()) {
+        Ok(proof) => proof,
+        Err(reject) => {
+            let status = reading.refuse(reject);
+            return Ok((job, status));
+        }
+    };
+    let creates = endpoint == Endpoint::ApiKeyCreate;
+    let errand: Errand = Box::new(move |trade, now| {
+        let Some(registrar) = &mut trade.registrar else {
+            unreachable!("key acts go to the registrar's loop");
+        };
+        let made = if creates {
+            registrar.create_key(now, proof.address, proof.nonce)
+        } else {
+            registrar.derive_key(proof.address, proof.nonce)
+        };
+        match made {
+            Ok(credentials) => Report::Answer(200, trio(&credentials)),
+            Err(refusal) => refused(refusal),
+        }
+    });
+    Err(Read::Act(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)))
+}
+
+/// The owner of a key lists keys or revokes one.
+pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: Box<ReadJob>) -> Box<ActJob> {
+    let (principal, dialect) = (caller.principal, caller.dialect);
+    let query = Query::new(head.query);
+    if endpoint == Endpoint::ApiKeys {
+        let form = ListForm {
+            metadata: query.first("metadata").is_some_and(|value| value.raw() == "true"),
+            revoked: query.first("includeRevoked").is_some_and(|value| value.raw() == "true"),
+            dialect,
+        };
+        let errand: Errand = Box::new(move |trade, _now| {
+            let keys = trade.registrar.as_ref().map(|registrar| registrar.keys(principal)).unwrap_or_default();
+            Report::Answer(200, listed(&keys, form))
+        });
+        return ActJob::new(Purpose::Reader(job), Binding::Nobody, errand);
+    }
+    let meant = match query.first("apiKey") {
+        Some(value) => name::parse_uuid(value.raw().as_bytes()),
+        None => Some(caller.api_key),
+    };
+    let errand: Errand = Box::new(move |trade, now| revoke(trade, now, principal, meant));
+    ActJob::new(Purpose::Reader(job), Binding::EveryShard, errand)
+}
+
+fn revoke(
+    trade: &mut super::ingress::Trade,
+    now: TimeMs,
+    principal: crate::domain::WalletNo,
+    meant: Option<ApiKey>,
+) -> Report {
+    let Some(registrar) = &mut trade.registrar else {
+        unreachable!("key acts go to the registrar's loop");
+    };
+    let revoked = match meant {
+        Some(key) => registrar.revoke_key(now, principal, &key),
+        None => Err(Refusal::KeyUnknown),
+    };
+    match revoked {
+        Ok(()) => Report::Answer(200, b"{\"revoked\":true}".to_vec()),
+        Err(refusal) => refused(refusal),
+    }
+}
+
+/// What form a list of keys has.
+#[derive(Clone, Copy)]
+struct ListForm {
+    metadata: bool,
+    revoked: bool,
+    dialect: Dialect,
+}
+
+fn listed(keys: &[ListedKey], form: ListForm) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    let shown = keys.iter().filter(|key| key.active || (form.metadata && form.revoked));
+    if form.metadata {
+        json.open_array();
+        for key in shown {
+            json.open_object().key("apiKey").uuid(key.api_key).key("nonce").uint256(&key.nonce);
+            json.key("status").text(if key.active { "active" } else { "revoked" });
+            json.key("createdAt").null().key("revokedAt").null().close_object();
+        }
+        json.close_array();
+        return out;
+    }
+    // Strict clients of two families want an object, the third a plain list.
+    let wrapped = form.dialect != Dialect::Service;
+    if wrapped {
+        json.open_object().key("apiKeys");
+    }
+    json.open_array();
+    for key in shown {
+        json.uuid(key.api_key);
+    }
+    json.close_array();
+    if wrapped {
+        json.close_object();
+    }
+    out
+}
+
+fn trio(credentials: &Credentials) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    let secret = credentials.secret_text();
+    json.open_object().key("apiKey").uuid(credentials.api_key);
+    json.key("secret").text(std::str::from_utf8(&secret).expect("base64 is ASCII"));
+    json.key("passphrase").text(std::str::from_utf8(&credentials.passphrase).expect("hex is ASCII"));
+    json.close_object();
+    out
+}
+
+/// The answer to an act that the registrar refused.
+pub(crate) fn refused(refusal: Refusal) -> Report {
+    let wire = refusal.wire();
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.open_object().key("error").text(wire.error).key("code").text(wire.code).close_object();
+    Report::Answer(wire.status, out)
+}

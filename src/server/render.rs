@@ -1,0 +1,125 @@
+//! Trading answers as bytes, by form and by dialect.
+
+use super::core_loop::connection_word;
+use super::work::{Form, Item, Outcome, Refused, Work};
+use crate::http::respond::{self, ContentType, Extras, Response};
+use crate::json::Writer;
+use crate::json::answer::{self, Accepted};
+
+/// Seconds after which a client should try again what was refused for want of room.
+const RETRY_AFTER_S: u32 = 1;
+
+/// Writes the answer of a request that was refused before any shard heard of it.
+pub(crate) fn refused(out: &mut Vec<u8>, form: Form, connection: respond::Connection, refused: &Refused) {
+    let status = refused.reject.wire().status;
+    let extras = Extras { connection, retry_after_s: retry_after(status), ..Extras::default() };
+    let response = Response::begin(out, status, ContentType::Json, &extras);
+    let mut json = Writer::new(out);
+    if form == Form::Order {
+        answer::order_refused(&mut json, &refused.words());
+    } else {
+        answer::refused(&mut json, &refused.words());
+    }
+    response.finish(out);
+}
+
+/// Writes the answer of a request that is decided.
+pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
+    match work.form {
+        Form::Order => order(out, work),
+        Form::Orders => orders(out, work),
+        Form::Cancel => {
+            let response = begin(out, work, 200, false);
+            answer::cancel_result(&mut Writer::new(out), &work.cancelled, &work.not_cancelled);
+            response.finish(out);
+        }
+        Form::Act => act(out, work),
+        Form::Heartbeat => {
+            let response = begin(out, work, 200, false);
+            Writer::new(out).open_object().key("heartbeat_id").text("").close_object();
+            response.finish(out);
+        }
+    }
+}
+
+fn begin(out: &mut Vec<u8>, work: &Work, status: u16, replayed: bool) -> Response {
+    let extras = Extras {
+        connection: connection_word(work.keep_alive),
+        seq: Some(work.at.0),
+        replayed,
+        retry_after_s: retry_after(status),
+        ..Extras::default()
+    };
+    Response::begin(out, status, ContentType::Json, &extras)
+}
+
+fn retry_after(status: u16) -> Option<u32> {
+    matches!(status, 425 | 429 | 503).then_some(RETRY_AFTER_S)
+}
+
+fn order(out: &mut Vec<u8>, work: &Work) {
+    let item = &work.items[0];
+    let (status, replayed) = match &item.outcome {
+        Outcome::Accepted { replayed, .. } => (200, *replayed),
+        Outcome::Refused { refused, replayed } => (refused.reject.wire().status, *replayed),
+        Outcome::Open => unreachable!("a decided request has no open item"),
+    };
+    let response = begin(out, work, status, replayed);
+    let mut json = Writer::new(out);
+    match &item.outcome {
+        Outcome::Refused { refused, .. } => answer::order_refused(&mut json, &named(refused, item)),
+        _ => accepted(&mut json, item),
+    }
+    response.finish(out);
+}
+
+fn orders(out: &mut Vec<u8>, work: &Work) {
+    let response = begin(out, work, 200, false);
+    let mut json = Writer::new(out);
+    json.open_array();
+    for item in &work.items {
+        match &item.outcome {
+            Outcome::Refused { refused, .. } => answer::batch_order_refused(&mut json, &named(refused, item)),
+            _ => accepted(&mut json, item),
+        }
+    }
+    json.close_array();
+    response.finish(out);
+}
+
+fn accepted(json: &mut Writer<'_>, item: &Item) {
+    let Outcome::Accepted { status, making, taking, trade, .. } = item.outcome else {
+        unreachable!("a decided item is accepted or refused");
+    };
+    let id = item.id.as_ref().expect("an accepted order has its digest");
+    answer::order_accepted(json, &Accepted { id, status, making, taking, trade });
+}
+
+fn named<'a>(refused: &Refused, item: &'a Item) -> answer::Refusal<'a> {
+    let plain = refused.words();
+    match &item.id {
+        Some(id) => plain.of(id),
+        None => plain,
+    }
+}
+
+fn act(out: &mut Vec<u8>, work: &Work) {
+    let item = &work.items[0];
+    match &item.outcome {
+        Outcome::Refused { refused, replayed } => {
+            let response = begin(out, work, refused.reject.wire().status, *replayed);
+            answer::refused(&mut Writer::new(out), &named(refused, item));
+            response.finish(out);
+        }
+        Outcome::Accepted { making, taking, replayed, .. } => {
+            let response = begin(out, work, 200, *replayed);
+            let id = item.id.as_ref().expect("an act has its digest");
+            let mut json = Writer::new(out);
+            json.open_object().key("success").boolean(true).key("id").order_id(id);
+            json.key("collateral").millionths_text(*making).key("shares").millionths_text(*taking);
+            json.close_object();
+            response.finish(out);
+        }
+        Outcome::Open => unreachable!("a decided request has no open item"),
+    }
+}

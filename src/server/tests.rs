@@ -1,0 +1,273 @@
+//! From a signed order on a socket to its answer, and over a restart.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use super::clock::{self, Clock};
+use super::message::Report;
+use super::options::Options;
+use super::plan::{Start, plan_on};
+use super::start::{End, Running, start};
+use crate::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
+use crate::domain::{
+    Address, Collateral, FeeSchedule, Mode, OrderFields, OrderId, Shares, Side, SignatureType, Tick, TokenId, Word,
+};
+use crate::json::{decimal, name};
+use crate::registrar::{MarketNames, MoneyOrder, NewMarket};
+use serde_json::Value;
+
+/// Settings of a small server below `data`.
+pub(super) fn options(data: &tempfile::TempDir, shards: u64) -> Options {
+    Options {
+        listen_http: "127.0.0.1:0".into(),
+        listen_admin: "127.0.0.1:0".into(),
+        data_dir: data.path().display().to_string(),
+        journal_log_path: data.path().join("log").display().to_string(),
+        journal_log_bytes: 16 << 20,
+        journal_segment_bytes: 4 << 20,
+        journal_durability: "committed".into(),
+        journal_hash_every_frames: 64,
+        cpu_policy: "none".into(),
+        cpu_shards: shards,
+        sizes_wallets: 10_000,
+        sizes_digests: 100_000,
+        sizes_resting_orders: 10_000,
+        ..Options::default()
+    }
+}
+
+fn serve(data: &tempfile::TempDir, cpus: usize, shards: u64) -> Running {
+    let cpus: Vec<usize> = (0..cpus).collect();
+    let dev = Start { dev: true, ..Start::default() };
+    start(plan_on(&options(data, shards), dev, &cpus).expect("a plan"), Clock::real()).expect("starts")
+}
+
+struct Client {
+    socket: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Client {
+    fn connect(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).expect("connects");
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("set");
+        Self { socket, read: Vec::new() }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).expect("writes");
+    }
+
+    fn answer(&mut self) -> (u16, Value) {
+        loop {
+            if let Some(end) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
+                let head = String::from_utf8_lossy(&self.read[..end]).into_owned();
+                let length = head.lines().find_map(|line| line.strip_prefix("Content-Length:"));
+                let length: usize = length.expect("every answer has one").trim().parse().expect("a number");
+                if self.read.len() >= end + 4 + length {
+                    let body = self.read[end + 4..end + 4 + length].to_vec();
+                    self.read.drain(..end + 4 + length);
+                    let status = head[9..12].parse().expect("a status");
+                    return (status, serde_json::from_slice(&body).unwrap_or(Value::Null));
+                }
+            }
+            let mut chunk = [0; 4096];
+            let count = self.socket.read(&mut chunk).expect("reads");
+            assert!(count > 0, "the server closed the connection");
+            self.read.extend_from_slice(&chunk[..count]);
+        }
+    }
+
+    fn ask(&mut self, bytes: &[u8]) -> (u16, Value) {
+        self.send(bytes);
+        self.answer()
+    }
+}
+
+struct Trader {
+    signer: Signer,
+    domains: Domains,
+    address: String,
+    key: String,
+    passphrase: String,
+    mac: MacKey,
+    salt: u64,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    name::push_hex(&mut out, bytes);
+    String::from_utf8(out).expect("ASCII")
+}
+
+impl Trader {
+    fn new(seed: u8, client: &mut Client) -> Self {
+        let signer = Signer::new([seed; 32]).expect("a key");
+        let domains = Domains::new(Chain::Amoy);
+        let address = String::from_utf8(text::checksummed(signer.address()).to_vec()).expect("ASCII");
+        let timestamp = clock::wall().seconds().to_string();
+        let digest = domains.clob_auth_digest(signer.address(), timestamp.as_bytes(), &Word::ZERO);
+        let request = format!(
+            "POST /auth/api-key HTTP/1.1\r\nHost: a\r\nPOLY_ADDRESS: {address}\r\nPOLY_SIGNATURE: {}\r\n\
+             POLY_TIMESTAMP: {timestamp}\r\nPOLY_NONCE: 0\r\n\r\n",
+            hex(&signer.sign(&digest))
+        );
+        let (status, trio) = client.ask(request.as_bytes());
+        assert_eq!(status, 200, "{trio}");
+        let text_of = |key: &str| trio[key].as_str().expect("a text").to_owned();
+        let secret = text::base64_32(text_of("secret").as_bytes()).expect("base64");
+        Self {
+            signer,
+            domains,
+            address,
+            key: text_of("apiKey"),
+            passphrase: text_of("passphrase"),
+            mac: MacKey::new(&secret),
+            salt: clock::wall().0 << 12,
+        }
+    }
+
+    fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        let timestamp = clock::wall().seconds().to_string();
+        let signed = path.split('?').next().expect("a path");
+        let parts = [timestamp.as_bytes(), method.as_bytes(), signed.as_bytes(), body.as_bytes()];
+        let code = text::base64_text(&self.mac.over(parts));
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: a\r\nPOLY_ADDRESS: {}\r\nPOLY_SIGNATURE: {}\r\n\
+             POLY_TIMESTAMP: {timestamp}\r\nPOLY_API_KEY: {}\r\nPOLY_PASSPHRASE: {}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            std::str::from_utf8(&code).expect("ASCII"),
+            self.key,
+            self.passphrase,
+            body.len()
+        )
+        .into_bytes()
+    }
+
+    /// An order's id and body.
+    fn order(&mut self, token: &TokenId, side: Side, cents: u64, shares: u64) -> (OrderId, String) {
+        self.salt += 1;
+        let mut salt = [0; 32];
+        salt[24..].copy_from_slice(&self.salt.to_be_bytes());
+        let collateral = shares * cents * 10_000;
+        let (give, get) = if side == Side::Buy { (collateral, shares * 1_000_000) } else { (shares * 1_000_000, collateral) };
+        let fields = OrderFields {
+            salt: Word(salt),
+            maker: *self.signer.address(),
+            signer: *self.signer.address(),
+            token: *token,
+            maker_amount: give,
+            taker_amount: get,
+            side,
+            signature_type: SignatureType::Eoa,
+            timestamp_ms: clock::wall().0,
+            metadata: Word::ZERO,
+            builder: Word::ZERO,
+        };
+        let (signature, length) = sign_order(&self.signer, &self.domains, Venue::Polymarket, false, &fields);
+        let separator = self.domains.orders(Venue::Polymarket, false);
+        let id = Domains::order_id(separator, &self.domains.order_hash(&fields));
+        let mut token_text = Vec::new();
+        decimal::push_uint256(&mut token_text, &token.0);
+        let zero = hex(&[0; 32]);
+        let body = format!(
+            "{{\"order\":{{\"salt\":{},\"maker\":\"{maker}\",\"signer\":\"{maker}\",\"tokenId\":\"{}\",\
+             \"makerAmount\":\"{give}\",\"takerAmount\":\"{get}\",\"side\":\"{}\",\"signatureType\":0,\
+             \"timestamp\":\"{}\",\"metadata\":\"{zero}\",\"builder\":\"{zero}\",\"expiration\":\"0\",\
+             \"signature\":\"{}\"}},\"owner\":\"{}\",\"orderType\":\"GTC\"}}",
+            self.salt,
+            String::from_utf8(token_text).expect("ASCII"),
+            side.text(),
+            fields.timestamp_ms,
+            hex(&signature[..usize::from(length)]),
+            self.key,
+            maker = self.address,
+        );
+        (id, body)
+    }
+}
+
+/// Gives the traders money and makes a market for each of `count` shard keys.
+fn seed(running: &Running, owners: Vec<Address>, count: usize) -> Vec<MarketNames> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let errand = Box::new(move |trade: &mut super::ingress::Trade, now| {
+        let registrar = trade.registrar.as_mut().expect("the first loop has the registrar");
+        for (index, wallet) in owners.into_iter().enumerate() {
+            let reference = format!("seed-{index}");
+            let order = MoneyOrder { wallet, amount: Collateral(1_000_000_000), reference: &reference };
+            registrar.credit(now, &order).expect("credited");
+        }
+        for _ in 0..count {
+            let market = NewMarket {
+                event: None,
+                market_id: None,
+                condition: None,
+                question: None,
+                tokens: None,
+                labels: ["Yes", "No"],
+                neg_risk: false,
+                tick: Tick::new(100).expect("a tick"),
+                min_size: Shares(5_000_000),
+                fee: FeeSchedule::FREE,
+                mode: Mode::Open,
+                payout: None,
+                text: "{}",
+            };
+            let names = registrar.next_market_names();
+            registrar.add_market(now, &market).expect("added");
+            sender.send(names).expect("somebody waits");
+        }
+        Report::Answer(200, Vec::new())
+    });
+    running.errand(errand).expect("done");
+    receiver.try_iter().collect()
+}
+
+#[test]
+fn a_signed_order_rests_trades_is_cancelled_and_is_there_after_a_restart() {
+    for (cpus, shards) in [(1, 1), (2, 1), (2, 2), (2, 4)] {
+        let data = tempfile::tempdir().expect("a directory");
+        let mut running = serve(&data, cpus, shards);
+        let mut client = Client::connect(running.http());
+        let (mut maker, mut taker) = (Trader::new(1, &mut client), Trader::new(2, &mut client));
+        let owners = vec![*maker.signer.address(), *taker.signer.address()];
+        let markets = seed(&running, owners, 4);
+        let mut resting = Vec::new();
+        for market in &markets {
+            let (id, body) = maker.order(&market.tokens[0], Side::Buy, 40, 10);
+            let (status, answer) = client.ask(&maker.request("POST", "/order", &body));
+            assert_eq!((status, answer["status"].as_str()), (200, Some("live")), "{answer}");
+            assert_eq!(answer["orderID"], hex(&id.0));
+            resting.push(id);
+            let (_, body) = taker.order(&market.tokens[1], Side::Buy, 60, 10);
+            let (status, answer) = client.ask(&taker.request("POST", "/order", &body));
+            assert_eq!((status, answer["status"].as_str()), (200, Some("matched")), "{answer}");
+            let (id, body) = maker.order(&market.tokens[0], Side::Buy, 30, 10);
+            client.send(&maker.request("POST", "/order", &body));
+            client.send(&maker.request("GET", "/data/orders", ""));
+            assert_eq!(client.answer().0, 200);
+            let (status, orders) = client.answer();
+            let listed = orders["data"].as_array().expect("a list");
+            assert!(status == 200 && listed.iter().any(|order| order["id"] == hex(&id.0)), "{orders}");
+            resting.push(id);
+        }
+        let cancel = format!("{{\"orderID\":\"{}\"}}", hex(&resting[1].0));
+        let (status, answer) = client.ask(&maker.request("DELETE", "/order", &cancel));
+        assert_eq!((status, answer["canceled"][0].as_str()), (200, Some(hex(&resting[1].0).as_str())), "{answer}");
+        let (_, answer) = client.ask(&maker.request("DELETE", "/order", &cancel));
+        assert!(answer["not_canceled"][hex(&resting[1].0)].is_string(), "{answer}");
+        let (status, answer) = client.ask(&maker.request("DELETE", "/cancel-all", ""));
+        assert_eq!((status, answer["canceled"].as_array().map(Vec::len)), (200, Some(3)), "{answer}");
+        let unknown = format!("{{\"orderID\":\"{}\"}}", hex(&[7; 32]));
+        let (status, answer) = client.ask(&maker.request("DELETE", "/order", &unknown));
+        assert_eq!((status, answer["tombstone"].as_bool()), (200, Some(true)), "{answer}");
+        assert_eq!(running.stop(), End::Clean);
+
+        let mut running = serve(&data, cpus, 1);
+        let mut client = Client::connect(running.http());
+        let maker = Trader::new(1, &mut client);
+        let (status, trades) = client.ask(&maker.request("GET", "/data/trades", ""));
+        assert_eq!((status, trades["data"].as_array().map(Vec::len)), (200, Some(4)), "{trades}");
+        assert_eq!(running.stop(), End::Clean);
+    }
+}

@@ -1,0 +1,284 @@
+//! Trading requests under way on one loop: what was asked, what the shards said so far.
+//!
+//! A request takes a place in the table before anything else happens; without a place it is
+//! refused as busy. It is decided when every item is, and its answer waits for the highest
+//! position that any shard named. Places keep their memory.
+
+use std::collections::VecDeque;
+
+use super::cancels::Round;
+use super::connections::Client;
+use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
+use crate::json::ShortText;
+use crate::json::answer::{NotCancelled, Refusal, TradeName};
+
+/// Trading requests under way on one loop.
+const WORKS_MAX: u32 = 1_024;
+/// Orders in one request.
+pub(crate) const ORDERS_MAX: usize = 15;
+/// Ids that a place has memory for at start; longer lists take more, once.
+const IDS_KEPT: usize = 64;
+
+/// What form the answer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One order's result.
+    Order,
+    /// A list of orders' results.
+    Orders,
+    /// What was cancelled and what was not.
+    Cancel,
+    /// A split, merge or redeem.
+    Act,
+    /// A heartbeat.
+    Heartbeat,
+}
+
+/// A refusal with the words it needs, by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// Why.
+    pub(crate) reject: Reject,
+    /// The field at fault; `""` for none.
+    pub(crate) field: &'static str,
+    /// What was sent, or what was found.
+    pub(crate) got: ShortText,
+    /// What would have been taken.
+    pub(crate) allowed: ShortText,
+    /// The nearest value that would have been taken.
+    pub(crate) nearest: ShortText,
+}
+
+impl Refused {
+    /// A refusal that needs no more words.
+    pub(crate) const fn plain(reject: Reject) -> Self {
+        Self {
+            reject,
+            field: "",
+            got: ShortText::EMPTY,
+            allowed: ShortText::EMPTY,
+            nearest: ShortText::EMPTY,
+        }
+    }
+
+    /// The same, as the writer of answers wants it.
+    pub(crate) const fn words<'a>(&self) -> Refusal<'a> {
+        Refusal {
+            reject: self.reject,
+            id: None,
+            field: self.field,
+            got: self.got,
+            allowed: self.allowed,
+            nearest: self.nearest,
+        }
+    }
+}
+
+/// What an item came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
+    /// Somebody is working on it.
+    Open,
+    /// The order was taken.
+    Accepted {
+        /// `live`, `matched`, …
+        status: &'static str,
+        /// Given so far, in millionths.
+        making: u64,
+        /// Taken so far, in millionths.
+        taking: u64,
+        /// The trade it made.
+        trade: Option<TradeName>,
+        /// It had come before, and this is what it came to then.
+        replayed: bool,
+    },
+    /// It was refused.
+    Refused {
+        /// Why.
+        refused: Refused,
+        /// The same order was killed before, and this is what it came to then.
+        replayed: bool,
+    },
+}
+
+/// One order of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    /// The order's digest, once it is known.
+    pub(crate) id: Option<OrderId>,
+    /// What it came to.
+    pub(crate) outcome: Outcome,
+}
+
+/// A trading request under way.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// Who asked.
+    pub(crate) client: Client,
+    /// The request's number in its line.
+    pub(crate) number: u32,
+    /// Whether the connection stays open behind the answer.
+    pub(crate) keep_alive: bool,
+    /// Whose customs the answer follows.
+    pub(crate) dialect: Dialect,
+    /// What form the answer has.
+    pub(crate) form: Form,
+    /// The orders, in request order.
+    pub(crate) items: Vec<Item>,
+    /// What was cancelled.
+    pub(crate) cancelled: Vec<OrderId>,
+    /// What was not there to be cancelled.
+    pub(crate) not_cancelled: Vec<NotCancelled>,
+    /// Whose orders are cancelled.
+    pub(crate) principal: WalletNo,
+    /// Ids that no shard has been found for so far.
+    pub(crate) looking: Vec<OrderId>,
+    /// How far the search for them is.
+    pub(crate) round: Round,
+    /// Some shard could not be asked, or had no room.
+    pub(crate) short: bool,
+    /// Answers that are still to come.
+    pub(crate) open: u32,
+    /// The highest position that any shard named.
+    pub(crate) at: Position,
+}
+
+impl Work {
+    fn empty() -> Self {
+        Self {
+            client: Client { slot: 0, generation: 0 },
+            number: 0,
+            keep_alive: true,
+            dialect: Dialect::Service,
+            form: Form::Order,
+            items: Vec::with_capacity(ORDERS_MAX),
+            cancelled: Vec::with_capacity(IDS_KEPT),
+            not_cancelled: Vec::with_capacity(IDS_KEPT),
+            principal: WalletNo(0),
+            looking: Vec::with_capacity(IDS_KEPT),
+            round: Round::Looking,
+            short: false,
+            open: 0,
+            at: Position(0),
+        }
+    }
+
+    /// A shard has decided something: the answer waits for its last position.
+    pub(crate) fn decided_at(&mut self, at: Position) {
+        self.at = self.at.max(at);
+    }
+}
+
+/// All requests under way.
+#[derive(Debug)]
+pub(crate) struct Works {
+    places: Box<[Work]>,
+    free: Vec<u32>,
+    finished: VecDeque<u32>,
+}
+
+impl Works {
+    /// An empty table with its memory.
+    pub(crate) fn new() -> Self {
+        Self {
+            places: (0..WORKS_MAX).map(|_| Work::empty()).collect(),
+            free: (0..WORKS_MAX).rev().collect(),
+            finished: VecDeque::with_capacity(WORKS_MAX as usize),
+        }
+    }
+
+    /// True if there is a place.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Takes a place; `has_room` was asked.
+    pub(crate) fn begin(&mut self, client: Client, number: u32, keep_alive: bool, dialect: Dialect, form: Form) -> u32 {
+        let place = self.free.pop().expect("has_room was asked first");
+        let work = &mut self.places[place as usize];
+        work.client = client;
+        work.number = number;
+        work.keep_alive = keep_alive;
+        work.dialect = dialect;
+        work.form = form;
+        work.items.clear();
+        work.cancelled.clear();
+        work.not_cancelled.clear();
+        work.looking.clear();
+        work.short = false;
+        work.open = 0;
+        work.at = Position(0);
+        place
+    }
+
+    /// A request under way.
+    pub(crate) fn work(&mut self, place: u32) -> &mut Work {
+        &mut self.places[place as usize]
+    }
+
+    /// One more answer is to come.
+    pub(crate) fn expect(&mut self, place: u32) {
+        self.places[place as usize].open += 1;
+    }
+
+    /// One answer came; the last one finishes the request.
+    pub(crate) fn came(&mut self, place: u32) {
+        let work = &mut self.places[place as usize];
+        assert!(0 < work.open, "every answer was asked for");
+        work.open -= 1;
+        if work.open == 0 {
+            self.finished.push_back(place);
+        }
+    }
+
+    /// The next request that is decided.
+    pub(crate) fn next_finished(&self) -> Option<u32> {
+        self.finished.front().copied()
+    }
+
+    /// Gives the place of the request that [`Self::next_finished`] named free.
+    pub(crate) fn end(&mut self) {
+        let place = self.finished.pop_front().expect("a request was finished");
+        self.free.push(place);
+    }
+
+    /// True if nothing is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.len() == self.places.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_decided_when_its_last_answer_came() {
+        let mut works = Works::new();
+        let client = Client { slot: 1, generation: 2 };
+        let place = works.begin(client, 3, true, Dialect::Poly, Form::Orders);
+        works.expect(place);
+        works.expect(place);
+        works.came(place);
+        assert_eq!(works.next_finished(), None);
+        works.came(place);
+        assert_eq!(works.next_finished(), Some(place));
+        works.end();
+        assert!(works.is_empty());
+    }
+
+    #[test]
+    fn a_full_table_has_no_room_and_room_again_after_an_end() {
+        let mut works = Works::new();
+        let client = Client { slot: 0, generation: 0 };
+        for number in 0..WORKS_MAX {
+            assert!(works.has_room());
+            let place = works.begin(client, number, true, Dialect::Poly, Form::Order);
+            works.expect(place);
+        }
+        assert!(!works.has_room());
+        works.came(0);
+        works.end();
+        assert!(works.has_room());
+    }
+}
