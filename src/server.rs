@@ -31,6 +31,7 @@ mod connection;
 mod connections;
 mod core_loop;
 mod executor;
+mod follower;
 mod ingress;
 mod key_acts;
 mod marks;

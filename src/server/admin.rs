@@ -116,7 +116,12 @@ pub(crate) fn begin(
 }
 
 /// Writes an answer whose body is what `write` puts together.
-pub(crate) fn write_json(out: &mut Vec<u8>, status: u16, extras: &Extras<'_>, write: impl FnOnce(&mut Writer<'_>)) {
+pub(crate) fn write_json(
+    out: &mut Vec<u8>,
+    status: u16,
+    extras: &Extras<'_>,
+    write: impl FnOnce(&mut Writer<'_>),
+) {
     let response = Response::begin(out, status, ContentType::Json, extras);
     write(&mut Writer::new(out));
     response.finish(out);

@@ -12,7 +12,12 @@ use crate::domain::Position;
 use crate::http::respond::{self, Extras};
 
 /// Takes a request that `admin` has admitted and does not answer itself.
-pub(crate) fn begin(core: &mut CoreLoop, pending: Pending, request: &Request<'_>, answer: &mut Vec<u8>) -> Done {
+pub(crate) fn begin(
+    core: &mut CoreLoop,
+    pending: Pending,
+    request: &Request<'_>,
+    answer: &mut Vec<u8>,
+) -> Done {
     let _ = (core, request);
     let extras = Extras { connection: connection_word(pending.keep_alive), ..Extras::default() };
     respond::plain_error(answer, 404, "not_found", "not found", &extras);

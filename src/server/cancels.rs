@@ -79,7 +79,14 @@ impl Trade {
     }
 
     /// Another shard's answer about the one order of a cancel.
-    pub(super) fn told_of_cancel(&mut self, work: u32, answer: &Answer, at: Position, now: TimeMs, mesh: &mut Mesh) {
+    pub(super) fn told_of_cancel(
+        &mut self,
+        work: u32,
+        answer: &Answer,
+        at: Position,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) {
         let pending = self.works.work(work);
         pending.decided_at(at);
         match *answer {

@@ -15,6 +15,7 @@ use super::caller::{Caller, Callers, Window};
 use super::connection::{Intent, Line};
 use super::connections::Client;
 use super::core_loop::connection_word;
+use super::follower;
 use super::mesh::{Mesh, Share};
 use super::message::{ActJob, Answer, Asked, Question, Ticket, Told};
 use super::plan::{Plan, Venue};
@@ -24,7 +25,7 @@ use super::words;
 use super::work::{Form, Item, ORDERS_MAX, Outcome, Refused, Works};
 use crate::auth::{self, ActTerms, Verifier};
 use crate::domain::{
-    self, Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, Shares, SignedOrder, TimeMs, WalletNo,
+    Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, Shares, SignedOrder, TimeMs, WalletNo,
 };
 use crate::http::{Endpoint, Route};
 use crate::journal::layout::ActKind;
@@ -402,7 +403,8 @@ impl Trade {
     /// The caller's wallet of this address.
     fn wallet_of(&self, caller: &Caller, address: &Address) -> Result<WalletNo, Refused> {
         let wallet = self.registry.wallet_of(address);
-        let wallet = wallet.filter(|&wallet| self.registry.wallet(wallet).principal() == Some(caller.principal));
+        let wallet =
+            wallet.filter(|&wallet| self.registry.wallet(wallet).principal() == Some(caller.principal));
         wallet.ok_or(Refused::plain(Reject::MakerNotAuthorized))
     }
 }
@@ -540,10 +542,7 @@ fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
 /// What clients call the trade that an order made.
 fn trade_name(position: Position, taker: &OrderId) -> TradeName {
     let keccak = |bytes: &[u8]| auth::keccak(bytes).0;
-    TradeName {
-        id: domain::TradeId::new(position).uuid(),
-        hash: domain::trade::settlement_hash(position, taker, keccak),
-    }
+    TradeName { id: follower::trade_id(position), hash: follower::settlement_hash(position, taker, keccak) }
 }
 
 const fn needs_signature(endpoint: Endpoint) -> bool {

@@ -3,8 +3,8 @@
 use super::caller::Caller;
 use super::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 use super::reading::{Read, Reading};
-use crate::auth::l1::Claim;
 use crate::auth::Credentials;
+use crate::auth::l1::Claim;
 use crate::domain::{ApiKey, Dialect, Reject, TimeMs};
 use crate::http::{Endpoint, Head, Query};
 use crate::json::{Writer, name};
@@ -70,7 +70,8 @@ pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: 
             dialect,
         };
         let errand: Errand = Box::new(move |trade, _now| {
-            let keys = trade.registrar.as_ref().map(|registrar| registrar.keys(principal)).unwrap_or_default();
+            let keys =
+                trade.registrar.as_ref().map(|registrar| registrar.keys(principal)).unwrap_or_default();
             Report::Answer(200, listed(&keys, form))
         });
         return ActJob::new(Purpose::Reader(job), Binding::Nobody, errand);

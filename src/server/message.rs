@@ -238,6 +238,9 @@ impl ActJob {
 
 impl std::fmt::Debug for ActJob {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("ActJob").field("purpose", &self.purpose).field("at", &self.at).finish_non_exhaustive()
+        out.debug_struct("ActJob")
+            .field("purpose", &self.purpose)
+            .field("at", &self.at)
+            .finish_non_exhaustive()
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
 use super::core_loop::connection_word;
+use super::follower::{self as reader, ReadRequest, Reader};
 use super::ingress::SIGNATURES_PER_TURN;
 use super::key_acts;
 use super::message::{ActJob, ReadJob};
@@ -23,7 +24,6 @@ use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
 use crate::journal::layout::{Record, StateHash};
 use crate::journal::{Follower, Log};
 use crate::ledger::CHECKPOINT_FRAMES;
-use crate::reader::{self, ReadRequest, Reader};
 
 /// Frames applied in one turn.
 const FRAMES_PER_TURN: usize = 256;
@@ -183,7 +183,8 @@ impl Reading {
                 Ok(None) => return count > 0,
                 Err(fault) => panic!("the reader cannot follow the log: {fault:?}"),
             };
-            let record = Record::decode(frame.kind, frame.payload).expect("frames are checked when they are read");
+            let record =
+                Record::decode(frame.kind, frame.payload).expect("frames are checked when they are read");
             let applied = self.reader.apply(frame.span.start, frame.span.end, &record);
             applied.unwrap_or_else(|contradiction| panic!("{contradiction}"));
             let frames = self.reader.ledger().frames();
@@ -293,7 +294,8 @@ impl Reading {
     /// The reader has not applied what this client was told of.
     fn behind(&mut self, job: Box<ReadJob>) {
         self.body.clear();
-        self.body.extend_from_slice(b"{\"error\":\"the read model is behind, try again\",\"code\":\"behind\"}");
+        self.body
+            .extend_from_slice(b"{\"error\":\"the read model is behind, try again\",\"code\":\"behind\"}");
         self.finish(job, 503);
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::caller::{self, Callers};
 use super::core_loop::Roles;
 use super::executor;
+use super::follower::{PriceSide, Reader, Settings};
 use super::ingress::{self, Trade};
 use super::marks::Marks;
 use super::plan::{self, Plan};
@@ -24,7 +25,6 @@ use crate::journal::{self, Claimed, Fault, Follower, Log, Opened, Started, Waker
 use crate::json::decimal;
 use crate::ledger::Contradiction;
 use crate::memory::cells::Cells;
-use crate::reader::{PriceSide, Reader, Settings};
 use crate::registrar::{self, Identity, Registrar};
 use crate::registry::Registry;
 use crate::shard::{Funding, Shard, ShardSettings};
@@ -65,7 +65,8 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let (registry, mut writer) = Registry::with_capacity(limits.wallets_max, limits.markets_max);
     let cells = Arc::new(Cells::new(limits.wallets_max, shards));
     registrar::restore(reader.ledger(), &mut writer, &cells).map_err(|full| full.to_string())?;
-    let started = opened.start(shared.clock.now(), shards, waker(shared)).map_err(|fault| fault.to_string())?;
+    let started =
+        opened.start(shared.clock.now(), shards, waker(shared)).map_err(|fault| fault.to_string())?;
     let Started { log, segments, writer: journal } = started;
 
     let identity = Identity { uuid: exchange, master: master.clone(), chain: caller::chain(plan) };
@@ -77,8 +78,8 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let mut shard_list = Vec::new();
     for number in 0..shards {
         let settings = shard_settings(plan, ShardNo(number))?;
-        let shard = Shard::restore(settings, ledger, Arc::clone(&log), Arc::clone(&cells), Arc::clone(&registry));
-        shard_list.push(Some(shard.map_err(|reject| format!("shard {number}: {}", reject.wire().error))?));
+        let (cells, registry) = (Arc::clone(&cells), Arc::clone(&registry));
+        shard_list.push(Some(Shard::restore(settings, cells, registry, Arc::clone(&log), ledger)));
     }
     let mut reader = Some(reader);
     for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
@@ -158,7 +159,10 @@ fn report(opened: &Opened) {
         tracing::warn!("journal: a torn tail of {} bytes was cut: {}", cut.bytes, cut.place);
     }
     if recovered.uncommitted_bytes > 0 {
-        tracing::warn!("journal: {} bytes in the log were never committed; dropped", recovered.uncommitted_bytes);
+        tracing::warn!(
+            "journal: {} bytes in the log were never committed; dropped",
+            recovered.uncommitted_bytes
+        );
     }
     tracing::info!(
         "journal: epoch {}, {} frames to position {}, {} bytes only in the log {}",

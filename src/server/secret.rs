@@ -22,7 +22,8 @@ pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
     let path = make(data_dir, &data_dir.join("admin-token"), |secret| {
         secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes()
     })?;
-    let text = fs::read_to_string(&path).map_err(|fault| format!("operator's token: {}: {fault}", path.display()))?;
+    let text = fs::read_to_string(&path)
+        .map_err(|fault| format!("operator's token: {}: {fault}", path.display()))?;
     Ok(text.trim().to_owned())
 }
 
@@ -32,7 +33,11 @@ pub(crate) fn ensure(data_dir: &Path) -> Result<PathBuf, String> {
 }
 
 /// Makes a file with a new secret in some form, if it is not there, and returns where it is.
-fn make(data_dir: &Path, path: &Path, form: impl FnOnce(&[u8; SECRET_BYTES]) -> Vec<u8>) -> Result<PathBuf, String> {
+fn make(
+    data_dir: &Path,
+    path: &Path,
+    form: impl FnOnce(&[u8; SECRET_BYTES]) -> Vec<u8>,
+) -> Result<PathBuf, String> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(MODE_DIRECTORY);
     builder.create(data_dir).map_err(|fault| format!("data_dir: {}: {fault}", data_dir.display()))?;

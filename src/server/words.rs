@@ -17,7 +17,12 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
         Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
         _ => return Refused::plain(refusal.reject),
     };
-    Refused { field, got: text(refusal.got), allowed: text(refusal.allowed), ..Refused::plain(refusal.reject) }
+    Refused {
+        field,
+        got: text(refusal.got),
+        allowed: text(refusal.allowed),
+        ..Refused::plain(refusal.reject)
+    }
 }
 
 /// A refusal of a split, merge or redeem.

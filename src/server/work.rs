@@ -193,7 +193,14 @@ impl Works {
     }
 
     /// Takes a place; `has_room` was asked.
-    pub(crate) fn begin(&mut self, client: Client, number: u32, keep_alive: bool, dialect: Dialect, form: Form) -> u32 {
+    pub(crate) fn begin(
+        &mut self,
+        client: Client,
+        number: u32,
+        keep_alive: bool,
+        dialect: Dialect,
+        form: Form,
+    ) -> u32 {
         let place = self.free.pop().expect("has_room was asked first");
         let work = &mut self.places[place as usize];
         work.client = client;
