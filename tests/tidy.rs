@@ -61,9 +61,9 @@ const UNSAFE_FILES_OF_SERVER_MAX: usize = 1;
 const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("alloy_primitives", &["src/auth.rs", "src/auth/"]),
     ("base64", &["src/auth.rs", "src/auth/"]),
-    ("clap", &["src/server/command.rs", "src/main.rs"]),
+    ("clap", &["src/server/command.rs", "src/server/run.rs", "src/main.rs"]),
     ("crc32c", &["src/journal/"]),
-    ("crossbeam", &["src/memory/"]),
+    ("crossbeam", &["src/server/mesh.rs", "src/server/shared.rs"]),
     ("flate2", &["src/catalog.rs", "src/catalog/"]),
     ("getrandom", &["src/server/"]),
     ("glommio", &["src/server/executor.rs"]),
@@ -88,6 +88,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
 ];
 
 /// The world outside: only these rooms may name it, so that everything else can be replayed.
+/// Tests may read files wherever they are.
 const WORLD_LIVES_IN: &[(&str, &[&str])] = &[
     ("std::net", &["src/server/"]),
     ("std::fs", &["src/server/", "src/journal/", "src/journal.rs"]),
@@ -328,7 +329,8 @@ fn outside_complaints(path: &str, text: &str) -> Vec<String> {
         }
     }
     for (name, places) in WORLD_LIVES_IN {
-        if words(&code, name).next().is_some() && !lies_in(path, places) {
+        let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
+        if words(&code, name).next().is_some() && !lies_in(path, places) && !is_test {
             complaints.push(format!("{path}: names {name}; only {} may", places.join(", ")));
         }
     }
