@@ -19,6 +19,7 @@ pub mod order;
 pub mod price;
 pub mod reject;
 pub mod time;
+pub mod trade;
 pub mod wallet;
 
 pub use amount::{Collateral, Shares};
@@ -30,4 +31,5 @@ pub use order::{OrderFields, OrderType, SelfTrade, Side, SignatureType, SignedOr
 pub use price::{Price, Tick};
 pub use reject::Reject;
 pub use time::TimeMs;
+pub use trade::TradeId;
 pub use wallet::WalletKind;

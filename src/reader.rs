@@ -1,1 +1,273 @@
-//! The `reader` room.
+//! The read core: frames in, answers out. No I/O, no clock.
+//!
+//! A [`Reader`] is a [`Ledger`] with indices. [`Reader::apply`] feeds it the log, frame by frame:
+//! the ledger first, then what the routes look things up by. [`Reader::answer`] writes the JSON
+//! body of one request; it changes nothing, so any number of answers say the same of one position.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `levels` | the price levels of one market |
+//! | `index` | rows by principal, market, token and time; how a record changes them |
+//! | `facts` | what an imported text says about a market or an event |
+//! | `ask` | parameters and bodies, and what is wrong with them |
+//! | `page` | cursors, page sizes, the end of a list |
+//! | `orders`, `trades`, `account` | what an API key sees of its principal |
+//! | `books`, `history` | books, prices and prices over time |
+//! | `terms`, `markets` | what a market charges and allows; lists of markets |
+//!
+//! - A caller is told by the server, after the credentials were checked, and sees its principal:
+//!   all its wallets, all its keys, and nothing of anybody else's orders.
+//! - One book a market, kept in terms of token 0; token 1 is shown the mirror.
+//! - Prices and sizes are texts as short as possible, or numbers where the venues have numbers.
+//! - Whatever a request can make long has a limit: rows of a page, bytes of a page, rows looked
+//!   at, items of a batch, bytes of an answer.
+
+mod account;
+mod ask;
+mod books;
+mod facts;
+mod history;
+mod index;
+mod levels;
+mod markets;
+mod orders;
+mod page;
+mod terms;
+mod trades;
+
+use crate::domain::{Address, ApiKey, Dialect, MarketNo, Outcome, Position, TimeMs, WalletNo, Word};
+use crate::http::{Class, Endpoint, Query};
+use crate::journal::layout::Record;
+use crate::json::{BodyReader, Writer};
+use crate::ledger::{Contradiction, Ledger, MarketRow, OrderRow};
+use ask::{Asked, Lists, Refused};
+use index::Index;
+
+/// The most that one answer may take. Lists end their pages far below; a batch of books that
+/// would be longer is refused.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// What `GET /price?side=BUY` means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PriceSide {
+    /// The price at which one can buy: the best ask.
+    #[default]
+    Taker,
+    /// The best price among the buyers: the best bid.
+    Book,
+}
+
+/// What the operator decides about answers.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The keccak-256 of some bytes, for settlement hashes.
+    pub keccak: fn(&[u8]) -> [u8; 32],
+    /// What a side means when a price is asked for.
+    pub price_side: PriceSide,
+    /// The exchange contracts that balances name allowances for.
+    pub exchanges: Vec<Address>,
+    /// The builder's share of a taker's fee, in basis points.
+    pub builder_share_bps: u16,
+}
+
+/// Who asks, as the credentials proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The principal of the API key.
+    pub principal: WalletNo,
+    /// The API key.
+    pub key: ApiKey,
+    /// The family of the credential headers.
+    pub dialect: Dialect,
+}
+
+/// One request, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadRequest<'a> {
+    /// What is asked for.
+    pub endpoint: Endpoint,
+    /// The captured path segment, still encoded.
+    pub capture: &'a str,
+    /// The query.
+    pub query: Query<'a>,
+    /// The body; empty if there was none.
+    pub body: &'a [u8],
+    /// Who asks; none on public routes.
+    pub caller: Option<Caller>,
+    /// What time it is.
+    pub now: TimeMs,
+}
+
+/// The state of the exchange, indexed for reading.
+pub struct Reader {
+    ledger: Ledger,
+    index: Index,
+    settings: Settings,
+    bodies: BodyReader,
+    lists: Lists,
+}
+
+impl Reader {
+    /// The reader of an exchange before its first frame.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            ledger: Ledger::new(),
+            index: Index::default(),
+            settings,
+            bodies: BodyReader::new(),
+            lists: Lists::default(),
+        }
+    }
+
+    /// Applies the record of the frame that lies at `start..end`; see [`Ledger::apply`].
+    pub fn apply(&mut self, start: Position, end: Position, record: &Record) -> Result<(), Contradiction> {
+        let leaving = index::leaving(&self.ledger, record);
+        self.ledger.apply(start, end, record)?;
+        self.index.follow(&self.ledger, start, record, &leaving);
+        Ok(())
+    }
+
+    /// The state that this reader follows.
+    #[must_use]
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// True if this reader knows how to answer `endpoint`. Keys are somebody else's: whoever makes
+    /// credentials also lists them.
+    #[must_use]
+    pub const fn answers(endpoint: Endpoint) -> bool {
+        use Endpoint as E;
+        match endpoint.class() {
+            Class::PublicRead => !matches!(endpoint, E::ValidateReadonlyKey),
+            Class::Account => !matches!(
+                endpoint,
+                E::ApiKeys
+                    | E::ApiKeyRevoke
+                    | E::ReadonlyKeyCreate
+                    | E::ReadonlyKeyRevoke
+                    | E::ReadonlyKeys
+                    | E::BuilderKeyCreate
+                    | E::BuilderKeys
+                    | E::BuilderKeyRevoke
+            ),
+            _ => false,
+        }
+    }
+
+    /// Writes the body of the answer to the end of `out` and returns its HTTP status.
+    ///
+    /// It only borrows the reader to change for its buffers: the state stays as it is.
+    pub fn answer(&mut self, request: &ReadRequest<'_>, out: &mut Vec<u8>) -> u16 {
+        let start = out.len();
+        let mut lists = std::mem::take(&mut self.lists);
+        let answered = lists
+            .read(request, &mut self.bodies)
+            .and_then(|()| self.write(&Asked::new(request, &lists), &mut Writer::new(out)));
+        self.lists = lists;
+        match answered {
+            Ok(()) => 200,
+            Err(refused) => {
+                out.truncate(start);
+                refused.write(&mut Writer::new(out));
+                refused.status
+            }
+        }
+    }
+
+    fn write(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        use Endpoint as E;
+        match asked.endpoint() {
+            E::Root | E::Ok => drop(json.text("OK")),
+            E::Time => drop(json.number(asked.now().seconds())),
+            E::Version => drop(json.open_object().key("version").number(2).close_object()),
+            E::Book => return self.book(asked, json),
+            E::Books => return self.books(asked, json),
+            E::Price => return self.price(asked, json),
+            E::Prices => self.prices(asked, json),
+            E::Midpoint => return self.midpoint(asked, json),
+            E::Midpoints => self.midpoints(asked, json),
+            E::Spread => return self.spread(asked, json),
+            E::Spreads => self.spreads(asked, json),
+            E::LastTradePrice => return self.last_trade_price(asked, json),
+            E::LastTradesPrices | E::LastTradesPricesByGet => self.last_trades_prices(asked, json),
+            E::PricesHistory => return self.prices_history(asked, json),
+            E::BatchPricesHistory => return self.batch_prices_history(asked, json),
+            E::TickSize => return self.tick_size(asked, json),
+            E::NegRisk => return self.neg_risk(asked, json),
+            E::FeeRate => return self.fee_rate(asked.token("token_id")?, json),
+            E::FeeRateOfToken => return self.fee_rate(asked.captured_token()?, json),
+            E::MarketByToken => return self.market_by_token(asked, json),
+            E::ClobMarketInfo => return self.clob_market_info(asked, json),
+            E::BuilderFees => self.builder_fees(json),
+            E::ClobMarkets | E::SimplifiedMarkets | E::SamplingMarkets | E::SamplingSimplifiedMarkets => {
+                return self.market_list(asked, json);
+            }
+            E::ClobMarket => return self.clob_market(asked, json),
+            _ => return self.write_account(asked, json),
+        }
+        Ok(())
+    }
+
+    /// The routes that need a caller.
+    fn write_account(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        use Endpoint as E;
+        if !Self::answers(asked.endpoint()) {
+            return Err(Refused::new(404, "not_found", "not found"));
+        }
+        let caller = asked.caller()?;
+        match asked.endpoint() {
+            E::Order => return self.order(caller, asked, json),
+            E::Orders => return self.orders(caller, asked, json),
+            E::OrdersById => return self.orders_by_id(caller, asked, json),
+            E::Trades => return self.trades(caller, asked, json),
+            E::PreMigrationOrders => page::empty(json, page::ROWS_OF_ACCOUNT, page::END),
+            E::BalanceAllowance | E::BalanceAllowanceUpdate => return self.balance(caller, asked, json),
+            E::OrderScoring => return account::order_scoring(asked, json),
+            E::OrdersScoring => account::orders_scoring(asked, json),
+            E::Notifications => drop(json.open_array().close_array()),
+            E::NotificationsDrop => account::no_notifications_dropped(json),
+            E::ClosedOnly => self.closed_only(caller, json),
+            _ => return Err(Refused::new(404, "not_found", "not found")),
+        }
+        Ok(())
+    }
+
+    /// The market of a number that came out of the ledger or its index.
+    fn market(&self, market: MarketNo) -> &MarketRow {
+        self.ledger.market(market).expect("indices name markets that the ledger holds")
+    }
+
+    /// The order of a position that came out of the ledger or its index.
+    fn order_at(&self, position: Position) -> &OrderRow {
+        self.ledger.order_at(position).expect("indices name orders that the ledger holds")
+    }
+
+    fn address_of(&self, wallet: WalletNo) -> &Address {
+        &self.ledger.wallet(wallet).expect("orders name wallets that the ledger holds").address
+    }
+
+    /// The hash that stands for the settlement of the trade that `taker` made.
+    fn settlement_hash(&self, taker: &OrderRow) -> Word {
+        crate::domain::trade::settlement_hash(taker.position, &taker.id, self.settings.keccak)
+    }
+}
+
+/// A token, by its market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Token {
+    market: MarketNo,
+    outcome: Outcome,
+}
+
+/// Writes a key as the family of the caller wants it in an order.
+fn write_owner(json: &mut Writer<'_>, key: ApiKey, dialect: Dialect) {
+    match dialect {
+        Dialect::Kuest => json.ulid(key),
+        Dialect::Service | Dialect::Poly => json.uuid(key),
+    };
+}
+
+#[cfg(test)]
+mod tests;

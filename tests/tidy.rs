@@ -75,7 +75,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("rustix", &["src/journal/", "src/server/"]),
     ("secp256k1", &["src/auth.rs", "src/auth/"]),
     ("serde", &["src/catalog.rs", "src/catalog/"]),
-    ("serde_json", &["src/catalog.rs", "src/catalog/", "src/json.rs", "src/json/"]),
+    ("serde_json", &["src/catalog.rs", "src/catalog/", "src/json.rs", "src/json/", "src/reader/"]),
     ("sha1_smol", &["src/reader.rs", "src/reader/"]),
     ("sha2", &["src/auth.rs", "src/auth/", "src/ledger.rs", "src/ledger/"]),
     ("signal_hook", &["src/server/signals.rs"]),

@@ -60,7 +60,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Makes the string just written a name; its value follows.
-    pub(super) fn names(&mut self) -> &mut Self {
+    pub fn names(&mut self) -> &mut Self {
         self.out.push(b':');
         self
     }

@@ -1,0 +1,103 @@
+//! What an account may spend and do.
+
+use super::ask::{Asked, Refused, bad_parameter};
+use super::{Caller, Reader};
+use crate::domain::{Collateral, SignatureType, WalletKind, WalletNo, Word};
+use crate::json::Writer;
+
+/// What every exchange may move of a wallet's funds: there is no chain, so there is nothing to
+/// approve.
+const ALLOWANCE: Word = Word([0xff; 32]);
+
+impl Reader {
+    /// GET /balance-allowance: the wallet of the signature type, its collateral or one token.
+    pub(super) fn balance(
+        &self,
+        caller: Caller,
+        asked: &Asked<'_>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Refused> {
+        const TYPES: &str = "COLLATERAL or CONDITIONAL";
+        let invalid_type = Refused::new(400, "invalid_asset_type", "Invalid asset type");
+        let wallet = self.wallet_of(caller.principal, signature_type(asked)?);
+        let balance = match asked.text("asset_type")?.as_deref() {
+            None => return Err(invalid_type.about("asset_type", "", TYPES)),
+            Some("COLLATERAL") => {
+                let row = wallet.and_then(|wallet| self.ledger.wallet(wallet));
+                row.map_or(Collateral::ZERO, |row| row.cell).0
+            }
+            Some("CONDITIONAL") => {
+                let id = asked.token("token_id")?;
+                let token = self.index.token(&id).ok_or(super::ask::no_market().about(
+                    "token_id",
+                    &asked.text("token_id")?.unwrap_or_default(),
+                    "a registered token",
+                ))?;
+                let held = wallet.map(|wallet| self.ledger.holding(wallet, token.market));
+                held.map_or(0, |held| held[token.outcome.index()].0)
+            }
+            Some(other) => return Err(invalid_type.about("asset_type", other, TYPES)),
+        };
+        json.open_object().key("balance").number_text(balance);
+        json.key("allowance").uint256(&ALLOWANCE).key("allowances").open_object();
+        for exchange in &self.settings.exchanges {
+            json.address(exchange).names().uint256(&ALLOWANCE);
+        }
+        json.close_object().close_object();
+        Ok(())
+    }
+
+    /// The wallet of `principal` that orders of this signature type trade with.
+    fn wallet_of(&self, principal: WalletNo, signature_type: SignatureType) -> Option<WalletNo> {
+        let kind = match signature_type {
+            SignatureType::Eoa => WalletKind::Eoa,
+            SignatureType::Proxy => WalletKind::Proxy,
+            SignatureType::Safe => WalletKind::Safe,
+            SignatureType::Deposit => WalletKind::Deposit,
+        };
+        let wallets = &self.index.principal(principal)?.wallets;
+        let is_kind = |wallet: &WalletNo| self.ledger.wallet(*wallet).is_some_and(|row| row.kind == kind);
+        wallets.iter().copied().find(is_kind)
+    }
+
+    /// GET /auth/ban-status/closed-only: a frozen principal places nothing new.
+    pub(super) fn closed_only(&self, caller: Caller, json: &mut Writer<'_>) {
+        let frozen = self.ledger.wallet(caller.principal).is_some_and(|row| row.frozen);
+        json.open_object().key("closed_only").boolean(frozen).key("closedOnly").boolean(frozen);
+        json.close_object();
+    }
+}
+
+fn signature_type(asked: &Asked<'_>) -> Result<SignatureType, Refused> {
+    const RULE: &str = "0 (EOA), 1 (proxy), 2 (safe) or 3 (deposit wallet)";
+    let Some(number) = asked.integer("signature_type", bad_parameter())? else {
+        return Ok(SignatureType::Eoa);
+    };
+    let known = u8::try_from(number).ok().and_then(SignatureType::from_byte);
+    let text = asked.text("signature_type")?.unwrap_or_default();
+    known.ok_or(bad_parameter().about("signature_type", &text, RULE))
+}
+
+/// GET /order-scoring: no order earns rewards here.
+pub(super) fn order_scoring(asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+    let refused = Refused::new(400, "invalid_order_id", "Invalid orderID");
+    if asked.order_filter("order_id", refused.clone())?.is_none() {
+        return Err(refused.about("order_id", "", "0x and 64 hex digits"));
+    }
+    json.open_object().key("scoring").boolean(false).close_object();
+    Ok(())
+}
+
+/// POST /orders-scoring: the same of several.
+pub(super) fn orders_scoring(asked: &Asked<'_>, json: &mut Writer<'_>) {
+    json.open_object();
+    for id in asked.order_ids() {
+        json.order_id(id).names().boolean(false);
+    }
+    json.close_object();
+}
+
+/// DELETE /notifications: there never are any.
+pub(super) fn no_notifications_dropped(json: &mut Writer<'_>) {
+    json.open_object().key("deleted").open_array().close_array().close_object();
+}

@@ -1,0 +1,334 @@
+//! What a request asks, and what is wrong with it: field, value and rule.
+
+use super::{Caller, ReadRequest, Reader, Token};
+use crate::domain::{ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
+use crate::http::{Endpoint, query};
+use crate::json::read::{ReadError, TokenAsk};
+use crate::json::{BodyReader, ShortText, Writer, decimal, name};
+
+/// From here on a number in a query is milliseconds, below it is seconds: 1e11 seconds are the
+/// year 5138.
+const MILLISECONDS_FROM: u64 = 100_000_000_000;
+
+const TOKEN_RULE: &str = "a token id in decimal";
+const CONDITION_RULE: &str = "0x and 64 hex digits";
+
+/// Why a request is not answered.
+#[derive(Clone, Debug)]
+pub(super) struct Refused {
+    pub(super) status: u16,
+    code: &'static str,
+    error: &'static str,
+    field: &'static str,
+    got: Option<Box<str>>,
+    allowed: &'static str,
+}
+
+impl Refused {
+    /// A refusal that is not about one field.
+    pub(super) const fn new(status: u16, code: &'static str, error: &'static str) -> Self {
+        Self { status, code, error, field: "", got: None, allowed: "" }
+    }
+
+    /// Names the field at fault, its value and the rule.
+    pub(super) fn about(self, field: &'static str, got: &str, allowed: &'static str) -> Self {
+        Self { field, got: Some(ShortText::new(got).as_str().into()), allowed, ..self }
+    }
+
+    /// Writes the body of the refusal.
+    pub(super) fn write(&self, json: &mut Writer<'_>) {
+        json.open_object().key("error").text(self.error).key("code").text(self.code);
+        if !self.field.is_empty() {
+            json.key("field").text(self.field).key("got").text(self.got.as_deref().unwrap_or_default());
+            json.key("allowed").text(self.allowed);
+        }
+        json.close_object();
+    }
+
+    const fn of(reject: Reject) -> Self {
+        let wire = reject.wire();
+        Self::new(wire.status, wire.code, wire.error)
+    }
+
+    fn body(error: &ReadError) -> Self {
+        let refused = match error.reject {
+            Reject::TooManyOrders => too_long(),
+            Reject::OrderIdInvalid => Self::of(Reject::OrderIdInvalid),
+            _ => Self::new(400, "invalid_payload", "Invalid payload"),
+        };
+        let field = if error.field.is_empty() { "body" } else { error.field };
+        refused.about(field, error.got.as_str(), error.allowed)
+    }
+}
+
+/// More is asked for than one answer holds.
+pub(super) const fn too_long() -> Refused {
+    Refused::new(400, "payload_exceeds_limit", "Payload exceeds the limit")
+}
+
+/// The token has no book here.
+pub(super) const fn no_book() -> Refused {
+    Refused::new(404, "orderbook_unknown", "No orderbook exists for the requested token id")
+}
+
+/// The market is unknown here.
+pub(super) const fn no_market() -> Refused {
+    Refused::new(404, "market_unknown", "market not found")
+}
+
+/// The lists of a body, with buffers that are used again.
+#[derive(Default)]
+pub(super) struct Lists {
+    body: Vec<u8>,
+    tokens: Vec<TokenAsk>,
+    orders: Vec<OrderId>,
+}
+
+impl Lists {
+    /// Reads the list that the request's endpoint takes, if it takes one.
+    pub(super) fn read(&mut self, request: &ReadRequest<'_>, reader: &mut BodyReader) -> Result<(), Refused> {
+        use Endpoint as E;
+        // The parser rewrites what it reads, and the request's bytes are not ours.
+        self.body.clear();
+        self.body.extend_from_slice(request.body);
+        match request.endpoint {
+            E::Books
+            | E::Prices
+            | E::Midpoints
+            | E::Spreads
+            | E::LastTradesPrices
+            | E::LastTradesPricesByGet => reader.tokens(&mut self.body, &mut self.tokens),
+            E::OrdersById => reader.order_ids(&mut self.body, &mut self.orders),
+            E::OrdersScoring => reader.cancels(&mut self.body, &mut self.orders),
+            _ => Ok(()),
+        }
+        .map_err(|error| Refused::body(&error))
+    }
+}
+
+impl std::fmt::Debug for Lists {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Lists({} tokens, {} orders)", self.tokens.len(), self.orders.len())
+    }
+}
+
+/// A request whose body has been read.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    request: &'a ReadRequest<'a>,
+    lists: &'a Lists,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) const fn new(request: &'a ReadRequest<'a>, lists: &'a Lists) -> Self {
+        Self { request, lists }
+    }
+
+    pub(super) const fn endpoint(&self) -> Endpoint {
+        self.request.endpoint
+    }
+
+    pub(super) const fn now(&self) -> TimeMs {
+        self.request.now
+    }
+
+    pub(super) const fn body(&self) -> &'a [u8] {
+        self.request.body
+    }
+
+    /// The tokens of the body.
+    pub(super) fn tokens(&self) -> &'a [TokenAsk] {
+        &self.lists.tokens
+    }
+
+    /// The order ids of the body.
+    pub(super) fn order_ids(&self) -> &'a [OrderId] {
+        &self.lists.orders
+    }
+
+    /// Who asks; account routes are for somebody.
+    pub(super) fn caller(&self) -> Result<Caller, Refused> {
+        self.request.caller.ok_or(Refused::of(Reject::Unauthorized))
+    }
+
+    /// The text of a parameter; absent and empty are the same.
+    pub(super) fn text(&self, name: &'static str) -> Result<Option<String>, Refused> {
+        let Some(value) = self.request.query.first(name) else {
+            return Ok(None);
+        };
+        let mut scratch = Vec::new();
+        match value.text(&mut scratch) {
+            Ok("") => Ok(None),
+            Ok(text) => Ok(Some(text.to_owned())),
+            Err(query::BadEscape) => Err(bad_parameter().about(name, value.raw(), "percent-encoded UTF-8")),
+        }
+    }
+
+    /// A parameter read by `read`, which knows the rule.
+    fn parsed<T>(
+        &self,
+        name: &'static str,
+        refused: Refused,
+        rule: &'static str,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, Refused> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        read(text.as_bytes()).map(Some).ok_or(refused.about(name, &text, rule))
+    }
+
+    /// A token that must be named: absent is 400. One that is no token at all has no book, as at
+    /// the venues.
+    pub(super) fn token(&self, name: &'static str) -> Result<TokenId, Refused> {
+        let absent = Refused::new(400, "invalid_token_id", "Invalid token id");
+        let text = self.text(name)?.ok_or(absent.about(name, "", TOKEN_RULE))?;
+        token_id(text.as_bytes()).ok_or(no_book().about(name, &text, TOKEN_RULE))
+    }
+
+    /// The token in the path.
+    pub(super) fn captured_token(&self) -> Result<TokenId, Refused> {
+        let text = self.captured()?;
+        token_id(text.as_bytes()).ok_or(no_market().about("token_id", &text, TOKEN_RULE))
+    }
+
+    /// The condition in the path.
+    pub(super) fn captured_condition(&self) -> Result<ConditionId, Refused> {
+        let text = self.captured()?;
+        let refused = Refused::new(400, "invalid_market", "Invalid market");
+        condition(text.as_bytes()).ok_or(refused.about("condition_id", &text, CONDITION_RULE))
+    }
+
+    /// The order in the path.
+    pub(super) fn captured_order(&self) -> Result<OrderId, Refused> {
+        let text = self.captured()?;
+        let refused = Refused::of(Reject::OrderIdInvalid);
+        order_id(text.as_bytes()).ok_or(refused.about("id", &text, CONDITION_RULE))
+    }
+
+    fn captured(&self) -> Result<String, Refused> {
+        let mut scratch = Vec::new();
+        let text = query::segment_text(self.request.capture, &mut scratch);
+        let refused = || bad_parameter().about("path", self.request.capture, "percent-encoded UTF-8");
+        text.map(str::to_owned).map_err(|_| refused())
+    }
+
+    /// A side that must be named, in either case.
+    pub(super) fn side(&self) -> Result<Side, Refused> {
+        const RULE: &str = "BUY or SELL";
+        let refused = Refused::new(400, "invalid_side", "Invalid side");
+        let side = self.parsed("side", refused.clone(), RULE, |text| {
+            let is = |side: &Side| text.eq_ignore_ascii_case(side.text().as_bytes());
+            [Side::Buy, Side::Sell].into_iter().find(is)
+        })?;
+        side.ok_or(refused.about("side", "", RULE))
+    }
+
+    /// A token to filter by.
+    pub(super) fn token_filter(
+        &self,
+        name: &'static str,
+        refused: Refused,
+    ) -> Result<Option<TokenId>, Refused> {
+        self.parsed(name, refused, TOKEN_RULE, token_id)
+    }
+
+    /// A condition to filter by.
+    pub(super) fn condition_filter(&self, refused: Refused) -> Result<Option<ConditionId>, Refused> {
+        self.parsed("market", refused, CONDITION_RULE, condition)
+    }
+
+    /// An order to filter by.
+    pub(super) fn order_filter(
+        &self,
+        name: &'static str,
+        refused: Refused,
+    ) -> Result<Option<OrderId>, Refused> {
+        self.parsed(name, refused, CONDITION_RULE, order_id)
+    }
+
+    /// A trade id to filter by.
+    pub(super) fn uuid_filter(&self, refused: Refused) -> Result<Option<ApiKey>, Refused> {
+        self.parsed("id", refused, "a UUID", name::parse_uuid)
+    }
+
+    /// An address to filter by.
+    pub(super) fn address_filter(
+        &self,
+        name: &'static str,
+        refused: Refused,
+    ) -> Result<Option<[u8; 20]>, Refused> {
+        self.parsed(name, refused, "0x and 40 hex digits", name::parse_hex)
+    }
+
+    /// A whole number.
+    pub(super) fn integer(&self, name: &'static str, refused: Refused) -> Result<Option<u64>, Refused> {
+        self.parsed(name, refused, "a whole number", |text| decimal::parse_integer(text).ok())
+    }
+
+    /// A time since 1970 in seconds, or in milliseconds if it is that large.
+    pub(super) fn time(&self, name: &'static str, refused: Refused) -> Result<Option<TimeMs>, Refused> {
+        let number = self.integer(name, refused)?;
+        Ok(number.map(
+            |number| {
+                if number < MILLISECONDS_FROM { TimeMs::from_seconds(number) } else { TimeMs(number) }
+            },
+        ))
+    }
+}
+
+/// What a list is narrowed to by the name of something, which may be unknown here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Narrowed<T> {
+    /// Nothing was named.
+    No,
+    /// To what belongs to this.
+    To(T),
+    /// To what belongs to something unknown: to nothing.
+    ToNothing,
+}
+
+impl<T: PartialEq> Narrowed<T> {
+    /// Looks up what was named, if anything was.
+    pub(super) fn by<N>(named: Option<N>, look_up: impl FnOnce(&N) -> Option<T>) -> Self {
+        named.map_or(Self::No, |named| look_up(&named).map_or(Self::ToNothing, Self::To))
+    }
+
+    /// True if what belongs to `value` is listed.
+    pub(super) fn passes(&self, value: &T) -> bool {
+        match self {
+            Self::No => true,
+            Self::To(only) => only == value,
+            Self::ToNothing => false,
+        }
+    }
+}
+
+/// A parameter that has no refusal of its own.
+pub(super) const fn bad_parameter() -> Refused {
+    Refused::new(400, "invalid_parameter", "Invalid parameter")
+}
+
+/// Reads a token id.
+pub(super) fn token_id(text: &[u8]) -> Option<TokenId> {
+    decimal::parse_uint256(text).ok().map(TokenId)
+}
+
+fn condition(text: &[u8]) -> Option<ConditionId> {
+    name::parse_hex(text).map(ConditionId)
+}
+
+fn order_id(text: &[u8]) -> Option<OrderId> {
+    name::parse_hex(text).map(OrderId)
+}
+
+impl Reader {
+    /// The market and outcome of the token that `name` names, if it has a book.
+    pub(super) fn token_with_book(&self, asked: &Asked<'_>, name: &'static str) -> Result<Token, Refused> {
+        let id = asked.token(name)?;
+        self.book_of(&id).ok_or_else(|| {
+            let text = asked.text(name).ok().flatten().unwrap_or_default();
+            no_book().about(name, &text, "a token of an open market")
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! Books and prices of single tokens, and of lists of them.
+//!
+//! A book's `hash` is the SHA-1 of its own compact text with an empty `hash`, so the order of its
+//! keys is part of it and must never change. Its `timestamp` is when the book last changed, not
+//! when it was asked for, so two readings of an unchanged book are equal to the byte.
+//!
+//! In lists, tokens that have no book, no price or no trade are left out; a token that is named
+//! twice is answered once, with all the sides that were asked for.
+
+use super::ask::{Asked, Refused, no_book, too_long};
+use super::levels::seen_from;
+use super::{ANSWER_BYTES_MAX, PriceSide, Reader, Token};
+use crate::domain::{Mode, Outcome, Price, Side, TokenId};
+use crate::json::{Writer, decimal};
+use sha1_smol::Sha1;
+use std::collections::BTreeSet;
+
+/// Millionths in half a ten-thousandth.
+const MILLIONTHS_PER_HALF_STEP: u64 = 50;
+
+const SIDES: [Side; 2] = [Side::Buy, Side::Sell];
+
+impl Reader {
+    /// GET /book.
+    pub(super) fn book(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let token = self.token_with_book(asked, "token_id")?;
+        self.write_book(json, token);
+        Ok(())
+    }
+
+    /// POST /books.
+    pub(super) fn books(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        json.open_array();
+        for ask in asked.tokens() {
+            if let Some(token) = self.book_of(&ask.token) {
+                self.write_book(json, token);
+            }
+            if json.bytes() > ANSWER_BYTES_MAX {
+                return Err(too_long().about("body", "", "fewer tokens, or smaller books"));
+            }
+        }
+        json.close_array();
+        Ok(())
+    }
+
+    /// GET /price.
+    pub(super) fn price(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let token = self.token_with_book(asked, "token_id")?;
+        let side = asked.side()?;
+        let none = Refused::new(404, "no_price", "no orders on that side of the book");
+        let price = self.price_for(token, side).ok_or(none)?;
+        json.open_object().key("price").price_text(price).close_object();
+        Ok(())
+    }
+
+    /// POST /prices.
+    pub(super) fn prices(&self, asked: &Asked<'_>, json: &mut Writer<'_>) {
+        json.open_object();
+        for (id, token) in self.tokens_with_books(asked) {
+            write_name(json, &id);
+            json.open_object();
+            for side in SIDES {
+                let asks = |ask: &crate::json::read::TokenAsk| {
+                    ask.token == id && ask.side.is_none_or(|asked| asked == side)
+                };
+                if asked.tokens().iter().any(asks)
+                    && let Some(price) = self.price_for(token, side)
+                {
+                    json.key(side.text()).price_text(price);
+                }
+            }
+            json.close_object();
+        }
+        json.close_object();
+    }
+
+    /// GET /midpoint.
+    pub(super) fn midpoint(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let token = self.token_with_book(asked, "token_id")?;
+        let middle = self.middle(token).ok_or(one_sided())?;
+        json.open_object().key("mid").millionths_text(middle).close_object();
+        Ok(())
+    }
+
+    /// POST /midpoints.
+    pub(super) fn midpoints(&self, asked: &Asked<'_>, json: &mut Writer<'_>) {
+        json.open_object();
+        for (id, token) in self.tokens_with_books(asked) {
+            if let Some(middle) = self.middle(token) {
+                write_name(json, &id);
+                json.millionths_text(middle);
+            }
+        }
+        json.close_object();
+    }
+
+    /// GET /spread.
+    pub(super) fn spread(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let token = self.token_with_book(asked, "token_id")?;
+        let spread = self.gap(token).ok_or(one_sided())?;
+        json.open_object().key("spread").ten_thousandths_text(spread).close_object();
+        Ok(())
+    }
+
+    /// POST /spreads.
+    pub(super) fn spreads(&self, asked: &Asked<'_>, json: &mut Writer<'_>) {
+        json.open_object();
+        for (id, token) in self.tokens_with_books(asked) {
+            if let Some(spread) = self.gap(token) {
+                write_name(json, &id);
+                json.ten_thousandths_text(spread);
+            }
+        }
+        json.close_object();
+    }
+
+    /// GET /last-trade-price.
+    pub(super) fn last_trade_price(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let id = asked.token("token_id")?;
+        let token = self.index.token(&id).ok_or(no_book())?;
+        let none = Refused::new(404, "no_trade", "no trade of the requested token id");
+        let (price, side) = self.last_trade(token).ok_or(none)?;
+        json.open_object().key("price").price_text(price).key("side").text(side.text()).close_object();
+        Ok(())
+    }
+
+    /// POST or GET /last-trades-prices.
+    pub(super) fn last_trades_prices(&self, asked: &Asked<'_>, json: &mut Writer<'_>) {
+        json.open_array();
+        for id in once_each(asked) {
+            let token = self.index.token(&id);
+            if let Some((price, side)) = token.and_then(|token| self.last_trade(token)) {
+                json.open_object().key("token_id").token(&id);
+                json.key("price").price_text(price).key("side").text(side.text()).close_object();
+            }
+        }
+        json.close_array();
+    }
+
+    /// The market and outcome of a token whose market has a book: it is not closed or resolved.
+    pub(super) fn book_of(&self, id: &TokenId) -> Option<Token> {
+        let token = self.index.token(id)?;
+        let closed = matches!(self.market(token.market).mode, Mode::Closed | Mode::Resolved);
+        (!closed).then_some(token)
+    }
+
+    /// The middle between the best bid and the best ask, in millionths.
+    pub(super) fn middle(&self, token: Token) -> Option<u64> {
+        let [bid, ask] = SIDES.map(|side| self.best(token, side));
+        let sum = u64::from(bid?.ten_thousandths()) + u64::from(ask?.ten_thousandths());
+        Some(sum * MILLIONTHS_PER_HALF_STEP)
+    }
+
+    /// The last trade's price, and what its taker did, both as this token sees them.
+    pub(super) fn last_trade(&self, token: Token) -> Option<(Price, Side)> {
+        let last = self.index.market(token.market).last_trade?;
+        let side = match token.outcome {
+            Outcome::Zero => last.side,
+            Outcome::One => last.side.opposite(),
+        };
+        Some((seen_from(token.outcome, last.price), side))
+    }
+
+    fn write_book(&self, json: &mut Writer<'_>, token: Token) {
+        let row = self.market(token.market);
+        let levels = &self.index.market(token.market).levels;
+        let mut text = Vec::new();
+        let mut book = Writer::new(&mut text);
+        book.open_object().key("market").condition(&row.condition);
+        book.key("asset_id").token(&row.tokens[token.outcome.index()]);
+        book.key("timestamp").number_text(row.book_changed.0);
+        book.key("hash").text("");
+        let hash_at = book.bytes() - 1;
+        for (name, side) in [("bids", Side::Buy), ("asks", Side::Sell)] {
+            book.key(name).open_array();
+            for level in levels.side(token.outcome, side) {
+                book.open_object().key("price").price_text(level.price);
+                book.key("size").millionths_text(level.shares.0).close_object();
+            }
+            book.close_array();
+        }
+        book.key("min_order_size").millionths_text(row.min_size.0);
+        book.key("tick_size").ten_thousandths_text(row.tick.ten_thousandths());
+        book.key("neg_risk").boolean(row.neg_risk).key("last_trade_price");
+        match self.last_trade(token) {
+            Some((price, _)) => book.price_text(price),
+            None => book.text(""),
+        };
+        book.close_object();
+        seal(&mut text, hash_at);
+        json.raw(&text);
+    }
+
+    fn best(&self, token: Token, side: Side) -> Option<Price> {
+        self.index.market(token.market).levels.best(token.outcome, side)
+    }
+
+    /// What `side` gets who asks for a price.
+    fn price_for(&self, token: Token, side: Side) -> Option<Price> {
+        match self.settings.price_side {
+            PriceSide::Taker => self.best(token, side.opposite()),
+            PriceSide::Book => self.best(token, side),
+        }
+    }
+
+    /// The best ask less the best bid, in ten-thousandths. Never negative: books are not crossed.
+    fn gap(&self, token: Token) -> Option<u16> {
+        let [bid, ask] = SIDES.map(|side| self.best(token, side));
+        Some(ask?.ten_thousandths().saturating_sub(bid?.ten_thousandths()))
+    }
+
+    fn tokens_with_books<'a>(
+        &'a self,
+        asked: &Asked<'a>,
+    ) -> impl Iterator<Item = (TokenId, Token)> + use<'a> {
+        once_each(asked).into_iter().filter_map(|id| Some((id, self.book_of(&id)?)))
+    }
+}
+
+/// Puts the hash of a book's text into it, between the quotes that end at `hash_at`.
+fn seal(text: &mut Vec<u8>, hash_at: usize) {
+    let hash = Sha1::from(&text[..]).digest().to_string();
+    text.splice(hash_at..hash_at, hash.into_bytes());
+}
+
+const fn one_sided() -> Refused {
+    Refused::new(404, "no_midpoint", "no orders on one side of the book")
+}
+
+/// The tokens of the body, each where it is named first.
+fn once_each(asked: &Asked<'_>) -> Vec<TokenId> {
+    let mut seen = BTreeSet::new();
+    asked.tokens().iter().map(|ask| ask.token).filter(|token| seen.insert(*token)).collect()
+}
+
+/// Writes a token's id as the name of the value that follows.
+pub(super) fn write_name(json: &mut Writer<'_>, id: &TokenId) {
+    let mut name = Vec::with_capacity(decimal::UINT256_DIGITS_MAX);
+    decimal::push_uint256(&mut name, id.as_bytes());
+    json.key(std::str::from_utf8(&name).expect("digits"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seal;
+
+    /// Books that the clients' own code hashed, in the text that they hashed.
+    #[test]
+    fn a_book_is_hashed_like_the_clients_hash_it() {
+        let market = "0xdd22472e552920b8438158ea7238bfadfa4f736aa4cee91a6b86c39ead110917";
+        let token = "71321045679252212594626385532706912750332728571942532289631379312455583992563";
+        for (text, hash) in [
+            (
+                format!(
+                    "{{\"market\":\"{market}\",\"asset_id\":\"{token}\",\"timestamp\":\"1703875200000\",\
+                     \"hash\":\"\",\"bids\":[{{\"price\":\"0.48\",\"size\":\"100\"}},{{\"price\":\"0.49\",\
+                     \"size\":\"200\"}}],\"asks\":[{{\"price\":\"0.53\",\"size\":\"90\"}},{{\"price\":\"0.51\",\
+                     \"size\":\"120\"}}],\"min_order_size\":\"5\",\"tick_size\":\"0.01\",\"neg_risk\":false,\
+                     \"last_trade_price\":\"0.50\"}}"
+                ),
+                "966af007e82fd55d234a87c6ad42c2bbc6106e67",
+            ),
+            (
+                format!(
+                    "{{\"market\":\"{market}\",\"asset_id\":\"{token}\",\"timestamp\":\"1703875200001\",\
+                     \"hash\":\"\",\"bids\":[],\"asks\":[],\"min_order_size\":\"1\",\"tick_size\":\"0.001\",\
+                     \"neg_risk\":true,\"last_trade_price\":\"\"}}"
+                ),
+                "5df9a6b4f975f7332720d1a79fe526d41440c1a4",
+            ),
+            (
+                "{\"market\":\"0xaabbcc\",\"asset_id\":\"100\",\"timestamp\":\"123456789\",\"hash\":\"\",\
+                 \"bids\":[{\"price\":\"0.3\",\"size\":\"100\"},{\"price\":\"0.4\",\"size\":\"100\"}],\
+                 \"asks\":[{\"price\":\"0.6\",\"size\":\"100\"},{\"price\":\"0.7\",\"size\":\"100\"}],\
+                 \"min_order_size\":\"100\",\"tick_size\":\"0.01\",\"neg_risk\":false,\
+                 \"last_trade_price\":\"0.5\"}"
+                    .to_owned(),
+                "0458ea5755c9f73d64a14636fa5c36ed460ec394",
+            ),
+        ] {
+            let hash_at = text.find("\"hash\":\"").expect("a hash") + "\"hash\":\"".len();
+            let mut sealed = text.clone().into_bytes();
+            seal(&mut sealed, hash_at);
+            assert_eq!(std::str::from_utf8(&sealed[hash_at..hash_at + 40]), Ok(hash));
+            assert_eq!(sealed.len(), text.len() + 40);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What the routes look rows up by, and how each record changes that.
+//!
+//! The ledger keeps what is true; this keeps where to find it. Everything here could be built
+//! again from the ledger and the records, and the tests do that for the levels.
+
+use super::Token;
+use super::facts::{EventFacts, MarketFacts};
+use super::levels::{Levels, seen_from};
+use crate::domain::{
+    ConditionId, MarketNo, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo,
+};
+use crate::journal::layout::{OrderPlaced, Record};
+use crate::ledger::{Ledger, MarketRow};
+use std::collections::{BTreeSet, HashMap};
+
+/// One taker order with all its fills.
+#[derive(Debug)]
+pub(super) struct Trade {
+    /// The taker's order, and the trade's name.
+    pub(super) position: Position,
+    /// When it was made.
+    pub(super) time: TimeMs,
+    /// What changed hands.
+    pub(super) shares: Shares,
+    /// The mean price in millionths, in terms of the taker's token, rounded against the taker.
+    pub(super) price_millionths: u64,
+    /// The price of the last fill, in terms of token 0.
+    pub(super) last_price: Price,
+    /// The makers, in the order in which they were met.
+    pub(super) legs: Box<[Leg]>,
+}
+
+/// One maker's part in a trade.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leg {
+    /// The maker's order.
+    pub(super) maker: Position,
+    /// What it gave or took.
+    pub(super) shares: Shares,
+}
+
+/// The last trade of a market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LastTrade {
+    /// The price of its last fill, in terms of token 0.
+    pub(super) price: Price,
+    /// What its taker did, in terms of token 0.
+    pub(super) side: Side,
+}
+
+/// What belongs to one wallet number, most of it only if that is a principal.
+#[derive(Debug, Default)]
+pub(super) struct PrincipalIndex {
+    /// The principal of the wallet with this number, if it has one.
+    owner: Option<WalletNo>,
+    /// Its wallets, in the order in which it got them.
+    pub(super) wallets: Vec<WalletNo>,
+    /// Its live orders.
+    pub(super) live: BTreeSet<Position>,
+    /// Indices of the trades in which it took part, in order.
+    pub(super) trades: Vec<usize>,
+}
+
+/// What belongs to one market.
+#[derive(Debug)]
+pub(super) struct MarketIndex {
+    /// Its book.
+    pub(super) levels: Levels,
+    /// What its text says.
+    pub(super) facts: MarketFacts,
+    /// Its last trade.
+    pub(super) last_trade: Option<LastTrade>,
+    /// Indices of its trades, in order.
+    pub(super) trades: Vec<usize>,
+}
+
+/// All indices.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    principals: Vec<PrincipalIndex>,
+    markets: Vec<MarketIndex>,
+    events: Vec<EventFacts>,
+    conditions: HashMap<ConditionId, MarketNo>,
+    tokens: HashMap<TokenId, Token>,
+    trades: Vec<Trade>,
+}
+
+/// An order that a record takes out of its book, with what it has open before that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    order: Position,
+    open: Shares,
+}
+
+/// The orders that `record` will take out of their books unfilled. Asked before the ledger
+/// applies the record, because then nothing of them is open any more.
+pub(super) fn leaving(ledger: &Ledger, record: &Record) -> Vec<Leaving> {
+    let open = |&order: &Position| {
+        let row = ledger.order_at(order)?;
+        Some(Leaving { order, open: row.open })
+    };
+    match record {
+        Record::OrderPlaced(record) => record.removed.iter().filter_map(|gone| open(&gone.order)).collect(),
+        Record::OrdersRemoved(record) => record.orders.iter().filter_map(open).collect(),
+        Record::PositionAct(record) => record.removed.iter().filter_map(open).collect(),
+        Record::TickChanged(record) => record.removed.iter().filter_map(open).collect(),
+        Record::Resolved(record) => ledger
+            .market(record.market)
+            .map_or_else(Vec::new, |row| row.live.iter().filter_map(open).collect()),
+        _ => Vec::new(),
+    }
+}
+
+impl Index {
+    /// Follows a record that `ledger` has just applied.
+    pub(super) fn follow(&mut self, ledger: &Ledger, start: Position, record: &Record, leaving: &[Leaving]) {
+        for gone in leaving {
+            self.leave(ledger, gone.order, gone.open);
+        }
+        match record {
+            Record::WalletAdded(record) => {
+                self.principals.push(PrincipalIndex::default());
+                if let Some(principal) = record.principal {
+                    self.own(principal, record.wallet);
+                }
+            }
+            Record::WalletLinked(record) => self.own(record.principal, record.wallet),
+            Record::EventText(record) => {
+                let facts = EventFacts::parse(&record.text);
+                match self.events.get_mut(record.event as usize) {
+                    Some(old) => *old = facts,
+                    None => self.events.push(facts),
+                }
+            }
+            Record::MarketAdded(record) => {
+                self.add_market(record.market, record.condition, record.tokens, &record.text);
+            }
+            Record::MarketText(record) => {
+                self.markets[record.market.index()].facts = MarketFacts::parse(&record.text);
+            }
+            Record::OrderPlaced(record) => self.place(ledger, start, record),
+            _ => {}
+        }
+    }
+
+    /// What belongs to `principal`.
+    pub(super) fn principal(&self, principal: WalletNo) -> Option<&PrincipalIndex> {
+        self.principals.get(principal.index())
+    }
+
+    /// What belongs to `market`, which came out of the ledger.
+    pub(super) fn market(&self, market: MarketNo) -> &MarketIndex {
+        &self.markets[market.index()]
+    }
+
+    /// What is known of the event of `market`.
+    pub(super) fn event(&self, market: &MarketRow) -> Option<&EventFacts> {
+        let event = market.event.and_then(|event| self.events.get(event as usize));
+        event.or(self.market(market.market).facts.event.as_ref())
+    }
+
+    /// The market of a condition.
+    pub(super) fn condition(&self, condition: &ConditionId) -> Option<MarketNo> {
+        self.conditions.get(condition).copied()
+    }
+
+    /// The market and outcome of a token.
+    pub(super) fn token(&self, token: &TokenId) -> Option<Token> {
+        self.tokens.get(token).copied()
+    }
+
+    /// A trade by its index.
+    pub(super) fn trade(&self, index: usize) -> &Trade {
+        &self.trades[index]
+    }
+
+    /// The index of the trade at `position`.
+    pub(super) fn trade_at(&self, position: Position) -> Option<usize> {
+        self.trades.binary_search_by_key(&position, |trade| trade.position).ok()
+    }
+
+    /// How many of `indices`, which are in order, were made before `position`.
+    pub(super) fn trades_before(&self, indices: &[usize], position: Position) -> usize {
+        indices.partition_point(|&index| self.trades[index].position < position)
+    }
+
+    /// `wallet` belongs to `principal` from here on, and to nobody else.
+    fn own(&mut self, principal: WalletNo, wallet: WalletNo) {
+        if let Some(former) = self.principals[wallet.index()].owner.replace(principal) {
+            self.principals[former.index()].wallets.retain(|owned| *owned != wallet);
+        }
+        self.principals[principal.index()].wallets.push(wallet);
+    }
+
+    fn add_market(&mut self, market: MarketNo, condition: ConditionId, tokens: [TokenId; 2], text: &str) {
+        self.conditions.insert(condition, market);
+        for (token, outcome) in tokens.into_iter().zip([Outcome::Zero, Outcome::One]) {
+            self.tokens.insert(token, Token { market, outcome });
+        }
+        self.markets.push(MarketIndex {
+            levels: Levels::default(),
+            facts: MarketFacts::parse(text),
+            last_trade: None,
+            trades: Vec::new(),
+        });
+    }
+
+    fn place(&mut self, ledger: &Ledger, position: Position, record: &OrderPlaced) {
+        for fill in &record.fills {
+            self.leave(ledger, fill.maker, fill.shares);
+        }
+        if !record.open.is_zero() {
+            let levels = &mut self.markets[record.market.index()].levels;
+            levels.add(record.outcome, record.fields.side, record.price, record.open);
+            self.principals[record.principal.index()].live.insert(position);
+        }
+        if !record.fills.is_empty() {
+            self.add_trade(ledger, position, record);
+        }
+    }
+
+    /// `shares` of an order are no longer open; if nothing is, it is no longer live.
+    fn leave(&mut self, ledger: &Ledger, order: Position, shares: Shares) {
+        let row = ledger.order_at(order).expect("the ledger applied this record");
+        let levels = &mut self.markets[row.market.index()].levels;
+        levels.take(row.outcome, row.fields.side, row.price, shares);
+        if !row.is_live() {
+            self.principals[row.principal.index()].live.remove(&order);
+        }
+    }
+
+    fn add_trade(&mut self, ledger: &Ledger, position: Position, record: &OrderPlaced) {
+        let index = self.trades.len();
+        let in_taker_terms = |maker: Position, price: Price| {
+            let row = ledger.order_at(maker).expect("the ledger applied this fill");
+            if row.outcome == record.outcome { price } else { price.complement() }
+        };
+        let (mut shares, mut weighted) = (0_u128, 0_u128);
+        let mut last_price = record.price;
+        for fill in &record.fills {
+            last_price = in_taker_terms(fill.maker, fill.price);
+            shares += u128::from(fill.shares.0);
+            weighted += u128::from(fill.shares.0) * u128::from(last_price.ten_thousandths());
+        }
+        let side = record.fields.side;
+        let market = &mut self.markets[record.market.index()];
+        market.last_trade = Some(LastTrade {
+            price: seen_from(record.outcome, last_price),
+            side: if record.outcome == Outcome::Zero { side } else { side.opposite() },
+        });
+        market.trades.push(index);
+        let makers = record.fills.iter().map(|fill| ledger.order_at(fill.maker));
+        let makers = makers.map(|row| row.expect("the ledger applied this fill").principal);
+        for principal in makers.chain([record.principal]) {
+            let trades = &mut self.principals[principal.index()].trades;
+            if trades.last() != Some(&index) {
+                trades.push(index);
+            }
+        }
+        self.trades.push(Trade {
+            position,
+            time: record.time,
+            shares: record.filled_shares(),
+            price_millionths: mean_price_millionths(weighted, shares, side),
+            last_price: seen_from(record.outcome, last_price),
+            legs: record.fills.iter().map(|fill| Leg { maker: fill.maker, shares: fill.shares }).collect(),
+        });
+    }
+}
+
+/// The mean of prices weighted by shares, rounded against the taker to a millionth: so a trade at
+/// one price has exactly that price, whatever its legs rounded to.
+fn mean_price_millionths(weighted: u128, shares: u128, taker: Side) -> u64 {
+    const MILLIONTHS_PER_TEN_THOUSANDTH: u128 = 100;
+    let scaled = weighted * MILLIONTHS_PER_TEN_THOUSANDTH;
+    let mean = match taker {
+        Side::Buy => scaled.div_ceil(shares),
+        Side::Sell => scaled / shares,
+    };
+    u64::try_from(mean).expect("a mean price is below one")
+}

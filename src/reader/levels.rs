@@ -1,0 +1,119 @@
+//! The price levels of one market, in terms of token 0, and as either token sees them.
+//!
+//! An ask for token 1 at *p* is a bid for token 0 at 1-*p*, so one pair of maps serves both
+//! tokens. A level is the sum of the open shares at its price, and is gone when that is zero.
+
+use crate::domain::{Outcome, Price, Shares, Side};
+use std::collections::BTreeMap;
+
+/// Open shares by price and side.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Levels {
+    bids: BTreeMap<Price, u128>,
+    asks: BTreeMap<Price, u128>,
+}
+
+/// One price and what is open there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    pub(super) price: Price,
+    pub(super) shares: Shares,
+}
+
+/// Turns a price of token 0 into one of `outcome`, or back.
+pub(super) const fn seen_from(outcome: Outcome, price: Price) -> Price {
+    match outcome {
+        Outcome::Zero => price,
+        Outcome::One => price.complement(),
+    }
+}
+
+impl Levels {
+    /// An order of `outcome` rests with `shares` open.
+    pub(super) fn add(&mut self, outcome: Outcome, side: Side, price: Price, shares: Shares) {
+        *self.of(outcome, side).entry(seen_from(outcome, price)).or_default() += u128::from(shares.0);
+    }
+
+    /// An order of `outcome` has `shares` fewer open.
+    pub(super) fn take(&mut self, outcome: Outcome, side: Side, price: Price, shares: Shares) {
+        let levels = self.of(outcome, side);
+        let price = seen_from(outcome, price);
+        let open = levels.get_mut(&price).expect("an order that rests has a level");
+        *open = open.checked_sub(u128::from(shares.0)).expect("a level holds all its orders");
+        if *open == 0 {
+            levels.remove(&price);
+        }
+    }
+
+    /// The levels of one side as `outcome` sees them, best level last.
+    pub(super) fn side(&self, outcome: Outcome, side: Side) -> impl Iterator<Item = Level> {
+        let (ascending, descending) = match (outcome, side) {
+            (Outcome::Zero, Side::Buy) | (Outcome::One, Side::Sell) => (Some(self.bids.iter()), None),
+            (Outcome::Zero, Side::Sell) | (Outcome::One, Side::Buy) => (None, Some(self.asks.iter().rev())),
+        };
+        let levels = ascending.into_iter().flatten().chain(descending.into_iter().flatten());
+        levels.map(move |(&price, &open)| Level {
+            price: seen_from(outcome, price),
+            shares: Shares(u64::try_from(open).unwrap_or(u64::MAX)),
+        })
+    }
+
+    /// The best price of one side as `outcome` sees it.
+    pub(super) fn best(&self, outcome: Outcome, side: Side) -> Option<Price> {
+        let price = match (outcome, side) {
+            (Outcome::Zero, Side::Buy) | (Outcome::One, Side::Sell) => self.bids.last_key_value(),
+            (Outcome::Zero, Side::Sell) | (Outcome::One, Side::Buy) => self.asks.first_key_value(),
+        };
+        price.map(|(&price, _)| seen_from(outcome, price))
+    }
+
+    fn of(&mut self, outcome: Outcome, side: Side) -> &mut BTreeMap<Price, u128> {
+        match (outcome, side) {
+            (Outcome::Zero, Side::Buy) | (Outcome::One, Side::Sell) => &mut self.bids,
+            (Outcome::Zero, Side::Sell) | (Outcome::One, Side::Buy) => &mut self.asks,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(cents: u16) -> Price {
+        Price::new(cents * 100).expect("in range")
+    }
+
+    #[test]
+    fn both_tokens_see_one_book_with_the_best_level_last() {
+        let mut levels = Levels::default();
+        levels.add(Outcome::Zero, Side::Buy, price(40), Shares(1));
+        levels.add(Outcome::Zero, Side::Buy, price(45), Shares(2));
+        levels.add(Outcome::One, Side::Sell, price(55), Shares(3));
+        levels.add(Outcome::One, Side::Buy, price(30), Shares(4));
+        levels.add(Outcome::Zero, Side::Sell, price(80), Shares(5));
+        let seen = |outcome, side| -> Vec<_> {
+            let cents = |level: Level| (level.price.ten_thousandths() / 100, level.shares.0);
+            levels.side(outcome, side).map(cents).collect()
+        };
+        assert_eq!(seen(Outcome::Zero, Side::Buy), [(40, 1), (45, 5)]);
+        assert_eq!(seen(Outcome::Zero, Side::Sell), [(80, 5), (70, 4)]);
+        assert_eq!(seen(Outcome::One, Side::Buy), [(20, 5), (30, 4)]);
+        assert_eq!(seen(Outcome::One, Side::Sell), [(60, 1), (55, 5)]);
+        for outcome in [Outcome::Zero, Outcome::One] {
+            for side in [Side::Buy, Side::Sell] {
+                let last = levels.side(outcome, side).last().map(|level| level.price);
+                assert_eq!(levels.best(outcome, side), last);
+            }
+        }
+    }
+
+    #[test]
+    fn an_emptied_level_is_gone() {
+        let mut levels = Levels::default();
+        levels.add(Outcome::One, Side::Buy, price(30), Shares(4));
+        levels.take(Outcome::One, Side::Buy, price(30), Shares(1));
+        assert_eq!(levels.best(Outcome::Zero, Side::Sell), Some(price(70)));
+        levels.take(Outcome::One, Side::Buy, price(30), Shares(3));
+        assert_eq!(levels, Levels::default());
+    }
+}

@@ -1,0 +1,174 @@
+//! CLOB markets: one by its condition, and lists of them in pages.
+//!
+//! What can change by trading (mode, tick, prices, winner) comes from the ledger; what an import
+//! said (question, dates, pictures, rewards) from the text's facts.
+
+use super::ask::{Asked, Refused, no_market};
+use super::terms::{write_instant, write_rewards};
+use super::trades::base_fee;
+use super::{Reader, Token, page};
+use crate::domain::amount::ONE;
+use crate::domain::{MarketNo, Mode, Outcome};
+use crate::http::Endpoint;
+use crate::json::Writer;
+use crate::ledger::MarketRow;
+
+const BAD_LIST: Refused = Refused::new(400, "invalid_cursor", "Invalid next_cursor");
+
+/// How much of a market a list shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Full,
+    Simplified,
+}
+
+impl Reader {
+    /// GET /markets/{x} with a condition id.
+    pub(super) fn clob_market(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let market = self.index.condition(&asked.captured_condition()?).ok_or(no_market())?;
+        self.write_market(json, self.market(market), Form::Full);
+        Ok(())
+    }
+
+    /// GET /markets, /simplified-markets, /sampling-markets, /sampling-simplified-markets, in the
+    /// order in which the markets came.
+    pub(super) fn market_list(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let (form, sampling) = match asked.endpoint() {
+            Endpoint::SimplifiedMarkets => (Form::Simplified, false),
+            Endpoint::SamplingMarkets => (Form::Full, true),
+            Endpoint::SamplingSimplifiedMarkets => (Form::Simplified, true),
+            _ => (Form::Full, false),
+        };
+        let Some(start) = page::start(asked, BAD_LIST)? else {
+            page::empty(json, page::ROWS_OF_MARKETS, page::END);
+            return Ok(());
+        };
+        let first = start.behind.map_or(0, |number| number.saturating_add(1));
+        let behind_start = |row: &&MarketRow| u64::from(row.market.0) >= first;
+        let rows = self.ledger.markets().iter().filter(behind_start).map(|row| {
+            let shown = !sampling || self.earns_rewards(row);
+            (u64::from(row.market.0), shown.then_some(row))
+        });
+        page::write(json, (page::ROWS_OF_MARKETS, page::END), start, rows, |json, row| {
+            self.write_market(json, row, form);
+        });
+        Ok(())
+    }
+
+    /// Sampling lists are for those who quote for rewards.
+    fn earns_rewards(&self, row: &MarketRow) -> bool {
+        !self.index.market(row.market).facts.rewards.rates.is_empty() && self.accepts_orders(row)
+    }
+
+    fn write_market(&self, json: &mut Writer<'_>, row: &MarketRow, form: Form) {
+        let facts = &self.index.market(row.market).facts;
+        json.open_object();
+        if form == Form::Full {
+            self.write_trading(json, row);
+        }
+        json.key("active").boolean(!facts.inactive).key("closed").boolean(is_closed(row.mode));
+        json.key("archived").boolean(facts.archived);
+        json.key("accepting_orders").boolean(self.accepts_orders(row));
+        json.key("condition_id").condition(&row.condition).key("creator");
+        self.write_creator(json, row);
+        json.key("status").text(status(row.mode)).key("neg_risk").boolean(row.neg_risk);
+        json.key("market_id").number(row.market_id);
+        json.key("question").text(&facts.question).key("slug").text(&facts.slug);
+        if form == Form::Full {
+            self.write_texts(json, row);
+        }
+        json.key("rewards");
+        write_rewards(json, &facts.rewards);
+        json.key("tokens").open_array();
+        for outcome in [Outcome::Zero, Outcome::One] {
+            self.write_token(json, row, outcome);
+        }
+        json.close_array().key("assets_ids").open_array();
+        json.token(&row.tokens[0]).token(&row.tokens[1]).close_array();
+        json.key("outcomes").open_array().text(&row.labels[0]).text(&row.labels[1]).close_array();
+        json.close_object();
+    }
+
+    /// What the full form says about trading.
+    fn write_trading(&self, json: &mut Writer<'_>, row: &MarketRow) {
+        let facts = &self.index.market(row.market).facts;
+        let fee = base_fee(row.fee.rate);
+        let half = row.payout.is_some_and(|payout| u64::from(payout.per_share(Outcome::Zero)) * 2 == ONE);
+        json.key("enable_order_book").boolean(!is_closed(row.mode));
+        json.key("accepting_order_timestamp");
+        write_instant(json, facts.accepting_since);
+        json.key("minimum_order_size").millionths_number(row.min_size.0);
+        json.key("minimum_tick_size").ten_thousandths_number(row.tick.ten_thousandths());
+        json.key("seconds_delay").number(facts.seconds_delay);
+        json.key("maker_base_fee").number(if row.fee.taker_only { 0 } else { fee });
+        json.key("taker_base_fee").number(fee);
+        json.key("notifications_enabled").boolean(false).key("is_50_50_outcome").boolean(half);
+    }
+
+    /// What the full form repeats of the imported text.
+    fn write_texts(&self, json: &mut Writer<'_>, row: &MarketRow) {
+        let facts = &self.index.market(row.market).facts;
+        json.key("question_id").hex(row.question.as_bytes());
+        json.key("description").text(&facts.description).key("market_slug").text(&facts.slug);
+        json.key("end_date_iso");
+        write_instant(json, facts.end);
+        json.key("game_start_time");
+        write_instant(json, facts.game_start);
+        json.key("fpmm").text(&facts.market_maker);
+        json.key("neg_risk_market_id").text(&facts.neg_risk_market);
+        json.key("neg_risk_request_id").text(&facts.neg_risk_request);
+        json.key("icon").text(&facts.icon).key("image").text(&facts.image);
+        let event = self.index.event(row);
+        json.key("tags").open_array();
+        for tag in facts.tags.iter().chain(event.into_iter().flat_map(|event| &event.tags)) {
+            json.text(tag);
+        }
+        json.close_array().key("event").open_object();
+        let of = |field: fn(&super::facts::EventFacts) -> &String| event.map_or("", |event| field(event));
+        json.key("id").text(of(|event| &event.id)).key("slug").text(of(|event| &event.slug));
+        json.key("title").text(of(|event| &event.title)).key("ticker").text(of(|event| &event.ticker));
+        json.key("description").text(of(|event| &event.description)).close_object();
+        json.key("raw_metadata").raw(if facts.readable { row.text.as_bytes() } else { b"{}" });
+    }
+
+    fn write_token(&self, json: &mut Writer<'_>, row: &MarketRow, outcome: Outcome) {
+        let winner = row.payout.is_some_and(|payout| u64::from(payout.per_share(outcome)) == ONE);
+        json.open_object().key("token_id").token(&row.tokens[outcome.index()]);
+        json.key("outcome").text(&row.labels[outcome.index()]);
+        json.key("price").millionths_number(self.shown_price(row, outcome));
+        json.key("winner").boolean(winner).close_object();
+    }
+
+    /// What a token is worth, in millionths: its payout, else the middle of its book, else its
+    /// last trade, else what the imported text said, else one half.
+    fn shown_price(&self, row: &MarketRow, outcome: Outcome) -> u64 {
+        const HALF: u64 = ONE / 2;
+        const MILLIONTHS_PER_TEN_THOUSANDTH: u64 = 100;
+        let token = Token { market: row.market, outcome };
+        let last = || {
+            let (price, _) = self.last_trade(token)?;
+            Some(u64::from(price.ten_thousandths()) * MILLIONTHS_PER_TEN_THOUSANDTH)
+        };
+        let payout = row.payout.map(|payout| payout.per_share(outcome).into());
+        let imported = || self.imported_price(row.market, outcome);
+        payout.or_else(|| self.middle(token)).or_else(last).or_else(imported).unwrap_or(HALF)
+    }
+
+    fn imported_price(&self, market: MarketNo, outcome: Outcome) -> Option<u64> {
+        self.index.market(market).facts.prices.map(|prices| prices[outcome.index()])
+    }
+}
+
+const fn is_closed(mode: Mode) -> bool {
+    matches!(mode, Mode::Closed | Mode::Resolved)
+}
+
+const fn status(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Open => "active",
+        Mode::PostOnly => "post_only",
+        Mode::CancelOnly => "paused",
+        Mode::Closed => "closed",
+        Mode::Resolved => "resolved",
+    }
+}

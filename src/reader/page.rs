@@ -1,0 +1,170 @@
+//! Lists in pages: `{"data":[…],"next_cursor":…,"limit":…,"count":…}`.
+//!
+//! Every row has a key that never changes and by which the list is ordered. A page's cursor is
+//! `offset@key`: how many rows were shown, and the key of the last row looked at. The next page
+//! begins behind that key, so rows that come or go in between neither repeat nor hide another.
+//! A plain offset (`MTAw`) counts rows as they stand now. A page ends at its row limit, at
+//! [`PAGE_BYTES_MAX`] (with at least one row) or after [`ROWS_LOOKED_AT_MAX`] rows that a filter
+//! passed over; then it may hold few rows or none, and its cursor leads on.
+
+use super::ask::{Asked, Refused};
+use crate::domain::Position;
+use crate::json::{Cursor, Writer, cursor};
+
+/// Rows of a page of orders or trades.
+pub(super) const ROWS_OF_ACCOUNT: u64 = 100;
+
+/// Rows of a page of markets.
+pub(super) const ROWS_OF_MARKETS: u64 = 500;
+
+/// The cursor behind the last page, at which every client stops.
+pub(super) const END: &str = cursor::END;
+
+/// Bytes of rows in a page; a longer single row is a page of its own.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// Rows that one page may look at: some milliseconds of work.
+const ROWS_LOOKED_AT_MAX: u64 = 100_000;
+
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    /// Rows that earlier pages showed.
+    offset: u64,
+    /// The key of the last row that they looked at; none if the offset is to be counted off.
+    pub(super) behind: Option<u64>,
+}
+
+/// Reads the request's cursor; `None` is behind the last page.
+pub(super) fn start(asked: &Asked<'_>, refused: Refused) -> Result<Option<Start>, Refused> {
+    let text = asked.text("next_cursor")?.unwrap_or_default();
+    match Cursor::parse(&text) {
+        Ok(Cursor::End) => Ok(None),
+        Ok(Cursor::From { offset, position }) => {
+            Ok(Some(Start { offset, behind: position.map(|position| position.0) }))
+        }
+        Err(cursor::BadCursor) => {
+            Err(refused.about("next_cursor", &text, "MA==, or the next_cursor of a page"))
+        }
+    }
+}
+
+/// Writes an empty page behind which there is nothing.
+pub(super) fn empty(json: &mut Writer<'_>, limit: u64, end: &str) {
+    json.open_object().key("data").open_array().close_array().key("next_cursor").text(end);
+    json.key("limit").number(limit).key("count").number(0).close_object();
+}
+
+/// Writes one page of `rows`, which begin behind `from` and are keys with the rows that pass the
+/// filter. `row` writes one of them.
+pub(super) fn write<R>(
+    json: &mut Writer<'_>,
+    (limit, end): (u64, &str),
+    from: Start,
+    rows: impl Iterator<Item = (u64, Option<R>)>,
+    mut row: impl FnMut(&mut Writer<'_>, R),
+) {
+    let mut to_skip = if from.behind.is_some() { 0 } else { from.offset };
+    let (mut count, mut looked_at, mut behind) = (0, 0, from.behind);
+    let mut next = None;
+    let mut text = Vec::new();
+    json.open_object().key("data").open_array();
+    let rows_start = json.bytes();
+    for (key, passed) in rows {
+        let here = Cursor::From { offset: from.offset + count, position: behind.map(Position) };
+        // Rows that a plain offset skips are not counted: a cursor could not say how many are left.
+        if looked_at == ROWS_LOOKED_AT_MAX && to_skip == 0 {
+            next = Some(here);
+            break;
+        }
+        looked_at += u64::from(to_skip == 0);
+        if let Some(passed) = passed {
+            if to_skip > 0 {
+                to_skip -= 1;
+            } else {
+                text.clear();
+                if count < limit {
+                    row(&mut Writer::new(&mut text), passed);
+                }
+                let fits = json.bytes() - rows_start + text.len() <= PAGE_BYTES_MAX;
+                if count == limit || (count > 0 && !fits) {
+                    next = Some(here);
+                    break;
+                }
+                json.raw(&text);
+                count += 1;
+            }
+        }
+        behind = Some(key);
+    }
+    json.close_array().key("next_cursor");
+    match next {
+        Some(cursor) => json.quoted(|out| cursor.push(out)),
+        None => json.text(end),
+    };
+    json.key("limit").number(limit).key("count").number(count).close_object();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of a page over keys 0.. of which every `pass`-th passes, and the page's cursor.
+    fn page(keys: u64, pass: u64, limit: u64, row_bytes: usize, cursor: &str) -> (Vec<u64>, String) {
+        let Ok(Cursor::From { offset, position }) = Cursor::parse(cursor) else {
+            panic!("a cursor that begins somewhere");
+        };
+        let from = Start { offset, behind: position.map(|position| position.0) };
+        let first = from.behind.map_or(0, |key| key + 1);
+        let rows = (first..keys).map(|key| (key, key.is_multiple_of(pass).then_some(key)));
+        let mut out = Vec::new();
+        write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {
+            json.open_array().number(key).text(&"x".repeat(row_bytes)).close_array();
+        });
+        let value: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+        let rows = value["data"].as_array().expect("rows");
+        assert_eq!(value["count"], rows.len());
+        let keys = rows.iter().map(|row| row[0].as_u64().expect("a key")).collect();
+        (keys, value["next_cursor"].as_str().expect("a cursor").to_owned())
+    }
+
+    fn all(keys: u64, pass: u64, limit: u64, row_bytes: usize) -> (Vec<u64>, usize) {
+        let (mut rows, mut pages, mut cursor) = (Vec::new(), 0, "MA==".to_owned());
+        while cursor != END {
+            let (more, next) = page(keys, pass, limit, row_bytes, &cursor);
+            rows.extend(more);
+            cursor = next;
+            pages += 1;
+        }
+        (rows, pages)
+    }
+
+    #[test]
+    fn pages_join_to_the_whole_list_at_every_length() {
+        for keys in [0, 1, 2, 3, 4, 5, 6, 7] {
+            let (rows, pages) = all(keys, 1, 3, 0);
+            assert_eq!(rows, (0..keys).collect::<Vec<_>>());
+            assert_eq!(pages as u64, keys.div_ceil(3).max(1), "no empty page at the end");
+        }
+    }
+
+    #[test]
+    fn a_page_ends_at_a_mebibyte_and_holds_at_least_one_row() {
+        assert_eq!(all(4, 1, 100, 400_000), (vec![0, 1, 2, 3], 2));
+        assert_eq!(all(3, 1, 100, 2_000_000), (vec![0, 1, 2], 3));
+    }
+
+    #[test]
+    fn a_filter_that_passes_little_ends_a_page_early_and_loses_nothing() {
+        let (rows, pages) = all(ROWS_LOOKED_AT_MAX * 2 + 1, ROWS_LOOKED_AT_MAX, 100, 0);
+        assert_eq!(rows, [0, ROWS_LOOKED_AT_MAX, ROWS_LOOKED_AT_MAX * 2]);
+        assert_eq!(pages, 3);
+    }
+
+    #[test]
+    fn a_plain_offset_counts_rows() {
+        assert_eq!(page(5, 1, 2, 0, "Mw==").0, [3, 4]);
+        assert_eq!(page(5, 1, 2, 0, "Mw==").1, END);
+        assert_eq!(page(9, 2, 2, 0, "MQ==").0, [2, 4]);
+    }
+}

@@ -1,0 +1,360 @@
+//! A small exchange made of records, and questions to it as a client would send them.
+//!
+//! After every record the indices are held against what can be worked out from the ledger alone.
+
+mod account;
+mod books;
+mod lists;
+mod refusals;
+
+use super::levels::Levels;
+use super::*;
+use crate::domain::{
+    Collateral, ConditionId, FeeSchedule, Mode, OrderFields, OrderId, OrderType, Price, SelfTrade, Shares,
+    Side, SignatureType, Tick, TokenId, WalletKind,
+};
+use crate::http::route::HostPrefixes;
+use crate::http::{Method, route};
+use crate::journal::layout::{
+    ActKind, EventText, Fill, MarketAdded, MatchKind, Money, MoneyDirection, OrderPlaced, OrdersRemoved,
+    PlacedResult, PositionAct, RemovalReason, WalletAdded,
+};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const ALICE: WalletNo = WalletNo(0);
+const BOB: WalletNo = WalletNo(1);
+const ALICES_SAFE: WalletNo = WalletNo(2);
+const BOBS_DEPOSIT: WalletNo = WalletNo(3);
+const CAROL: WalletNo = WalletNo(4);
+
+const RAIN: MarketNo = MarketNo(0);
+const SNOW: MarketNo = MarketNo(1);
+
+/// Tokens are 300, 301 (rain) and 310, 311 (snow).
+const RAIN_YES: &str = "300";
+const RAIN_NO: &str = "301";
+
+/// One share, in millionths.
+const SHARE: u64 = 1_000_000;
+
+/// Every order is this many milliseconds after the last record.
+const STEP_MS: u64 = 1_000;
+
+/// An exchange with five wallets, two markets and an event.
+struct Exchange {
+    reader: Reader,
+    next: u64,
+    now: u64,
+}
+
+impl Exchange {
+    fn opened() -> Self {
+        let settings = Settings {
+            keccak: |bytes| {
+                let mut hash = [7; 32];
+                hash[..8].copy_from_slice(&bytes[..8]);
+                hash
+            },
+            price_side: PriceSide::Taker,
+            exchanges: vec![Address([0xee; 20])],
+            builder_share_bps: 0,
+        };
+        let mut exchange = Self { reader: Reader::new(settings), next: 0, now: 1_703_875_200_000 };
+        for (wallet, kind, principal) in [
+            (ALICE, WalletKind::Eoa, ALICE),
+            (BOB, WalletKind::Eoa, BOB),
+            (ALICES_SAFE, WalletKind::Safe, ALICE),
+            (BOBS_DEPOSIT, WalletKind::Deposit, BOB),
+            (CAROL, WalletKind::Eoa, CAROL),
+        ] {
+            let time = exchange.time();
+            let address = address(wallet);
+            exchange.says(WalletAdded { time, wallet, address, kind, principal: Some(principal) });
+            exchange.says(Money {
+                time,
+                wallet,
+                direction: MoneyDirection::Credit,
+                amount: Collateral(1_000 * SHARE),
+                reference: format!("opening {}", wallet.0),
+            });
+        }
+        let text = r#"{"id":"77","slug":"weather","title":"Weather","ticker":"wx","description":"All of it",
+                       "tags":[{"label":"Sky"}]}"#;
+        exchange.says(EventText { time: TimeMs(1), event: 0, text: text.into() });
+        exchange.open_market(
+            RAIN,
+            r#"{"question":"Will it rain?","slug":"rain","description":"Drops","endDate":"2025-12-31T12:00:00Z",
+                "outcomePrices":"[\"0.2\",\"0.8\"]","icon":"i.png","image":"p.png","active":true}"#,
+        );
+        exchange.open_market(
+            SNOW,
+            r#"{"question":"Will it snow?","slug":"snow","rewardsMinSize":20,"rewardsMaxSpread":3.5,
+                "clobRewards":[{"assetAddress":"0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174","rewardsDailyRate":30}]}"#,
+        );
+        exchange
+    }
+
+    fn time(&self) -> TimeMs {
+        TimeMs(self.now)
+    }
+
+    fn open_market(&mut self, market: MarketNo, text: &str) {
+        let number = u8::try_from(market.0 % 200).expect("small");
+        let token = |outcome: u32| {
+            let mut id = [0; 32];
+            id[28..].copy_from_slice(&(300 + 10 * market.0 + outcome).to_be_bytes());
+            TokenId(id)
+        };
+        let mut condition = [0xcc; 32];
+        condition[..4].copy_from_slice(&market.0.to_be_bytes());
+        self.says(MarketAdded {
+            time: self.time(),
+            market,
+            event: (market == RAIN).then_some(0),
+            shard_key: market.0,
+            market_id: 1_000 + u64::from(market.0),
+            condition: ConditionId(condition),
+            question: Word([number; 32]),
+            tokens: [token(0), token(1)],
+            labels: vec!["Yes".into(), "No".into()],
+            neg_risk: market == SNOW,
+            tick: Tick::new(100).expect("a tick"),
+            min_size: Shares(5 * SHARE),
+            fee: FeeSchedule { rate: 44_100, ..FeeSchedule::FREE },
+            mode: Mode::Open,
+            payout: None,
+            text: text.into(),
+        });
+    }
+
+    #[track_caller]
+    fn says(&mut self, record: impl Into<Record>) -> Position {
+        let start = Position(self.next);
+        self.next += 64;
+        self.reader.apply(start, Position(self.next), &record.into()).expect("the record is possible");
+        self.reader.ledger.conserved().expect("money is conserved");
+        self.check_indices();
+        start
+    }
+
+    /// What the indices say, worked out again from the ledger.
+    #[track_caller]
+    fn check_indices(&self) {
+        let ledger = self.reader.ledger();
+        for market in ledger.markets() {
+            let mut levels = Levels::default();
+            for row in ledger.live_orders(market.market) {
+                levels.add(row.outcome, row.fields.side, row.price, row.open);
+            }
+            assert_eq!(self.reader.index.market(market.market).levels, levels);
+        }
+        for wallet in ledger.wallets() {
+            let of = |row: &&OrderRow| row.principal == wallet.wallet && row.is_live();
+            let live: BTreeSet<_> = ledger.orders().iter().filter(of).map(|row| row.position).collect();
+            let index = self.reader.index.principal(wallet.wallet).expect("every wallet has a row");
+            assert_eq!(index.live, live);
+        }
+    }
+
+    /// An order of `wallet` for `shares` at `cents` that did nothing yet.
+    fn order(
+        &mut self,
+        wallet: WalletNo,
+        side: Side,
+        outcome: Outcome,
+        cents: u16,
+        shares: u64,
+    ) -> OrderPlaced {
+        self.now += STEP_MS;
+        let (collateral, shares) = (u64::from(cents) * shares * SHARE / 100, shares * SHARE);
+        let (maker_amount, taker_amount) = match side {
+            Side::Buy => (collateral, shares),
+            Side::Sell => (shares, collateral),
+        };
+        let principal = self.reader.ledger.wallet(wallet).and_then(|row| row.principal).expect("an owner");
+        let mut id = [0xab; 32];
+        id[..8].copy_from_slice(&self.next.to_be_bytes());
+        OrderPlaced {
+            time: self.time(),
+            market: RAIN,
+            outcome,
+            wallet,
+            principal,
+            id: OrderId(id),
+            fields: OrderFields {
+                salt: Word::ZERO,
+                maker: address(wallet),
+                signer: address(principal),
+                token: TokenId::ZERO,
+                maker_amount,
+                taker_amount,
+                side,
+                signature_type: SignatureType::Eoa,
+                timestamp_ms: self.now,
+                metadata: Word::ZERO,
+                builder: Word::ZERO,
+            },
+            signature: Vec::new(),
+            expiration_s: 0,
+            order_type: OrderType::Gtc,
+            post_only: false,
+            self_trade: SelfTrade::ExpireTaker,
+            owner: key(principal),
+            price: Price::new(cents * 100).expect("in range"),
+            result: PlacedResult::Rests,
+            stopped: None,
+            open: Shares(shares),
+            reserved: Collateral::ZERO,
+            fills: Vec::new(),
+            removed: Vec::new(),
+        }
+    }
+
+    /// An order that rests.
+    fn rests(&mut self, wallet: WalletNo, side: Side, outcome: Outcome, cents: u16, shares: u64) -> Position {
+        let order = self.order(wallet, side, outcome, cents, shares);
+        self.says(order)
+    }
+
+    /// Fills `taker` with shares of these makers; what is left of it rests.
+    fn fills(&mut self, mut taker: OrderPlaced, makers: &[(Position, u64)]) -> Position {
+        for &(maker, shares) in makers {
+            let row = self.reader.ledger.order_at(maker).expect("a maker");
+            let shares = shares * SHARE;
+            let maker_leg = row.price.cost_floor(Shares(shares));
+            let kind = match (taker.outcome == row.outcome, taker.fields.side) {
+                (true, _) => MatchKind::Transfer,
+                (false, Side::Buy) => MatchKind::Mint,
+                (false, Side::Sell) => MatchKind::Merge,
+            };
+            let transfer = kind == MatchKind::Transfer;
+            taker.fills.push(Fill {
+                maker,
+                shares: Shares(shares),
+                maker_leg,
+                taker_leg: if transfer { maker_leg } else { Collateral(shares) - maker_leg },
+                maker_fee: Collateral::ZERO,
+                taker_fee: Collateral::ZERO,
+                kind,
+                price: row.price,
+            });
+            taker.open -= Shares(shares);
+        }
+        if taker.open.is_zero() {
+            taker.result = PlacedResult::Filled;
+        }
+        self.says(taker)
+    }
+
+    /// A pair of each market's shares for `wallet`.
+    fn splits(&mut self, wallet: WalletNo, pairs: u64) {
+        let mut id = [0x51; 32];
+        id[..8].copy_from_slice(&self.next.to_be_bytes());
+        self.says(PositionAct {
+            time: self.time(),
+            act: ActKind::Split,
+            wallet,
+            market: RAIN,
+            shares: [Shares(pairs * SHARE); 2],
+            collateral: Collateral(pairs * SHARE),
+            id: OrderId(id),
+            salt: Word::ZERO,
+            timestamp_ms: self.now,
+            signature: Vec::new(),
+            removed: Vec::new(),
+        });
+    }
+
+    fn cancels(&mut self, orders: &[Position]) {
+        let time = self.time();
+        self.says(OrdersRemoved { time, reason: RemovalReason::Cancelled, orders: orders.to_vec() });
+    }
+
+    /// Sends `METHOD /path?query`, and for others than GET a body.
+    #[track_caller]
+    fn sends(&mut self, caller: impl Into<Option<Caller>>, line: &str, body: &str) -> (u16, String) {
+        let (method, target) = line.split_once(' ').expect("METHOD target");
+        let method = if method == "GET" { Method::Get } else { Method::Post };
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (target, None),
+        };
+        let query = Query::new(query);
+        let found = route::route(method, path, query, HostPrefixes::Off).expect("a route");
+        let request = ReadRequest {
+            endpoint: found.endpoint,
+            capture: found.capture,
+            query,
+            body: body.as_bytes(),
+            caller: caller.into(),
+            now: TimeMs(self.now),
+        };
+        let mut out = b"head".to_vec();
+        let status = self.reader.answer(&request, &mut out);
+        let text = String::from_utf8(out.split_off(4)).expect("UTF-8");
+        assert_eq!(out, b"head", "an answer is appended");
+        (status, text)
+    }
+
+    /// The answer to a public GET that succeeds.
+    #[track_caller]
+    fn reads(&mut self, target: &str) -> Value {
+        self.answers(None, &format!("GET {target}"), "")
+    }
+
+    /// The answer to a request of `caller` that succeeds.
+    #[track_caller]
+    fn answers(&mut self, caller: impl Into<Option<Caller>>, line: &str, body: &str) -> Value {
+        let (status, text) = self.sends(caller, line, body);
+        assert_eq!(status, 200, "{line}: {text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Every row of a list, page by page, and how many pages there were.
+    fn lists(
+        &mut self,
+        caller: Option<Caller>,
+        target: &str,
+        mut between: impl FnMut(&mut Self),
+    ) -> (Vec<Value>, usize) {
+        let joint = if target.contains('?') { '&' } else { '?' };
+        let (mut rows, mut pages, mut cursor) = (Vec::new(), 0, "MA==".to_owned());
+        while !["", "LTE="].contains(&cursor.as_str()) {
+            let page = self.answers(caller, &format!("GET {target}{joint}next_cursor={cursor}"), "");
+            let data = page["data"].as_array().expect("rows");
+            assert_eq!(page["count"], data.len());
+            rows.extend(data.iter().cloned());
+            cursor = page["next_cursor"].as_str().expect("a cursor").to_owned();
+            pages += 1;
+            between(self);
+        }
+        (rows, pages)
+    }
+}
+
+fn address(wallet: WalletNo) -> Address {
+    let mut bytes = [0xad; 20];
+    bytes[16..].copy_from_slice(&wallet.0.to_be_bytes());
+    Address(bytes)
+}
+
+fn address_text(wallet: WalletNo) -> String {
+    format!("0x{}{:08x}", "ad".repeat(16), wallet.0)
+}
+
+fn key(principal: WalletNo) -> ApiKey {
+    ApiKey([u8::try_from(principal.0).expect("small"); 16])
+}
+
+fn caller(principal: WalletNo, dialect: Dialect) -> Caller {
+    Caller { principal, key: key(principal), dialect }
+}
+
+fn names(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+fn column<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
+    rows.iter().map(|row| row[name].as_str().expect("a text")).collect()
+}

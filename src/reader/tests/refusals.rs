@@ -1,0 +1,116 @@
+use super::*;
+use crate::journal::layout::MarketMode;
+
+#[test]
+fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
+    let mut exchange = Exchange::opened();
+    let long = format!("[{}]", vec![r#"{"token_id":"1"}"#; 501].join(","));
+    let unknown = format!("0x{}", "ab".repeat(32));
+    let order = format!("GET /data/order/{unknown}");
+    let market = format!("GET /markets/{unknown}");
+    let clob_market = format!("GET /clob-markets/{unknown}");
+    let no_book = "No orderbook exists for the requested token id";
+    let orders = "invalid order params payload";
+    let trades = "Invalid trade params payload";
+    for (line, body, status, error, field) in [
+        ("GET /book", "", 400, "Invalid token id", "token_id"),
+        ("GET /book?token_id=", "", 400, "Invalid token id", "token_id"),
+        ("GET /book?token_id=999", "", 404, no_book, "token_id"),
+        ("GET /book?token_id=garbage", "", 404, no_book, "token_id"),
+        ("GET /price?token_id=300", "", 400, "Invalid side", "side"),
+        ("GET /price?token_id=300&side=HOLD", "", 400, "Invalid side", "side"),
+        ("GET /price?token_id=300&side=BUY", "", 404, "no orders on that side of the book", ""),
+        ("GET /midpoint?token_id=300", "", 404, "no orders on one side of the book", ""),
+        ("GET /spread?token_id=300", "", 404, "no orders on one side of the book", ""),
+        ("GET /last-trade-price?token_id=300", "", 404, "no trade of the requested token id", ""),
+        ("GET /tick-size", "", 400, "Invalid token id", "token_id"),
+        ("GET /tick-size?token_id=999", "", 404, "market not found", ""),
+        ("GET /neg-risk?token_id=999", "", 404, "market not found", ""),
+        ("GET /fee-rate/999", "", 404, "market not found", ""),
+        ("GET /fee-rate/x", "", 404, "market not found", "token_id"),
+        ("GET /markets-by-token/999", "", 404, "market not found", ""),
+        (market.as_str(), "", 404, "market not found", ""),
+        (clob_market.as_str(), "", 404, "market not found", ""),
+        ("GET /clob-markets/0x12", "", 400, "Invalid market", "condition_id"),
+        ("GET /markets?next_cursor=!", "", 400, "Invalid next_cursor", "next_cursor"),
+        ("POST /books", "", 400, "Invalid payload", "body"),
+        ("POST /books", "{}", 400, "Invalid payload", "body"),
+        ("POST /prices", r#"[{"token_id":"1","side":"HOLD"}]"#, 400, "Invalid payload", "side"),
+        ("POST /midpoints", &long, 400, "Payload exceeds the limit", "body"),
+        ("GET /prices-history?market=300", "", 400, "Invalid parameter", "interval"),
+        ("GET /prices-history?interval=1h", "", 400, "Invalid token id", "market"),
+        ("GET /prices-history?market=300&startTs=x", "", 400, "Invalid parameter", "startTs"),
+        (
+            "POST /batch-prices-history",
+            r#"{"markets":[],"interval":"1h"}"#,
+            400,
+            "Payload exceeds the limit",
+            "markets",
+        ),
+        (order.as_str(), "", 404, "order not found", ""),
+        ("GET /data/order/7", "", 400, "Invalid orderID", "id"),
+        ("GET /data/orders?id=7", "", 400, orders, "id"),
+        ("GET /data/orders?market=rain", "", 400, orders, "market"),
+        ("GET /data/orders?asset_id=0x1", "", 400, orders, "asset_id"),
+        ("GET /data/orders?next_cursor=x", "", 400, orders, "next_cursor"),
+        ("GET /data/orders?market=%zz", "", 400, "Invalid parameter", "market"),
+        ("GET /data/trades?id=7", "", 400, trades, "id"),
+        ("GET /data/trades?taker=bob", "", 400, trades, "taker"),
+        ("GET /data/trades?maker=0x1", "", 400, trades, "maker"),
+        ("GET /data/trades?maker_address=0x1", "", 400, trades, "maker_address"),
+        ("GET /data/trades?before=yesterday", "", 400, trades, "before"),
+        ("GET /data/trades?after=-1", "", 400, trades, "after"),
+        ("POST /data/orders", "[]", 400, "Invalid payload", "body"),
+        ("POST /data/orders", r#"[{"orderId":"7"}]"#, 400, "Invalid orderID", "orderID"),
+        ("GET /balance-allowance", "", 400, "Invalid asset type", "asset_type"),
+        ("GET /balance-allowance?asset_type=GOLD", "", 400, "Invalid asset type", "asset_type"),
+        ("GET /balance-allowance?asset_type=CONDITIONAL", "", 400, "Invalid token id", "token_id"),
+        ("GET /balance-allowance?asset_type=CONDITIONAL&token_id=9", "", 404, "market not found", "token_id"),
+        (
+            "GET /balance-allowance?asset_type=COLLATERAL&signature_type=9",
+            "",
+            400,
+            "Invalid parameter",
+            "signature_type",
+        ),
+        ("GET /order-scoring", "", 400, "Invalid orderID", "order_id"),
+        ("GET /public-search?q=x", "", 404, "not found", ""),
+    ] {
+        let (got, text) = exchange.sends(caller(ALICE, Dialect::Poly), line, body);
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((got, answer["error"].as_str()), (status, Some(error)), "{line} {body}: {text}");
+        assert_eq!(answer["field"].as_str().unwrap_or(""), field, "{line}: {text}");
+        assert!(!answer["code"].as_str().expect("a code").is_empty());
+    }
+}
+
+#[test]
+fn a_refusal_repeats_what_was_sent_and_says_the_rule() {
+    let mut exchange = Exchange::opened();
+    let (status, text) = exchange.sends(None, "GET /price?token_id=300&side=%22HOLD", "");
+    assert_eq!(status, 400);
+    assert_eq!(
+        text,
+        r#"{"error":"Invalid side","code":"invalid_side","field":"side","got":"\"HOLD","allowed":"BUY or SELL"}"#
+    );
+}
+
+#[test]
+fn account_routes_are_for_somebody() {
+    let mut exchange = Exchange::opened();
+    for line in ["GET /data/orders", "GET /data/trades", "GET /balance-allowance", "GET /notifications"] {
+        let (status, text) = exchange.sends(None, line, "");
+        assert_eq!(status, 401, "{line}: {text}");
+        assert!(text.contains("Unauthorized/Invalid api key"));
+    }
+}
+
+#[test]
+fn a_closed_market_has_terms_but_no_book() {
+    let mut exchange = Exchange::opened();
+    let time = exchange.time();
+    exchange.says(MarketMode { time, market: RAIN, mode: Mode::Closed });
+    assert_eq!(exchange.sends(None, "GET /book?token_id=300", "").0, 404);
+    assert_eq!(exchange.sends(None, "GET /tick-size?token_id=300", "").0, 200);
+    assert_eq!(exchange.answers(None, "POST /books", r#"[{"token_id":"300"}]"#), serde_json::json!([]));
+}

@@ -1,0 +1,155 @@
+//! Trades: one for each taker order, with all its makers, the same for everybody who took part.
+//!
+//! `type` and `trader_side` say which part the caller had; everything else is in the taker's
+//! terms, and each maker's entry in its own. Filters on market and token look at the caller's own
+//! legs, filters on addresses at everybody's.
+
+use super::ask::{Asked, Narrowed, Refused};
+use super::index::{Leg, Trade};
+use super::orders::push_rfc3339;
+use super::{Caller, Reader, Token, page};
+use crate::domain::{Address, Dialect, MarketNo, Position, TimeMs, TradeId};
+use crate::json::Writer;
+use crate::ledger::OrderRow;
+
+const BAD_FILTER: Refused = Refused::new(400, "invalid_trade_params", "Invalid trade params payload");
+
+/// What a listing of trades is narrowed to.
+struct Filter {
+    market: Narrowed<MarketNo>,
+    token: Narrowed<Token>,
+    taker: Option<Address>,
+    maker: Option<Address>,
+    before: Option<TimeMs>,
+    after: Option<TimeMs>,
+}
+
+impl Reader {
+    /// GET /data/trades: the trades in which the caller took part, newest first.
+    pub(super) fn trades(
+        &self,
+        caller: Caller,
+        asked: &Asked<'_>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Refused> {
+        let filter = self.filter(asked)?;
+        let id = asked.uuid_filter(BAD_FILTER)?.map(TradeId::from_uuid);
+        let start = page::start(asked, BAD_FILTER)?;
+        let (Some(start), Some(own)) = (start, self.index.principal(caller.principal)) else {
+            page::empty(json, page::ROWS_OF_ACCOUNT, page::END);
+            return Ok(());
+        };
+        let own = &own.trades[..];
+        let candidates = match id {
+            None => own,
+            Some(id) => self.only(own, id),
+        };
+        let end = match start.behind {
+            None => candidates.len(),
+            Some(key) => self.index.trades_before(candidates, Position(key)),
+        };
+        let rows = candidates[..end].iter().rev().map(|&index| {
+            let trade = self.index.trade(index);
+            (trade.position.0, self.passes(trade, caller, &filter).then_some(trade))
+        });
+        page::write(json, (page::ROWS_OF_ACCOUNT, page::END), start, rows, |json, trade| {
+            self.write_trade(json, trade, caller);
+        });
+        Ok(())
+    }
+
+    fn filter(&self, asked: &Asked<'_>) -> Result<Filter, Refused> {
+        let maker = asked.address_filter("maker", BAD_FILTER)?;
+        let maker_address = asked.address_filter("maker_address", BAD_FILTER)?;
+        Ok(Filter {
+            market: Narrowed::by(asked.condition_filter(BAD_FILTER)?, |id| self.index.condition(id)),
+            token: Narrowed::by(asked.token_filter("asset_id", BAD_FILTER)?, |id| self.index.token(id)),
+            taker: asked.address_filter("taker", BAD_FILTER)?.map(Address),
+            maker: maker.or(maker_address).map(Address),
+            before: asked.time("before", BAD_FILTER)?,
+            after: asked.time("after", BAD_FILTER)?,
+        })
+    }
+
+    /// The one of `own` that `id` names, if there is one.
+    fn only<'a>(&self, own: &'a [usize], id: Option<TradeId>) -> &'a [usize] {
+        let index = id.and_then(|id| self.index.trade_at(id.position()));
+        match index.and_then(|index| own.binary_search(&index).ok()) {
+            Some(at) => &own[at..=at],
+            None => &[],
+        }
+    }
+
+    fn passes(&self, trade: &Trade, caller: Caller, filter: &Filter) -> bool {
+        let taker = self.order_at(trade.position);
+        let makers = || trade.legs.iter().map(|leg| self.order_at(leg.maker));
+        let of = |row: &OrderRow, address: &Address| self.address_of(row.wallet) == address;
+        let own = |row: &OrderRow| {
+            let token = Token { market: row.market, outcome: row.outcome };
+            row.principal == caller.principal && filter.token.passes(&token)
+        };
+        filter.before.is_none_or(|before| trade.time < before)
+            && filter.after.is_none_or(|after| trade.time > after)
+            && filter.market.passes(&taker.market)
+            && filter.taker.is_none_or(|address| of(taker, &address))
+            && filter.maker.is_none_or(|address| of(taker, &address) || makers().any(|row| of(row, &address)))
+            && (filter.token == Narrowed::No || own(taker) || makers().any(own))
+    }
+
+    fn write_trade(&self, json: &mut Writer<'_>, trade: &Trade, caller: Caller) {
+        let taker = self.order_at(trade.position);
+        let market = self.market(taker.market);
+        let fee = base_fee(market.fee.rate);
+        let role = if taker.principal == caller.principal { "TAKER" } else { "MAKER" };
+        json.open_object();
+        json.key("id").uuid(TradeId::new(trade.position).uuid());
+        json.key("taker_order_id").order_id(&taker.id);
+        json.key("market").condition(&market.condition);
+        json.key("asset_id").token(&market.tokens[taker.outcome.index()]);
+        json.key("side").text(taker.fields.side.text());
+        json.key("size").millionths_text(trade.shares.0);
+        json.key("fee_rate_bps").number_text(fee);
+        json.key("price").millionths_text(trade.price_millionths);
+        json.key("status").text(match caller.dialect {
+            Dialect::Service => "MATCHED",
+            Dialect::Kuest | Dialect::Poly => "CONFIRMED",
+        });
+        for name in ["match_time", "last_update"] {
+            json.key(name);
+            match caller.dialect {
+                Dialect::Service => json.quoted(|out| push_rfc3339(out, trade.time)),
+                Dialect::Kuest | Dialect::Poly => json.number_text(trade.time.seconds()),
+            };
+        }
+        json.key("outcome").text(self.label(taker.market, taker.outcome));
+        json.key("maker_address").address(self.address_of(taker.wallet));
+        json.key("owner").uuid(taker.owner);
+        json.key("transaction_hash").hex(self.settlement_hash(taker).as_bytes());
+        json.key("bucket_index").number(0);
+        json.key("maker_orders").open_array();
+        let maker_fee = if market.fee.taker_only { 0 } else { fee };
+        for leg in &trade.legs {
+            self.write_leg(json, leg, maker_fee);
+        }
+        json.close_array().key("type").text(role).key("trader_side").text(role).close_object();
+    }
+
+    fn write_leg(&self, json: &mut Writer<'_>, leg: &Leg, fee: u64) {
+        let maker = self.order_at(leg.maker);
+        let token = &self.market(maker.market).tokens[maker.outcome.index()];
+        json.open_object().key("order_id").order_id(&maker.id);
+        json.key("maker_address").address(self.address_of(maker.wallet));
+        json.key("owner").uuid(maker.owner);
+        json.key("matched_amount").millionths_text(leg.shares.0);
+        json.key("fee_rate_bps").number_text(fee);
+        json.key("price").price_text(maker.price);
+        json.key("asset_id").token(token);
+        json.key("outcome").text(self.label(maker.market, maker.outcome));
+        json.key("side").text(maker.fields.side.text()).close_object();
+    }
+}
+
+/// A fee rate in basis points: rates are millionths, and what is below a basis point is not shown.
+pub(super) fn base_fee(rate: u32) -> u64 {
+    u64::from(rate) / 100
+}
