@@ -5,6 +5,7 @@ order each rests from a safe (type 2) and from the deposit wallet (type 3), so t
 four ways of signing are all taken.
 """
 
+import pathlib
 import sys
 
 from eth_utils import keccak, to_canonical_address, to_checksum_address
@@ -131,6 +132,7 @@ def main(binary):
         story = Story(exchange, first, second)
         story.run()
         other_wallets(story, [third, Trader("deposit", exchange.url, KEYS[0], 3, DEPOSIT_WALLET)])
+        readme(exchange)
         books_agree(exchange, story)
     finally:
         exchange.kill()
@@ -146,6 +148,14 @@ def other_wallets(story, traders):
         story.cancel(trader, order)
         assert trader.balance(None) == cash
         print(f"ok: an order rests from wallet {trader.name}")
+
+
+def readme(exchange):
+    """Runs the snippet that README shows, as it stands there."""
+    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    snippet = text.split("```python\n")[1].split("```")[0]
+    exec(compile(snippet.replace("http://127.0.0.1:8080", exchange.url), "README.md", "exec"), {})
+    print("ok: the snippet of README trades")
 
 
 if __name__ == "__main__":
