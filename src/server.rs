@@ -31,7 +31,6 @@ mod connection;
 mod connections;
 mod core_loop;
 mod executor;
-mod follower;
 mod ingress;
 mod key_acts;
 mod marks;

@@ -15,7 +15,6 @@ use super::caller::{Caller, Callers, Window};
 use super::connection::{Intent, Line};
 use super::connections::Client;
 use super::core_loop::connection_word;
-use super::follower;
 use super::mesh::{Mesh, Share};
 use super::message::{ActJob, Answer, Asked, Question, Ticket, Told};
 use super::plan::{Plan, Venue};
@@ -24,6 +23,7 @@ use super::request::Request;
 use super::words;
 use super::work::{Form, Item, ORDERS_MAX, Outcome, Refused, Works};
 use crate::auth::{self, ActTerms, Verifier};
+use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, Shares, SignedOrder, TimeMs, WalletNo,
 };
@@ -542,7 +542,7 @@ fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
 /// What clients call the trade that an order made.
 fn trade_name(position: Position, taker: &OrderId) -> TradeName {
     let keccak = |bytes: &[u8]| auth::keccak(bytes).0;
-    TradeName { id: follower::trade_id(position), hash: follower::settlement_hash(position, taker, keccak) }
+    TradeName { id: TradeId::new(position).uuid(), hash: settlement_hash(position, taker, keccak) }
 }
 
 const fn needs_signature(endpoint: Endpoint) -> bool {

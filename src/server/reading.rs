@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
 use super::core_loop::connection_word;
-use super::follower::{self as reader, ReadRequest, Reader};
 use super::ingress::SIGNATURES_PER_TURN;
 use super::key_acts;
 use super::message::{ActJob, ReadJob};
@@ -24,6 +23,7 @@ use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
 use crate::journal::layout::{Record, StateHash};
 use crate::journal::{Follower, Log};
 use crate::ledger::CHECKPOINT_FRAMES;
+use crate::reader::{self, ReadRequest, Reader};
 
 /// Frames applied in one turn.
 const FRAMES_PER_TURN: usize = 256;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::caller::{self, Callers};
 use super::core_loop::Roles;
 use super::executor;
-use super::follower::{PriceSide, Reader, Settings};
 use super::ingress::{self, Trade};
 use super::marks::Marks;
 use super::plan::{self, Plan};
@@ -25,6 +24,7 @@ use crate::journal::{self, Claimed, Fault, Follower, Log, Opened, Started, Waker
 use crate::json::decimal;
 use crate::ledger::Contradiction;
 use crate::memory::cells::Cells;
+use crate::reader::{PriceSide, Reader, Settings};
 use crate::registrar::{self, Identity, Registrar};
 use crate::registry::Registry;
 use crate::shard::{Funding, Shard, ShardSettings};
