@@ -176,7 +176,7 @@ impl Scene {
             for party in &mut self.parties {
                 scope.spawn(|| party.trade(Connection::open(port), markets, &acts));
             }
-            let deadline = std::time::Instant::now() + Duration::from_secs(60);
+            let deadline = std::time::Instant::now() + Duration::from_mins(1);
             while acts.load(Ordering::Relaxed) < wanted {
                 if deadline < std::time::Instant::now() {
                     let done = acts.load(Ordering::Relaxed);

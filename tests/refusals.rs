@@ -51,6 +51,7 @@ enum Row {
     Inside(&'static str),
 }
 
+#[allow(clippy::too_many_lines, reason = "a table, one row a refusal")]
 fn provoke(reject: Reject) -> Row {
     use Row::{Asked, Inside, Shaped, While};
     match reject {
@@ -95,7 +96,7 @@ fn provoke(reject: Reject) -> Row {
             ))
         }),
         Reject::OwnerMismatch => Asked(|scene| {
-            scene.changed(|draft| draft.owner = "00000000-0000-4000-8000-000000000000".to_owned())
+            scene.changed(|draft| "00000000-0000-4000-8000-000000000000".clone_into(&mut draft.owner))
         }),
         Reject::SignerMismatch => Asked(|scene| {
             let other = scene.second.address;
@@ -158,14 +159,14 @@ fn provoke(reject: Reject) -> Row {
         }),
         Reject::NotionalTooSmall => Asked(|scene| {
             scene.changed(|draft| {
-                draft.kind = "FAK".to_owned();
+                draft.kind("FAK");
                 draft.fields.maker_amount = 500_000;
                 draft.fields.taker_amount = 1_000_000;
             })
         }),
         Reject::PostOnlyType => Asked(|scene| {
             scene.changed(|draft| {
-                draft.kind = "FOK".to_owned();
+                draft.kind("FOK");
                 draft.post_only = true;
             })
         }),
@@ -174,7 +175,7 @@ fn provoke(reject: Reject) -> Row {
         }
         Reject::Expired => Asked(|scene| {
             scene.changed(|draft| {
-                draft.kind = "GTD".to_owned();
+                draft.kind("GTD");
                 draft.expiration = now_ms() / 1_000 - 10;
             })
         }),
@@ -300,7 +301,7 @@ impl Scene {
     /// An order that cannot trade at its price.
     fn immediate(&mut self, kind: &str) -> Answer {
         self.changed(|draft| {
-            draft.kind = kind.to_owned();
+            draft.kind(kind);
             draft.fields.maker_amount = 5_000_000;
         })
     }

@@ -46,6 +46,12 @@ pub struct Draft {
     pub unsigned: String,
 }
 
+impl Draft {
+    pub fn kind(&mut self, kind: &str) {
+        kind.clone_into(&mut self.kind);
+    }
+}
+
 /// A signed order, ready to be sent any number of times.
 #[derive(Clone)]
 pub struct Signed {
