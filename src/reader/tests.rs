@@ -5,6 +5,7 @@
 mod account;
 mod books;
 mod lists;
+mod real;
 mod refusals;
 
 use super::levels::Levels;
