@@ -11,7 +11,7 @@ pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
     if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
         let wire = Reject::Busy.wire();
         let body = format!("{{\"error\":\"{}\",\"code\":\"{}\"}}", wire.error, wire.code);
-        answer(core, job, wire.status, &body.into_bytes());
+        answer(core, *job, wire.status, &body.into_bytes());
     }
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
                 send(core, to, job);
                 return;
             }
-            answer(core, job, status, &body);
+            answer(core, *job, status, &body);
         }
     }
 }
 
-fn answer(core: &mut CoreLoop, job: Box<ActJob>, status: u16, body: &[u8]) {
+fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
     let at = job.at;
     match job.purpose {
         Purpose::Operator(pending) => {

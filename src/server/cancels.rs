@@ -102,7 +102,7 @@ impl Trade {
     }
 
     /// Another shard's answer about many orders.
-    pub(super) fn told_of_wide(&mut self, mut job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
+    pub(super) fn told_of_wide(&mut self, mut job: WideJob, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
         pending.short |= job.short;

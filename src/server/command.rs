@@ -137,7 +137,7 @@ pub struct AdminArgs {
     /// The operator listener's address
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8081", env = "OUTCRY_ADMIN")]
     pub admin: String,
-    /// A file that holds the operator's token; else OUTCRY_ADMIN_TOKEN
+    /// A file that holds the operator's token; else the variable `OUTCRY_ADMIN_TOKEN`
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }

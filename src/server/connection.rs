@@ -138,6 +138,7 @@ struct Open {
 
 /// A client's connection.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each says for itself in which list the slot stands")]
 pub(crate) struct Connection {
     /// The socket; `None` in a slot that is free.
     pub(crate) socket: Option<OwnedFd>,

@@ -80,9 +80,7 @@ impl Connections {
     /// Takes the connection out of its slot to work on it.
     pub(crate) fn take(&mut self, slot: u32) -> Option<Box<Connection>> {
         let connection = self.slots.get_mut(slot as usize)?;
-        if connection.as_ref()?.socket.is_none() {
-            return None;
-        }
+        connection.as_ref()?.socket.as_ref()?;
         connection.take()
     }
 

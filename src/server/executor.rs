@@ -1,9 +1,9 @@
 //! Where a loop's thread comes from: a pinned glommio executor, or a plain pinned thread.
 //!
-//! The kernel is asked for an io_uring before any executor exists, because glommio's own message
-//! in that case misleads. Where io_uring is blocked (Docker's default profile) or too little
+//! The kernel is asked for an `io_uring` before any executor exists, because glommio's own message
+//! in that case misleads. Where `io_uring` is blocked (Docker's default profile) or too little
 //! memory may be locked, the very same loop runs on a plain thread: nothing on the order path
-//! needs io_uring. This is the only file that names glommio.
+//! needs `io_uring`. This is the only file that names glommio.
 //!
 //! A loop is one task that never waits inside the executor: measured, glommio's own socket path
 //! costs 20 µs a round trip, an epoll loop as one task costs 6.9 µs.
@@ -105,7 +105,7 @@ fn start_executor(name: &str, cpu: Option<usize>, turns: Box<impl Turns>) -> Res
             }
         })
         .map_err(|fault| format!("{name}: no executor: {fault}"))?;
-    Ok(Thread(Box::new(move || handle.join().map(|_| ()).map_err(|fault| format!("{name}: {fault}")))))
+    Ok(Thread(Box::new(move || handle.join().map_err(|fault| format!("{name}: {fault}")))))
 }
 
 fn start_thread(name: &str, cpu: Option<usize>, turns: Box<impl Turns>) -> Result<Thread, String> {

@@ -8,6 +8,10 @@
 //! Curve operations are the one expensive step. Orders wait for theirs in [`Trade::staged`], at
 //! most one request's at a time, and at most [`SIGNATURES_PER_TURN`] are done in a turn, so that
 //! cancels and answers never wait long behind a batch.
+#![allow(
+    clippy::result_large_err,
+    reason = "a refusal carries its words by value, so that nothing allocates"
+)]
 
 use std::sync::Arc;
 
@@ -21,7 +25,7 @@ use super::plan::{Plan, Venue};
 use super::render;
 use super::request::Request;
 use super::words;
-use super::work::{Form, Item, ORDERS_MAX, Outcome, Refused, Works};
+use super::work::{Asker, Form, Item, ORDERS_MAX, Outcome, Refused, Works};
 use crate::auth::{self, ActTerms, Verifier};
 use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{
@@ -136,7 +140,8 @@ impl Trade {
             return Began::Later;
         }
         let number = line.open(Intent::Write);
-        if let Err(refused) = self.take(client, number, route, request, now, mesh) {
+        let asker = Asker { client, number, keep_alive: request.head.keep_alive };
+        if let Err(refused) = self.take(asker, route, request, now, mesh) {
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
             let out = line.answer(number).expect("just opened");
             render::refused(out, form, connection_word(request.head.keep_alive), &refused);
@@ -150,8 +155,7 @@ impl Trade {
 
     fn take(
         &mut self,
-        client: Client,
-        number: u32,
+        asker: Asker,
         route: &Route<'_>,
         request: &Request<'_>,
         now: TimeMs,
@@ -165,8 +169,7 @@ impl Trade {
         let caller = caller.map_err(Refused::plain)?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
-        let keep_alive = request.head.keep_alive;
-        let begin = |works: &mut Works, form| works.begin(client, number, keep_alive, caller.dialect, form);
+        let begin = |works: &mut Works, form| works.begin(asker, caller.dialect, form);
         match route.endpoint {
             Endpoint::PlaceOrder => {
                 let order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
@@ -210,7 +213,7 @@ impl Trade {
                 self.cancel_scope(work, &caller, &scope, now, mesh);
             }
             Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
-                return self.position_act(client, number, route.endpoint, keep_alive, &caller, now, mesh);
+                return self.position_act(asker, route.endpoint, &caller, now, mesh);
             }
             Endpoint::Heartbeat | Endpoint::HeartbeatPlain => {
                 let work = begin(&mut self.works, Form::Heartbeat);
@@ -321,10 +324,8 @@ impl Trade {
 impl Trade {
     fn position_act(
         &mut self,
-        client: Client,
-        number: u32,
+        asker: Asker,
         endpoint: Endpoint,
-        keep_alive: bool,
         caller: &Caller,
         now: TimeMs,
         mesh: &mut Mesh,
@@ -364,7 +365,7 @@ impl Trade {
             signature: signed.signature,
             signature_len: signed.signature_len,
         };
-        let work = self.works.begin(client, number, keep_alive, caller.dialect, Form::Act);
+        let work = self.works.begin(asker, caller.dialect, Form::Act);
         self.works.work(work).items.push(Item { id: Some(id), outcome: Outcome::Open });
         self.works.expect(work);
         self.send_act(Ticket { work, item: 0 }, &user_act, now, mesh);

@@ -56,11 +56,11 @@ pub(super) fn of_wallet(
             Err(refusal) => refused(refusal),
         }
     });
-    Err(Read::Act(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)))
+    Err(Read::Act(Box::new(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand))))
 }
 
 /// The owner of a key lists keys or revokes one.
-pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: Box<ReadJob>) -> Box<ActJob> {
+pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: Box<ReadJob>) -> ActJob {
     let (principal, dialect) = (caller.principal, caller.dialect);
     let query = Query::new(head.query);
     if endpoint == Endpoint::ApiKeys {

@@ -98,12 +98,15 @@ pub(crate) fn mesh(shared: &Arc<Shared>) -> Vec<Mesh> {
 }
 
 fn pair() -> (Pair, Pair) {
-    let (ask_there, asked_there) = ring(RING_SLOTS);
-    let (tell_back, told_here) = ring(RING_SLOTS);
-    let (ask_back, asked_here) = ring(RING_SLOTS);
-    let (tell_there, told_there) = ring(RING_SLOTS);
+    let (left_asks, right_hears) = ring(RING_SLOTS);
+    let (right_tells, left_learns) = ring(RING_SLOTS);
+    let (right_asks, left_hears) = ring(RING_SLOTS);
+    let (left_tells, right_learns) = ring(RING_SLOTS);
     let pair = |ask, told, asked, tell| Pair { ask, told, asked, tell, in_flight: 0 };
-    (pair(ask_there, told_here, asked_here, tell_there), pair(ask_back, told_there, asked_there, tell_back))
+    (
+        pair(left_asks, left_learns, left_hears, left_tells),
+        pair(right_asks, right_learns, right_hears, right_tells),
+    )
 }
 
 impl Mesh {

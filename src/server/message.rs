@@ -224,15 +224,8 @@ pub(crate) struct ActJob {
 
 impl ActJob {
     /// An act that nobody has done yet.
-    pub(crate) fn new(purpose: Purpose, binding: Binding, errand: Errand) -> Box<Self> {
-        Box::new(Self {
-            purpose,
-            binding,
-            errand: Some(errand),
-            report: None,
-            confirm_next: 0,
-            at: Position(0),
-        })
+    pub(crate) fn new(purpose: Purpose, binding: Binding, errand: Errand) -> Self {
+        Self { purpose, binding, errand: Some(errand), report: None, confirm_next: 0, at: Position(0) }
     }
 }
 

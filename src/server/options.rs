@@ -263,7 +263,9 @@ impl Options {
         for key in KEYS {
             let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
             if section != table {
-                text.push_str(&format!("\n[{section}]\n"));
+                text.push_str("\n[");
+                text.push_str(section);
+                text.push_str("]\n");
                 table = section;
             }
             let value = match (key.slot)(&mut copy) {

@@ -268,7 +268,7 @@ impl Reading {
         if let Some(caller) = &caller
             && key_acts::is_one(route.endpoint)
         {
-            return Err(Read::Act(key_acts::of_key(caller, head, route.endpoint, job)));
+            return Err(Read::Act(Box::new(key_acts::of_key(caller, head, route.endpoint, job))));
         }
         let request = ReadRequest {
             endpoint: route.endpoint,

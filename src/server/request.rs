@@ -16,6 +16,7 @@ pub(crate) struct Request<'a> {
 
 /// What there is at the front of a buffer.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "looked at once and dropped, never stored")]
 pub(crate) enum Found<'a> {
     /// Not enough; the buffer must be able to hold so many bytes.
     Partial {
@@ -46,8 +47,7 @@ pub(crate) fn find<'a>(
         return Ok(Found::Partial { needed: limits.head_bytes, expects_continue: false });
     };
     let body_bytes = match (head.body, decoded) {
-        (BodyFraming::Length(bytes), _) => bytes,
-        (BodyFraming::Chunked, Some(bytes)) => bytes,
+        (BodyFraming::Length(bytes), _) | (BodyFraming::Chunked, Some(bytes)) => bytes,
         (BodyFraming::Chunked, None) => {
             return Ok(Found::ChunksBegin { head_bytes: head.bytes, expects_continue: head.expect_continue });
         }

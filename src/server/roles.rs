@@ -75,20 +75,20 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
         Registrar::new(ledger, writer, Arc::clone(&log), Arc::clone(&cells), identity, shards);
     ensure_fee_wallet(&mut registrar, &exchange, shared.clock.now())?;
     let mut registrar = Some(registrar);
-    let mut shard_list = Vec::new();
+    let mut of_shards = Vec::new();
     for number in 0..shards {
         let settings = shard_settings(plan, ShardNo(number))?;
         let (cells, registry) = (Arc::clone(&cells), Arc::clone(&registry));
-        shard_list.push(Some(Shard::restore(settings, cells, registry, Arc::clone(&log), ledger)));
+        of_shards.push(Some(Shard::restore(settings, cells, registry, Arc::clone(&log), ledger)));
     }
     let mut reader = Some(reader);
     for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
         let callers = || Callers::new(plan, Arc::clone(&registry), master.clone());
         let trade = loop_plan.shard.map(|number| {
-            let shard = shard_list[usize::from(number)].take().expect("each shard has one loop");
+            let core = of_shards[usize::from(number)].take().expect("each shard has one loop");
             let registrar = if number == 0 { registrar.take() } else { None };
             let parts = ingress::Parts {
-                shard,
+                shard: core,
                 registrar,
                 shard_no: ShardNo(number),
                 registry: Arc::clone(&registry),

@@ -43,6 +43,7 @@ fn execute(command: Command) -> Result<ExitCode, String> {
 }
 
 /// Prints to standard output and succeeds.
+#[allow(clippy::unnecessary_wraps, reason = "what a command's last line is")]
 pub(crate) fn say(text: &str) -> Result<ExitCode, String> {
     // A closed pipe (`| head`) is not a fault of ours.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -55,7 +56,9 @@ pub(crate) fn complain(text: &str) {
 }
 
 fn lines(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let mut text = lines.join("\n");
+    text.push('\n');
+    text
 }
 
 fn planned(args: &ConfigArgs) -> Result<Plan, String> {
@@ -117,8 +120,9 @@ fn ground_line() -> String {
 fn version(verbose: bool) -> String {
     let mut text = format!("outcry {}\n", env!("CARGO_PKG_VERSION"));
     if verbose {
-        text.push_str(&format!("built for {} {}\n", std::env::consts::ARCH, std::env::consts::OS));
-        text.push_str(&format!("allowed cpus: {:?}\n", topology::allowed_cpus()));
+        let built = format!("built for {} {}", std::env::consts::ARCH, std::env::consts::OS);
+        let cpus = format!("allowed cpus: {:?}", topology::allowed_cpus());
+        text.push_str(&lines(&[built, cpus]));
         text.push_str(&ground_line());
     }
     text

@@ -6,6 +6,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::json::name;
+
 /// Bytes of the secret.
 pub(crate) const SECRET_BYTES: usize = 32;
 
@@ -20,7 +22,9 @@ fn path(data_dir: &Path) -> PathBuf {
 /// The operator's token, made if there is none: 64 hex digits.
 pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
     let path = make(data_dir, &data_dir.join("admin-token"), |secret| {
-        secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes()
+        let mut text = Vec::with_capacity(2 * SECRET_BYTES);
+        name::push_hex_digits(&mut text, secret);
+        text
     })?;
     let text = fs::read_to_string(&path)
         .map_err(|fault| format!("operator's token: {}: {fault}", path.display()))?;
@@ -68,8 +72,8 @@ pub(crate) fn load(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
     }
     let mut secret = [0_u8; SECRET_BYTES];
     file.read_exact(&mut secret).map_err(say)?;
-    let mut more = [0_u8];
-    if file.read(&mut more).map_err(say)? != 0 {
+    let mut behind = [0_u8];
+    if file.read(&mut behind).map_err(say)? != 0 {
         return Err(format!("master secret: {} is longer than {SECRET_BYTES} bytes", path.display()));
     }
     Ok(secret)

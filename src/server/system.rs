@@ -20,7 +20,7 @@ unsafe extern "C" {
     fn close(descriptor: c_int) -> c_int;
 }
 
-/// Asks the kernel for a ring of one entry and gives it back: whether io_uring may be used here.
+/// Asks the kernel for a ring of one entry and gives it back: whether `io_uring` may be used here.
 pub(crate) fn probe_io_uring() -> Result<(), std::io::Error> {
     let mut parameters = Parameters([0; 30]);
     // SAFETY: SYSTEM-1; the arguments are those of io_uring_setup(u32, struct io_uring_params *).

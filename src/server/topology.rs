@@ -181,8 +181,7 @@ fn named_places(
         });
     }
     for (index, place) in places.iter().enumerate() {
-        if place.is_some() && places[..index].contains(place) {
-            let cpu = place.expect("just checked");
+        if let Some(cpu) = place.filter(|_| places[..index].contains(place)) {
             return Err(format!(
                 "cpu.shard_cpus, cpu.reader: {cpu} is named twice; give every loop its own CPU"
             ));
@@ -230,8 +229,7 @@ fn refuse_a_shared_spin(topology: &Topology, cpus: &[usize]) -> Result<(), Strin
         ));
     }
     for plan in topology.loops.iter().filter(|plan| plan.wait == Wait::Spin) {
-        if plan.cpu.is_some() && plan.cpu == topology.journal_cpu {
-            let cpu = plan.cpu.expect("just checked");
+        if let Some(cpu) = plan.cpu.filter(|_| plan.cpu == topology.journal_cpu) {
             return Err(format!("cpu.journal: {cpu} is also where {} spins; give it another CPU", plan.name));
         }
     }

@@ -10,11 +10,10 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
     let (field, text): (&'static str, fn(u64) -> ShortText) = match refusal.reject {
         Reject::PriceOutOfRange | Reject::PriceOffTick => ("price", ten_thousandths),
         Reject::SizeTooSmall => ("size", ShortText::millionths),
-        Reject::NotionalTooSmall => ("makerAmount", ShortText::millionths),
+        Reject::NotionalTooSmall | Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
         Reject::AmountTooLarge => ("makerAmount", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         Reject::Expired => ("expiration", ShortText::integer),
-        Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
         _ => return Refused::plain(refusal.reject),
     };
     Refused {

@@ -19,6 +19,17 @@ pub(crate) const ORDERS_MAX: usize = 15;
 /// Ids that a place has memory for at start; longer lists take more, once.
 const IDS_KEPT: usize = 64;
 
+/// Whose request it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    /// Who asked.
+    pub(crate) client: Client,
+    /// The request's number in its line.
+    pub(crate) number: u32,
+    /// Whether the connection stays open behind the answer.
+    pub(crate) keep_alive: bool,
+}
+
 /// What form the answer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -193,19 +204,12 @@ impl Works {
     }
 
     /// Takes a place; `has_room` was asked.
-    pub(crate) fn begin(
-        &mut self,
-        client: Client,
-        number: u32,
-        keep_alive: bool,
-        dialect: Dialect,
-        form: Form,
-    ) -> u32 {
+    pub(crate) fn begin(&mut self, asker: Asker, dialect: Dialect, form: Form) -> u32 {
         let place = self.free.pop().expect("has_room was asked first");
         let work = &mut self.places[place as usize];
-        work.client = client;
-        work.number = number;
-        work.keep_alive = keep_alive;
+        work.client = asker.client;
+        work.number = asker.number;
+        work.keep_alive = asker.keep_alive;
         work.dialect = dialect;
         work.form = form;
         work.items.clear();
@@ -262,8 +266,8 @@ mod tests {
     #[test]
     fn a_request_is_decided_when_its_last_answer_came() {
         let mut works = Works::new();
-        let client = Client { slot: 1, generation: 2 };
-        let place = works.begin(client, 3, true, Dialect::Poly, Form::Orders);
+        let asker = Asker { client: Client { slot: 1, generation: 2 }, number: 3, keep_alive: true };
+        let place = works.begin(asker, Dialect::Poly, Form::Orders);
         works.expect(place);
         works.expect(place);
         works.came(place);
@@ -280,7 +284,7 @@ mod tests {
         let client = Client { slot: 0, generation: 0 };
         for number in 0..WORKS_MAX {
             assert!(works.has_room());
-            let place = works.begin(client, number, true, Dialect::Poly, Form::Order);
+            let place = works.begin(Asker { client, number, keep_alive: true }, Dialect::Poly, Form::Order);
             works.expect(place);
         }
         assert!(!works.has_room());

@@ -1,0 +1,117 @@
+//! Time passes: deadlines, sleep, the end.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{CoreLoop, REGISTRAR_LOOP, Roles};
+use crate::domain::Position;
+use crate::server::plan::Durability;
+use crate::server::reading::Reading;
+use crate::server::shared::Phase;
+use crate::server::topology::{SPIN_TURNS, Wait};
+
+/// Connections whose deadlines are looked at in one turn.
+const HAND_SLOTS_PER_TURN: usize = 64;
+/// How long a loop sleeps at most while a read waits for frames.
+const READ_NAP: Duration = Duration::from_millis(20);
+
+/// Steps 6 and 7: time, rest, the end.
+impl CoreLoop {
+    pub(super) fn check_times(&mut self) {
+        if self.elapsed_ms < self.hand_rests_until_ms {
+            return;
+        }
+        for _ in 0..HAND_SLOTS_PER_TURN {
+            let Some(slot) = self.connections.next_by_hand() else {
+                let round_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
+                self.hand_rests_until_ms = self.elapsed_ms + round_ms;
+                return;
+            };
+            let Some(connection) = self.connections.look(slot) else {
+                continue;
+            };
+            let nothing_open = connection.line.open_count() == 0;
+            let silent = connection.read_by_ms <= self.elapsed_ms && nothing_open;
+            let unsent = connection.send_by_ms <= self.elapsed_ms;
+            if (silent || unsent)
+                && let Some(connection) = self.connections.take(slot)
+            {
+                self.leave(slot, connection);
+            }
+        }
+    }
+
+    pub(super) fn rest(&mut self, phase: Phase) {
+        match self.wait {
+            Wait::Spin => return std::hint::spin_loop(),
+            Wait::SpinThenPark if self.idle_turns < SPIN_TURNS => {
+                self.idle_turns += 1;
+                return std::hint::spin_loop();
+            }
+            Wait::SpinThenPark | Wait::Park => {}
+        }
+        let no = self.mesh.no();
+        let awaited = self.awaited();
+        // A commit that is under way on another core is over in no time; sleeping would miss it.
+        let committed = |roles: &Roles| roles.marks.durability() == Durability::Committed;
+        if !self.connections.waiting.is_empty() && self.roles.as_ref().is_some_and(committed) {
+            return std::thread::yield_now();
+        }
+        self.shared.await_position(no, awaited);
+        self.shared.wakers[no].before_sleep();
+        let mark = self.roles.as_mut().map_or(Position(0), |roles| roles.marks.advance());
+        let work_came = self.mesh.anything_came()
+            || !self.shared.roles[no].is_empty()
+            || (no == REGISTRAR_LOOP && !self.shared.errands.is_empty())
+            || self.shared.phase() != phase
+            || awaited.is_some_and(|position| position <= mark)
+            || self.roles.as_ref().and_then(|roles| roles.reading.as_ref()).is_some_and(Reading::has_work);
+        if !work_came {
+            let reading = self.roles.as_ref().and_then(|roles| roles.reading.as_ref());
+            let nap = if reading.is_some_and(Reading::waits) { READ_NAP } else { self.shared.plan.nap() };
+            let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
+            self.watch.wait(nap_ms, &mut self.events);
+        }
+        self.shared.wakers[no].after_sleep(false);
+    }
+
+    /// The lowest position that gives this loop work when it is acknowledged.
+    fn awaited(&self) -> Option<Position> {
+        let answers = self.connections.waiting.iter();
+        let answers = answers.filter_map(|&slot| self.connections.look(slot)?.line.waits_for_mark()).min();
+        let reading = self.roles.as_ref().and_then(|roles| roles.reading.as_ref()).map(Reading::awaits);
+        match (answers, reading) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    pub(super) fn drain(&mut self) {
+        if let Some(doors) = self.doors.take() {
+            let _ = self.watch.remove(&doors.http);
+            let _ = self.watch.remove(&doors.admin);
+        }
+        for slot in self.connections.occupied_slots() {
+            if let Some(connection) = self.connections.take(slot) {
+                if connection.line.is_idle() {
+                    self.leave(slot, connection);
+                } else {
+                    self.connections.put(slot, connection);
+                }
+            }
+        }
+        if !self.drained && self.connections.count() == 0 && !self.mesh.anything_in_flight() {
+            self.drained = true;
+            self.shared.drained.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(super) fn close_all(&mut self) {
+        self.doors = None;
+        for slot in self.connections.occupied_slots() {
+            if let Some(connection) = self.connections.take(slot) {
+                self.leave(slot, connection);
+            }
+        }
+    }
+}

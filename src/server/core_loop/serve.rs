@@ -1,0 +1,317 @@
+//! Requests in the buffers of ready connections: what they are, and who answers them.
+
+use super::{CoreLoop, connection_word};
+use crate::domain::{Position, Reject};
+use crate::http::respond::{self, Extras};
+use crate::http::{self, BadRequest, Class, Endpoint, Query};
+use crate::server::admin;
+use crate::server::connection::{Connection, Door, Intent, Line};
+use crate::server::connections::Client;
+use crate::server::ingress;
+use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
+use crate::server::reading;
+use crate::server::request::{self, Found, Request};
+use crate::server::shared::Phase;
+use crate::server::socket::Watched;
+
+/// What became of the front of a connection's buffer.
+enum Step {
+    /// A request was taken; the next one may be looked at.
+    Took,
+    /// A request was taken; others are in turn before this connection's next one.
+    TookMine,
+    /// More bytes must come.
+    Partial,
+    /// Not in this turn.
+    Later,
+    /// Not before an open request is answered.
+    Blocked,
+    /// The connection belongs to an ingress loop.
+    Move,
+}
+
+/// Which requests a pass over the ready connections takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Cancels,
+    All,
+}
+
+/// Step 2: requests.
+impl CoreLoop {
+    pub(super) fn serve_ready(&mut self, phase: Phase) -> bool {
+        let ready = self.connections.ready.len();
+        let mut took = false;
+        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+            took |= trade.begin_turn(self.now, &mut self.mesh);
+            if ready > 1 {
+                for _ in 0..ready {
+                    took |= self.serve_next(phase, Pass::Cancels);
+                }
+            }
+        }
+        for _ in 0..self.connections.ready.len() {
+            took |= self.serve_next(phase, Pass::All);
+        }
+        took
+    }
+
+    fn serve_next(&mut self, phase: Phase, pass: Pass) -> bool {
+        let Some((slot, mut connection)) = self.connections.pop_ready() else {
+            return false;
+        };
+        let client = Client { slot, generation: connection.generation };
+        let mut took = false;
+        let again = loop {
+            if !connection.may_open() || phase >= Phase::Draining {
+                break false;
+            }
+            match self.step(client, &mut connection, phase, pass) {
+                Step::Took => took = true,
+                Step::TookMine => {
+                    took = true;
+                    break !connection.input.unread().is_empty();
+                }
+                Step::Partial | Step::Blocked => break false,
+                Step::Later => break true,
+                Step::Move => match self.send_away(slot, connection) {
+                    None => return true,
+                    Some(back) => {
+                        connection = back;
+                        break true;
+                    }
+                },
+            }
+        };
+        if again {
+            self.connections.queue(slot, &mut connection);
+        }
+        self.connections.touch(slot, &mut connection);
+        self.connections.put(slot, connection);
+        took
+    }
+
+    fn step(&mut self, client: Client, connection: &mut Connection, phase: Phase, pass: Pass) -> Step {
+        if connection.input.unread().is_empty() {
+            connection.partial = false;
+            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+            return Step::Partial;
+        }
+        let decoded = match request::decode_chunks(connection, &self.limits) {
+            Ok(None) if connection.chunked.is_some() => return self.partial(connection),
+            Ok(decoded) => decoded,
+            Err(bad) => return refuse_bytes(connection, bad),
+        };
+        let found = match request::find(&connection.input, decoded, &self.limits) {
+            Ok(found) => found,
+            Err(bad) => return refuse_bytes(connection, bad),
+        };
+        match found {
+            Found::Partial { needed, expects_continue } => {
+                connection.input.hold(needed);
+                say_continue(connection, expects_continue);
+                self.partial(connection)
+            }
+            Found::ChunksBegin { head_bytes, expects_continue } => {
+                request::begin_chunks(connection, head_bytes, &self.limits);
+                say_continue(connection, expects_continue);
+                Step::Took
+            }
+            Found::Whole(request) => {
+                let (bytes, keep_alive) = (request.bytes.len(), request.head.keep_alive);
+                let door = connection.door;
+                let step = self.dispatch(client, &mut connection.line, door, &request, phase, pass);
+                if matches!(step, Step::Took | Step::TookMine) {
+                    connection.input.used(bytes);
+                    connection.chunked = None;
+                    connection.continued = false;
+                    connection.partial = false;
+                    connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+                    connection.closing |= !keep_alive;
+                }
+                step
+            }
+        }
+    }
+
+    /// The rest of a request has its time, counted from the first byte.
+    fn partial(&self, connection: &mut Connection) -> Step {
+        if !connection.partial {
+            connection.partial = true;
+            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.head_ms;
+        }
+        Step::Partial
+    }
+
+    fn dispatch(
+        &mut self,
+        client: Client,
+        line: &mut Line,
+        door: Door,
+        request: &Request<'_>,
+        phase: Phase,
+        pass: Pass,
+    ) -> Step {
+        let head = &request.head;
+        if door == Door::Admin {
+            return if pass == Pass::All { self.admin(client, line, request, phase) } else { Step::Later };
+        }
+        let connection = connection_word(head.keep_alive);
+        let route = match http::route(head.method, head.path, Query::new(head.query), self.prefixes) {
+            Ok(route) => route,
+            Err(reason) => {
+                answer_now(line, |out| respond::no_route(out, reason, connection));
+                return Step::Took;
+            }
+        };
+        if route.class() != Class::Trading {
+            return if pass == Pass::All { self.read(client, line, request, phase) } else { Step::Later };
+        }
+        if pass == Pass::Cancels && !is_cancel(route.endpoint) {
+            return Step::Later;
+        }
+        let Some(roles) = &mut self.roles else {
+            refuse(line, Reject::Recovering, connection);
+            return Step::Took;
+        };
+        let Some(trade) = &mut roles.trade else {
+            return if line.is_idle() { Step::Move } else { Step::Blocked };
+        };
+        match trade.begin(client, line, &route, request, self.now, &mut self.mesh) {
+            ingress::Began::Took => Step::Took,
+            ingress::Began::TookWithSignature => Step::TookMine,
+            ingress::Began::Later => Step::Later,
+        }
+    }
+
+    /// A request that only asks, or that is answered where reads are.
+    fn read(&mut self, client: Client, line: &mut Line, request: &Request<'_>, phase: Phase) -> Step {
+        if line.writes_open() {
+            return Step::Blocked;
+        }
+        let connection = connection_word(request.head.keep_alive);
+        if phase == Phase::Recovering || self.roles.is_none() {
+            refuse_for(line, Reject::Recovering, 503, connection);
+            return Step::Took;
+        }
+        let intent = match http::route(
+            request.head.method,
+            request.head.path,
+            Query::new(request.head.query),
+            self.prefixes,
+        ) {
+            Ok(route) if reading::changes_state(route.endpoint) => Intent::Write,
+            _ => Intent::Read,
+        };
+        let number = line.open(intent);
+        let job = Box::new(ReadJob {
+            origin: self.mesh.no(),
+            client,
+            number,
+            bytes: request.bytes.to_vec(),
+            tag: self.shared.acknowledged(),
+            deadline_ms: self.elapsed_ms + self.shared.plan.limits.read_wait_ms,
+            keep_alive: request.head.keep_alive,
+            head_only: false,
+            answer: Vec::new(),
+            at: Position(0),
+        });
+        let to = self.shared.plan.topology.reader_loop();
+        if to == self.mesh.no() {
+            let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+            reading.expect("the reader's loop has the reader").begin(job);
+            return Step::Took;
+        }
+        if let Err(Letter::Read(job)) = self.mesh.post(to, Letter::Read(job)) {
+            refuse_open(line, job.number, Reject::Busy, connection);
+        }
+        Step::Took
+    }
+
+    fn admin(&mut self, client: Client, line: &mut Line, request: &Request<'_>, phase: Phase) -> Step {
+        let number = line.open(Intent::Write);
+        let mut answer = std::mem::take(line.answer(number).expect("just opened"));
+        let done = admin::begin(self, client, number, request, phase, &mut answer);
+        *line.answer(number).expect("just opened") = answer;
+        if let admin::Done::Answered(at) = done {
+            line.ready(number, at);
+        }
+        Step::Took
+    }
+
+    /// Moves a connection to an ingress loop, each in turn; gives it back if that has no room now.
+    fn send_away(&mut self, slot: u32, mut connection: Box<Connection>) -> Option<Box<Connection>> {
+        let shards = usize::from(self.shared.plan.topology.shards);
+        let to = self.next_ingress % shards;
+        let client = connection.socket.take().expect("taken connections have a client");
+        let _ = self.watch.remove(&client);
+        let unread = connection.input.unread().to_vec();
+        let letter = Letter::Moved(MovedClient { client, peer: connection.peer, unread });
+        match self.mesh.post_one_way(to, letter) {
+            Ok(()) => {
+                self.next_ingress = (to + 1) % shards;
+                connection.vacate();
+                self.connections.free(slot, connection);
+                None
+            }
+            Err(Letter::Moved(back)) => {
+                let _ = self.watch.add(&back.client, Watched::Slot(slot), true, false);
+                connection.watched = (true, false);
+                connection.socket = Some(back.client);
+                Some(connection)
+            }
+            Err(_) => unreachable!("a letter comes back as it was"),
+        }
+    }
+}
+
+const fn is_cancel(endpoint: Endpoint) -> bool {
+    matches!(
+        endpoint,
+        Endpoint::CancelOrder | Endpoint::CancelOrders | Endpoint::CancelAll | Endpoint::CancelMarketOrders
+    )
+}
+
+/// Opens a request and answers it at once.
+fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
+    let number = line.open(Intent::Read);
+    write(line.answer(number).expect("just opened"));
+    line.ready(number, Position(0));
+}
+
+fn refuse_bytes(connection: &mut Connection, bad: BadRequest) -> Step {
+    answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
+    connection.closing = true;
+    let rest = connection.input.unread().len();
+    connection.input.used(rest);
+    Step::Took
+}
+
+fn refuse(line: &mut Line, reject: Reject, connection: respond::Connection) {
+    refuse_for(line, reject, reject.wire().status, connection);
+}
+
+fn refuse_for(line: &mut Line, reject: Reject, status: u16, connection: respond::Connection) {
+    answer_now(line, |out| write_refusal(out, reject, status, connection));
+}
+
+fn refuse_open(line: &mut Line, number: u32, reject: Reject, connection: respond::Connection) {
+    write_refusal(line.answer(number).expect("open"), reject, reject.wire().status, connection);
+    line.ready(number, Position(0));
+}
+
+/// Seconds after which a client should try again.
+const RETRY_AFTER_S: u32 = 1;
+
+fn write_refusal(out: &mut Vec<u8>, reject: Reject, status: u16, connection: respond::Connection) {
+    let wire = reject.wire();
+    let extras = Extras { connection, retry_after_s: Some(RETRY_AFTER_S), ..Extras::default() };
+    respond::plain_error(out, status, wire.code, wire.error, &extras);
+}
+
+fn say_continue(connection: &mut Connection, expected: bool) {
+    if expected && !connection.continued && connection.line.open_count() == 0 {
+        connection.continued = true;
+        connection.line.output().extend_from_slice(respond::CONTINUE);
+    }
+}

@@ -1,0 +1,194 @@
+//! Sockets of one loop: clients come, bytes come and go, clients leave.
+
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use super::CoreLoop;
+use crate::domain::Position;
+use crate::server::connection::{Connection, Door};
+use crate::server::roles;
+use crate::server::shared::Phase;
+use crate::server::socket::{self, Moved, Ready, Watched};
+
+/// Clients taken from a listener in one turn.
+const ACCEPTS_PER_TURN: usize = 16;
+
+/// Step 1: sockets.
+impl CoreLoop {
+    pub(super) fn take_events(&mut self, phase: Phase) -> bool {
+        if self.events.is_empty() {
+            self.watch.wait(0, &mut self.events);
+        }
+        let busy = !self.events.is_empty();
+        let mut events = std::mem::take(&mut self.events);
+        for event in events.drain(..) {
+            match event.watched {
+                Watched::Bell => self.shared.wakers[self.mesh.no()].after_sleep(true),
+                Watched::PublicDoor => self.accept(Door::Public, phase),
+                Watched::AdminDoor => self.accept(Door::Admin, phase),
+                Watched::Slot(slot) => self.receive(slot, event),
+            }
+        }
+        self.events = events;
+        busy
+    }
+
+    fn accept(&mut self, door: Door, phase: Phase) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(doors) = &self.doors else {
+                return;
+            };
+            let listener = if door == Door::Admin { &doors.admin } else { &doors.http };
+            let Ok(Some((client, peer))) = socket::accept(listener) else {
+                return;
+            };
+            let clients = self.shared.clients.fetch_add(1, Ordering::Relaxed);
+            let full = clients >= self.shared.plan.limits.connections_max;
+            // A full house closes the door in the newcomer's face: the socket is dropped here.
+            if full || phase >= Phase::Draining || !self.adopt(client, peer, door, &[]) {
+                self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Gives a client a slot; false if there is none.
+    pub(super) fn adopt(&mut self, client: OwnedFd, peer: IpAddr, door: Door, unread: &[u8]) -> bool {
+        let Some((slot, mut connection)) = self.connections.vacancy() else {
+            return false;
+        };
+        if self.watch.add(&client, Watched::Slot(slot), true, false).is_err() {
+            self.connections.free(slot, connection);
+            return false;
+        }
+        connection.occupy(client, peer, door);
+        connection.watched = (true, false);
+        connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+        if !unread.is_empty() {
+            connection.input.refill(unread);
+            self.connections.queue(slot, &mut connection);
+        }
+        self.connections.put(slot, connection);
+        true
+    }
+
+    fn receive(&mut self, slot: u32, event: Ready) {
+        let Some(mut connection) = self.connections.take(slot) else {
+            return;
+        };
+        if event.writable {
+            self.connections.touch(slot, &mut connection);
+        }
+        if !event.readable {
+            self.connections.put(slot, connection);
+            return;
+        }
+        let client = connection.socket.as_ref().expect("taken connections have a client");
+        let room = connection.input.room();
+        let moved = if room.is_empty() { Moved::Later } else { socket::receive(client, room) };
+        match moved {
+            Moved::Bytes(count) => {
+                connection.input.arrived(count);
+                self.connections.queue(slot, &mut connection);
+            }
+            Moved::Later => {}
+            // What was asked and cannot be answered any more is not worth keeping the slot for.
+            Moved::Gone if connection.line.is_idle() || connection.watched.1 => {
+                self.leave(slot, connection);
+                return;
+            }
+            Moved::Gone => {
+                connection.closing = true;
+                self.connections.touch(slot, &mut connection);
+            }
+        }
+        self.connections.put(slot, connection);
+    }
+
+    /// Closes a connection and gives its slot free.
+    pub(super) fn leave(&mut self, slot: u32, mut connection: Box<Connection>) {
+        if let Some(client) = connection.vacate() {
+            let _ = self.watch.remove(&client);
+            self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.connections.free(slot, connection);
+    }
+}
+
+/// Step 5: answers leave.
+impl CoreLoop {
+    pub(super) fn release(&mut self) -> bool {
+        let mark = match &mut self.roles {
+            Some(roles) if roles::journal_failed(&self.shared, roles.marks.log()) => return false,
+            _ if self.connections.waiting.is_empty() => return false,
+            Some(roles) => roles.marks.advance(),
+            None => Position(0),
+        };
+        let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
+        let mut released = false;
+        for slot in waiting.drain(..) {
+            released |= self.release_slot(slot, mark);
+        }
+        self.spare = waiting;
+        released
+    }
+
+    fn release_slot(&mut self, slot: u32, mark: Position) -> bool {
+        let Some(mut connection) = self.connections.take_waiting(slot) else {
+            return false;
+        };
+        let highest = connection.line.release(mark);
+        if let Some(position) = highest {
+            self.shared.acknowledge(position);
+            self.shared.answered.fetch_add(1, Ordering::Relaxed);
+            self.connections.touch(slot, &mut connection);
+            if !connection.input.unread().is_empty() {
+                self.connections.queue(slot, &mut connection);
+            }
+        }
+        self.connections.put(slot, connection);
+        highest.is_some()
+    }
+
+    pub(super) fn send_all(&mut self, phase: Phase) {
+        while let Some((slot, mut connection)) = self.connections.pop_dirty() {
+            if self.send(&mut connection) || (connection.closing && connection.line.is_idle()) {
+                self.leave(slot, connection);
+                continue;
+            }
+            let readable = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
+            let watched = (readable, connection.line.unsent() > 0);
+            if watched != connection.watched {
+                let client = connection.socket.as_ref().expect("taken connections have a client");
+                if self.watch.change(client, Watched::Slot(slot), watched.0, watched.1).is_err() {
+                    self.leave(slot, connection);
+                    continue;
+                }
+                connection.watched = watched;
+            }
+            self.connections.put(slot, connection);
+        }
+    }
+
+    /// Sends once what there is to send; true if the client is gone.
+    fn send(&self, connection: &mut Connection) -> bool {
+        if connection.line.unsent() == 0 {
+            return false;
+        }
+        let client = connection.socket.as_ref().expect("taken connections have a client");
+        match socket::send(client, connection.line.to_send()) {
+            Moved::Bytes(count) => {
+                connection.line.was_sent(count);
+                let unsent_ms = self.shared.plan.limits.unsent_ms;
+                let over = connection.line.unsent() == 0;
+                connection.send_by_ms = if over { u64::MAX } else { self.elapsed_ms + unsent_ms };
+            }
+            Moved::Later => {
+                let by = self.elapsed_ms + self.shared.plan.limits.unsent_ms;
+                connection.send_by_ms = connection.send_by_ms.min(by);
+            }
+            Moved::Gone => return true,
+        }
+        false
+    }
+}

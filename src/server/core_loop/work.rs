@@ -1,0 +1,155 @@
+//! What other loops sent, and the roles' own work.
+
+use super::{CoreLoop, REGISTRAR_LOOP};
+use crate::domain::Position;
+use crate::server::acts;
+use crate::server::connection::Door;
+use crate::server::connections::Client;
+use crate::server::message::{Letter, ReadJob};
+use crate::server::plan::Durability;
+use std::sync::atomic::Ordering;
+
+/// Messages taken from one other loop in one turn.
+const MESSAGES_PER_TURN: usize = 64;
+
+/// Steps 3 and 4: other loops, and the roles' own work.
+impl CoreLoop {
+    pub(super) fn take_messages(&mut self) -> bool {
+        let mut busy = false;
+        for from in 0..self.mesh.loops() {
+            for _ in 0..MESSAGES_PER_TURN {
+                let Some(letter) = self.mesh.next_letter(from) else {
+                    break;
+                };
+                busy = true;
+                self.open_letter(from, letter);
+            }
+            for _ in 0..MESSAGES_PER_TURN {
+                let Some(letter) = self.mesh.next_reply(from) else {
+                    break;
+                };
+                busy = true;
+                self.open_reply(letter);
+            }
+        }
+        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+            busy |= trade.take_messages(self.now, &mut self.mesh, MESSAGES_PER_TURN);
+        }
+        busy
+    }
+
+    fn open_letter(&mut self, from: usize, letter: Letter) {
+        match letter {
+            Letter::Moved(moved) => {
+                if !self.adopt(moved.client, moved.peer, Door::Public, &moved.unread) {
+                    self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+            Letter::Read(job) => {
+                let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+                reading.expect("reads are posted after recovery, to the reader's loop").begin(job);
+            }
+            Letter::Wide(mut job) => {
+                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                trade.expect("cancels are posted to loops with a shard").do_wide(&mut job, self.now);
+                self.mesh.reply(from, Letter::Wide(job));
+            }
+            Letter::Act(mut job) => {
+                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                trade.expect("errands are posted to loops with a shard").run_errand(&mut job, self.now);
+                self.mesh.reply(from, Letter::Act(job));
+            }
+        }
+    }
+
+    fn open_reply(&mut self, letter: Letter) {
+        match letter {
+            Letter::Read(job) => self.deliver(&job),
+            Letter::Wide(job) => {
+                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                let trade = trade.expect("cancels are posted by loops with a shard");
+                trade.told_of_wide(*job, self.now, &mut self.mesh);
+            }
+            Letter::Act(job) => acts::came_back(self, job),
+            Letter::Moved(_) => unreachable!("a move is not answered"),
+        }
+    }
+
+    /// Puts the answer of a read into its place in the line.
+    pub(super) fn deliver(&mut self, job: &ReadJob) {
+        self.answer(job.client, job.number, &job.answer, job.at);
+    }
+
+    /// Puts an answer into its place in the line, if its client is still there.
+    pub(in crate::server) fn answer(&mut self, client: Client, number: u32, answer: &[u8], at: Position) {
+        let Some(mut connection) = self.connections.take_client(client) else {
+            return;
+        };
+        if let Some(place) = connection.line.answer(number) {
+            place.extend_from_slice(answer);
+            connection.line.ready(number, at);
+        }
+        self.connections.put(client.slot, connection);
+    }
+
+    pub(super) fn work(&mut self) -> bool {
+        let Some(roles) = &mut self.roles else {
+            return false;
+        };
+        let mut busy = false;
+        if self.mesh.no() == REGISTRAR_LOOP
+            && let Some(main) = self.shared.errands.pop()
+            && let Some(trade) = &mut roles.trade
+        {
+            // Whoever does not wait any more does not want to know.
+            let _ = main.sender.send((main.errand)(trade, self.now));
+            busy = true;
+        }
+        if let Some(trade) = &mut roles.trade {
+            busy |= trade.work(self.now);
+            let claimed = trade.last_claimed();
+            if claimed != self.claimed {
+                self.claimed = claimed;
+                // The reader follows, and the journal thread need not wait for its next nap.
+                self.mesh.touch(self.shared.plan.topology.reader_loop());
+                if roles.marks.durability() == Durability::Durable {
+                    roles.marks.log().wake_writer();
+                }
+            }
+        }
+        let mark = roles.marks.advance();
+        if let Some(reading) = &mut roles.reading {
+            busy |= reading.work(mark, self.now, self.elapsed_ms);
+            while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_act()) {
+                acts::send(self, REGISTRAR_LOOP, job);
+            }
+            while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_done()) {
+                if job.origin == self.mesh.no() {
+                    self.deliver(&job);
+                } else {
+                    let origin = job.origin;
+                    self.mesh.reply(origin, Letter::Read(job));
+                }
+            }
+        }
+        busy
+    }
+
+    /// Renders what the shards have decided into its place in the line.
+    pub(super) fn finish(&mut self) {
+        loop {
+            let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) else {
+                return;
+            };
+            let Some(client) = trade.next_finished() else {
+                return;
+            };
+            if let Some(mut connection) = self.connections.take_client(client) {
+                trade.render(Some(&mut connection.line));
+                self.connections.put(client.slot, connection);
+            } else {
+                trade.render(None);
+            }
+        }
+    }
+}
