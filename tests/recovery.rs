@@ -17,7 +17,6 @@ use outcry::journal::{CommittedMark, Durability, Fault, Log, Options, Recovered,
 const KIND: u16 = 32;
 const SHARDS: u16 = 2;
 const DIRECTORY: &str = "OUTCRY_TEST_JOURNAL";
-const THREADS: u64 = 2;
 
 fn options(directory: &Path) -> Options {
     Options {
@@ -38,7 +37,7 @@ fn payload(thread: u64, number: u64) -> Vec<u8> {
 }
 
 /// The numbers of each thread's frames, in the order of the log; every frame is checked.
-fn recovered(directory: &Path) -> (Recovered, [Vec<u64>; THREADS as usize]) {
+fn recovered(directory: &Path) -> (Recovered, [Vec<u64>; 2]) {
     let opened = open(options(directory)).unwrap();
     let mut numbers = [Vec::new(), Vec::new()];
     let each = opened.for_each_frame::<Fault>(|frame| {

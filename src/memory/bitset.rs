@@ -103,8 +103,8 @@ fn up(words: &[u64], from: usize) -> Option<usize> {
     let first = from / 64;
     let head = words.get(first)? & (u64::MAX << (from % 64));
     lowest(head).map(|bit| first * 64 + bit).or_else(|| {
-        let later = words.iter().enumerate().skip(first + 1);
-        later.filter_map(|(word, bits)| lowest(*bits).map(|bit| word * 64 + bit)).next()
+        let mut later = words.iter().enumerate().skip(first + 1);
+        later.find_map(|(word, bits)| lowest(*bits).map(|bit| word * 64 + bit))
     })
 }
 
@@ -113,8 +113,8 @@ fn down(words: &[u64], from: usize) -> Option<usize> {
     let last = from / 64;
     let head = words[last] & (u64::MAX >> (63 - from % 64));
     highest(head).map(|bit| last * 64 + bit).or_else(|| {
-        let earlier = words[..last].iter().enumerate().rev();
-        earlier.filter_map(|(word, bits)| highest(*bits).map(|bit| word * 64 + bit)).next()
+        let mut earlier = words[..last].iter().enumerate().rev();
+        earlier.find_map(|(word, bits)| highest(*bits).map(|bit| word * 64 + bit))
     })
 }
 

@@ -119,9 +119,8 @@ impl Shard {
         self.last = span.end;
         self.unrest_chosen();
         let account = self.accounts.open(act.wallet, act.market).expect("it has shares, or room was seen");
-        for outcome in 0..2 {
-            let held = &mut self.accounts[account].shares[outcome];
-            *held = if act.act == ActKind::Split { *held + shares[outcome] } else { *held - shares[outcome] };
+        for (held, moved) in self.accounts[account].shares.iter_mut().zip(shares) {
+            *held = if act.act == ActKind::Split { *held + moved } else { *held - moved };
         }
         self.accounts.settle(account);
         if act.act == ActKind::Split {

@@ -12,8 +12,11 @@ use crate::http::route::{HostPrefixes, route};
 use crate::http::{BadRequest, Chunked, parse};
 use crate::json::{BodyReader, Cursor, Writer, decimal, name};
 
+/// What is done with any bytes.
+pub type Body = fn(&[u8]);
+
 /// The bodies by the names of their targets and seeds.
-pub const BODIES: &[(&str, fn(&[u8]))] = &[
+pub const BODIES: &[(&str, Body)] = &[
     ("head", head),
     ("chunked", chunked),
     ("query", query),
@@ -128,7 +131,8 @@ pub fn query(bytes: &[u8]) {
         assert!(query.first(name).is_some() && query.all(name).count() > 0);
         if let Ok(decoded) = value.text(&mut scratch) {
             assert!(decoded.len() <= value.raw().len());
-            let encoded: String = decoded.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let escapes: Vec<String> = decoded.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let encoded = escapes.concat();
             assert_eq!(segment_text(&encoded, &mut again), Ok(decoded));
         }
     }
