@@ -2,7 +2,7 @@
 //!
 //! Every change of state is one frame: a decision together with its results. All loops append to
 //! one ring in shared memory ([`log`]); a thread of its own carries what is committed to segment
-//! files ([`writer`], [`batches`]); a start reads them all and goes on ([`open`](mod@open)).
+//! files (`writer`, `batches`); a start reads them all and goes on (`open`).
 //!
 //! ```text
 //!  loops ──append──▶ ring in /dev/shm ──journal thread──▶ segments on disk
@@ -22,19 +22,19 @@
 
 mod batches;
 mod disk;
-pub mod fault;
-pub mod follow;
+mod fault;
+mod follow;
 pub mod frame;
-pub mod history;
+mod history;
 mod identity;
 pub mod layout;
 pub mod log;
 mod logfile;
-pub mod offline;
-pub mod open;
-pub mod scan;
+mod offline;
+mod open;
+mod scan;
 mod segment;
-pub mod writer;
+mod writer;
 
 pub use fault::{Fault, Place};
 pub use follow::Follower;

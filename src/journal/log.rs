@@ -285,7 +285,7 @@ impl Log {
     /// Where the ring's content starts; before it, segments have the frames.
     #[must_use]
     pub fn oldest(&self) -> Position {
-        // Acquire, so that a jump to this position sees what is durable.
+        // Acquire pairs with the Release in `free`: who finds the ring lapped finds the segments ready.
         Position(self.reclaimed().load(Ordering::Acquire))
     }
 
@@ -327,7 +327,8 @@ impl Log {
         assert!(from <= upto.0, "freed positions only grow");
         assert!(upto <= self.claimed(), "only what was claimed can be freed");
         assert!(upto.0.is_multiple_of(FRAME_ALIGN), "frames end on lines");
-        self.reclaimed().store(upto.0, Ordering::Relaxed);
+        // Release pairs with the Acquire in `oldest`.
+        self.reclaimed().store(upto.0, Ordering::Release);
         // Pairs with the Acquire fence in `copy`: who reads a zero of the loop below sees the store
         // above (LOG-4).
         fence(Ordering::Release);

@@ -47,7 +47,8 @@ pub enum Claimed {
     AsItIs,
     /// `--adopt-log`: the directory was moved; the log file is its own.
     AdoptLog,
-    /// `--new-identity`: the directory is a copy; the log file is another's.
+    /// `--new-identity`: the directory is a copy; the log file is another's. For one start: given
+    /// again, it would leave aside the log of its own last start.
     NewIdentity,
 }
 

@@ -179,12 +179,16 @@ impl Walk<'_, '_> {
         }
         let frames_end = BATCH_HEADER_BYTES + header.bytes as usize;
         let frames = &rest[BATCH_HEADER_BYTES..frames_end];
-        let mut chain = scan.chain;
+        let (mut chain, mut count, mut last_kind) = (scan.chain, 0, scan.last_kind);
         let mut at = 0;
         while at < frames.len() {
             let frame = frame(frames, at, &header)?;
             chain = chain_next(chain, u64_at(frames, at));
             at += length(&frame);
+            if frame.kind != PADDING {
+                count += 1;
+                last_kind = frame.kind;
+            }
         }
         if header.chain != chain {
             return flaw("chain of the batch", 24, chain, header.chain);
@@ -195,26 +199,24 @@ impl Walk<'_, '_> {
         self.scan.end = header.end();
         self.scan.durable = header.durable;
         self.scan.epoch = header.epoch;
+        self.scan.frames += count;
+        self.scan.last_kind = last_kind;
         Entry { position: header.first, segment: number, row }.push_if_far(&mut self.scan.entries);
         self.hand_out(frames, &header)?;
         Ok(header.rows())
     }
 
     fn hand_out(&mut self, frames: &[u8], header: &BatchHeader) -> Result<(), Flaw> {
+        let Some(visit) = &mut self.visit else {
+            return Ok(());
+        };
         let mut at = 0;
         while at < frames.len() {
             let frame = frame(frames, at, header)?;
             at += length(&frame);
-            if frame.kind == PADDING {
-                continue;
-            }
-            self.scan.frames += 1;
-            self.scan.last_kind = frame.kind;
-            if let Some(visit) = &mut self.visit
-                && visit(&frame).is_break()
-            {
+            if frame.kind != PADDING && visit(&frame).is_break() {
                 self.stopped = true;
-                return Ok(());
+                break;
             }
         }
         Ok(())
