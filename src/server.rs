@@ -23,7 +23,6 @@ pub mod topology;
 
 mod acts;
 mod admin;
-mod admin_acts;
 mod caller;
 mod cancels;
 mod clock;

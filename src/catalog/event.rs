@@ -28,6 +28,12 @@ impl ImportedEvent {
         Ok(Self { key, updated: updated(fields), text })
     }
 
+    /// True if the text is nothing but an id.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        Fields::parse(&self.text).is_some_and(|fields| fields.names().count() == 1)
+    }
+
     /// Takes in what another text of the same event says. Which one comes first makes no
     /// difference: the newer leads, and of two of the same instant the fuller.
     pub(super) fn absorb(&mut self, other: &Self) {

@@ -5,9 +5,9 @@
 //! be absent (no page at all), bodies must be `application/json` (no form), and everything but
 //! `/health` and `/ready` wants the token. `dev` has no token.
 //!
-//! What the operator does to markets, accounts and modes is in `admin_acts`.
+//! What the operator does to markets, accounts and modes is in `operator`.
 
-use super::admin_acts;
+use super::operator::act;
 use super::connections::Client;
 use super::core_loop::{CoreLoop, connection_word};
 use super::plan::Plan;
@@ -110,7 +110,7 @@ pub(crate) fn begin(
         }
         (Method::Get, "/limits") => limits(answer, &core.shared, &extras),
         (Method::Get, "/metrics") => metrics(answer, core, &extras),
-        _ => return admin_acts::begin(core, pending, request, answer),
+        _ => return act::begin(core, pending, request, answer),
     }
     Done::Answered(Position(0))
 }

@@ -3,6 +3,8 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `request` | routes and bodies: bytes in, an [`request::Asked`] or a refusal out |
+//! | `desk` | markets, events and wallets as the operator names them |
+//! | `act`, `intake` | what a request does, and what an import does |
 //! | `client` | a small HTTP client for loopback |
 //! | `market`, `account`, `import` | the commands that talk to a running exchange |
 //! | `journal` | the commands that read a data directory |
@@ -12,9 +14,12 @@
 //! refused, or whose exchange does not answer, ends with exit code 1.
 
 pub(crate) mod account;
+pub(crate) mod act;
 pub(crate) mod client;
+pub(crate) mod desk;
 pub(crate) mod dev;
 pub(crate) mod import;
+pub(crate) mod intake;
 pub(crate) mod journal;
 pub(crate) mod market;
 pub(crate) mod request;

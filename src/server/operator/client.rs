@@ -45,15 +45,8 @@ impl Answer {
             return Ok(self.body);
         }
         let fields = Fields::parse(&self.body).unwrap_or_default();
-        let Some(mut line) = fields.text("error") else {
-            return Err(format!("answered {}: {}", self.status, self.body.trim()));
-        };
-        for name in ["field", "got", "allowed"] {
-            if let Some(words) = fields.words(name).filter(|words| !words.is_empty()) {
-                let _ = write!(line, "; {name}: {words}");
-            }
-        }
-        Err(line)
+        let words = fields.text("error");
+        Err(words.unwrap_or_else(|| format!("answered {}: {}", self.status, self.body.trim())))
     }
 }
 
@@ -210,9 +203,9 @@ mod tests {
 
     #[test]
     fn a_refusal_becomes_one_line() {
-        let body = r#"{"error":"no such market","code":"not_found","field":"market","got":"7","allowed":""}"#;
+        let body = r#"{"error":"market: got 7; allowed: 8","code":"market_unknown","field":"market"}"#;
         let answer = Answer { status: 404, body: body.to_owned() };
-        assert_eq!(answer.success(), Err("no such market; field: market; got: 7".to_owned()));
+        assert_eq!(answer.success(), Err("market: got 7; allowed: 8".to_owned()));
         let answer = Answer { status: 502, body: "gateway\n".to_owned() };
         assert_eq!(answer.success(), Err("answered 502: gateway".to_owned()));
     }

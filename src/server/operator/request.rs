@@ -122,7 +122,7 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     /// For programs.
     pub(crate) code: &'static str,
-    /// What was wrong; `""` if it is no single field.
+    /// What was wrong; `""` if it is no single field, and then `allowed` says it all.
     pub(crate) field: &'static str,
     /// What it was.
     pub(crate) got: String,
@@ -144,17 +144,16 @@ impl Refusal {
 
     /// The answer's body.
     pub(crate) fn body(&self, out: &mut Vec<u8>) {
+        let got = if self.got.is_empty() { "nothing" } else { &self.got };
         let error = if self.field.is_empty() {
-            self.code.replace('_', " ")
+            self.allowed.to_owned()
         } else {
-            format!("{}: not allowed", self.field)
+            format!("{}: got {got}; allowed: {}", self.field, self.allowed)
         };
         let mut json = Writer::new(out);
         json.open_object().key("error").text(&error).key("code").text(self.code);
-        for (key, text) in [("field", self.field), ("got", &self.got), ("allowed", self.allowed)] {
-            if !text.is_empty() {
-                json.key(key).text(text);
-            }
+        if !self.field.is_empty() {
+            json.key("field").text(self.field).key("got").text(&self.got).key("allowed").text(self.allowed);
         }
         json.close_object();
     }
@@ -423,7 +422,7 @@ mod tests {
         let text = String::from_utf8(body).expect("text");
         assert_eq!(
             text,
-            r#"{"error":"tick: not allowed","code":"invalid_field","field":"tick","got":"0.02\"","allowed":"0.01"}"#
+            r#"{"error":"tick: got 0.02\"; allowed: 0.01","code":"invalid_field","field":"tick","got":"0.02\"","allowed":"0.01"}"#
         );
     }
 }

@@ -1,0 +1,218 @@
+//! What the operator can look up: markets by id, condition or event, wallets by address.
+//!
+//! A [`Desk`] follows the ledger's tables, which only grow: each look takes in what is new since
+//! the last one, so an import of a hundred batches reads no row twice.
+
+use std::collections::HashMap;
+
+use super::request::{MarketName, Refusal, mode_text};
+use crate::catalog::{Fields, event_key};
+use crate::domain::{Address, ConditionId, MarketNo, Outcome, Payout};
+use crate::json::Writer;
+use crate::ledger::{Ledger, MarketRow};
+use crate::server::core_loop::CoreLoop;
+
+/// Turns that a look waits at most for the reader to have applied what was acknowledged.
+const CATCH_UP_TURNS_MAX: u32 = 10_000;
+
+/// Rows found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    events: HashMap<String, u32>,
+    events_seen: usize,
+    conditions: HashMap<ConditionId, MarketNo>,
+    ids: HashMap<u64, MarketNo>,
+}
+
+impl Desk {
+    fn follow(&mut self, ledger: &Ledger) {
+        for row in &ledger.events()[self.events_seen..] {
+            if let Some(key) = event_key(&row.text) {
+                self.events.insert(key, row.event);
+            }
+        }
+        self.events_seen = ledger.events().len();
+        for row in &ledger.markets()[self.conditions.len()..] {
+            self.conditions.insert(row.condition, row.market);
+            self.ids.insert(row.market_id, row.market);
+        }
+    }
+
+    /// The number of the event with this id.
+    pub(super) fn event(&self, key: &str) -> Option<u32> {
+        self.events.get(key).copied()
+    }
+
+    /// The market with this condition.
+    pub(super) fn condition(&self, condition: &ConditionId) -> Option<MarketNo> {
+        self.conditions.get(condition).copied()
+    }
+}
+
+/// A market, and where it is traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its number.
+    pub(super) market: MarketNo,
+    /// The loop of its shard.
+    pub(super) shard_loop: usize,
+    market_id: u64,
+    condition: ConditionId,
+}
+
+impl Place {
+    /// Writes what people call it.
+    pub(super) fn names(&self, json: &mut Writer<'_>) {
+        json.key("marketId").number(self.market_id).key("conditionId").condition(&self.condition);
+    }
+}
+
+/// Applies everything that any client was told of, so that the operator sees it too.
+pub(super) fn catch_up(core: &mut CoreLoop) {
+    let tag = core.shared.acknowledged();
+    let (now, elapsed_ms) = (core.now, core.elapsed_ms);
+    let Some(roles) = &mut core.roles else {
+        return;
+    };
+    let Some(reading) = &mut roles.reading else {
+        return;
+    };
+    for _ in 0..CATCH_UP_TURNS_MAX {
+        if tag <= reading.applied() {
+            break;
+        }
+        let mark = roles.marks.advance();
+        reading.work(mark, now, elapsed_ms);
+    }
+    let ledger = reading.reader().ledger();
+    core.desk.follow(ledger);
+}
+
+/// The state as the reader has it.
+pub(super) fn ledger(core: &CoreLoop) -> &Ledger {
+    let reading = core.roles.as_ref().and_then(|roles| roles.reading.as_ref());
+    reading.expect("the operator's listener is on the reader's loop").reader().ledger()
+}
+
+/// The market of this name.
+pub(super) fn place(core: &CoreLoop, name: MarketName) -> Option<Place> {
+    let market = match name {
+        MarketName::Id(id) => core.desk.ids.get(&id).copied(),
+        MarketName::Condition(condition) => core.desk.condition(&condition),
+    }?;
+    Some(place_of(core, ledger(core).market(market)?))
+}
+
+/// Where a market is traded.
+pub(super) fn place_of(core: &CoreLoop, row: &MarketRow) -> Place {
+    let topology = &core.shared.plan.topology;
+    let shard =
+        u16::try_from(row.shard_key % u32::from(topology.shards)).expect("below the number of shards");
+    let shard_loop = topology.loops.iter().position(|core| core.shard == Some(shard));
+    Place {
+        market: row.market,
+        shard_loop: shard_loop.expect("every shard has a loop"),
+        market_id: row.market_id,
+        condition: row.condition,
+    }
+}
+
+/// The number of the event with this slug.
+pub(super) fn event_by_slug(core: &CoreLoop, slug: &str) -> Option<u32> {
+    let named = |text: &str| {
+        Fields::parse(text).and_then(|fields| fields.text("slug")).is_some_and(|found| found == slug)
+    };
+    ledger(core).events().iter().find(|row| named(&row.text)).map(|row| row.event)
+}
+
+/// All markets, one short object each.
+pub(super) fn markets(core: &CoreLoop) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.open_array();
+    for row in ledger(core).markets() {
+        json.open_object();
+        short(&mut json, row);
+        json.close_object();
+    }
+    json.close_array();
+    out
+}
+
+fn short(json: &mut Writer<'_>, row: &MarketRow) {
+    let question = Fields::parse(&row.text).and_then(|fields| fields.text("question")).unwrap_or_default();
+    json.key("marketId").number(row.market_id).key("conditionId").condition(&row.condition);
+    json.key("question").text(&question).key("mode").text(mode_text(row.mode));
+    json.key("tick").ten_thousandths_text(row.tick.ten_thousandths());
+    json.key("liveOrders").number(row.live.len() as u64);
+}
+
+/// One market, everything but its text.
+pub(super) fn market(core: &CoreLoop, place: &Place) -> Vec<u8> {
+    let row = ledger(core).market(place.market).expect("just found");
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.open_object();
+    short(&mut json, row);
+    json.key("outcomes").open_array().text(&row.labels[0]).text(&row.labels[1]).close_array();
+    json.key("tokens").open_array().token(&row.tokens[0]).token(&row.tokens[1]).close_array();
+    json.key("minSize").millionths_text(row.min_size.0).key("negRisk").boolean(row.neg_risk);
+    json.key("feeRate")
+        .millionths_text(row.fee.rate.into())
+        .key("feeExponent")
+        .number(row.fee.exponent.into());
+    json.key("pairs").millionths_text(row.backing.0);
+    json.key("shard").number(u64::from(row.shard_key % u32::from(core.shared.plan.topology.shards)));
+    if let Some(event) = row.event {
+        json.key("event").number(event.into());
+    }
+    if let Some(known) = row.payout {
+        json.key("payout");
+        payout(&mut json, known);
+    }
+    json.close_object();
+    out
+}
+
+/// What a share of each outcome pays.
+pub(super) fn payout(json: &mut Writer<'_>, payout: Payout) {
+    json.open_array();
+    for outcome in [Outcome::Zero, Outcome::One] {
+        json.millionths_text(payout.per_share(outcome).into());
+    }
+    json.close_array();
+}
+
+/// One wallet: whose it is, its money, its shares.
+pub(super) fn account(core: &CoreLoop, address: &Address) -> Result<Vec<u8>, Refusal> {
+    let ledger = ledger(core);
+    let found = ledger.wallets().iter().find(|row| row.address == *address);
+    let row = found.ok_or_else(|| {
+        let got = super::act::hex(address.as_bytes());
+        Refusal::new(
+            404,
+            "wallet_unknown",
+            "wallet",
+            &got,
+            "a wallet that was credited, linked or has an API key",
+        )
+    })?;
+    let principal = row.principal.and_then(|principal| ledger.wallet(principal));
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.open_object().key("wallet").address(&row.address);
+    json.key("kind").text(&format!("{:?}", row.kind).to_lowercase());
+    if let Some(principal) = principal {
+        json.key("owner").address(&principal.address).key("frozen").boolean(principal.frozen);
+    }
+    json.key("balance").millionths_text(row.cell.0).key("positions").open_array();
+    let mut held: Vec<_> = ledger.holdings().filter(|(wallet, ..)| *wallet == row.wallet).collect();
+    held.sort_by_key(|(_, market, _)| *market);
+    for (_, market, shares) in held {
+        let market = ledger.market(market).expect("holdings name markets");
+        json.open_object().key("marketId").number(market.market_id).key("shares").open_array();
+        json.millionths_text(shares[0].0).millionths_text(shares[1].0).close_array().close_object();
+    }
+    json.close_array().close_object();
+    Ok(out)
+}

@@ -1,0 +1,261 @@
+//! An import on its way into the exchange: what each row changes is decided against the ledger on
+//! the reader's loop, then done by the registrar in pieces, so that orders go on in between.
+//!
+//! What was decided against an older state is judged again by the registrar, which refuses what
+//! came twice; an import that was refused for want of room can be sent again as it is.
+
+use std::collections::VecDeque;
+
+use super::act::{refused, registrar_of, said};
+use super::desk::{self, Place};
+use super::market_defaults;
+use super::request::Refusal;
+use crate::catalog::{
+    EventStep, Import, ImportedEvent, ImportedMarket, KnownMarket, MarketStep, Refused, event_step,
+    market_step,
+};
+use crate::domain::{MarketNo, Mode, TimeMs};
+use crate::json::Writer;
+use crate::registrar::{self, NewMarket};
+use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
+use crate::server::ingress::Trade;
+use crate::server::message::{Errand, Report};
+
+/// Bytes of text that go into the log before orders are let through.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// One row's change.
+enum Step {
+    /// A new event.
+    AddEvent(ImportedEvent),
+    /// An event's new text.
+    UpdateEvent(u32, String),
+    /// A new market.
+    AddMarket(Box<ImportedMarket>),
+    /// A market's new text or event.
+    UpdateMarket {
+        /// Which.
+        market: MarketNo,
+        /// Its event, known by number or by the file's id.
+        event: Option<u32>,
+        /// The file's id of its event.
+        event_key: Option<String>,
+        /// The text.
+        text: String,
+    },
+}
+
+impl Step {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::AddEvent(event) => event.text.len(),
+            Self::UpdateEvent(_, text) | Self::UpdateMarket { text, .. } => text.len(),
+            Self::AddMarket(market) => market.text.len(),
+        }
+    }
+}
+
+/// An import under way.
+#[derive(Default)]
+struct Run {
+    steps: VecDeque<Step>,
+    closing: Vec<Place>,
+    refused: Vec<Refused>,
+    kept: Vec<Refused>,
+    clashes: Vec<(String, registrar::Refusal)>,
+    counts: Counts,
+}
+
+/// How many rows did what.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    events: [u64; 3],
+    markets: [u64; 4],
+}
+
+/// Places in [`Counts`].
+const ADDED: usize = 0;
+const UPDATED: usize = 1;
+const UNCHANGED: usize = 2;
+const OLDER: usize = 3;
+
+/// The errand that takes in what `body` holds.
+pub(super) fn errand(core: &CoreLoop, body: &[u8]) -> Result<Errand, Refusal> {
+    let defaults = market_defaults(&core.shared.plan.options);
+    let defaults = defaults.map_err(|_| {
+        Refusal::new(500, "configuration", "orders.min_size", "", "a configuration that check takes")
+    })?;
+    let import = Import::read(body, &defaults).map_err(|fault| {
+        Refusal::new(400, "invalid_file", "body", &fault.to_string(), "Gamma JSON: events or markets")
+    })?;
+    let run = plan(core, &import);
+    Ok(Box::new(move |trade, now| go_on(trade, now, run)))
+}
+
+/// What every row changes.
+fn plan(core: &CoreLoop, import: &Import) -> Run {
+    let ledger = desk::ledger(core);
+    let mut run = Run { refused: import.refused().to_vec(), ..Run::default() };
+    for event in import.events() {
+        let number = core.desk.event(&event.key);
+        let known =
+            number.and_then(|number| ledger.events().get(number as usize)).map(|row| row.text.as_str());
+        match (event_step(known, event), number) {
+            (EventStep::Update(text), Some(number)) => run.steps.push_back(Step::UpdateEvent(number, text)),
+            (EventStep::Add, _) | (EventStep::Update(_), None) => {
+                run.steps.push_back(Step::AddEvent(event.clone()));
+            }
+            // A market that only names its event says nothing about it.
+            (EventStep::Keep, _) if event.is_bare() => {}
+            (EventStep::Keep, _) => run.counts.events[UNCHANGED] += 1,
+        }
+    }
+    for market in import.markets() {
+        let row = core.desk.condition(&market.condition).and_then(|number| ledger.market(number));
+        let Some(row) = row else {
+            run.steps.push_back(Step::AddMarket(Box::new(market.clone())));
+            continue;
+        };
+        let known = KnownMarket {
+            text: &row.text,
+            event: row.event,
+            tokens: row.tokens,
+            tick: row.tick,
+            min_size: row.min_size,
+            fee: row.fee,
+            mode: row.mode,
+        };
+        let number = market.event.as_ref().and_then(|key| core.desk.event(key));
+        let new_event = market.event.is_some() && number.is_none();
+        let update = |text: Option<String>, event: Option<u32>| Step::UpdateMarket {
+            market: row.market,
+            event: event.or(row.event),
+            event_key: market.event.clone(),
+            text: text.unwrap_or_else(|| row.text.clone()),
+        };
+        match market_step(Some(&known), market, number) {
+            MarketStep::Update { text, event, mode, kept } => {
+                run.steps.push_back(update(text, event));
+                run.closing.extend(mode.map(|_| desk::place_of(core, row)));
+                run.kept.extend(kept);
+            }
+            MarketStep::Keep | MarketStep::Add if new_event => run.steps.push_back(update(None, None)),
+            MarketStep::Keep | MarketStep::Add => run.counts.markets[UNCHANGED] += 1,
+            MarketStep::Older => run.counts.markets[OLDER] += 1,
+        }
+    }
+    run
+}
+
+/// Does one piece on the registrar's loop, and says what is next.
+fn go_on(trade: &mut Trade, now: TimeMs, mut run: Run) -> Report {
+    let mut bytes = 0;
+    while let Some(step) = run.steps.pop_front() {
+        if 0 < bytes && PIECE_BYTES < bytes + step.bytes() {
+            run.steps.push_front(step);
+            return Report::Next(REGISTRAR_LOOP, Box::new(move |trade, now| go_on(trade, now, run)));
+        }
+        bytes += step.bytes();
+        if let Err(refusal) = take(registrar_of(trade), now, &step, &mut run) {
+            return refused(refusal, "");
+        }
+    }
+    close(run)
+}
+
+/// Does one step. An error ends the import: there is no room for more now.
+fn take(
+    registrar: &mut registrar::Registrar,
+    now: TimeMs,
+    step: &Step,
+    run: &mut Run,
+) -> Result<(), registrar::Refusal> {
+    let (row, done) = match step {
+        Step::AddEvent(event) => {
+            let done =
+                registrar.add_event(now, &event.key, &event.text).map(|_| &mut run.counts.events[ADDED]);
+            (format!("event {}", event.key), done)
+        }
+        Step::UpdateEvent(event, text) => {
+            let done = registrar.update_event(now, *event, text).map(|()| &mut run.counts.events[UPDATED]);
+            (format!("event number {event}"), done)
+        }
+        Step::AddMarket(market) => {
+            let event = market.event.as_ref().and_then(|key| registrar.event(key));
+            let done =
+                registrar.add_market(now, &new_market(market, event)).map(|_| &mut run.counts.markets[ADDED]);
+            (market.row(), done)
+        }
+        Step::UpdateMarket { market, event, event_key, text } => {
+            let event = event_key.as_ref().and_then(|key| registrar.event(key)).or(*event);
+            let done = registrar.update_market(now, *market, event, text);
+            (format!("market number {}", market.0), done.map(|()| &mut run.counts.markets[UPDATED]))
+        }
+    };
+    match done {
+        Ok(count) => *count += 1,
+        Err(registrar::Refusal::LogFull) => return Err(registrar::Refusal::LogFull),
+        Err(refusal) => run.clashes.push((row, refusal)),
+    }
+    Ok(())
+}
+
+fn new_market(market: &ImportedMarket, event: Option<u32>) -> NewMarket<'_> {
+    NewMarket {
+        event,
+        market_id: market.market_id,
+        condition: Some(market.condition),
+        question: Some(market.question),
+        tokens: market.tokens,
+        labels: [&market.labels[0], &market.labels[1]],
+        neg_risk: market.neg_risk,
+        tick: market.tick,
+        min_size: market.min_size,
+        fee: market.fee,
+        mode: market.mode,
+        payout: market.payout,
+        text: &market.text,
+    }
+}
+
+/// Closes what the files say is closed, each on its shard's loop; then says how it went.
+fn close(mut run: Run) -> Report {
+    let Some(place) = run.closing.pop() else {
+        return report(&run);
+    };
+    let shut: Errand = Box::new(move |trade, now| {
+        // A market that was resolved meanwhile is closed enough; one without room stays open and
+        // is closed by the next import.
+        let _ = trade.shard.set_mode(now, place.market, Mode::Closed);
+        close(run)
+    });
+    Report::Next(place.shard_loop, shut)
+}
+
+fn report(run: &Run) -> Report {
+    said(|json| {
+        let events = ["eventsAdded", "eventsUpdated", "eventsUnchanged"].into_iter().zip(run.counts.events);
+        let markets = ["marketsAdded", "marketsUpdated", "marketsUnchanged", "marketsOlder"];
+        for (name, count) in events.chain(markets.into_iter().zip(run.counts.markets)) {
+            json.key(name).number(count);
+        }
+        json.key("refused").open_array();
+        for row in &run.refused {
+            line(json, &row.row, row.field, &row.got, row.allowed);
+        }
+        for (row, refusal) in &run.clashes {
+            let words = refusal.wire().error.replace("{got}", row);
+            line(json, row, "row", refusal.wire().code, &words);
+        }
+        json.close_array().key("kept").open_array();
+        for row in &run.kept {
+            line(json, &row.row, row.field, &row.got, row.allowed);
+        }
+        json.close_array();
+    })
+}
+
+fn line(json: &mut Writer<'_>, row: &str, field: &str, got: &str, allowed: &str) {
+    json.open_object().key("row").text(row).key("field").text(field);
+    json.key("got").text(got).key("allowed").text(allowed).close_object();
+}

@@ -1,0 +1,288 @@
+//! The operator's commands against a running exchange and against what it leaves behind.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
+use common::trader::{KEYS, Trader, Wish, token};
+use outcry::domain::Side;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+const DEPOSIT: &str = "0x365f0ca36ae1f641e02fe3b7743673da42a13a70";
+
+fn folder() -> TempDir {
+    TempDir::with_prefix_in("operator-", env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Runs one operator's command; gives what it printed, as JSON.
+#[track_caller]
+fn operator(exchange: &Exchange, words: &[&str]) -> Value {
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let text = outcry_succeeds(&[words, &["--admin", &admin]].concat());
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
+}
+
+/// Runs one that has to be refused; gives its words.
+#[track_caller]
+fn refused(exchange: &Exchange, words: &[&str]) -> String {
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let output = outcry(&[words, &["--admin", &admin]].concat());
+    assert_eq!(output.status.code(), Some(1), "outcry {words:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn balance(exchange: &Exchange, wallet: &str) -> String {
+    operator(exchange, &["account", "show", wallet])["balance"].as_str().unwrap().to_owned()
+}
+
+fn journal(command: &str, data_dir: &Path) -> String {
+    outcry_succeeds(&["journal", command, "--data-dir", data_dir.to_str().unwrap()])
+}
+
+#[test]
+fn a_market_lives_from_its_making_to_its_payout() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path());
+    let exchange = plan.start();
+    let made = operator(&exchange, &["market", "create", "Does it rain?", "--outcomes", "Wet,Dry"]);
+    let condition = made["conditionId"].as_str().unwrap();
+    assert_eq!((made["marketId"].as_u64(), made["mode"].as_str()), (Some(1_000_000_000), Some("open")));
+    assert_eq!(operator(&exchange, &["market", "pause", condition])["mode"], "cancel-only");
+    assert_eq!(operator(&exchange, &["market", "resume", "1000000000"])["mode"], "open");
+    assert_eq!(operator(&exchange, &["market", "tick", condition, "0.001"])["tick"], "0.001");
+
+    let mut connection = exchange.connect();
+    for (key, index, price) in [(KEYS[1], 0, 600), (KEYS[2], 1, 400)] {
+        let mut trader = Trader::new(key, &mut connection);
+        let wish = Wish {
+            token: token(made["tokens"][index].as_str().unwrap()),
+            side: Side::Buy,
+            price: price * 10,
+            shares: 10_000_000,
+            kind: "GTC",
+            neg_risk: false,
+        };
+        let order = trader.sign(&wish);
+        let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.json());
+    }
+    let shown = operator(&exchange, &["market", "show", condition]);
+    assert_eq!((shown["pairs"].as_str(), shown["tick"].as_str()), (Some("10"), Some("0.001")));
+
+    let resolved = operator(&exchange, &["market", "resolve", condition, "--payout", "1", "--redeem"]);
+    assert_eq!((resolved["redeemed"].as_u64(), resolved["paid"].as_str()), (Some(2), Some("10")));
+    let again = operator(&exchange, &["market", "resolve", condition, "--payout", "1", "--redeem"]);
+    assert_eq!((again["redeemed"].as_u64(), again["paid"].as_str()), (Some(0), Some("0")));
+    assert!(refused(&exchange, &["market", "resolve", condition, "--payout", "0"]).contains("resolved"));
+    assert_eq!(balance(&exchange, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"), "100004");
+    assert_eq!(balance(&exchange, "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"), "99996");
+    exchange.stop();
+    assert!(journal("verify", &plan.data_dir()).ends_with("good\n"));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_what_is_allowed() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).start();
+    for (words, said) in [
+        (&["market", "pause", "77"][..], "market: got 77; allowed: a market that is here"),
+        (&["market", "pause", "../mode"], "../mode: not a name"),
+        (&["market", "tick", "900000001", "0.02"], "tick: got 0.02; allowed: 0.1, 0.01,"),
+        (&["market", "resolve", "900000001", "--payout", "2"], "payout: got 2; allowed: what a share"),
+        (&["market", "create", "?", "--event", "nowhere"], "event: got nowhere; allowed: the slug"),
+        (&["account", "credit", FIRST, "-1"], ""),
+        (&["account", "credit", FIRST, "0.0000001"], "amount: got 0.0000001; allowed:"),
+        (&["account", "debit", FIRST, "1000000"], "amount: the wallet has less than 1000000"),
+        (&["account", "debit", "0x0000000000000000000000000000000000000001", "1"], "is not known here"),
+        (&["account", "link", FIRST, DEPOSIT], "owner"),
+        (&["account", "show", "0x12"], "wallet: got 0x12; allowed: 0x and 40 hex digits"),
+        (&["snapshot"], "not built into this version"),
+    ] {
+        let admin = format!("http://127.0.0.1:{}", exchange.admin);
+        let output = outcry(&[words, &["--admin", &admin]].concat());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && text.contains(said), "outcry {words:?}\n{text}");
+    }
+    let unreachable = outcry(&["market", "list", "--admin", "http://127.0.0.1:1"]);
+    assert_eq!(unreachable.status.code(), Some(1));
+}
+
+#[test]
+fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path());
+    let exchange = plan.start();
+    let credit = |amount: &'static str| ["account", "credit", FIRST, amount, "--ref", "salary"];
+    assert_eq!(operator(&exchange, &credit("500"))["repeated"], false);
+    assert_eq!(operator(&exchange, &credit("500"))["repeated"], true);
+    assert!(refused(&exchange, &credit("501")).contains("ref: salary stands for another"));
+    operator(&exchange, &["account", "debit", FIRST, "0.000001"]);
+    assert_eq!(balance(&exchange, FIRST), "100499.999999");
+    assert_eq!(balance(&exchange, DEPOSIT), "100000");
+    let frozen = operator(&exchange, &["account", "freeze", DEPOSIT]);
+    assert_eq!(frozen["frozen"], true);
+    assert_eq!(operator(&exchange, &["account", "show", FIRST])["frozen"], true);
+    operator(&exchange, &["account", "freeze", "--undo", DEPOSIT]);
+    exchange.stop();
+    let before = journal("replay", &plan.data_dir());
+
+    let exchange = plan.start();
+    assert_eq!(operator(&exchange, &credit("500"))["repeated"], true);
+    assert_eq!(balance(&exchange, FIRST), "100499.999999");
+    exchange.stop();
+    let line = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    let after = journal("replay", &plan.data_dir());
+    for name in ["state hash", "live orders", "orders", "credited", "markets", "events"] {
+        assert_eq!(line(&before, name), line(&after, name));
+    }
+}
+
+/// A file of one market row.
+fn file(folder: &Path, name: &str, more: &str) -> PathBuf {
+    let path = folder.join(name);
+    let row = format!(
+        r#"[{{{more}"id":"7","question":"Q?","conditionId":"0x{}","clobTokenIds":"[\"71\",\"72\"]",
+            "events":[{{"id":"e7","title":"T","slug":"t"}}]}}]"#,
+        "7".repeat(64)
+    );
+    std::fs::write(&path, row).unwrap();
+    path
+}
+
+fn import(exchange: &Exchange, files: &[&Path]) -> (bool, String) {
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let mut words = vec!["import", "gamma", "--admin", &admin];
+    words.extend(files.iter().map(|file| file.to_str().unwrap()));
+    let output = outcry(&words);
+    (output.status.success(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).start();
+    let first = file(folder.path(), "first.json", r#""updatedAt":"2026-01-02T00:00:00Z","#);
+    let (done, text) = import(&exchange, &[&first]);
+    assert!(done && text.contains("markets: 1 added, 0 updated, 0 unchanged, 0 older"), "{text}");
+    assert!(import(&exchange, &[&first]).1.contains("markets: 0 added, 0 updated, 1 unchanged, 0 older"));
+
+    let older = file(folder.path(), "older.json", r#""updatedAt":"2026-01-01T00:00:00Z","closed":true,"#);
+    assert!(import(&exchange, &[&older]).1.contains("markets: 0 added, 0 updated, 0 unchanged, 1 older"));
+    assert_eq!(operator(&exchange, &["market", "show", "7"])["mode"], "open");
+
+    let changed = r#""updatedAt":"2026-01-03T00:00:00Z","closed":true,"orderPriceMinTickSize":0.001,"#;
+    let changed = file(folder.path(), "changed.json", changed);
+    let (_, text) = import(&exchange, &[&changed]);
+    assert!(text.contains("markets: 0 added, 1 updated"), "{text}");
+    assert!(text.contains("not taken: market 7: orderPriceMinTickSize: got 10/10000"), "{text}");
+    let shown = operator(&exchange, &["market", "show", "7"]);
+    assert_eq!((shown["mode"].as_str(), shown["tick"].as_str()), (Some("closed"), Some("0.01")));
+
+    let bad = file(folder.path(), "bad.json", r#""orderPriceMinTickSize":0.02,"#);
+    let (done, text) = import(&exchange, &[&bad]);
+    assert!(
+        !done && text.contains("refused: market 7: orderPriceMinTickSize: got 0.02; allowed: 0.1"),
+        "{text}"
+    );
+    let clash = folder.path().join("clash.json");
+    std::fs::write(&clash, format!(r#"{{"id":"7","conditionId":"0x{}","question":"?"}}"#, "8".repeat(64)))
+        .unwrap();
+    let (_, text) = import(&exchange, &[&clash]);
+    assert!(
+        text.contains("catalog only: market 7")
+            && text.contains("not taken: market 7: row: got market_id_taken"),
+        "{text}"
+    );
+    std::fs::write(&clash, "[").unwrap();
+    assert!(!import(&exchange, &[&clash]).0);
+}
+
+#[test]
+fn what_an_exchange_leaves_behind_is_proved_dumped_and_replayed_offline() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path()).set("journal.hash_every_frames=64");
+    plan.start().stop();
+    let data_dir = plan.data_dir();
+    let verified = journal("verify", &data_dir);
+    assert!(verified.contains("stopped in good order") && verified.contains("conserved: "), "{verified}");
+    let met: u64 =
+        verified.lines().find_map(|line| line.strip_suffix(" state hashes met")).unwrap().parse().unwrap();
+    assert!(0 < met, "{verified}");
+    let hash = verified.lines().find_map(|line| line.strip_prefix("state hash ")).unwrap();
+    assert!(journal("replay", &data_dir).contains(hash));
+    let dump = journal("dump", &data_dir);
+    let frames: Vec<Value> = dump.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(verified.starts_with(&format!("{} frames", frames.len())), "{verified}");
+    assert_eq!(
+        (frames[0]["record"].as_str(), frames.last().unwrap()["record"].as_str()),
+        (Some("Start"), Some("Close"))
+    );
+
+    let segment = std::fs::read_dir(data_dir.join("journal")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[3 * 4096 + 100] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let output = outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && text.contains("position"), "{text}");
+}
+
+#[test]
+fn fresh_begins_anew_and_a_manual_clock_moves_when_told() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path());
+    let exchange = plan.start();
+    operator(&exchange, &["account", "credit", FIRST, "1"]);
+    let in_use = plan.clone().words(["--fresh", "--set", "data_dir_is_not_a_key=1"]).run();
+    assert!(!in_use.status.success());
+    exchange.stop();
+
+    let exchange = plan.words(["--fresh", "--clock", "manual"]).start();
+    assert_eq!(balance(&exchange, FIRST), "100000");
+    let time = || exchange.read("/time").as_u64().unwrap();
+    let before = time();
+    let mut admin = common::wire::Connection::open(exchange.admin);
+    let answer = admin.request("POST", "/clock", "", br#"{"advance_ms":86400000}"#).unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(time() - before, 86_400);
+}
+
+#[test]
+fn an_exchange_that_is_no_dev_asks_for_its_token() {
+    let folder = folder();
+    let data_dir = folder.path().join("data");
+    let ports_file = folder.path().join("ports.json");
+    let mut server = std::process::Command::new(env!("CARGO_BIN_EXE_outcry"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data-dir"])
+        .arg(&data_dir)
+        .arg("--ports-file")
+        .arg(&ports_file)
+        .args(["--set", "sizes.books_bytes=16777216", "--set", "sizes.digests=10000"])
+        .args(["--set", "sizes.resting_orders=10000", "--set", "sizes.wallets=10000"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let ports = loop {
+        let text = std::fs::read_to_string(&ports_file).unwrap_or_default();
+        if let Ok(ports) = serde_json::from_str::<Value>(&text) {
+            break ports;
+        }
+        assert!(std::time::Instant::now() < deadline && server.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    let admin = format!("http://127.0.0.1:{}", ports["admin"]);
+    let without = outcry(&["market", "list", "--admin", &admin]);
+    assert!(String::from_utf8(without.stderr).unwrap().contains("token"));
+    let token = data_dir.join("admin-token");
+    let with =
+        outcry_succeeds(&["market", "list", "--admin", &admin, "--token-file", token.to_str().unwrap()]);
+    assert!(with.ends_with("0 markets\n"), "{with}");
+    let stopped =
+        std::process::Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
+    assert!(stopped.success() && server.wait().unwrap().success());
+}
