@@ -68,9 +68,9 @@ impl WriterHandle {
         self.end()
     }
 
-    /// Ends the thread as a crash would: what it has not written stays in the log file only.
-    #[cfg(test)]
-    pub(crate) fn abandon(self) -> Result<(), Fault> {
+    /// Ends the thread as a crash would: what it has not written stays in the log file only, and the
+    /// next start takes it from there. Gives the fault that ended the thread before, if one did.
+    pub fn abandon(self) -> Result<(), Fault> {
         self.log.fail();
         self.end()
     }

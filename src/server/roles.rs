@@ -44,9 +44,11 @@ impl Held {
         }
     }
 
-    /// Leaves the log as it is, for the next start.
+    /// Leaves the log as it is, for the next start, and says what went wrong with it.
     pub(crate) fn abandon(&mut self) {
-        self.writer = None;
+        if let Some(Err(fault)) = self.writer.take().map(WriterHandle::abandon) {
+            tracing::error!("journal: {fault}");
+        }
     }
 }
 
