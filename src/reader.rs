@@ -134,28 +134,6 @@ impl Reader {
         &self.ledger
     }
 
-    /// True if this reader knows how to answer `endpoint`. Keys are somebody else's: whoever makes
-    /// credentials also lists them.
-    #[must_use]
-    pub const fn answers(endpoint: Endpoint) -> bool {
-        use Endpoint as E;
-        match endpoint.class() {
-            Class::PublicRead => !matches!(endpoint, E::ValidateReadonlyKey),
-            Class::Account => !matches!(
-                endpoint,
-                E::ApiKeys
-                    | E::ApiKeyRevoke
-                    | E::ReadonlyKeyCreate
-                    | E::ReadonlyKeyRevoke
-                    | E::ReadonlyKeys
-                    | E::BuilderKeyCreate
-                    | E::BuilderKeys
-                    | E::BuilderKeyRevoke
-            ),
-            _ => false,
-        }
-    }
-
     /// Writes the body of the answer to the end of `out` and returns its HTTP status.
     ///
     /// It only borrows the reader to change for its buffers: the state stays as it is.
@@ -210,13 +188,14 @@ impl Reader {
         Ok(())
     }
 
-    /// The routes that need a caller.
+    /// The routes that need a caller. Keys are somebody else's: whoever makes credentials also
+    /// lists them.
     fn write_account(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         use Endpoint as E;
-        if !Self::answers(asked.endpoint()) {
-            return Err(Refused::new(404, "not_found", "not found"));
-        }
-        let caller = asked.caller()?;
+        let caller = match asked.endpoint().class() {
+            Class::Account => asked.caller()?,
+            _ => return Err(ask::no_route()),
+        };
         match asked.endpoint() {
             E::Order => return self.order(caller, asked, json),
             E::Orders => return self.orders(caller, asked, json),
@@ -229,7 +208,7 @@ impl Reader {
             E::Notifications => drop(json.open_array().close_array()),
             E::NotificationsDrop => account::no_notifications_dropped(json),
             E::ClosedOnly => self.closed_only(caller, json),
-            _ => return Err(Refused::new(404, "not_found", "not found")),
+            _ => return Err(ask::no_route()),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | absent, `""`, `MA==` | `0` | the first page |
 //! | `MTAw` | `100` | rows from 100, as of now |
-//! | | `100@4096` | rows from 100 of what stood at position 4096: stable while rows come in |
+//! | | `100@4096` | the rows behind the one at 4096, after 100 rows: stable while rows come and go |
 //! | `LTE=` | `-1` | behind the last page |
 //!
 //! Clients hand cursors back unread, raw or percent-encoded, and stop at `LTE=`.
@@ -30,7 +30,7 @@ pub enum Cursor {
     From {
         /// Rows before the page.
         offset: u64,
-        /// The position as of which rows are counted; `None` for now.
+        /// Where the last row of the page before stands; `None` to count `offset` rows off.
         position: Option<Position>,
     },
     /// Behind the last row: the page is empty.

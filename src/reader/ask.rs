@@ -66,6 +66,11 @@ pub(super) const fn too_long() -> Refused {
     Refused::new(400, "payload_exceeds_limit", "Payload exceeds the limit")
 }
 
+/// Somebody else's route, or nobody's.
+pub(super) const fn no_route() -> Refused {
+    Refused::new(404, "not_found", "not found")
+}
+
 /// The token has no book here.
 pub(super) const fn no_book() -> Refused {
     Refused::new(404, "orderbook_unknown", "No orderbook exists for the requested token id")

@@ -155,6 +155,10 @@ impl Exchange {
             let live: BTreeSet<_> = ledger.orders().iter().filter(of).map(|row| row.position).collect();
             let index = self.reader.index.principal(wallet.wallet).expect("every wallet has a row");
             assert_eq!(index.live, live);
+            let own = ledger.orders().iter().filter(|row| row.principal == wallet.wallet);
+            let trades: BTreeSet<_> = own.flat_map(|row| row.trades.iter().copied()).collect();
+            let indexed = index.trades.iter().map(|&trade| self.reader.index.trade(trade).position);
+            assert!(indexed.eq(trades), "each once, in order");
         }
     }
 
