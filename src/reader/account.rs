@@ -49,15 +49,19 @@ impl Reader {
 
     /// The wallet of `principal` that orders of this signature type trade with.
     fn wallet_of(&self, principal: WalletNo, signature_type: SignatureType) -> Option<WalletNo> {
-        let kind = match signature_type {
-            SignatureType::Eoa => WalletKind::Eoa,
-            SignatureType::Proxy => WalletKind::Proxy,
-            SignatureType::Safe => WalletKind::Safe,
-            SignatureType::Deposit => WalletKind::Deposit,
-        };
         let wallets = &self.index.principal(principal)?.wallets;
-        let is_kind = |wallet: &WalletNo| self.ledger.wallet(*wallet).is_some_and(|row| row.kind == kind);
-        wallets.iter().copied().find(is_kind)
+        let of_kind = |kind: WalletKind| {
+            let is_kind = |wallet: &WalletNo| self.ledger.wallet(*wallet).is_some_and(|row| row.kind == kind);
+            wallets.iter().copied().find(is_kind)
+        };
+        match signature_type {
+            SignatureType::Eoa => of_kind(WalletKind::Eoa),
+            SignatureType::Proxy => of_kind(WalletKind::Proxy),
+            SignatureType::Safe => of_kind(WalletKind::Safe),
+            // A deposit wallet may have the very address of its owner's proxy; then it is on record
+            // as that.
+            SignatureType::Deposit => of_kind(WalletKind::Deposit).or_else(|| of_kind(WalletKind::Proxy)),
+        }
     }
 
     /// GET /auth/ban-status/closed-only: a frozen principal places nothing new.
