@@ -33,13 +33,16 @@ class Exchange:
 
     def __init__(self, binary, *settings):
         self.binary = os.path.abspath(binary)
-        self.folder = tempfile.TemporaryDirectory(prefix="outcry-clients-")
+        # Beside the binary: a temporary folder of the system may be in memory, where nothing is durable.
+        target = os.path.dirname(os.path.dirname(self.binary))
+        self.folder = tempfile.TemporaryDirectory(prefix="clients-", dir=target)
         self.data_dir = os.path.join(self.folder.name, "data")
         ports_file = os.path.join(self.folder.name, "ports.json")
         self.log = open(os.path.join(self.folder.name, "log"), "w+")
         command = [self.binary, "dev", "--flow", "0", "--data-dir", self.data_dir]
         command += ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ports-file", ports_file]
-        for setting in settings:
+        log_path = os.path.join(self.folder.name, "ring")
+        for setting in [f"journal.log_path={log_path}", *settings]:
             command += ["--set", setting]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
         ports = self._until(lambda: json.loads(open(ports_file).read()), "the ports file")

@@ -17,7 +17,7 @@ from py_clob_client_v2.clob_types import (
     OrderArgs,
     OrderMarketCancelParams,
     OrderPayload,
-    PostOrdersArgs,
+    PostOrdersV2Args,
     TradeParams,
 )
 from py_clob_client_v2.exceptions import PolyApiException
@@ -56,7 +56,7 @@ class Trader:
         return said(lambda: self.client.post_order(signed, kind, post_only))
 
     def post_batch(self, signed):
-        return said(lambda: self.client.post_orders([PostOrdersArgs(order, kind) for order, kind in signed]))
+        return said(lambda: self.client.post_orders([PostOrdersV2Args(order, kind) for order, kind in signed]))
 
     def cancel(self, order):
         return self.client.cancel_order(OrderPayload(orderID=order))

@@ -32,6 +32,8 @@ impl Plan {
         let data_dir = plan.data_dir();
         plan.words(["dev", "--flow", "0", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
             .words(["--data-dir", data_dir.to_str().unwrap()])
+            // Not in /dev/shm, where nobody would clean up behind a test.
+            .set(&format!("journal.log_path={}", folder.join("ring").display()))
     }
 
     pub fn words<const N: usize>(mut self, words: [&str; N]) -> Self {
