@@ -32,6 +32,7 @@ mod expiries;
 mod judge;
 mod leave;
 mod markets;
+pub mod naive;
 mod place;
 mod recall;
 mod restore;

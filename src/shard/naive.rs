@@ -1,0 +1,876 @@
+//! The naive twin: the same rules in plain lists and maps, obviously right and slow.
+//!
+//! Tests run every script on the shards and on this, and benches put it beside them. It knows
+//! nothing of slots, ladders, frames or atomics: makers are found by sorting all orders, sums are
+//! counted when they are needed, and after a sweep every open buy is covered because all are
+//! looked at. It takes the same four steps, so that tests can let several shards of it interleave;
+//! all of them live in one [`Naive`].
+
+use super::{Funding, PlaceOrder, Placed, Refusal, Stage, Status};
+use crate::domain::amount::ORDER_AMOUNT_MAX;
+use crate::domain::{
+    FeeSchedule, MarketNo, Mode, OrderId, OrderType, Outcome, Payout, Price, Reject, SelfTrade, Shares, Side,
+    Tick, TimeMs, WalletNo,
+};
+use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
+use crate::journal::layout::{ActKind, RemovalReason};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A wallet as the twin keeps it.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct NaiveWallet {
+    pub principal: WalletNo,
+    pub cell: u64,
+    pub frozen: bool,
+}
+
+/// A market as the twin keeps it; its shard is its number modulo the shards.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct NaiveMarket {
+    pub tick: Tick,
+    pub mode: Mode,
+    pub fee: FeeSchedule,
+    pub min_size: u64,
+    pub payout: Option<Payout>,
+}
+
+/// A resting order as the twin keeps it.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct NaiveOrder {
+    pub id: OrderId,
+    pub principal: WalletNo,
+    pub wallet: WalletNo,
+    pub market: MarketNo,
+    pub outcome: Outcome,
+    pub side: Side,
+    pub price: Price,
+    pub open: u64,
+    pub reserved: u64,
+    pub expires_ms: u64,
+}
+
+/// Everything that an order did, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The answer, with the frame of the trade left out.
+    pub placed: Placed,
+    /// Makers, shares, and the makers' prices.
+    pub fills: Vec<(OrderId, Shares, Price)>,
+    /// Who left on the way, and why.
+    pub removed: Vec<(OrderId, RemovalReason)>,
+    /// What rests.
+    pub open: Shares,
+}
+
+impl From<Refusal> for Report {
+    fn from(refusal: Refusal) -> Self {
+        Self { placed: Placed::Refused(refusal), fills: Vec::new(), removed: Vec::new(), open: Shares::ZERO }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Fill {
+    maker: OrderId,
+    shares: u64,
+    maker_leg: u64,
+    taker_leg: u64,
+    maker_fee: u64,
+    taker_fee: u64,
+    due: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Plan {
+    fills: Vec<Fill>,
+    leaves: Vec<(OrderId, RemovalReason, bool)>,
+    left: u64,
+    stopped: Option<Reject>,
+    spent: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Verdict {
+    Go { open: u64, reserved: u64, due: u64 },
+    Kill(Reject),
+    Refuse(Refusal),
+}
+
+#[derive(Clone, Debug)]
+struct Work {
+    place: PlaceOrder,
+    price: Price,
+    plan: Plan,
+    verdict: Verdict,
+    again: bool,
+}
+
+/// A whole exchange without a log.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Naive {
+    pub shards: u16,
+    pub funding: Funding,
+    pub min_notional: u64,
+    pub orders_max: usize,
+    pub accounts_max: usize,
+    pub digests_max: usize,
+    pub now: TimeMs,
+    pub exchange: Mode,
+    pub wallets: Vec<NaiveWallet>,
+    pub markets: Vec<NaiveMarket>,
+    pub shares: BTreeMap<(WalletNo, MarketNo), [u64; 2]>,
+    /// In the order of their placement.
+    pub orders: Vec<NaiveOrder>,
+    pub fees: u64,
+    /// First results by shard and digest, with their stamps.
+    seen: Vec<BTreeMap<OrderId, (u64, WalletNo, First)>>,
+    horizons: Vec<u64>,
+    tombstones: BTreeMap<(OrderId, WalletNo), u64>,
+    works: BTreeMap<u16, Work>,
+    taking: BTreeSet<u16>,
+}
+
+#[derive(Clone, Debug)]
+enum First {
+    Order(Placed),
+    Act(u64),
+}
+
+const BUY: Side = Side::Buy;
+
+impl Naive {
+    /// An empty exchange.
+    #[must_use]
+    pub fn new(shards: u16, funding: Funding) -> Self {
+        Self {
+            shards,
+            funding,
+            min_notional: 0,
+            orders_max: usize::MAX,
+            accounts_max: usize::MAX,
+            digests_max: usize::MAX,
+            now: TimeMs(0),
+            exchange: Mode::Open,
+            wallets: Vec::new(),
+            markets: Vec::new(),
+            shares: BTreeMap::new(),
+            orders: Vec::new(),
+            fees: 0,
+            seen: vec![BTreeMap::new(); usize::from(shards)],
+            horizons: vec![0; usize::from(shards)],
+            tombstones: BTreeMap::new(),
+            works: BTreeMap::new(),
+            taking: BTreeSet::new(),
+        }
+    }
+
+    /// The shard of a market.
+    #[must_use]
+    pub fn shard_of(&self, market: MarketNo) -> u16 {
+        u16::try_from(market.0 % u32::from(self.shards)).expect("a remainder of a u16")
+    }
+
+    /// Places an order from begin to end.
+    pub fn place(&mut self, order: &PlaceOrder) -> Report {
+        let mut next = self.begin(order);
+        loop {
+            next = match next {
+                Ok(stage) => self.advance(order, stage),
+                Err(report) => return report,
+            };
+        }
+    }
+
+    /// The checks before the book.
+    pub fn begin(&mut self, place: &PlaceOrder) -> Result<Stage, Report> {
+        let shard = self.shard_of(place.market);
+        if let Some((_, principal, first)) = self.seen[usize::from(shard)].get(&place.id) {
+            return Err(match first {
+                First::Order(Placed::Accepted { status, making, taking, trade, .. })
+                    if *principal == place.principal =>
+                {
+                    let (status, making, taking, trade) = (*status, *making, *taking, *trade);
+                    Report {
+                        placed: Placed::Accepted { status, making, taking, trade, replayed: true },
+                        fills: Vec::new(),
+                        removed: Vec::new(),
+                        open: Shares::ZERO,
+                    }
+                }
+                _ => Refusal::from(Reject::Duplicate).into(),
+            });
+        }
+        let price = self.judge(place).map_err(Report::from)?;
+        let work = Work {
+            place: *place,
+            price,
+            plan: Plan::default(),
+            verdict: Verdict::Kill(Reject::Busy),
+            again: false,
+        };
+        self.works.insert(shard, work);
+        let tomb = self.tombstones.get(&(place.id, place.principal)).is_some_and(|until| self.now.0 < *until);
+        if tomb {
+            let work = self.works.get_mut(&shard).expect("just made");
+            work.verdict = Verdict::Kill(Reject::CancelledBeforeArrival);
+            return Ok(Stage::Claim);
+        }
+        Ok(Stage::Look)
+    }
+
+    fn judge(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
+        let order = &place.order;
+        let fields = &order.fields;
+        let market = &self.markets[place.market.index()];
+        let refuse = |reject: Reject| Err(Refusal::from(reject));
+        match self.exchange {
+            Mode::Open => {}
+            Mode::PostOnly if order.post_only => {}
+            Mode::PostOnly => return refuse(Reject::PostOnlyMode),
+            Mode::CancelOnly => return refuse(Reject::CancelOnly),
+            Mode::Closed | Mode::Resolved => return refuse(Reject::TradingDisabled),
+        }
+        if self.wallets[place.principal.index()].frozen {
+            return refuse(Reject::Frozen);
+        }
+        self.judge_stamp(self.shard_of(place.market), fields.timestamp_ms)?;
+        match market.mode {
+            Mode::Open => {}
+            Mode::PostOnly if order.post_only => {}
+            Mode::PostOnly => return refuse(Reject::PostOnlyMode),
+            Mode::CancelOnly => return refuse(Reject::MarketPaused),
+            Mode::Closed => return refuse(Reject::MarketClosed),
+            Mode::Resolved => return refuse(Reject::MarketResolved),
+        }
+        if fields.maker_amount == 0 || fields.taker_amount == 0 {
+            return refuse(Reject::AmountZero);
+        }
+        let most = fields.maker_amount.max(fields.taker_amount);
+        if most > ORDER_AMOUNT_MAX {
+            return Err(Refusal { reject: Reject::AmountTooLarge, got: most, allowed: ORDER_AMOUNT_MAX });
+        }
+        let price = self.price_of(place)?;
+        if order.post_only && matches!(order.order_type, OrderType::Fok | OrderType::Fak) {
+            return refuse(Reject::PostOnlyType);
+        }
+        if (order.order_type == OrderType::Gtd) != (order.expiration_s > 0) {
+            return refuse(Reject::ExpirationType);
+        }
+        if order.expiration_s > 0 && order.expiration_s * 1_000 <= self.now.0 {
+            return refuse(Reject::Expired);
+        }
+        Ok(price)
+    }
+
+    fn judge_stamp(&self, shard: u16, stamp: u64) -> Result<(), Refusal> {
+        if stamp <= self.horizons[usize::from(shard)] {
+            return Err(Reject::TooOld.into());
+        }
+        if stamp > self.now.0 + 300_000 {
+            return Err(Reject::TooNew.into());
+        }
+        Ok(())
+    }
+
+    /// The price among all those of the grid that equals what was signed, or lies nearest to it.
+    fn price_of(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
+        let fields = &place.order.fields;
+        let (collateral, shares) = (u128::from(fields.collateral().0), u128::from(fields.shares().0));
+        let tick = self.markets[place.market.index()].tick;
+        let step = u128::from(tick.ten_thousandths());
+        let nearest = fields.side == BUY && !place.order.order_type.rests();
+        // Twice the distance, in units of 1 / (10,000 x shares).
+        let away = |price: u128| (collateral * 10_000).abs_diff(price * shares);
+        let exact = (step..10_000).step_by(tick.ten_thousandths().into()).find(|price| away(*price) == 0);
+        let ends = [0, 10_000];
+        let closest = (step..10_000)
+            .step_by(tick.ten_thousandths().into())
+            .chain(ends)
+            .min_by_key(|price| (away(*price), 10_000 - *price))
+            .filter(|price| !ends.contains(price));
+        let found = if nearest { closest } else { exact };
+        let inside = step * shares <= collateral * 10_000 && collateral * 10_000 <= (10_000 - step) * shares;
+        found.and_then(|price| Price::new(u16::try_from(price).ok()?)).ok_or(Refusal {
+            reject: if inside { Reject::PriceOffTick } else { Reject::PriceOutOfRange },
+            got: u64::try_from(collateral * 1_000_000 / shares).unwrap_or(u64::MAX),
+            allowed: u64::try_from(step * 100).expect("a tick is small"),
+        })
+    }
+
+    /// One step of the order that was begun on its shard.
+    pub fn advance(&mut self, place: &PlaceOrder, stage: Stage) -> Result<Stage, Report> {
+        let shard = self.shard_of(place.market);
+        match stage {
+            Stage::Look => self.look(shard),
+            Stage::Take => self.take(shard),
+            Stage::Claim => {
+                self.taking.remove(&shard);
+                Ok(Stage::Apply)
+            }
+            Stage::Apply => Err(self.apply(shard)),
+        }
+    }
+
+    fn look(&mut self, shard: u16) -> Result<Stage, Report> {
+        let mut work = self.works[&shard].clone();
+        let Ok(plan) = self.walk(shard, &work, false) else {
+            return Err(Refusal::from(Reject::Busy).into());
+        };
+        work.plan = plan;
+        work.verdict = self.verdict(&work);
+        let next = match work.verdict {
+            Verdict::Refuse(refusal) => return Err(refusal.into()),
+            Verdict::Kill(_) => {
+                work.plan.leaves.retain(|(_, _, in_any_case)| *in_any_case);
+                work.plan.fills.clear();
+                Stage::Claim
+            }
+            Verdict::Go { due: 0, .. } if work.plan.fills.is_empty() => Stage::Claim,
+            Verdict::Go { .. } => Stage::Take,
+        };
+        self.works.insert(shard, work);
+        Ok(next)
+    }
+
+    fn take(&mut self, shard: u16) -> Result<Stage, Report> {
+        let mut work = self.works[&shard].clone();
+        let before = self.wallets.clone();
+        self.taking.insert(shard);
+        let Ok(plan) = self.walk(shard, &work, true) else {
+            self.wallets = before;
+            self.taking.remove(&shard);
+            return Err(Refusal::from(Reject::Busy).into());
+        };
+        work.plan = plan;
+        work.verdict = self.verdict(&work);
+        if let Verdict::Go { due, .. } = work.verdict {
+            let cell = &mut self.wallets[work.place.wallet.index()].cell;
+            if due <= *cell {
+                *cell -= due;
+                self.works.insert(shard, work);
+                return Ok(Stage::Claim);
+            }
+            work.verdict = Verdict::Refuse(Reject::NotEnoughBalance.into());
+        }
+        self.wallets = before;
+        self.taking.remove(&shard);
+        if !work.again {
+            work.again = true;
+            self.works.insert(shard, work);
+            return Ok(Stage::Look);
+        }
+        if let Verdict::Refuse(refusal) = work.verdict {
+            return Err(refusal.into());
+        }
+        work.plan.leaves.retain(|(_, reason, _)| *reason != RemovalReason::Unfunded);
+        work.plan.fills.clear();
+        self.works.insert(shard, work);
+        Ok(Stage::Claim)
+    }
+
+    /// The makers that the order reaches, best first for the taker, then oldest first.
+    fn makers(&self, work: &Work) -> Vec<(u64, NaiveOrder)> {
+        let place = &work.place;
+        let side = place.order.fields.side;
+        let limit = u64::from(work.price.ten_thousandths());
+        let mut makers = Vec::new();
+        for order in self.orders.iter().filter(|order| order.market == place.market) {
+            let own = u64::from(order.price.ten_thousandths());
+            let price = match (order.outcome == place.outcome, order.side == side) {
+                (true, false) => own,
+                (false, true) => 10_000 - own,
+                _ => continue,
+            };
+            if if side == BUY { price <= limit } else { limit <= price } {
+                makers.push((price, order.clone()));
+            }
+        }
+        // A stable sort keeps the order of placement within a price.
+        makers.sort_by_key(|(price, _)| if side == BUY { *price } else { 10_000 - *price });
+        makers
+    }
+
+    fn walk(&mut self, shard: u16, work: &Work, take: bool) -> Result<Plan, ()> {
+        let place = &work.place;
+        let order = &place.order;
+        let fields = &order.fields;
+        let for_collateral = fields.side == BUY && !order.order_type.rests();
+        let fee = self.markets[place.market.index()].fee;
+        let mut plan = Plan {
+            left: if for_collateral { fields.collateral().0 } else { fields.shares().0 },
+            ..Plan::default()
+        };
+        let mut spent: BTreeMap<WalletNo, u64> = BTreeMap::new();
+        for (price, maker) in self.makers(work) {
+            if plan.left == 0 {
+                break;
+            }
+            if plan.fills.len() == FILLS_MAX || plan.leaves.len() == REMOVALS_MAX {
+                plan.stopped = Some(Reject::FillsLimit);
+                break;
+            }
+            let mut leave = |reason| plan.leaves.push((maker.id, reason, true));
+            if maker.expires_ms <= self.now.0 {
+                leave(RemovalReason::Expired);
+                continue;
+            }
+            if maker.principal == place.principal {
+                if order.self_trade != SelfTrade::ExpireTaker {
+                    leave(RemovalReason::SelfTrade);
+                }
+                if order.self_trade == SelfTrade::ExpireMaker {
+                    continue;
+                }
+                plan.stopped = Some(Reject::SelfTradeStopped);
+                break;
+            }
+            if floor(maker.open, maker.price) == 0 {
+                leave(RemovalReason::Dust);
+                continue;
+            }
+            let wanted = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
+            let shares = wanted.min(maker.open);
+            if floor(shares, maker.price) == 0 {
+                plan.spent = true;
+                break;
+            }
+            let fill = self.fill(work, &maker, shares, &fee);
+            let lent = if take { 0 } else { spent.get(&maker.wallet).copied().unwrap_or(0) };
+            let cell = self.wallets[maker.wallet.index()].cell;
+            if cell < lent + fill.due {
+                if self.taking.iter().any(|other| *other != shard) {
+                    return Err(());
+                }
+                plan.leaves.push((maker.id, RemovalReason::Unfunded, cell < fill.due));
+                continue;
+            }
+            if take {
+                self.wallets[maker.wallet.index()].cell -= fill.due;
+            } else {
+                *spent.entry(maker.wallet).or_default() += fill.due;
+            }
+            plan.left -= if for_collateral { fill.taker_leg } else { shares };
+            plan.fills.push(fill);
+        }
+        Ok(plan)
+    }
+
+    fn fill(&self, work: &Work, maker: &NaiveOrder, shares: u64, fee: &FeeSchedule) -> Fill {
+        let fields = &work.place.order.fields;
+        let (signed_collateral, signed_shares) = (fields.collateral().0, fields.shares().0);
+        let pair = maker.outcome != work.place.outcome;
+        let (down, up) = (floor(shares, maker.price), ceil(shares, maker.price));
+        // What the taker would pay, or get, if the maker's leg were rounded up.
+        let taker_up = if pair { shares - up } else { up };
+        let (theirs, signed) = (times(taker_up, signed_shares), times(signed_collateral, shares));
+        let fits = if fields.side == BUY { theirs <= signed } else { signed <= theirs };
+        let maker_leg = if maker.side == Side::Sell && fits { up } else { down };
+        let taker_leg = if pair { shares - maker_leg } else { maker_leg };
+        let taker_price = if pair { maker.price.complement() } else { maker.price };
+        let within = |side, fee: u64, leg: u64| if side == BUY { fee } else { fee.min(leg) };
+        let taker_fee = within(fields.side, fee.taker_fee(Shares(shares), taker_price).0, taker_leg);
+        let mut maker_fee = within(maker.side, fee.maker_fee(Shares(shares), maker.price).0, maker_leg);
+        if maker.reserved > 0 {
+            maker_fee = maker_fee.min(maker.reserved - maker_leg - ceil(maker.open - shares, maker.price));
+        }
+        let due = if maker.side == BUY && maker.reserved == 0 { maker_leg + maker_fee } else { 0 };
+        Fill { maker: maker.id, shares, maker_leg, taker_leg, maker_fee, taker_fee, due }
+    }
+
+    fn verdict(&self, work: &Work) -> Verdict {
+        let (place, plan) = (&work.place, &work.plan);
+        let fields = &place.order.fields;
+        let kind = place.order.order_type;
+        let market = &self.markets[place.market.index()];
+        let trades = !plan.fills.is_empty();
+        let ends = plan.stopped.is_some() || plan.spent || !kind.rests();
+        let open = if ends || floor(plan.left, work.price) == 0 { 0 } else { plan.left };
+        let refuse = |reject, got, allowed| Verdict::Refuse(Refusal { reject, got, allowed });
+        if open > 0 && fields.shares().0 < market.min_size {
+            return refuse(Reject::SizeTooSmall, fields.shares().0, market.min_size);
+        }
+        let marketable = fields.side == BUY && (trades || !kind.rests());
+        if marketable && fields.collateral().0 < self.min_notional {
+            return refuse(Reject::NotionalTooSmall, fields.collateral().0, self.min_notional);
+        }
+        if place.order.post_only && (trades || plan.stopped.is_some() || plan.spent) {
+            return refuse(Reject::PostOnlyCrosses, 0, 0);
+        }
+        let resting = if fields.side == BUY { self.cost(open, work.price, &market.fee) } else { 0 };
+        let paid: u64 = plan.fills.iter().map(|fill| fill.taker_leg + fill.taker_fee).sum();
+        let paid = if fields.side == BUY { paid } else { 0 };
+        let (needed, there) = if fields.side == BUY {
+            let others = self.buying(place.wallet, place.market);
+            (others + fields.collateral().0.max(paid + resting), self.wallets[place.wallet.index()].cell)
+        } else {
+            let held = self.held(place.wallet, place.market)[place.outcome.index()];
+            (fields.shares().0, held - self.selling(place.wallet, place.market, place.outcome))
+        };
+        if there < needed {
+            return refuse(Reject::NotEnoughBalance, needed, there);
+        }
+        if let Some(reject) = self.kill(work, open) {
+            return Verdict::Kill(reject);
+        }
+        let shard = self.shard_of(place.market);
+        let here = self.orders.iter().filter(|order| self.shard_of(order.market) == shard).count();
+        if open > 0 && here == self.orders_max {
+            return refuse(Reject::BookFull, 0, 0);
+        }
+        if (trades || open > 0)
+            && !self.has_row(place.wallet, place.market)
+            && self.rows(shard) == self.accounts_max
+        {
+            return refuse(Reject::TableFull, 0, 0);
+        }
+        let reserved = if self.funding == Funding::Reserved { resting } else { 0 };
+        Verdict::Go { open, reserved, due: paid + reserved }
+    }
+
+    fn kill(&self, work: &Work, open: u64) -> Option<Reject> {
+        let plan = &work.plan;
+        let trades = !plan.fills.is_empty();
+        if !trades && plan.stopped.is_some() {
+            return plan.stopped;
+        }
+        match work.place.order.order_type {
+            OrderType::Fok if !self.is_full(work) => Some(Reject::FokNotFilled),
+            OrderType::Fak if !trades => Some(Reject::FakNoMatch),
+            OrderType::Gtc | OrderType::Gtd if !trades && open == 0 => Some(Reject::SizeTooSmall),
+            _ => None,
+        }
+    }
+
+    fn is_full(&self, work: &Work) -> bool {
+        let plan = &work.plan;
+        let Some(worst) = plan.fills.last().filter(|_| plan.stopped.is_none()) else {
+            return false;
+        };
+        let maker = self.resting(&worst.maker).expect("a planned maker rests");
+        let own = maker.price.ten_thousandths();
+        let price = u64::from(if maker.outcome == work.place.outcome { own } else { 10_000 - own });
+        let for_collateral = work.place.order.fields.side == BUY;
+        let left = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
+        plan.spent || floor(left, maker.price) == 0
+    }
+
+    fn apply(&mut self, shard: u16) -> Report {
+        let Work { place, price, plan, verdict, .. } = self.works.remove(&shard).expect("an order was begun");
+        let fields = &place.order.fields;
+        let mut report = Report {
+            placed: Placed::Refused(Reject::Busy.into()),
+            fills: Vec::new(),
+            removed: plan.leaves.iter().map(|(id, reason, _)| (*id, *reason)).collect(),
+            open: Shares::ZERO,
+        };
+        for (id, ..) in &plan.leaves {
+            self.remove(id);
+        }
+        let (mut collateral, mut shares, mut proceeds) = (0, 0, 0);
+        for fill in &plan.fills {
+            report.fills.push((fill.maker, Shares(fill.shares), self.settle_maker(fill)));
+            self.fees += fill.maker_fee + fill.taker_fee;
+            collateral += fill.taker_leg;
+            shares += fill.shares;
+            if fields.side == Side::Sell {
+                proceeds += fill.taker_leg - fill.taker_fee;
+            }
+        }
+        self.move_shares(place.wallet, place.market, place.outcome, fields.side, shares);
+        self.wallets[place.wallet.index()].cell += proceeds;
+        let status = match verdict {
+            Verdict::Kill(reject) => Status::Killed(reject),
+            _ if plan.fills.is_empty() => Status::Live,
+            _ => Status::Matched,
+        };
+        if let Verdict::Go { open, reserved, .. } = verdict
+            && open > 0
+        {
+            let expires_ms =
+                if place.order.expiration_s == 0 { u64::MAX } else { place.order.expiration_s * 1_000 };
+            report.open = Shares(open);
+            self.orders.push(NaiveOrder {
+                id: place.id,
+                principal: place.principal,
+                wallet: place.wallet,
+                market: place.market,
+                outcome: place.outcome,
+                side: fields.side,
+                price,
+                open,
+                reserved,
+                expires_ms,
+            });
+        }
+        let (making, taking) = if fields.side == BUY { (collateral, shares) } else { (shares, collateral) };
+        report.placed = Placed::Accepted { status, making, taking, trade: None, replayed: false };
+        self.remember(shard, place.id, fields.timestamp_ms, place.principal, First::Order(report.placed));
+        report
+    }
+
+    fn settle_maker(&mut self, fill: &Fill) -> Price {
+        let maker = self.resting(&fill.maker).expect("a planned maker rests").clone();
+        self.move_shares(maker.wallet, maker.market, maker.outcome, maker.side, fill.shares);
+        if maker.side == Side::Sell {
+            self.wallets[maker.wallet.index()].cell += fill.maker_leg - fill.maker_fee;
+        }
+        let order = self.orders.iter_mut().find(|order| order.id == fill.maker).expect("it rests");
+        order.open -= fill.shares;
+        if order.reserved > 0 {
+            order.reserved -= fill.maker_leg + fill.maker_fee;
+        }
+        if order.open == 0 {
+            self.remove(&fill.maker);
+        }
+        maker.price
+    }
+
+    fn move_shares(&mut self, wallet: WalletNo, market: MarketNo, outcome: Outcome, side: Side, shares: u64) {
+        let held = &mut self.shares.entry((wallet, market)).or_default()[outcome.index()];
+        if side == BUY {
+            *held += shares;
+        } else {
+            *held -= shares;
+        }
+    }
+
+    fn remember(&mut self, shard: u16, id: OrderId, stamp: u64, principal: WalletNo, first: First) {
+        let shard = usize::from(shard);
+        self.seen[shard].insert(id, (stamp, principal, first));
+        if self.seen[shard].len() > self.digests_max {
+            let oldest = self.seen[shard].iter().min_by_key(|(_, (stamp, ..))| *stamp).map(|(id, _)| *id);
+            let (stamp, ..) = self.seen[shard].remove(&oldest.expect("there are some")).expect("just found");
+            self.horizons[shard] = self.horizons[shard].max(stamp);
+        }
+    }
+
+    /// Takes an order out; what was set aside goes back.
+    fn remove(&mut self, id: &OrderId) {
+        let at = self.orders.iter().position(|order| order.id == *id).expect("only resting orders leave");
+        let order = self.orders.remove(at);
+        self.wallets[order.wallet.index()].cell += order.reserved;
+    }
+
+    fn resting(&self, id: &OrderId) -> Option<&NaiveOrder> {
+        self.orders.iter().find(|order| order.id == *id)
+    }
+
+    fn held(&self, wallet: WalletNo, market: MarketNo) -> [u64; 2] {
+        self.shares.get(&(wallet, market)).copied().unwrap_or_default()
+    }
+
+    fn cost(&self, open: u64, price: Price, fee: &FeeSchedule) -> u64 {
+        ceil(open, price) + fee.maker_fee(Shares(open), price).0
+    }
+
+    fn buying(&self, wallet: WalletNo, market: MarketNo) -> u64 {
+        let fee = &self.markets[market.index()].fee;
+        let open = self.orders.iter().filter(|order| order.wallet == wallet && order.market == market);
+        let buys = open.filter(|order| order.side == BUY && order.reserved == 0);
+        buys.map(|order| self.cost(order.open, order.price, fee)).sum()
+    }
+
+    fn selling(&self, wallet: WalletNo, market: MarketNo, outcome: Outcome) -> u64 {
+        let open = self.orders.iter().filter(|order| order.wallet == wallet && order.market == market);
+        open.filter(|order| order.side == Side::Sell && order.outcome == outcome)
+            .map(|order| order.open)
+            .sum()
+    }
+
+    fn has_row(&self, wallet: WalletNo, market: MarketNo) -> bool {
+        self.held(wallet, market) != [0; 2]
+            || self.orders.iter().any(|order| order.wallet == wallet && order.market == market)
+    }
+
+    fn rows(&self, shard: u16) -> usize {
+        let held = self.shares.iter().filter(|(_, shares)| **shares != [0; 2]).map(|(row, _)| *row);
+        let open = self.orders.iter().map(|order| (order.wallet, order.market));
+        let rows: BTreeSet<_> = held.chain(open).collect();
+        rows.into_iter().filter(|(_, market)| self.shard_of(*market) == shard).count()
+    }
+
+    /// Cancels one order; false if it does not rest.
+    pub fn cancel(&mut self, principal: WalletNo, id: &OrderId) -> bool {
+        let mine = self.resting(id).is_some_and(|order| order.principal == principal);
+        if mine {
+            self.remove(id);
+        }
+        mine
+    }
+
+    /// Whether this principal's order or act with this digest was decided on any shard.
+    #[must_use]
+    pub fn decided(&self, principal: WalletNo, id: &OrderId) -> bool {
+        self.seen.iter().any(|seen| seen.get(id).is_some_and(|(_, owner, _)| *owner == principal))
+    }
+
+    /// Removes every order for which `leaves` holds; their ids in the order of placement.
+    pub fn remove_where(&mut self, leaves: impl Fn(&NaiveOrder) -> bool) -> Vec<OrderId> {
+        let ids: Vec<OrderId> =
+            self.orders.iter().filter(|order| leaves(order)).map(|order| order.id).collect();
+        for id in &ids {
+            self.remove(id);
+        }
+        ids
+    }
+
+    /// A cancel that came before its order.
+    pub fn tombstone(&mut self, principal: WalletNo, id: &OrderId, until: u64) {
+        self.tombstones.entry((*id, principal)).or_insert(until);
+    }
+
+    /// A split, merge or redeem: the collateral moved, and the sells that left.
+    pub fn act(
+        &mut self,
+        act: ActKind,
+        principal: WalletNo,
+        wallet: WalletNo,
+        market: MarketNo,
+        amount: u64,
+        id: OrderId,
+        stamp: u64,
+    ) -> Result<(u64, Vec<OrderId>), Refusal> {
+        let shard = self.shard_of(market);
+        if let Some((_, owner, first)) = self.seen[usize::from(shard)].get(&id) {
+            return match first {
+                First::Act(collateral) if *owner == principal => Ok((*collateral, Vec::new())),
+                _ => Err(Reject::Duplicate.into()),
+            };
+        }
+        self.judge_act(act, principal, market, stamp)?;
+        let held = self.held(wallet, market);
+        let most = match act {
+            ActKind::Split => u64::MAX,
+            ActKind::Merge => held[0].min(held[1]),
+            ActKind::Redeem => held[0].max(held[1]),
+        };
+        let wanted = if act == ActKind::Redeem && amount == 0 { most } else { amount };
+        if wanted == 0 || most < wanted {
+            return Err(Refusal { reject: Reject::NothingToMove, got: amount, allowed: most });
+        }
+        let no_row = !self.has_row(wallet, market) && self.rows(shard) == self.accounts_max;
+        if act == ActKind::Split && no_row {
+            return Err(Reject::TableFull.into());
+        }
+        let mut removed = Vec::new();
+        let cell = &mut self.wallets[wallet.index()].cell;
+        let collateral = match act {
+            ActKind::Split => {
+                let there = *cell;
+                *cell = there.checked_sub(wanted).ok_or(Refusal {
+                    reject: Reject::NotEnoughBalance,
+                    got: wanted,
+                    allowed: there,
+                })?;
+                self.shares.insert((wallet, market), [held[0] + wanted, held[1] + wanted]);
+                wanted
+            }
+            ActKind::Merge => {
+                *cell += wanted;
+                self.shares.insert((wallet, market), [held[0] - wanted, held[1] - wanted]);
+                removed = self.drop_uncovered_sells(wallet, market);
+                wanted
+            }
+            ActKind::Redeem => {
+                let payout = self.markets[market.index()].payout.expect("judged");
+                let taken = held.map(|held| held.min(wanted));
+                let paid = payout.of(taken.map(Shares)).0;
+                *cell += paid;
+                self.shares.insert((wallet, market), [held[0] - taken[0], held[1] - taken[1]]);
+                paid
+            }
+        };
+        self.remember(shard, id, stamp, principal, First::Act(collateral));
+        Ok((collateral, removed))
+    }
+
+    fn judge_act(
+        &self,
+        act: ActKind,
+        principal: WalletNo,
+        market: MarketNo,
+        stamp: u64,
+    ) -> Result<(), Refusal> {
+        if act == ActKind::Split {
+            match self.exchange {
+                Mode::Open | Mode::PostOnly => {}
+                Mode::CancelOnly => return Err(Reject::CancelOnly.into()),
+                Mode::Closed | Mode::Resolved => return Err(Reject::TradingDisabled.into()),
+            }
+        }
+        if act != ActKind::Merge && self.wallets[principal.index()].frozen {
+            return Err(Reject::Frozen.into());
+        }
+        self.judge_stamp(self.shard_of(market), stamp)?;
+        let mode = self.markets[market.index()].mode;
+        match (act, mode) {
+            (ActKind::Redeem, Mode::Resolved) => Ok(()),
+            (ActKind::Redeem, _) => Err(Reject::NotResolved.into()),
+            (_, Mode::Resolved) => Err(Reject::MarketResolved.into()),
+            (ActKind::Split, Mode::CancelOnly) => Err(Reject::MarketPaused.into()),
+            (ActKind::Split, Mode::Closed) => Err(Reject::MarketClosed.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn drop_uncovered_sells(&mut self, wallet: WalletNo, market: MarketNo) -> Vec<OrderId> {
+        let mut gone = Vec::new();
+        for outcome in [Outcome::Zero, Outcome::One] {
+            let held = self.held(wallet, market)[outcome.index()];
+            while held < self.selling(wallet, market, outcome) {
+                let mine = |order: &&NaiveOrder| {
+                    (order.wallet, order.market, order.outcome, order.side)
+                        == (wallet, market, outcome, Side::Sell)
+                };
+                let newest = self.orders.iter().rev().find(mine).expect("something is being sold").id;
+                let at = self.orders.iter().position(|order| order.id == newest).expect("it rests");
+                gone.push((at, newest));
+                self.remove(&newest);
+            }
+        }
+        gone.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Removes from a shard's books what is not covered or has expired.
+    pub fn sweep(&mut self, shard: u16) {
+        if self.taking.iter().all(|other| *other == shard) {
+            let rows: BTreeSet<_> = self.orders.iter().map(|order| (order.wallet, order.market)).collect();
+            for (wallet, market) in rows {
+                while self.shard_of(market) == shard
+                    && self.wallets[wallet.index()].cell < self.buying(wallet, market)
+                {
+                    let mine = |order: &&NaiveOrder| {
+                        (order.wallet, order.market, order.side, order.reserved) == (wallet, market, BUY, 0)
+                    };
+                    let newest = self.orders.iter().rev().find(mine).expect("something is being bought").id;
+                    self.remove(&newest);
+                }
+            }
+        }
+        let (now, shards) = (self.now.0, self.shards);
+        self.remove_where(|order| {
+            order.expires_ms <= now && order.market.0 % u32::from(shards) == u32::from(shard)
+        });
+    }
+}
+
+fn floor(shares: u64, price: Price) -> u64 {
+    wide(shares, u64::from(price.ten_thousandths()), 10_000)
+}
+
+fn ceil(shares: u64, price: Price) -> u64 {
+    let product = times(shares, u64::from(price.ten_thousandths()));
+    u64::try_from(product.div_ceil(10_000)).expect("a cost is at most the shares")
+}
+
+fn times(left: u64, right: u64) -> u128 {
+    u128::from(left) * u128::from(right)
+}
+
+/// `value` x `by` / `per`, rounded down.
+fn wide(value: u64, by: u64, per: u64) -> u64 {
+    u64::try_from(times(value, by) / u128::from(per)).expect("amounts are bounded")
+}

@@ -1,0 +1,53 @@
+//! Book and money: every script runs on the shards and on their naive twin.
+//!
+//! A script is a table that a trader can read (`tests/scripts/language.rs` is its dictionary). The
+//! files in `tests/scripts` are grouped by what they are about; the facts are the tests below.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(unreachable_pub, reason = "the scripts' files are shared with the tests over HTTP")]
+
+#[path = "scripts/check.rs"]
+mod check;
+#[path = "scripts/fast.rs"]
+mod fast;
+#[path = "scripts/language.rs"]
+mod language;
+#[path = "scripts/names.rs"]
+mod names;
+
+use check::check_all;
+
+#[test]
+fn the_sixteen_wrongs_of_order_books_do_not_happen() {
+    check_all(include_str!("scripts/wrongs.txt"));
+}
+
+#[test]
+fn order_types_self_trades_and_refusals() {
+    check_all(include_str!("scripts/orders.txt"));
+}
+
+#[test]
+fn pairs_cost_and_return_exactly_one() {
+    check_all(include_str!("scripts/pairs.txt"));
+}
+
+#[test]
+fn funding_fees_and_falling_funds() {
+    check_all(include_str!("scripts/money.txt"));
+}
+
+#[test]
+fn expiry_ticks_modes_resolution_and_restarts() {
+    check_all(include_str!("scripts/life.txt"));
+}
+
+#[test]
+fn nothing_runs_twice_and_a_cancel_may_come_first() {
+    check_all(include_str!("scripts/again.txt"));
+}
+
+#[test]
+fn shards_that_interleave_lose_and_lend_nothing() {
+    check_all(include_str!("scripts/shards.txt"));
+}

@@ -1,0 +1,493 @@
+//! Runs a script on the shards and on the naive twin, side by side, and compares everything after
+//! every line: answers, fills, books in order, cells, shares, fees; and the shards with their log.
+
+use super::fast::{Fast, fee_of};
+use super::language::{Command, Line, MarketLine, Setup, parse, text};
+use super::names::{BookRow, Names};
+use outcry::domain::amount::ONE;
+use outcry::domain::order::SIGNATURE_BYTES_MAX;
+use outcry::domain::{MarketNo, Mode, OrderId, Shares, Side, Tick, TimeMs, WalletNo, Word};
+use outcry::journal::layout::MoneyDirection;
+use outcry::shard::naive::{Naive, NaiveMarket, NaiveWallet, Report};
+use outcry::shard::{CancelRefusal, Funding, PlaceOrder, Refusal, Stage, TombstoneRefusal, UserAct};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Midnight of some day, in milliseconds.
+const START_MS: u64 = 1_700_000_000_000;
+/// A tombstone's life, as the twin has it.
+const TOMBSTONE_MS: u64 = 10_000;
+/// More sweeps than any script needs.
+const SWEEPS_MAX: usize = 64;
+
+/// Runs every script of a file: each begins with `== ` and the fact that it holds. Tells all that
+/// fail, not only the first.
+#[track_caller]
+pub fn check_all(file: &str) {
+    let scripts: Vec<(&str, &str)> =
+        file.split("\n== ").skip(1).filter_map(|part| part.split_once('\n')).collect();
+    assert!(!scripts.is_empty(), "a file of scripts has some");
+    let fails = |script: &str| std::panic::catch_unwind(|| check(script)).is_err();
+    let failed: Vec<&str> =
+        scripts.iter().filter(|(_, script)| fails(script)).map(|(fact, _)| *fact).collect();
+    assert!(failed.is_empty(), "these do not hold: {failed:#?}");
+}
+
+/// Runs the script with every number of shards that it asks for.
+#[track_caller]
+pub fn check(script: &str) {
+    let (setup, lines) = parse(script);
+    for shards in &setup.shards {
+        let mut run = Run::new(&setup, *shards);
+        for line in &lines {
+            run.line(line);
+        }
+        run.survives_a_restart();
+    }
+}
+
+struct Held {
+    place: PlaceOrder,
+    next: Stage,
+}
+
+struct Run {
+    fast: Fast,
+    twin: Naive,
+    names: Names,
+    now: TimeMs,
+    held: BTreeMap<String, Held>,
+    at: String,
+}
+
+impl Run {
+    fn new(setup: &Setup, shards: u16) -> Self {
+        let funding = if setup.reserved { Funding::Reserved } else { Funding::Market };
+        let mut twin = Naive::new(shards, funding);
+        twin.min_notional = setup.notional;
+        twin.orders_max = setup.orders as usize;
+        twin.accounts_max = setup.accounts as usize;
+        twin.digests_max = setup.digests as usize;
+        let mut run = Self {
+            fast: Fast::new(setup, shards),
+            twin,
+            names: Names::default(),
+            now: TimeMs(START_MS),
+            held: BTreeMap::new(),
+            at: format!("{shards} shards"),
+        };
+        run.twin.now = run.now;
+        run.add_market(&MarketLine {
+            name: "m".to_owned(),
+            tick: 100,
+            fee_rate: 0,
+            exponent: 1,
+            builder_bps: 0,
+            makers_pay: false,
+            min_size: 0,
+        });
+        run
+    }
+
+    fn line(&mut self, line: &Line) {
+        self.at = format!("{} shards, line {}: {}", self.fast.shards.len(), line.number, line.text);
+        let (fast, twin) = self.command(&line.command);
+        assert_eq!(fast, twin, "the shards (left) and the naive twin differ at {}", self.at);
+        if let Some(expected) = &line.expected {
+            assert_eq!(&fast, expected, "what came (left) is not what was expected at {}", self.at);
+        }
+        self.compare();
+    }
+
+    fn compare(&mut self) {
+        let at = &self.at;
+        for (index, name) in self.names.wallets.iter().enumerate() {
+            let wallet = WalletNo(u32::try_from(index).unwrap());
+            assert_eq!(
+                self.fast.cells.balance(wallet).0,
+                self.twin.wallets[index].cell,
+                "{name}'s money at {at}"
+            );
+            for market in 0..self.names.markets.len() {
+                let market = MarketNo(u32::try_from(market).unwrap());
+                let held = self.twin.shares.get(&(wallet, market)).copied().unwrap_or_default();
+                let fast = &self.fast.shards[self.fast.shard_of(market)];
+                assert_eq!(fast.shares(wallet, market), held.map(Shares), "{name}'s shares at {at}");
+            }
+        }
+        if !self.held.is_empty() {
+            return;
+        }
+        assert_eq!(self.fast.fees(), self.twin.fees, "the fees at {at}");
+        for market in 0..self.names.markets.len() {
+            let market = MarketNo(u32::try_from(market).unwrap());
+            assert_eq!(self.fast.book(market), self.twin_book(market), "the book at {at}");
+        }
+        self.fast.agrees_with_its_log();
+    }
+
+    /// Restores with every number of shards and compares again.
+    fn survives_a_restart(&mut self) {
+        if !self.held.is_empty() {
+            return;
+        }
+        let shards = u16::try_from(self.fast.shards.len()).unwrap();
+        for other in [1, 2, 4, shards] {
+            self.at = format!("restored with {other} shards");
+            self.fast.restart(other);
+            self.compare();
+        }
+    }
+
+    fn twin_book(&self, market: MarketNo) -> Vec<BookRow> {
+        let mut rows: Vec<BookRow> = self
+            .twin
+            .orders
+            .iter()
+            .filter(|order| order.market == market)
+            .map(|order| BookRow {
+                id: order.id,
+                side: order.side,
+                outcome: order.outcome,
+                price: order.price,
+                open: order.open,
+                reserved: order.reserved,
+            })
+            .collect();
+        rows.sort_by_key(|row| match row.face_side() {
+            Side::Buy => (0, 10_000 - row.face_price().ten_thousandths()),
+            Side::Sell => (1, row.face_price().ten_thousandths()),
+        });
+        rows
+    }
+
+    fn wallet(&mut self, name: &str) -> WalletNo {
+        let (wallet, new) = self.names.wallet(name);
+        for (wallet, principal) in new {
+            self.fast.add_wallet(self.now, wallet, principal);
+            self.twin.wallets.push(NaiveWallet { principal, cell: 0, frozen: false });
+        }
+        wallet
+    }
+
+    fn add_market(&mut self, line: &MarketLine) {
+        let market = MarketNo(u32::try_from(self.names.markets.len()).unwrap());
+        self.names.markets.push(line.clone());
+        self.fast.add_market(self.now, market, line);
+        self.twin.markets.push(NaiveMarket {
+            tick: Tick::new(line.tick).unwrap(),
+            mode: Mode::Open,
+            fee: fee_of(line),
+            min_size: line.min_size,
+            payout: None,
+        });
+    }
+
+    /// What the line did, on the shards and on the twin.
+    fn command(&mut self, command: &Command) -> (String, String) {
+        match command {
+            Command::Setup => same(String::new()),
+            Command::Market(line) => {
+                self.add_market(line);
+                same(String::new())
+            }
+            Command::Credit { who, amount } => self.money(who, MoneyDirection::Credit, *amount),
+            Command::Debit { who, amount } => self.money(who, MoneyDirection::Debit, *amount),
+            Command::Order(line) => {
+                let wallet = self.wallet(&line.who);
+                let place = self.names.place(line, wallet, self.now);
+                self.order(&line.label, place, line.hold)
+            }
+            Command::Go { label, hold } => self.go(label, *hold),
+            Command::Again { label, who } => {
+                let mut place = self.names.orders[label];
+                if let Some(who) = who {
+                    place.wallet = self.wallet(who);
+                    place.principal = self.names.principals[place.wallet.index()];
+                }
+                self.order(label, place, None)
+            }
+            Command::Cancel { who, label } => self.cancel(who, label),
+            Command::CancelScope { who, market, outcome } => {
+                let market = market.as_ref().map(|name| self.names.market(name));
+                self.cancel_scope(who, market, *outcome)
+            }
+            Command::Tombstone { who, label } => self.tombstone(who, label),
+            Command::Act { .. } => self.act(command),
+            Command::Tick { market, tick } => self.tick(self.names.market(market), *tick),
+            Command::Mode { market, mode } => {
+                let market = self.names.market(market);
+                let now = self.now;
+                let fast = self.fast.owner(market).set_mode(now, market, *mode);
+                let row = &mut self.twin.markets[market.index()];
+                if row.mode == Mode::Resolved {
+                    return (done(fast), "refused market_resolved".to_owned());
+                }
+                row.mode = *mode;
+                self.fast.follow();
+                (done(fast), "ok".to_owned())
+            }
+            Command::Resolve { market, payout } => self.resolve(self.names.market(market), *payout),
+            Command::Freeze { who, frozen } => {
+                let wallet = self.wallet(who);
+                self.fast.freeze(self.now, wallet, *frozen);
+                self.twin.wallets[wallet.index()].frozen = *frozen;
+                same("ok".to_owned())
+            }
+            Command::Exchange(mode) => {
+                self.fast.exchange(self.now, *mode);
+                self.twin.exchange = *mode;
+                same("ok".to_owned())
+            }
+            Command::Wait { seconds } => {
+                self.now = self.now.plus_ms(seconds * 1_000);
+                self.twin.now = self.now;
+                same(String::new())
+            }
+            Command::Sweep { market } => {
+                self.sweep(market.as_ref().map(|name| self.names.market(name)));
+                same(String::new())
+            }
+            Command::Restart => {
+                let shards = u16::try_from(self.fast.shards.len()).unwrap();
+                self.fast.restart(shards);
+                same(String::new())
+            }
+            Command::Book { market } => {
+                let market = self.names.market(market);
+                let (fast, twin) = (self.fast.book(market), self.twin_book(market));
+                (self.names.book_text(&fast), self.names.book_text(&twin))
+            }
+            Command::Has { who, market } => self.has(who, self.names.market(market)),
+            Command::Fees => (text(self.fast.fees(), ONE), text(self.twin.fees, ONE)),
+        }
+    }
+
+    fn money(&mut self, who: &str, direction: MoneyDirection, amount: u64) -> (String, String) {
+        let wallet = self.wallet(who);
+        let fast = self.fast.money(self.now, wallet, direction, amount);
+        let cell = &mut self.twin.wallets[wallet.index()].cell;
+        let after = match direction {
+            MoneyDirection::Credit => cell.checked_add(amount),
+            MoneyDirection::Debit => cell.checked_sub(amount),
+        };
+        *cell = after.unwrap_or(*cell);
+        let word = |done| if done { "ok" } else { "short" }.to_owned();
+        (word(fast), word(after.is_some()))
+    }
+
+    fn order(&mut self, label: &str, place: PlaceOrder, hold: Option<Stage>) -> (String, String) {
+        let fast = self.fast.begin(self.now, &place);
+        let twin = self.twin.begin(&place);
+        self.drive(label, place, fast, twin, hold)
+    }
+
+    fn go(&mut self, label: &str, hold: Option<Stage>) -> (String, String) {
+        let Held { place, next } = self.held.remove(label).unwrap_or_else(|| panic!("{label} is not held"));
+        self.drive(label, place, ControlFlow::Continue(next), Ok(next), hold)
+    }
+
+    /// Advances both until they are done, or until the stage after which to hold was done.
+    fn drive(
+        &mut self,
+        label: &str,
+        place: PlaceOrder,
+        mut fast: ControlFlow<outcry::shard::Placed, Stage>,
+        mut twin: Result<Stage, Report>,
+        hold: Option<Stage>,
+    ) -> (String, String) {
+        let mut last = None;
+        loop {
+            match (fast, twin) {
+                (ControlFlow::Continue(stage), Ok(other)) => {
+                    assert_eq!(stage, other, "the next stage (shards left, twin right) at {}", self.at);
+                    if last.is_some() && last == hold {
+                        self.held.insert(label.to_owned(), Held { place, next: stage });
+                        return same("held".to_owned());
+                    }
+                    last = Some(stage);
+                    fast = self.fast.advance(&place, stage);
+                    twin = self.twin.advance(&place, stage);
+                }
+                (ControlFlow::Break(placed), Err(report)) => {
+                    let fast = self.fast.report(place.id, placed).unwrap_or_else(|| report.clone());
+                    assert_eq!(fast, report, "the report (shards left, twin right) at {}", self.at);
+                    let kind = place.order.order_type;
+                    return (self.names.order_text(&fast, kind), self.names.order_text(&report, kind));
+                }
+                (fast, twin) => panic!("the shards {fast:?} and the twin {twin:?} differ at {}", self.at),
+            }
+        }
+    }
+
+    fn cancel(&mut self, who: &str, label: &str) -> (String, String) {
+        let wallet = self.wallet(who);
+        let principal = self.names.principals[wallet.index()];
+        let id = self.names.id(label);
+        let now = self.now;
+        let answers: Vec<_> =
+            self.fast.shards.iter_mut().map(|shard| shard.cancel(now, principal, &id)).collect();
+        self.fast.follow();
+        let fast = match () {
+            () if answers.contains(&Ok(())) => "ok",
+            () if answers.contains(&Err(CancelRefusal::Gone)) => "gone",
+            () => "unknown",
+        };
+        let twin = match () {
+            () if self.twin.cancel(principal, &id) => "ok",
+            () if self.twin.decided(principal, &id) => "gone",
+            () => "unknown",
+        };
+        (fast.to_owned(), twin.to_owned())
+    }
+
+    fn cancel_scope(
+        &mut self,
+        who: &str,
+        market: Option<MarketNo>,
+        outcome: Option<outcry::domain::Outcome>,
+    ) -> (String, String) {
+        let wallet = self.wallet(who);
+        let principal = self.names.principals[wallet.index()];
+        let token = market.zip(outcome);
+        let mut ids = Vec::new();
+        let now = self.now;
+        for shard in &mut self.fast.shards {
+            shard.cancel_scope(now, principal, market, token, &mut ids).expect("the log has room");
+        }
+        self.fast.follow();
+        let mut gone = self.twin.remove_where(|order| {
+            order.principal == principal
+                && market.is_none_or(|market| market == order.market)
+                && outcome.is_none_or(|outcome| outcome == order.outcome)
+        });
+        ids.sort_by_key(|id| self.names.label(id));
+        gone.sort_by_key(|id| self.names.label(id));
+        (self.names.labels(&ids), self.names.labels(&gone))
+    }
+
+    fn tombstone(&mut self, who: &str, label: &str) -> (String, String) {
+        let wallet = self.wallet(who);
+        let id = self.names.id(label);
+        let now = self.now;
+        let mut fast = Ok(());
+        for shard in &mut self.fast.shards {
+            fast = fast.and(shard.tombstone(now, wallet, &id));
+        }
+        self.fast.follow();
+        self.twin.tombstone(wallet, &id, now.0 + TOMBSTONE_MS);
+        let fast = match fast {
+            Ok(()) => "ok",
+            Err(TombstoneRefusal::Quota) => "quota",
+            Err(TombstoneRefusal::Busy) => "busy",
+        };
+        (fast.to_owned(), "ok".to_owned())
+    }
+
+    fn act(&mut self, command: &Command) -> (String, String) {
+        let Command::Act { who, act, amount, market, label } = command else {
+            unreachable!("only acts come here");
+        };
+        let wallet = self.wallet(who);
+        let principal = self.names.principals[wallet.index()];
+        let market = self.names.market(market);
+        let label = label.clone().unwrap_or_else(|| format!("{} {}", self.at, self.twin.fees));
+        let id = self.names.id(&label);
+        let now = self.now;
+        let request = UserAct {
+            act: *act,
+            principal,
+            wallet,
+            market,
+            amount: Shares(*amount),
+            id,
+            salt: Word::ZERO,
+            timestamp_ms: now.0,
+            signature: [0; SIGNATURE_BYTES_MAX],
+            signature_len: 65,
+        };
+        let fast = self.fast.owner(market).act(now, &request);
+        self.fast.follow();
+        let gone = self.fast.last_removed.clone();
+        let twin = self.twin.act(*act, principal, wallet, market, *amount, id, now.0);
+        let fast = self.act_text(fast.map(|acted| (acted.collateral.0, gone)));
+        (fast, self.act_text(twin))
+    }
+
+    fn act_text(&self, acted: Result<(u64, Vec<OrderId>), Refusal>) -> String {
+        match acted {
+            Err(refusal) => refused(refusal),
+            Ok((collateral, mut gone)) => {
+                gone.sort_by_key(|id| self.names.label(id));
+                let gone = gone.iter().map(|id| format!(", -{} unfunded", self.names.label(id)));
+                text(collateral, ONE) + &gone.collect::<String>()
+            }
+        }
+    }
+
+    fn tick(&mut self, market: MarketNo, tick: u16) -> (String, String) {
+        let tick = Tick::new(tick).expect("a tick");
+        let now = self.now;
+        let fast = self.fast.owner(market).set_tick(now, market, tick);
+        self.fast.follow();
+        let fast = fast.map_or_else(refused, |_| self.names.gone(&self.fast.last_removed));
+        if self.twin.markets[market.index()].mode == Mode::Resolved {
+            return (fast, "refused market_resolved".to_owned());
+        }
+        self.twin.markets[market.index()].tick = tick;
+        let gone = self.twin.remove_where(|order| order.market == market && !tick.holds(order.price));
+        (fast, self.names.gone(&gone))
+    }
+
+    fn resolve(&mut self, market: MarketNo, payout: outcry::domain::Payout) -> (String, String) {
+        let now = self.now;
+        let before: Vec<OrderId> = self.fast.ledger.live_orders(market).map(|row| row.id).collect();
+        let fast = self.fast.owner(market).resolve(now, market, payout);
+        self.fast.follow();
+        let row = &mut self.twin.markets[market.index()];
+        if row.mode == Mode::Resolved {
+            return (fast.map_or_else(refused, |_| "ok".to_owned()), "refused market_resolved".to_owned());
+        }
+        row.mode = Mode::Resolved;
+        row.payout = Some(payout);
+        let gone = self.twin.remove_where(|order| order.market == market);
+        (fast.map_or_else(refused, |_| self.names.gone(&before)), self.names.gone(&gone))
+    }
+
+    fn sweep(&mut self, market: Option<MarketNo>) {
+        let now = self.now;
+        for index in 0..self.fast.shards.len() {
+            if market.is_some_and(|market| self.fast.shard_of(market) != index) {
+                continue;
+            }
+            let more = (0..SWEEPS_MAX).all(|_| self.fast.shards[index].sweep(now));
+            assert!(!more || !self.held.is_empty(), "a sweep comes to an end at {}", self.at);
+            self.twin.sweep(u16::try_from(index).unwrap());
+        }
+        self.fast.follow();
+    }
+
+    fn has(&mut self, who: &str, market: MarketNo) -> (String, String) {
+        let wallet = self.wallet(who);
+        let line = |cell: u64, shares: [u64; 2]| {
+            format!("{} yes {} no {}", text(cell, ONE), text(shares[0], ONE), text(shares[1], ONE))
+        };
+        let shard = &self.fast.shards[self.fast.shard_of(market)];
+        let fast =
+            line(self.fast.cells.balance(wallet).0, shard.shares(wallet, market).map(|shares| shares.0));
+        let held = self.twin.shares.get(&(wallet, market)).copied().unwrap_or_default();
+        (fast, line(self.twin.wallets[wallet.index()].cell, held))
+    }
+}
+
+fn same(text: String) -> (String, String) {
+    (text.clone(), text)
+}
+
+fn refused(refusal: Refusal) -> String {
+    format!("refused {}", refusal.reject.wire().code)
+}
+
+fn done(result: Result<(), Refusal>) -> String {
+    result.map_or_else(refused, |()| "ok".to_owned())
+}

@@ -1,0 +1,307 @@
+//! The real thing under a script: shards over one log and one set of cells, with a ledger that
+//! follows the log and is compared with them after every step.
+
+use super::language::{MarketLine, Setup};
+use super::names::BookRow;
+use outcry::domain::{
+    Address, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, OrderId, Position, ShardNo, Shares, Tick,
+    TimeMs, TokenId, WalletKind, WalletNo, Word,
+};
+use outcry::journal::layout::{
+    ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, Record, WalletAdded,
+};
+use outcry::journal::{Follower, Log};
+use outcry::ledger::Ledger;
+use outcry::memory::cells::Cells;
+use outcry::registry::{MarketFacts, Registry, RegistryWriter};
+use outcry::shard::naive::Report;
+use outcry::shard::{Funding, PlaceOrder, Placed, Shard, ShardSettings, Stage};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+const WALLETS_MAX: u32 = 32;
+const MARKETS_MAX: u32 = 8;
+/// Orders keep an eighth of the ring and a slack of 640 KiB a shard free for cancels.
+const RING_BYTES: u64 = 8 << 20;
+
+pub struct Fast {
+    pub shards: Vec<Shard>,
+    pub cells: Arc<Cells>,
+    pub registry: Arc<Registry>,
+    pub log: Arc<Log>,
+    pub ledger: Ledger,
+    placed: BTreeMap<OrderId, OrderPlaced>,
+    pub last_removed: Vec<OrderId>,
+    writer: RegistryWriter,
+    follower: Follower,
+    settings: ShardSettings,
+    ids: BTreeMap<Position, OrderId>,
+    references: u64,
+}
+
+impl Fast {
+    pub fn new(setup: &Setup, shards: u16) -> Self {
+        let settings = ShardSettings {
+            shard: ShardNo(0),
+            shards,
+            funding: if setup.reserved { Funding::Reserved } else { Funding::Market },
+            min_notional: Collateral(setup.notional),
+            resting_max: setup.orders,
+            digests_max: setup.digests,
+            accounts_max: setup.accounts,
+            markets_max: MARKETS_MAX,
+            books_bytes: setup.ladders * 8 * (1 << 14),
+            secret: 0x9e37_79b9_7f4a_7c15,
+        };
+        let cells = Arc::new(Cells::new(WALLETS_MAX, shards));
+        let (registry, writer) = Registry::with_capacity(WALLETS_MAX, MARKETS_MAX);
+        let log = Arc::new(Log::anonymous(RING_BYTES));
+        let follower = Follower::new(Arc::clone(&log), log.claimed(), None);
+        let mut fast = Self {
+            shards: Vec::new(),
+            cells,
+            registry,
+            log,
+            ledger: Ledger::new(),
+            placed: BTreeMap::new(),
+            last_removed: Vec::new(),
+            writer,
+            follower,
+            settings,
+            ids: BTreeMap::new(),
+            references: 0,
+        };
+        fast.shards = fast.all_settings(shards).map(|settings| fast.empty(settings)).collect();
+        fast
+    }
+
+    fn all_settings(&self, shards: u16) -> impl Iterator<Item = ShardSettings> + use<> {
+        let settings = self.settings;
+        (0..shards).map(move |shard| ShardSettings { shard: ShardNo(shard), shards, ..settings })
+    }
+
+    fn empty(&self, settings: ShardSettings) -> Shard {
+        Shard::new(settings, Arc::clone(&self.cells), Arc::clone(&self.registry), Arc::clone(&self.log))
+    }
+
+    /// Makes the cells and every shard anew from the ledger.
+    pub fn restart(&mut self, shards: u16) {
+        self.settings.shards = shards;
+        self.cells = Arc::new(Cells::new(WALLETS_MAX, shards));
+        for row in self.ledger.wallets() {
+            self.cells.credit(row.wallet, row.cell);
+        }
+        self.cells.fee_credit(ShardNo(0), self.ledger.fees());
+        let restored = self.all_settings(shards).map(|settings| {
+            let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
+            Shard::restore(settings, cells, registry, Arc::clone(&self.log), &self.ledger)
+        });
+        self.shards = restored.collect();
+    }
+
+    pub fn shard_of(&self, market: MarketNo) -> usize {
+        usize::from(self.registry.shard_of(market, self.settings.shards).0)
+    }
+
+    pub fn owner(&mut self, market: MarketNo) -> &mut Shard {
+        let shard = self.shard_of(market);
+        &mut self.shards[shard]
+    }
+
+    fn say(&mut self, record: impl Into<Record>) {
+        let record = record.into();
+        let mut payload = Vec::new();
+        record.encode(&mut payload);
+        self.log.append(record.kind(), &payload);
+        self.follow();
+    }
+
+    /// Applies every committed frame to the ledger; a claim without a commit stops it.
+    pub fn follow(&mut self) {
+        self.last_removed.clear();
+        let limit = self.log.claimed();
+        while let Some(frame) = self.follower.next(limit).expect("the ring is freed as it is read") {
+            let record = Record::decode(frame.kind, frame.payload).expect("shards write whole records");
+            let span = frame.span;
+            self.ledger.apply(span.start, span.end, &record).expect("the log never contradicts itself");
+            match record {
+                Record::OrderPlaced(placed) => {
+                    self.ids.insert(span.start, placed.id);
+                    self.placed.insert(placed.id, placed);
+                }
+                Record::OrdersRemoved(record) => self.note(&record.orders),
+                Record::PositionAct(record) => self.note(&record.removed),
+                Record::TickChanged(record) => self.note(&record.removed),
+                _ => {}
+            }
+            self.ledger.conserved().expect("nothing is made or lost");
+        }
+        self.log.free(self.follower.position());
+    }
+
+    fn note(&mut self, orders: &[Position]) {
+        self.last_removed.extend(orders.iter().map(|order| self.ids[order]));
+    }
+
+    pub fn add_wallet(&mut self, now: TimeMs, wallet: WalletNo, principal: WalletNo) {
+        let mut address = Address::ZERO;
+        address.0[0] = u8::try_from(wallet.0).unwrap() + 1;
+        let kind = if wallet == principal { WalletKind::Eoa } else { WalletKind::Deposit };
+        let number = self.writer.add_wallet(address, kind, Some(principal)).unwrap();
+        assert_eq!(number, wallet);
+        self.say(WalletAdded { time: now, wallet, address, kind, principal: Some(principal) });
+    }
+
+    pub fn add_market(&mut self, now: TimeMs, market: MarketNo, line: &MarketLine) {
+        let word = |kind: u8| {
+            let mut bytes = [kind; 32];
+            bytes[0] = u8::try_from(market.0).unwrap();
+            bytes
+        };
+        let tick = Tick::new(line.tick).expect("a tick");
+        let facts = MarketFacts {
+            condition: ConditionId(word(1)),
+            tokens: [TokenId(word(2)), TokenId(word(3))],
+            market_id: u64::from(market.0),
+            question_id: Word(word(4)),
+            neg_risk: false,
+            min_size: Shares(line.min_size),
+            fee: fee_of(line),
+            shard_key: market.0,
+            tick,
+            mode: Mode::Open,
+            payout: None,
+        };
+        assert_eq!(self.writer.add_market(&facts).unwrap(), market);
+        self.say(MarketAdded {
+            time: now,
+            market,
+            event: None,
+            shard_key: market.0,
+            market_id: facts.market_id,
+            condition: facts.condition,
+            question: facts.question_id,
+            tokens: facts.tokens,
+            labels: vec!["Yes".into(), "No".into()],
+            neg_risk: false,
+            tick,
+            min_size: facts.min_size,
+            fee: facts.fee,
+            mode: Mode::Open,
+            payout: None,
+            text: "{}".into(),
+        });
+    }
+
+    /// The operator's money; false if the wallet has less than is debited.
+    pub fn money(&mut self, now: TimeMs, wallet: WalletNo, direction: MoneyDirection, amount: u64) -> bool {
+        let amount = Collateral(amount);
+        if direction == MoneyDirection::Debit && !self.cells.debit(wallet, amount) {
+            return false;
+        }
+        self.references += 1;
+        let reference = format!("reference {}", self.references);
+        self.say(Money { time: now, wallet, direction, amount, reference });
+        match direction {
+            MoneyDirection::Credit => self.cells.credit(wallet, amount),
+            MoneyDirection::Debit => self.cells.lowered(wallet),
+        }
+        true
+    }
+
+    pub fn freeze(&mut self, now: TimeMs, principal: WalletNo, frozen: bool) {
+        if frozen {
+            self.writer.freeze(principal);
+        } else {
+            self.writer.unfreeze(principal);
+        }
+        self.say(Frozen { time: now, principal, frozen });
+    }
+
+    pub fn exchange(&mut self, now: TimeMs, mode: Mode) {
+        self.writer.set_exchange_mode(mode);
+        self.say(ExchangeMode { time: now, mode });
+    }
+
+    pub fn begin(&mut self, now: TimeMs, place: &PlaceOrder) -> ControlFlow<Placed, Stage> {
+        self.owner(place.market).begin(now, place)
+    }
+
+    pub fn advance(&mut self, place: &PlaceOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
+        self.owner(place.market).advance(place, stage)
+    }
+
+    /// What an order did, from its answer and its frame; `None` if the frame cannot be read yet
+    /// because one before it is claimed and not committed.
+    pub fn report(&mut self, id: OrderId, placed: Placed) -> Option<Report> {
+        self.follow();
+        let mut report = Report { placed, fills: Vec::new(), removed: Vec::new(), open: Shares::ZERO };
+        let Placed::Accepted { status, making, taking, trade, replayed } = placed else {
+            return Some(report);
+        };
+        assert_eq!(trade.is_some(), taking != 0, "a trade has a frame");
+        report.placed = Placed::Accepted { status, making, taking, trade: None, replayed };
+        if replayed {
+            return Some(report);
+        }
+        let frame = self.placed.remove(&id)?;
+        let fills = frame.fills.iter().map(|fill| (self.ids[&fill.maker], fill.shares, fill.price));
+        report.fills = fills.collect();
+        report.removed = frame.removed.iter().map(|gone| (self.ids[&gone.order], gone.reason)).collect();
+        report.open = frame.open;
+        Some(report)
+    }
+
+    /// A market's resting orders, as its shard walks them.
+    pub fn book(&self, market: MarketNo) -> Vec<BookRow> {
+        let shard = &self.shards[self.shard_of(market)];
+        let rows = shard.resting(market).map(|(position, open)| {
+            let row = self.ledger.order_at(position).expect("what rests was placed");
+            BookRow {
+                id: row.id,
+                side: row.fields.side,
+                outcome: row.outcome,
+                price: row.price,
+                open: open.0,
+                reserved: row.reserved.0,
+            }
+        });
+        rows.collect()
+    }
+
+    pub fn fees(&self) -> u64 {
+        (0..self.settings.shards).map(|shard| self.cells.fees(ShardNo(shard)).0).sum()
+    }
+
+    /// The ledger agrees with cells, shares and books. Only while nobody is between two stages.
+    pub fn agrees_with_its_log(&self) {
+        for row in self.ledger.wallets() {
+            assert_eq!(self.cells.balance(row.wallet), row.cell, "the cell of wallet {}", row.wallet.0);
+            for market in self.ledger.markets() {
+                let shard = &self.shards[self.shard_of(market.market)];
+                let held = self.ledger.holding(row.wallet, market.market);
+                assert_eq!(shard.shares(row.wallet, market.market), held, "the shares of {}", row.wallet.0);
+            }
+        }
+        assert_eq!(self.fees(), self.ledger.fees().0, "the fees");
+        for market in self.ledger.markets() {
+            let mut resting: Vec<(Position, Shares)> =
+                self.shards[self.shard_of(market.market)].resting(market.market).collect();
+            resting.sort_unstable();
+            let live: Vec<_> =
+                self.ledger.live_orders(market.market).map(|row| (row.position, row.open)).collect();
+            assert_eq!(resting, live, "the book of market {}", market.market.0);
+        }
+    }
+}
+
+pub fn fee_of(line: &MarketLine) -> FeeSchedule {
+    FeeSchedule {
+        rate: line.fee_rate,
+        exponent: line.exponent,
+        taker_only: !line.makers_pay,
+        builder_share_bps: line.builder_bps,
+        ..FeeSchedule::FREE
+    }
+}
