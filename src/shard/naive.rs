@@ -6,7 +6,7 @@
 //! looked at. It takes the same four steps, so that tests can let several shards of it interleave;
 //! all of them live in one [`Naive`].
 
-use super::{Funding, PlaceOrder, Placed, Refusal, Stage, Status};
+use super::{Funding, PlaceOrder, Placed, Refusal, Stage, Status, UserAct};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::{
     FeeSchedule, MarketNo, Mode, OrderId, OrderType, Outcome, Payout, Price, Reject, SelfTrade, Shares, Side,
@@ -437,7 +437,7 @@ impl Naive {
                 plan.spent = true;
                 break;
             }
-            let fill = self.fill(work, &maker, shares, &fee);
+            let fill = Self::fill(work, &maker, shares, &fee);
             let lent = if take { 0 } else { spent.get(&maker.wallet).copied().unwrap_or(0) };
             let cell = self.wallets[maker.wallet.index()].cell;
             if cell < lent + fill.due {
@@ -458,7 +458,7 @@ impl Naive {
         Ok(plan)
     }
 
-    fn fill(&self, work: &Work, maker: &NaiveOrder, shares: u64, fee: &FeeSchedule) -> Fill {
+    fn fill(work: &Work, maker: &NaiveOrder, shares: u64, fee: &FeeSchedule) -> Fill {
         let fields = &work.place.order.fields;
         let (signed_collateral, signed_shares) = (fields.collateral().0, fields.shares().0);
         let pair = maker.outcome != work.place.outcome;
@@ -499,7 +499,7 @@ impl Naive {
         if place.order.post_only && (trades || plan.stopped.is_some() || plan.spent) {
             return refuse(Reject::PostOnlyCrosses, 0, 0);
         }
-        let resting = if fields.side == BUY { self.cost(open, work.price, &market.fee) } else { 0 };
+        let resting = if fields.side == BUY { Self::cost(open, work.price, &market.fee) } else { 0 };
         let paid: u64 = plan.fills.iter().map(|fill| fill.taker_leg + fill.taker_fee).sum();
         let paid = if fields.side == BUY { paid } else { 0 };
         let (needed, there) = if fields.side == BUY {
@@ -662,7 +662,7 @@ impl Naive {
         self.shares.get(&(wallet, market)).copied().unwrap_or_default()
     }
 
-    fn cost(&self, open: u64, price: Price, fee: &FeeSchedule) -> u64 {
+    fn cost(open: u64, price: Price, fee: &FeeSchedule) -> u64 {
         ceil(open, price) + fee.maker_fee(Shares(open), price).0
     }
 
@@ -670,7 +670,7 @@ impl Naive {
         let fee = &self.markets[market.index()].fee;
         let open = self.orders.iter().filter(|order| order.wallet == wallet && order.market == market);
         let buys = open.filter(|order| order.side == BUY && order.reserved == 0);
-        buys.map(|order| self.cost(order.open, order.price, fee)).sum()
+        buys.map(|order| Self::cost(order.open, order.price, fee)).sum()
     }
 
     fn selling(&self, wallet: WalletNo, market: MarketNo, outcome: Outcome) -> u64 {
@@ -723,16 +723,9 @@ impl Naive {
     }
 
     /// A split, merge or redeem: the collateral moved, and the sells that left.
-    pub fn act(
-        &mut self,
-        act: ActKind,
-        principal: WalletNo,
-        wallet: WalletNo,
-        market: MarketNo,
-        amount: u64,
-        id: OrderId,
-        stamp: u64,
-    ) -> Result<(u64, Vec<OrderId>), Refusal> {
+    pub fn act(&mut self, request: &UserAct) -> Result<(u64, Vec<OrderId>), Refusal> {
+        let UserAct { act, principal, wallet, market, id, timestamp_ms: stamp, .. } = *request;
+        let amount = request.amount.0;
         let shard = self.shard_of(market);
         if let Some((_, owner, first)) = self.seen[usize::from(shard)].get(&id) {
             return match first {

@@ -196,7 +196,7 @@ impl Run {
             Command::Order(line) => {
                 let wallet = self.wallet(&line.who);
                 let place = self.names.place(line, wallet, self.now);
-                self.order(&line.label, place, line.hold)
+                self.order(&line.label, &place, line.hold)
             }
             Command::Go { label, hold } => self.go(label, *hold),
             Command::Again { label, who } => {
@@ -205,7 +205,7 @@ impl Run {
                     place.wallet = self.wallet(who);
                     place.principal = self.names.principals[place.wallet.index()];
                 }
-                self.order(label, place, None)
+                self.order(label, &place, None)
             }
             Command::Cancel { who, label } => self.cancel(who, label),
             Command::CancelScope { who, market, outcome } => {
@@ -276,22 +276,22 @@ impl Run {
         (word(fast), word(after.is_some()))
     }
 
-    fn order(&mut self, label: &str, place: PlaceOrder, hold: Option<Stage>) -> (String, String) {
-        let fast = self.fast.begin(self.now, &place);
-        let twin = self.twin.begin(&place);
+    fn order(&mut self, label: &str, place: &PlaceOrder, hold: Option<Stage>) -> (String, String) {
+        let fast = self.fast.begin(self.now, place);
+        let twin = self.twin.begin(place);
         self.drive(label, place, fast, twin, hold)
     }
 
     fn go(&mut self, label: &str, hold: Option<Stage>) -> (String, String) {
         let Held { place, next } = self.held.remove(label).unwrap_or_else(|| panic!("{label} is not held"));
-        self.drive(label, place, ControlFlow::Continue(next), Ok(next), hold)
+        self.drive(label, &place, ControlFlow::Continue(next), Ok(next), hold)
     }
 
     /// Advances both until they are done, or until the stage after which to hold was done.
     fn drive(
         &mut self,
         label: &str,
-        place: PlaceOrder,
+        place: &PlaceOrder,
         mut fast: ControlFlow<outcry::shard::Placed, Stage>,
         mut twin: Result<Stage, Report>,
         hold: Option<Stage>,
@@ -302,12 +302,12 @@ impl Run {
                 (ControlFlow::Continue(stage), Ok(other)) => {
                     assert_eq!(stage, other, "the next stage (shards left, twin right) at {}", self.at);
                     if last.is_some() && last == hold {
-                        self.held.insert(label.to_owned(), Held { place, next: stage });
+                        self.held.insert(label.to_owned(), Held { place: *place, next: stage });
                         return same("held".to_owned());
                     }
                     last = Some(stage);
-                    fast = self.fast.advance(&place, stage);
-                    twin = self.twin.advance(&place, stage);
+                    fast = self.fast.advance(place, stage);
+                    twin = self.twin.advance(place, stage);
                 }
                 (ControlFlow::Break(placed), Err(report)) => {
                     let fast = self.fast.report(place.id, placed).unwrap_or_else(|| report.clone());
@@ -409,7 +409,7 @@ impl Run {
         let fast = self.fast.owner(market).act(now, &request);
         self.fast.follow();
         let gone = self.fast.last_removed.clone();
-        let twin = self.twin.act(*act, principal, wallet, market, *amount, id, now.0);
+        let twin = self.twin.act(&request);
         let fast = self.act_text(fast.map(|acted| (acted.collateral.0, gone)));
         (fast, self.act_text(twin))
     }
