@@ -12,8 +12,6 @@
 //!   anything is taken.
 //! - Whatever comes back to a loop names the connection's slot and generation.
 
-#![allow(dead_code, reason = "roles are being wired")]
-
 pub mod command;
 pub mod options;
 pub mod plan;

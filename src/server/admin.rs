@@ -7,9 +7,9 @@
 //!
 //! What the operator does to markets, accounts and modes is in `operator`.
 
-use super::operator::act;
 use super::connections::Client;
 use super::core_loop::{CoreLoop, connection_word};
+use super::operator::act;
 use super::plan::Plan;
 use super::request::Request;
 use super::shared::{Phase, Shared};

@@ -30,6 +30,7 @@ use super::mesh::Mesh;
 use super::reading::Reading;
 use super::roles;
 use super::shared::{Phase, Shared};
+use super::signals::Ending;
 use super::socket::{Ready, Watch, Watched};
 use super::topology::Wait;
 use crate::domain::{Position, TimeMs};
@@ -125,6 +126,24 @@ impl CoreLoop {
     }
 }
 
+impl CoreLoop {
+    /// Takes the roles once recovery has made them.
+    fn take_roles(&mut self) {
+        if self.roles.is_none() {
+            self.roles = self.shared.roles[self.mesh.no()].pop();
+        }
+    }
+}
+
+impl Drop for CoreLoop {
+    /// A loop that dies takes the process with it: what it had open is unknown until the restart.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.ending.send(Ending::LoopDied);
+        }
+    }
+}
+
 impl Turns for CoreLoop {
     fn turn(&mut self) -> bool {
         let phase = self.shared.phase();
@@ -134,9 +153,7 @@ impl Turns for CoreLoop {
         }
         self.now = self.now.max(self.shared.clock.now());
         self.elapsed_ms = self.shared.clock.elapsed_ms();
-        if self.roles.is_none() {
-            self.roles = self.shared.roles[self.mesh.no()].pop();
-        }
+        self.take_roles();
         let mut busy = self.take_events(phase);
         busy |= self.serve_ready(phase);
         busy |= self.take_messages();

@@ -180,14 +180,6 @@ pub(crate) enum Report {
     Next(usize, Errand),
 }
 
-/// An errand of the main thread, which waits for the report.
-pub(crate) struct ErrandOfMain {
-    /// What is to be done.
-    pub(crate) errand: Errand,
-    /// Where the report goes.
-    pub(crate) sender: std::sync::mpsc::Sender<Report>,
-}
-
 /// Whom an act's answer is for.
 #[derive(Debug)]
 pub(crate) enum Purpose {

@@ -69,10 +69,8 @@ pub(crate) struct Reading {
     signatures_left: usize,
 }
 
-/// What became of a read.
+/// What became of a read that was not answered at once.
 pub(super) enum Read {
-    /// The answer's status; the body is in `Reading::body`.
-    Status(u16),
     /// The registrar is asked.
     Act(Box<ActJob>),
     /// There is no time for it in this turn.
@@ -233,7 +231,6 @@ impl Reading {
                 job.bytes = bytes;
                 return Some(job);
             }
-            Err(Read::Status(_)) => unreachable!("a status comes with its request"),
         }
         None
     }

@@ -9,7 +9,6 @@ use crossbeam::utils::CachePadded;
 use super::clock::Clock;
 use super::core_loop::Roles;
 use super::mesh::Posts;
-use super::message::ErrandOfMain;
 use super::plan::Plan;
 use super::signals::EndingSender;
 use super::waker::Waker;
@@ -41,8 +40,6 @@ pub(crate) struct Shared {
     pub(crate) posts: Posts,
     /// Roles on their way to their loops, once recovery is done.
     pub(crate) roles: Vec<ArrayQueue<Roles>>,
-    /// Errands of the main thread for the registrar's loop.
-    pub(crate) errands: ArrayQueue<ErrandOfMain>,
     /// How anybody ends the process.
     pub(crate) ending: EndingSender,
     /// Clients on all loops together.
@@ -68,7 +65,6 @@ impl Shared {
             wakers: (0..loops).map(|_| Waker::new()).collect::<Result<_, _>>()?,
             posts: Posts::new(loops),
             roles: (0..loops).map(|_| ArrayQueue::new(1)).collect(),
-            errands: ArrayQueue::new(4),
             ending,
             clients: AtomicU32::new(0),
             drained: AtomicU32::new(0),

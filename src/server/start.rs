@@ -13,10 +13,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
-use super::core_loop::{CoreLoop, Doors, REGISTRAR_LOOP};
+use super::core_loop::{CoreLoop, Doors};
 use super::executor::{self, Ground, Thread};
 use super::mesh;
-use super::message::{Errand, ErrandOfMain, Report};
 use super::plan::Plan;
 use super::roles;
 use super::shared::{Phase, Shared};
@@ -121,21 +120,6 @@ impl Running {
     /// Lets SIGTERM and SIGINT end this server.
     pub(crate) fn listen_to_signals(&self) -> Result<(), String> {
         self.shared.ending.listen_to_signals().map_err(|fault| format!("signals: {fault}"))
-    }
-
-    /// Does an errand on the registrar's loop and waits for what came of it: seeding and tests.
-    pub(crate) fn errand(&self, errand: Errand) -> Result<(u16, Vec<u8>), String> {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let mut order = Some(ErrandOfMain { errand, sender });
-        while let Some(waiting) = order.take() {
-            order = self.shared.errands.push(waiting).err();
-            self.shared.wakers[REGISTRAR_LOOP].ring();
-        }
-        match receiver.recv() {
-            Ok(Report::Answer(status, body)) => Ok((status, body)),
-            Ok(Report::Next(..)) => Err("an errand of the main thread is done in one step".to_owned()),
-            Err(_) => Err("the loop ended before the errand was done".to_owned()),
-        }
     }
 
     /// Waits until the server should end, and ends it.

@@ -4,17 +4,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use super::clock::{self, Clock};
-use super::message::Report;
 use super::options::Options;
 use super::plan::{Start, plan_on};
 use super::start::{End, Running, start};
 use crate::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
-use crate::domain::{
-    Address, Collateral, FeeSchedule, Mode, OrderFields, OrderId, Shares, Side, SignatureType, Tick, TokenId,
-    Word,
-};
+use crate::domain::{OrderFields, OrderId, Side, SignatureType, TokenId, Word};
 use crate::json::{decimal, name};
-use crate::registrar::{MarketNames, MoneyOrder, NewMarket};
 
 /// Settings of a small server below `data`.
 pub(super) fn options(data: &tempfile::TempDir, shards: u64) -> Options {
@@ -197,40 +192,35 @@ impl Trader {
     }
 }
 
-/// Gives the traders money and makes a market for each of `count` shard keys.
-fn seed(running: &Running, owners: Vec<Address>, count: usize) -> Vec<MarketNames> {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let errand = Box::new(move |trade: &mut super::ingress::Trade, now| {
-        let registrar = trade.registrar.as_mut().expect("the first loop has the registrar");
-        for (index, wallet) in owners.into_iter().enumerate() {
-            let reference = format!("seed-{index}");
-            let order = MoneyOrder { wallet, amount: Collateral(1_000_000_000), reference: &reference };
-            registrar.credit(now, &order).expect("credited");
-        }
-        for _ in 0..count {
-            let market = NewMarket {
-                event: None,
-                market_id: None,
-                condition: None,
-                question: None,
-                tokens: None,
-                labels: ["Yes", "No"],
-                neg_risk: false,
-                tick: Tick::new(100).expect("a tick"),
-                min_size: Shares(5_000_000),
-                fee: FeeSchedule::FREE,
-                mode: Mode::Open,
-                payout: None,
-                text: "{}",
-            };
-            let names = registrar.next_market_names();
-            registrar.add_market(now, &market).expect("added");
-            sender.send(names).expect("somebody waits");
-        }
-        Report::Answer(200, Vec::new())
-    });
-    running.errand(errand).expect("done");
-    receiver.try_iter().collect()
+/// Gives the traders money and makes `count` markets; returns their tokens.
+fn seed(running: &Running, owners: &[&str], count: usize) -> Vec<[TokenId; 2]> {
+    let mut operator = Client::connect(running.admin());
+    let mut post = |path: &str, body: &str| {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = operator.ask(request.as_bytes());
+        says(&answer, 200, "{");
+        answer.1
+    };
+    for owner in owners {
+        post(&format!("/accounts/{owner}/credit"), "{\"amount\":\"1000\"}");
+    }
+    let token = |text: Option<&str>| {
+        let text = text.expect("two tokens");
+        TokenId(decimal::parse_uint256(text.as_bytes()).expect("a token is a number"))
+    };
+    (0..count)
+        .map(|number| {
+            let market = post("/markets", &format!("{{\"question\":\"Number {number}?\"}}"));
+            let (_, rest) = market.split_once("\"tokens\":[\"").expect("a market has tokens");
+            let mut texts = rest.split('"');
+            let first = token(texts.next());
+            [first, token(texts.nth(1))]
+        })
+        .collect()
 }
 
 /// Asserts that an answer has this status and says this.
@@ -249,16 +239,16 @@ fn a_signed_order_rests_trades_is_cancelled_and_is_there_after_a_restart() {
         let mut running = serve(&data, cpus, shards);
         let mut client = Client::connect(running.http());
         let (mut maker, mut taker) = (Trader::new(1, &mut client), Trader::new(2, &mut client));
-        let markets = seed(&running, vec![*maker.signer.address(), *taker.signer.address()], 4);
+        let markets = seed(&running, &[&maker.address, &taker.address], 4);
         let mut resting = Vec::new();
-        for market in &markets {
-            let (id, body) = maker.order(&market.tokens[0], Side::Buy, 40, 10);
+        for tokens in &markets {
+            let (id, body) = maker.order(&tokens[0], Side::Buy, 40, 10);
             let answer = client.ask(&maker.request("POST", "/order", &body));
             says(&answer, 200, "\"status\":\"live\"");
             says(&answer, 200, &format!("\"orderID\":\"{}\"", hex(&id.0)));
-            let (_, body) = taker.order(&market.tokens[1], Side::Buy, 60, 10);
+            let (_, body) = taker.order(&tokens[1], Side::Buy, 60, 10);
             says(&client.ask(&taker.request("POST", "/order", &body)), 200, "\"status\":\"matched\"");
-            let (id, body) = maker.order(&market.tokens[0], Side::Buy, 30, 10);
+            let (id, body) = maker.order(&tokens[0], Side::Buy, 30, 10);
             // The read is on its way before the write is answered, and must know of it.
             client.send(&maker.request("POST", "/order", &body));
             client.send(&maker.request("GET", "/data/orders", ""));

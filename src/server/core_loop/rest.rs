@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{CoreLoop, REGISTRAR_LOOP, Roles};
+use super::{CoreLoop, Roles};
 use crate::domain::Position;
 use crate::server::plan::Durability;
 use crate::server::reading::Reading;
@@ -62,7 +62,6 @@ impl CoreLoop {
         let mark = self.roles.as_mut().map_or(Position(0), |roles| roles.marks.advance());
         let work_came = self.mesh.anything_came()
             || !self.shared.roles[no].is_empty()
-            || (no == REGISTRAR_LOOP && !self.shared.errands.is_empty())
             || self.shared.phase() != phase
             || awaited.is_some_and(|position| position <= mark)
             || self.roles.as_ref().and_then(|roles| roles.reading.as_ref()).is_some_and(Reading::has_work);

@@ -39,6 +39,8 @@ impl CoreLoop {
     }
 
     fn open_letter(&mut self, from: usize, letter: Letter) {
+        // Whoever posts saw that roles are given; ours may have come in the middle of this turn.
+        self.take_roles();
         match letter {
             Letter::Moved(moved) => {
                 if !self.adopt(moved.client, moved.peer, Door::Public, &moved.unread) {
@@ -97,14 +99,6 @@ impl CoreLoop {
             return false;
         };
         let mut busy = false;
-        if self.mesh.no() == REGISTRAR_LOOP
-            && let Some(main) = self.shared.errands.pop()
-            && let Some(trade) = &mut roles.trade
-        {
-            // Whoever does not wait any more does not want to know.
-            let _ = main.sender.send((main.errand)(trade, self.now));
-            busy = true;
-        }
         if let Some(trade) = &mut roles.trade {
             busy |= trade.work(self.now);
             let claimed = trade.last_claimed();
