@@ -5,12 +5,13 @@
 //! and reports the error, and so does every operation after it: a disk that failed once is not
 //! asked again.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, OFlags};
 
@@ -20,6 +21,11 @@ use super::Fault;
 const FILE_MODE: u32 = 0o600;
 /// And look into the directory.
 const DIRECTORY_MODE: u32 = 0o700;
+
+/// How often a lock is asked for.
+const LOCK_TRIES: u32 = 20;
+/// How long whoever only looks is given.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// The real disk, or one that fails at its n-th operation.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +133,30 @@ pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
 /// Opens a file to be shared by mapping, and makes it if need be.
 pub(crate) fn open_shared(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)
+}
+
+/// Takes `file` for this process alone; false if another one has it.
+///
+/// Whoever only looks (`outcry journal`, a neighbour that starts) holds the lock for an instant, so
+/// it is asked for more than once before that is called another process.
+pub(crate) fn lock(file: &File) -> io::Result<bool> {
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+/// Whether some process has `file`.
+pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
+    match file.try_lock_shared() {
+        Ok(()) => file.unlock().map(|()| false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// The name of the file system under `file` if it is memory: what is written there ends with the

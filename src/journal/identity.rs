@@ -4,14 +4,14 @@
 //! file, and the journal's, which its segments carry. They are the same until a copied directory
 //! is given an identity of its own; then the first changes and the second stays.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
 use super::Fault;
-use super::disk::Disk;
+use super::disk::{Disk, is_locked, lock};
 use super::segment::JournalId;
 
 /// The two uuids of a data directory.
@@ -89,10 +89,8 @@ impl DataDir {
         disk.create_dir(path)?;
         let path = path.canonicalize().map_err(Fault::io("resolve", path))?;
         let file = File::open(&path).map_err(Fault::io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Fault::DataDirInUse(path)),
-            Err(TryLockError::Error(error)) => return Err(Fault::io("lock", &path)(error)),
+        if !lock(&file).map_err(Fault::io("lock", &path))? {
+            return Err(Fault::DataDirInUse(path));
         }
         let about = file.metadata().map_err(Fault::io("look at", &path))?;
         Ok(Self { place: [about.dev(), about.ino()], path, file })
@@ -102,11 +100,7 @@ impl DataDir {
 /// Whether some process has `data_dir`. Looked at by tools that only read.
 pub(crate) fn is_in_use(data_dir: &Path) -> Result<bool, Fault> {
     let file = File::open(data_dir).map_err(Fault::io("open", data_dir))?;
-    match file.try_lock_shared() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
-        Err(TryLockError::Error(error)) => Err(Fault::io("lock", data_dir)(error)),
-    }
+    is_locked(&file).map_err(Fault::io("lock", data_dir))
 }
 
 /// This boot of this machine: what is in memory does not outlive it.

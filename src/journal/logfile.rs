@@ -18,13 +18,13 @@
 //!
 //! A file without the magic is one whose maker died before it was used: there is nothing in it.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
-use super::disk::{in_memory, open_shared, reserve};
+use super::disk::{in_memory, is_locked, lock, open_shared, reserve};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
 use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words};
@@ -36,6 +36,8 @@ const CHECKSUM_WORD: usize = 8;
 const PATH_BYTES_WORD: usize = 9;
 const PATH_WORD: usize = 10;
 const PATH_BYTES_MAX: usize = 1_024;
+/// Enough to see what is going on; a directory full of them must not bury what else is said.
+const STRANGERS_NAMED_MAX: usize = 4;
 
 const _: () = assert!(PATH_WORD + PATH_BYTES_MAX / 8 <= DURABLE_WORD, "the path ends before the marks");
 
@@ -56,21 +58,30 @@ pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
     let logs = entries.map(|entry| entry.path()).filter(|path| {
         path != ours && path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"outcry-"))
     });
-    logs.filter_map(|path| {
-        let file = File::open(&path).ok()?;
-        file.try_lock_shared().ok()?;
-        let owner = read_left(&file, &path, Words::map_read_only).ok()??.owner;
-        let about = std::fs::metadata(&owner.data_dir).ok();
-        if about.is_some_and(|about| [about.dev(), about.ino()] == owner.place) {
-            return None;
-        }
-        let (path, data_dir) = (path.display(), owner.data_dir.display());
-        Some(format!(
-            "{path} is the log of the data directory {data_dir}, which is not to be seen here; if nobody \
+    let mut notes: Vec<String> = logs
+        .filter_map(|path| {
+            let file = File::open(&path).ok()?;
+            let owner = read_left(&file, &path, Words::map_read_only).ok()??.owner;
+            let about = std::fs::metadata(&owner.data_dir).ok();
+            if about.is_some_and(|about| [about.dev(), about.ino()] == owner.place) {
+                return None;
+            }
+            if is_locked(&file).unwrap_or(true) {
+                return None;
+            }
+            let (path, data_dir) = (path.display(), owner.data_dir.display());
+            Some(format!(
+                "{path} is the log of the data directory {data_dir}, which is not to be seen here; if nobody \
              needs it: rm {path}"
-        ))
-    })
-    .collect()
+            ))
+        })
+        .collect();
+    let more = notes.len().saturating_sub(STRANGERS_NAMED_MAX);
+    if 0 < more {
+        notes.truncate(STRANGERS_NAMED_MAX);
+        notes.push(format!("{}: {more} more logs like these", directory.display()));
+    }
+    notes
 }
 
 /// A log file that no other process has while this lives.
@@ -84,10 +95,10 @@ impl LogFile {
     /// Opens the file, makes it if need be, and takes it.
     pub(crate) fn lock(path: &Path) -> Result<Self, Fault> {
         let file = open_shared(path).map_err(Fault::io("open", path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_path_buf(), file }),
-            Err(TryLockError::WouldBlock) => Err(Fault::LogInUse(path.to_path_buf())),
-            Err(TryLockError::Error(error)) => Err(Fault::io("lock", path)(error)),
+        if lock(&file).map_err(Fault::io("lock", path))? {
+            Ok(Self { path: path.to_path_buf(), file })
+        } else {
+            Err(Fault::LogInUse(path.to_path_buf()))
         }
     }
 
