@@ -10,7 +10,7 @@
 //! - **Unknown fields survive**: texts are the raw JSON, byte for byte, without nested `events`
 //!   (in a market) and `markets` (in an event).
 //! - Reading the same file twice changes nothing, and nothing that is read ever changes a live
-//!   market's tick, tokens, size or fee.
+//!   market's tick; tokens, size and fee stay as they were first.
 //! - A text that would not fit a frame is refused by name ([`TEXT_BYTES_MAX`]).
 //! - `closed` makes a market closed, and resolved if its `outcomePrices` are 1 and 0. `archived`
 //!   closes it too, unless it says that it accepts orders: venues archive placeholders so that
@@ -34,7 +34,7 @@ pub use file::{FileFault, UNPACKED_BYTES_MAX};
 pub use import::Import;
 pub use market::{ImportedMarket, MarketDefaults};
 pub use moment::Moment;
-pub use step::{EventStep, KnownMarket, MarketStep, event_step, market_step};
+pub use step::{EventStep, KnownMarket, MarketStep, MarketUpdate, event_step, market_step};
 
 /// A small catalog of our own, in Gamma form: what `outcry dev` starts with.
 pub const DEV: &str = include_str!("catalog/dev.json");

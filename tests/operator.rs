@@ -174,13 +174,34 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     assert!(import(&exchange, &[&older]).1.contains("markets: 0 added, 0 updated, 0 unchanged, 1 older"));
     assert_eq!(operator(&exchange, &["market", "show", "7"])["mode"], "open");
 
-    let changed = r#""updatedAt":"2026-01-03T00:00:00Z","closed":true,"orderPriceMinTickSize":0.001,"#;
+    // While an order rests, its tick stays; when nothing does, the file has its way.
+    let mut connection = exchange.connect();
+    let mut trader = Trader::new(KEYS[1], &mut connection);
+    let wish = Wish {
+        token: token("71"),
+        side: Side::Buy,
+        price: 100,
+        shares: 5_000_000,
+        kind: "GTC",
+        neg_risk: false,
+    };
+    let order = trader.sign(&wish);
+    assert_eq!(trader.ask(&mut connection, "POST", "/order", &order.body).unwrap().status, 200);
+    let finer = r#""updatedAt":"2026-01-03T00:00:00Z","orderPriceMinTickSize":0.001,"#;
+    let finer = file(folder.path(), "finer.json", finer);
+    let (_, text) = import(&exchange, &[&finer]);
+    assert!(text.contains("markets: 0 added, 1 updated"), "{text}");
+    assert!(text.contains("not taken: market 7: orderPriceMinTickSize: got 10/10000"), "{text}");
+    assert_eq!(operator(&exchange, &["market", "show", "7"])["tick"], "0.01");
+    let cancel = format!("{{\"orderID\":\"{}\"}}", order.id_text);
+    assert_eq!(trader.ask(&mut connection, "DELETE", "/order", &cancel).unwrap().status, 200);
+
+    let changed = r#""updatedAt":"2026-01-04T00:00:00Z","closed":true,"orderPriceMinTickSize":0.001,"#;
     let changed = file(folder.path(), "changed.json", changed);
     let (_, text) = import(&exchange, &[&changed]);
     assert!(text.contains("markets: 0 added, 1 updated"), "{text}");
-    assert!(text.contains("not taken: market 7: orderPriceMinTickSize: got 10/10000"), "{text}");
     let shown = operator(&exchange, &["market", "show", "7"]);
-    assert_eq!((shown["mode"].as_str(), shown["tick"].as_str()), (Some("closed"), Some("0.01")));
+    assert_eq!((shown["mode"].as_str(), shown["tick"].as_str()), (Some("closed"), Some("0.001")));
 
     let bad = file(folder.path(), "bad.json", r#""orderPriceMinTickSize":0.02,"#);
     let (done, text) = import(&exchange, &[&bad]);

@@ -5,7 +5,7 @@ use super::event::{ImportedEvent, updated};
 use super::fields::Fields;
 use super::market::ImportedMarket;
 use super::{Moment, Refused};
-use crate::domain::{FeeSchedule, Mode, Shares, Tick, TokenId};
+use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick, TokenId};
 
 /// What an imported event changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct KnownMarket<'a> {
     pub fee: FeeSchedule,
     /// What it takes.
     pub mode: Mode,
+    /// True if an order rests in it or somebody holds its shares.
+    pub is_live: bool,
 }
 
 /// What an imported market changes.
@@ -62,21 +64,29 @@ pub struct KnownMarket<'a> {
 pub enum MarketStep {
     /// It is new.
     Add,
-    /// Its text, its event or its mode changes.
-    Update {
-        /// The new text, if it differs.
-        text: Option<String>,
-        /// The event's number, if it had none or another.
-        event: Option<u32>,
-        /// Closed, if the row says so and the market is not.
-        mode: Option<Mode>,
-        /// What the row says and a live market does not take.
-        kept: Vec<Refused>,
-    },
+    /// Something of it changes.
+    Update(MarketUpdate),
     /// Nothing.
     Keep,
     /// Nothing: the exchange has a newer text.
     Older,
+}
+
+/// What changes of a market that the exchange knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MarketUpdate {
+    /// The new text, if it differs.
+    pub text: Option<String>,
+    /// The event's number, if it had none or another.
+    pub event: Option<u32>,
+    /// The new tick, if the market is not live.
+    pub tick: Option<Tick>,
+    /// True if the row says closed and the market is not.
+    pub closes: bool,
+    /// The payout, if the row brings one and the market is not live: nobody is paid or loses by it.
+    pub payout: Option<Payout>,
+    /// What the row says and the market does not take.
+    pub kept: Vec<Refused>,
 }
 
 /// What `market` changes, given what the exchange has of it. `event` is the registry number of
@@ -96,17 +106,24 @@ pub fn market_step(
     }
     let text = (market.text != known.text).then(|| market.text.clone());
     let event = event.filter(|event| known.event != Some(*event));
-    let closes = matches!(market.mode, Mode::Closed | Mode::Resolved);
-    let mode = (closes && text.is_some() && !matches!(known.mode, Mode::Closed | Mode::Resolved))
-        .then_some(Mode::Closed);
     if text.is_none() && event.is_none() {
         return MarketStep::Keep;
     }
-    MarketStep::Update { text, event, mode, kept: kept(known, market) }
+    let is_final = known.mode == Mode::Resolved;
+    let free = text.is_some() && !known.is_live && !is_final;
+    let closes = text.is_some() && matches!(market.mode, Mode::Closed | Mode::Resolved);
+    MarketStep::Update(MarketUpdate {
+        tick: Some(market.tick).filter(|tick| free && *tick != known.tick),
+        closes: closes && !is_final && known.mode != Mode::Closed,
+        payout: market.payout.filter(|_| free),
+        kept: if text.is_some() { kept(known, market, free) } else { Vec::new() },
+        text,
+        event,
+    })
 }
 
 /// What a re-import never touches, where the row says something else.
-fn kept(known: &KnownMarket<'_>, market: &ImportedMarket) -> Vec<Refused> {
+fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, free: bool) -> Vec<Refused> {
     let row = market.row();
     let mut kept = Vec::new();
     let mut keep = |differs: bool, field, got: String, allowed| {
@@ -119,25 +136,32 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket) -> Vec<Refused> {
         tokens_differ,
         "clobTokenIds",
         "other tokens".to_owned(),
-        "the tokens of the live market, which stay",
+        "the tokens that the market has, which stay",
     );
     let tick = format!("{}/10000", market.tick.ten_thousandths());
+    let tick_differs = market.tick != known.tick && !free;
     keep(
-        market.tick != known.tick,
+        tick_differs,
         "orderPriceMinTickSize",
         tick,
         "the tick of the live market, which stays; see market tick",
     );
     let size = format!("{} millionths", market.min_size.0);
-    keep(market.min_size != known.min_size, "orderMinSize", size, "the size of the live market, which stays");
-    let fee = FeeSchedule { version: known.fee.version, ..market.fee };
     keep(
-        fee != known.fee,
-        "feeSchedule",
-        format!("rate {} millionths", fee.rate),
-        "the fee of the live market, which stays",
+        market.min_size != known.min_size,
+        "orderMinSize",
+        size,
+        "the size that the market has, which stays",
     );
-    let resolves = market.mode == Mode::Resolved && known.mode != Mode::Resolved;
-    keep(resolves, "outcomePrices", "a result".to_owned(), "the operator's word: market resolve");
+    let fee = FeeSchedule { version: known.fee.version, ..market.fee };
+    let rate = format!("rate {} millionths", fee.rate);
+    keep(fee != known.fee, "feeSchedule", rate, "the fee that the market has, which stays");
+    let resolves = market.payout.is_some() && known.mode != Mode::Resolved && !free;
+    keep(
+        resolves,
+        "outcomePrices",
+        "a result".to_owned(),
+        "the operator's word on a live market: market resolve",
+    );
     kept
 }

@@ -210,6 +210,7 @@ fn known(market: &ImportedMarket) -> KnownMarket<'_> {
         min_size: market.min_size,
         fee: market.fee,
         mode: market.mode,
+        is_live: false,
     }
 }
 
@@ -223,15 +224,31 @@ fn the_same_file_again_changes_nothing() {
 #[test]
 fn a_changed_file_updates_text_and_flags_and_never_a_live_market() {
     let market = only(&row(1, ""));
-    let changed = only(&row(1, r#""closed":true,"orderPriceMinTickSize":0.001,"#));
-    let MarketStep::Update { text, event, mode, kept } =
-        market_step(Some(&known(&market)), &changed, Some(3))
-    else {
+    let changed = only(&row(1, r#""closed":true,"outcomePrices":["1","0"],"orderPriceMinTickSize":0.001,"#));
+    let text = Some(changed.text.clone());
+    let live = KnownMarket { is_live: true, ..known(&market) };
+    let MarketStep::Update(update) = market_step(Some(&live), &changed, Some(3)) else {
         panic!("it changed");
     };
-    assert_eq!((text, event, mode), (Some(changed.text.clone()), Some(3), Some(Mode::Closed)));
-    let fields: Vec<_> = kept.iter().map(|kept| kept.field).collect();
-    assert_eq!(fields, ["orderPriceMinTickSize"]);
+    let fields: Vec<_> = update.kept.iter().map(|kept| kept.field).collect();
+    assert_eq!(fields, ["orderPriceMinTickSize", "outcomePrices"]);
+    let expected = MarketUpdate {
+        text,
+        event: Some(3),
+        closes: true,
+        kept: update.kept.clone(),
+        ..MarketUpdate::default()
+    };
+    assert_eq!(update, expected);
+
+    // Where nothing rests and nobody holds anything, the file has its way.
+    let free = MarketStep::Update(MarketUpdate {
+        tick: Tick::new(10),
+        payout: Payout::new(1_000_000),
+        kept: Vec::new(),
+        ..expected
+    });
+    assert_eq!(market_step(Some(&known(&market)), &changed, Some(3)), free);
 }
 
 #[test]

@@ -11,10 +11,10 @@ use super::desk::{self, Place};
 use super::market_defaults;
 use super::request::Refusal;
 use crate::catalog::{
-    EventStep, Import, ImportedEvent, ImportedMarket, KnownMarket, MarketStep, Refused, event_step,
-    market_step,
+    EventStep, Import, ImportedEvent, ImportedMarket, KnownMarket, MarketStep, MarketUpdate, Refused,
+    event_step, market_step,
 };
-use crate::domain::{MarketNo, Mode, TimeMs};
+use crate::domain::{MarketNo, Mode, Payout, Tick, TimeMs};
 use crate::json::Writer;
 use crate::registrar::{self, NewMarket};
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
@@ -59,11 +59,19 @@ impl Step {
 #[derive(Default)]
 struct Run {
     steps: VecDeque<Step>,
-    closing: Vec<Place>,
+    changes: Vec<Change>,
     refused: Vec<Refused>,
     kept: Vec<Refused>,
     clashes: Vec<(String, registrar::Refusal)>,
     counts: Counts,
+}
+
+/// What changes of a market besides its text: its shard's to do.
+struct Change {
+    place: Place,
+    tick: Option<Tick>,
+    closes: bool,
+    payout: Option<Payout>,
 }
 
 /// How many rows did what.
@@ -124,6 +132,7 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
             min_size: row.min_size,
             fee: row.fee,
             mode: row.mode,
+            is_live: !row.live.is_empty() || !row.backing.is_zero(),
         };
         let number = market.event.as_ref().and_then(|key| core.desk.event(key));
         let new_event = market.event.is_some() && number.is_none();
@@ -134,10 +143,14 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
             text: text.unwrap_or_else(|| row.text.clone()),
         };
         match market_step(Some(&known), market, number) {
-            MarketStep::Update { text, event, mode, kept } => {
-                run.steps.push_back(update(text, event));
-                run.closing.extend(mode.map(|_| desk::place_of(core, row)));
-                run.kept.extend(kept);
+            MarketStep::Update(change) => {
+                run.steps.push_back(update(change.text, change.event));
+                run.kept.extend(change.kept);
+                let place = desk::place_of(core, row);
+                let MarketUpdate { tick, closes, payout, .. } = change;
+                if tick.is_some() || closes || payout.is_some() {
+                    run.changes.push(Change { place, tick, closes, payout });
+                }
             }
             MarketStep::Keep | MarketStep::Add if new_event => run.steps.push_back(update(None, None)),
             MarketStep::Keep | MarketStep::Add => run.counts.markets[UNCHANGED] += 1,
@@ -160,7 +173,7 @@ fn go_on(trade: &mut Trade, now: TimeMs, mut run: Run) -> Report {
             return refused(refusal, "");
         }
     }
-    close(run)
+    change(run)
 }
 
 /// Does one step. An error ends the import: there is no room for more now.
@@ -218,18 +231,37 @@ fn new_market(market: &ImportedMarket, event: Option<u32>) -> NewMarket<'_> {
     }
 }
 
-/// Closes what the files say is closed, each on its shard's loop; then says how it went.
-fn close(mut run: Run) -> Report {
-    let Some(place) = run.closing.pop() else {
+/// Does what is the shards' to do, each on its own loop; then says how it went.
+fn change(mut run: Run) -> Report {
+    let Some(next) = run.changes.pop() else {
         return report(&run);
     };
-    let shut: Errand = Box::new(move |trade, now| {
-        // A market that was resolved meanwhile is closed enough; one without room stays open and
-        // is closed by the next import.
-        let _ = trade.shard.set_mode(now, place.market, Mode::Closed);
-        close(run)
-    });
-    Report::Next(place.shard_loop, shut)
+    let to = next.place.shard_loop;
+    Report::Next(
+        to,
+        Box::new(move |trade, now| {
+            next.act(trade, now);
+            change(run)
+        }),
+    )
+}
+
+impl Change {
+    /// Tick and payout only while nothing rests and nobody holds shares, as it was when this was
+    /// decided. What cannot be done now (a log without room) is done by the next import.
+    fn act(self, trade: &mut Trade, now: TimeMs) {
+        let market = self.place.market;
+        let shard = &mut trade.shard;
+        let is_live = shard.resting(market).next().is_some() || shard.holders(market).next().is_some();
+        if let Some(tick) = self.tick.filter(|_| !is_live) {
+            let _ = shard.set_tick(now, market, tick);
+        }
+        if let Some(payout) = self.payout.filter(|_| !is_live) {
+            let _ = shard.resolve(now, market, payout);
+        } else if self.closes {
+            let _ = shard.set_mode(now, market, Mode::Closed);
+        }
+    }
 }
 
 fn report(run: &Run) -> Report {
