@@ -28,6 +28,7 @@ const BOB: WalletNo = WalletNo(1);
 const ALICES_SAFE: WalletNo = WalletNo(2);
 const BOBS_DEPOSIT: WalletNo = WalletNo(3);
 const CAROL: WalletNo = WalletNo(4);
+const CAROLS_PROXY: WalletNo = WalletNo(5);
 
 const RAIN: MarketNo = MarketNo(0);
 const SNOW: MarketNo = MarketNo(1);
@@ -42,7 +43,7 @@ const SHARE: u64 = 1_000_000;
 /// Every order is this many milliseconds after the last record.
 const STEP_MS: u64 = 1_000;
 
-/// An exchange with five wallets, two markets and an event.
+/// An exchange with six wallets, two markets and an event.
 struct Exchange {
     reader: Reader,
     next: u64,
@@ -68,6 +69,7 @@ impl Exchange {
             (ALICES_SAFE, WalletKind::Safe, ALICE),
             (BOBS_DEPOSIT, WalletKind::Deposit, BOB),
             (CAROL, WalletKind::Eoa, CAROL),
+            (CAROLS_PROXY, WalletKind::Proxy, CAROL),
         ] {
             let time = exchange.time();
             let address = address(wallet);

@@ -330,6 +330,7 @@ fn several_orders_are_answered_one_by_one_and_strangers_are_not_found() {
 #[test]
 fn the_signature_type_picks_the_wallet_of_a_balance() {
     let (mut exchange, _) = traded();
+    exchange.splits(CAROLS_PROXY, 100);
     for (principal, query, balance) in [
         (ALICE, "asset_type=COLLATERAL", "1000000000"),
         (ALICE, "asset_type=COLLATERAL&signature_type=2", "996400000"),
@@ -337,6 +338,7 @@ fn the_signature_type_picks_the_wallet_of_a_balance() {
         (ALICE, "asset_type=CONDITIONAL&token_id=300&signature_type=2", "8000000"),
         (ALICE, "asset_type=CONDITIONAL&token_id=301&signature_type=2", "0"),
         (BOB, "asset_type=COLLATERAL&signature_type=3", "1000000000"),
+        (CAROL, "asset_type=COLLATERAL&signature_type=3", "900000000"),
         (BOB, "asset_type=CONDITIONAL&token_id=301&signature_type=0", "8000000"),
     ] {
         for path in ["/balance-allowance", "/balance-allowance/update"] {
