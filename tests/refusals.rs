@@ -17,6 +17,9 @@ use common::wire::{Answer, Connection};
 use outcry::domain::{Address, Reject, Side, TokenId};
 use serde_json::Value;
 
+/// More of the largest ladders than fit a mebibyte.
+const LADDERS_MAX: usize = 20;
+
 /// A market that the scene made.
 #[derive(Clone)]
 struct Market {
@@ -45,8 +48,8 @@ enum Row {
     Asked(fn(&mut Scene) -> Answer),
     /// On the common scene while the operator has changed something: before, the request, after.
     While(fn(&mut Scene), fn(&mut Scene) -> Answer, fn(&mut Scene)),
-    /// On an exchange started with these settings.
-    Shaped(&'static [&'static str], fn(&mut Scene) -> Answer),
+    /// On an exchange started with these settings: before, the request.
+    Shaped(&'static [&'static str], fn(&mut Scene), fn(&mut Scene) -> Answer),
     /// By the test of this name, in the room that judges it: no request from outside can.
     Inside(&'static str),
 }
@@ -208,10 +211,15 @@ fn provoke(reject: Reject) -> Row {
         }),
         Reject::FillsLimit => Inside("shard: a fill-or-kill order that needs too many makers is killed"),
         Reject::BookFull => Inside("shard: a full arena refuses and changes nothing"),
-        Reject::NoRoomForBook => Shaped(&["sizes.books_bytes=65536"], |scene| {
-            let other = scene.other.clone();
-            scene.on(&other)
-        }),
+        // The largest ladders there are, until the smallest pool there is has no room for another.
+        Reject::NoRoomForBook => Shaped(
+            &["sizes.books_bytes=1048576", "cpu.shards=1"],
+            |scene| {
+                let full = (0..LADDERS_MAX).any(|_| scene.on_a_fine_market().status != 200);
+                assert!(full, "the pool holds more ladders than it has bytes");
+            },
+            Scene::on_a_fine_market,
+        ),
         Reject::TableFull => Inside("registrar: a full table of wallets refuses"),
         Reject::OrderIdInvalid => Asked(|scene| scene.ask("DELETE", "/order", "{\"orderID\":\"0x12\"}")),
         Reject::CancelScopeMissing => Asked(|scene| {
@@ -240,8 +248,8 @@ impl Scene {
         }
         let exchange = plan.start();
         let mut connection = exchange.connect();
-        let [open, other, paused, resolved] =
-            ["open", "other", "paused", "resolved"].map(|name| new_market(&exchange, &mut connection, name));
+        let [open, other, paused, resolved] = ["open", "other", "paused", "resolved"]
+            .map(|name| new_market(&exchange, &mut connection, name, "0.01"));
         operator(&exchange, &["market", "pause", &paused.condition]);
         operator(&exchange, &["market", "resolve", &resolved.condition, "--payout", "1"]);
         let closed = closed_market(&exchange);
@@ -311,6 +319,12 @@ impl Scene {
         self.changed(|draft| draft.fields.token = token)
     }
 
+    /// The first order on a new market whose ladder is the largest there is.
+    fn on_a_fine_market(&mut self) -> Answer {
+        let market = new_market(&self.exchange, &mut self.connection, "fine", "0.0001");
+        self.on(&market)
+    }
+
     fn post(&mut self, body: &str) -> Answer {
         self.ask("POST", "/order", body)
     }
@@ -356,8 +370,9 @@ fn operator(exchange: &Exchange, words: &[&str]) -> String {
     outcry_succeeds(&words)
 }
 
-fn new_market(exchange: &Exchange, connection: &mut Connection, name: &str) -> Market {
-    let made: Value = serde_json::from_str(&operator(exchange, &["market", "create", name])).unwrap();
+fn new_market(exchange: &Exchange, connection: &mut Connection, name: &str, tick: &str) -> Market {
+    let made = operator(exchange, &["market", "create", name, "--tick", tick]);
+    let made: Value = serde_json::from_str(&made).unwrap();
     let condition = made["conditionId"].as_str().or(made["condition_id"].as_str()).unwrap().to_owned();
     let shown = connection.read(&format!("/markets/{condition}"));
     Market {
@@ -412,7 +427,11 @@ fn every_refusal_says_its_name_and_changes_nothing() {
                 check(&mut scene, *reject, act, &mut faults);
                 after(&mut scene);
             }
-            Row::Shaped(settings, act) => check(&mut Scene::new(settings), *reject, act, &mut faults),
+            Row::Shaped(settings, before, act) => {
+                let mut scene = Scene::new(settings);
+                before(&mut scene);
+                check(&mut scene, *reject, act, &mut faults);
+            }
             Row::Inside(test) => {
                 assert!(test.contains(": "), "a row names a room and a test: {test}");
                 continue;
