@@ -39,6 +39,7 @@ struct Scene {
     paused: Market,
     closed: Market,
     resolved: Market,
+    fine: Market,
     _folder: tempfile::TempDir,
 }
 
@@ -218,7 +219,10 @@ fn provoke(reject: Reject) -> Row {
                 let full = (0..LADDERS_MAX).any(|_| scene.on_a_fine_market().status != 200);
                 assert!(full, "the pool holds more ladders than it has bytes");
             },
-            Scene::on_a_fine_market,
+            |scene| {
+                let market = scene.fine.clone();
+                scene.on(&market)
+            },
         ),
         Reject::TableFull => Inside("registrar: a full table of wallets refuses"),
         Reject::OrderIdInvalid => Asked(|scene| scene.ask("DELETE", "/order", "{\"orderID\":\"0x12\"}")),
@@ -270,6 +274,7 @@ impl Scene {
         let answer = second.ask(&mut connection, "POST", "/order", &offer.body).unwrap();
         assert!(answer.status == 200, "{}", answer.json());
         Self {
+            fine: other.clone(),
             exchange,
             plan,
             connection,
@@ -321,7 +326,8 @@ impl Scene {
 
     /// The first order on a new market whose ladder is the largest there is.
     fn on_a_fine_market(&mut self) -> Answer {
-        let market = new_market(&self.exchange, &mut self.connection, "fine", "0.0001");
+        self.fine = new_market(&self.exchange, &mut self.connection, "fine", "0.0001");
+        let market = self.fine.clone();
         self.on(&market)
     }
 
