@@ -18,6 +18,11 @@ fn folder() -> TempDir {
     TempDir::with_prefix_in("operator-", env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
+/// `outcry dev` below `folder`, its log as well: what a test leaves behind goes with its folder.
+fn plan_in(folder: &Path) -> Plan {
+    Plan::dev(folder).set(&format!("journal.log_path={}", folder.join("log").display()))
+}
+
 /// Runs one operator's command; gives what it printed, as JSON.
 #[track_caller]
 fn operator(exchange: &Exchange, words: &[&str]) -> Value {
@@ -44,9 +49,15 @@ fn journal(command: &str, data_dir: &Path) -> String {
 }
 
 #[test]
-fn a_market_lives_from_its_making_to_its_payout() {
+fn a_market_lives_from_its_making_to_its_payout_on_any_number_of_shards() {
+    for shards in [1, 2, 4] {
+        market_life(shards);
+    }
+}
+
+fn market_life(shards: u16) {
     let folder = folder();
-    let plan = Plan::dev(folder.path());
+    let plan = plan_in(folder.path()).set(&format!("cpu.shards={shards}"));
     let exchange = plan.start();
     let made = operator(&exchange, &["market", "create", "Does it rain?", "--outcomes", "Wet,Dry"]);
     let condition = made["conditionId"].as_str().unwrap();
@@ -87,7 +98,7 @@ fn a_market_lives_from_its_making_to_its_payout() {
 #[test]
 fn what_is_wrong_is_named_with_what_is_allowed() {
     let folder = folder();
-    let exchange = Plan::dev(folder.path()).start();
+    let exchange = plan_in(folder.path()).start();
     for (words, said) in [
         (&["market", "pause", "77"][..], "market: got 77; allowed: a market that is here"),
         (&["market", "pause", "../mode"], "../mode: not a name"),
@@ -114,7 +125,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
 #[test]
 fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
     let folder = folder();
-    let plan = Plan::dev(folder.path());
+    let plan = plan_in(folder.path());
     let exchange = plan.start();
     let credit = |amount: &'static str| ["account", "credit", FIRST, amount, "--ref", "salary"];
     assert_eq!(operator(&exchange, &credit("500"))["repeated"], false);
@@ -164,7 +175,7 @@ fn import(exchange: &Exchange, files: &[&Path]) -> (bool, String) {
 #[test]
 fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     let folder = folder();
-    let exchange = Plan::dev(folder.path()).start();
+    let exchange = plan_in(folder.path()).start();
     let first = file(folder.path(), "first.json", r#""updatedAt":"2026-01-02T00:00:00Z","#);
     let (done, text) = import(&exchange, &[&first]);
     assert!(done && text.contains("markets: 1 added, 0 updated, 0 unchanged, 0 older"), "{text}");
@@ -225,7 +236,7 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
 #[test]
 fn what_an_exchange_leaves_behind_is_proved_dumped_and_replayed_offline() {
     let folder = folder();
-    let plan = Plan::dev(folder.path()).set("journal.hash_every_frames=64");
+    let plan = plan_in(folder.path()).set("journal.hash_every_frames=64");
     plan.start().stop();
     let data_dir = plan.data_dir();
     let verified = journal("verify", &data_dir);
@@ -255,11 +266,12 @@ fn what_an_exchange_leaves_behind_is_proved_dumped_and_replayed_offline() {
 #[test]
 fn fresh_begins_anew_and_a_manual_clock_moves_when_told() {
     let folder = folder();
-    let plan = Plan::dev(folder.path());
+    let plan = plan_in(folder.path());
     let exchange = plan.start();
     operator(&exchange, &["account", "credit", FIRST, "1"]);
-    let in_use = plan.clone().words(["--fresh", "--set", "data_dir_is_not_a_key=1"]).run();
-    assert!(!in_use.status.success());
+    let refused = plan.clone().words(["--fresh"]).run();
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && text.contains("in use by a running exchange"), "{text}");
     exchange.stop();
 
     let exchange = plan.words(["--fresh", "--clock", "manual"]).start();
@@ -282,6 +294,7 @@ fn an_exchange_that_is_no_dev_asks_for_its_token() {
         .arg(&data_dir)
         .arg("--ports-file")
         .arg(&ports_file)
+        .args(["--set", &format!("journal.log_path={}", folder.path().join("log").display())])
         .args(["--set", "sizes.books_bytes=16777216", "--set", "sizes.digests=10000"])
         .args(["--set", "sizes.resting_orders=10000", "--set", "sizes.wallets=10000"])
         .stderr(std::process::Stdio::null())

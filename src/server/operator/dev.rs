@@ -37,7 +37,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     }
     let data_dir = options.data_path();
     if args.fresh {
-        wipe(&data_dir)?;
+        wipe(&data_dir, &options.journal_log_path)?;
     }
     let mut plan = plan::plan(&options, Start { dev: true, ..Start::of(&args.server) })?;
     if !plan.http.ip().is_loopback() {
@@ -91,7 +91,7 @@ fn home() -> Result<PathBuf, String> {
 }
 
 /// Removes the data of the last time, and its log. A folder that is not ours is left alone.
-fn wipe(data_dir: &Path) -> Result<(), String> {
+fn wipe(data_dir: &Path, log_path: &str) -> Result<(), String> {
     let Ok(mut entries) = std::fs::read_dir(data_dir) else {
         return Ok(());
     };
@@ -107,16 +107,19 @@ fn wipe(data_dir: &Path) -> Result<(), String> {
     if folder.try_lock().is_err() {
         return Err(format!("--fresh: {at} is in use by a running exchange; stop it first"));
     }
-    let exchange = identity.ok().and_then(|text| {
-        text.lines().find_map(|line| line.strip_prefix("exchange ").map(|uuid| uuid.trim().to_owned()))
-    });
-    if let Some(exchange) =
-        exchange.filter(|uuid| uuid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-'))
-    {
-        // Nobody else can need it: its directory goes now.
-        let _ = std::fs::remove_file(format!("/dev/shm/outcry-{exchange}"));
+    // Nobody else can need the log: its directory goes now.
+    let logs = identity.ok().as_deref().and_then(usual_log).into_iter();
+    for log in logs.chain((!log_path.is_empty()).then(|| PathBuf::from(log_path))) {
+        let _ = std::fs::remove_file(log);
     }
     std::fs::remove_dir_all(data_dir).map_err(|fault| format!("--fresh: {at}: {fault}"))
+}
+
+/// Where the log of the exchange with this identity is, unless it was configured.
+fn usual_log(identity: &str) -> Option<PathBuf> {
+    let uuid = identity.lines().find_map(|line| line.strip_prefix("exchange "))?.trim();
+    let plain = uuid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    plain.then(|| PathBuf::from(format!("/dev/shm/outcry-{uuid}")))
 }
 
 #[cfg(test)]
@@ -127,12 +130,12 @@ mod tests {
     fn fresh_wipes_what_is_ours_and_nothing_else() {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
-        wipe(&data).expect("nothing there");
+        wipe(&data, "").expect("nothing there");
         std::fs::create_dir(&data).expect("made");
         std::fs::write(data.join("letter"), "dear").expect("written");
-        assert!(wipe(&data).expect_err("refused").contains("no exchange's"));
+        assert!(wipe(&data, "").expect_err("refused").contains("no exchange's"));
         std::fs::write(data.join("master-secret"), [0; 32]).expect("written");
-        wipe(&data).expect("ours");
+        wipe(&data, "").expect("ours");
         assert!(!data.exists());
     }
 }

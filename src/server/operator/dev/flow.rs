@@ -23,6 +23,10 @@ const WANDER_STEPS: i32 = 5;
 /// What a taking buy is worth at least, in hundredths of a USDC: above the smallest notional.
 const NOTIONAL_HUNDREDTHS: u64 = 150;
 
+/// Requests without an answer, one after another, after which the flow gives up. A single one may
+/// be a connection that was idle for too long.
+const FAULTS_MAX: u32 = 10;
+
 /// Starts the flow on a thread of its own; it ends with the process, or when the exchange does
 /// not answer any more.
 pub(super) fn start(seeded: Seeded, orders_per_second: u32) -> Result<(), String> {
@@ -43,7 +47,9 @@ pub(super) fn start(seeded: Seeded, orders_per_second: u32) -> Result<(), String
     };
     let pause = Duration::from_secs(1) / orders_per_second;
     let thread = std::thread::Builder::new().name("dev-flow".to_owned()).spawn(move || {
-        while flow.step().is_ok() {
+        let mut faults = 0;
+        while faults < FAULTS_MAX {
+            faults = if flow.step().is_ok() { 0 } else { faults + 1 };
             std::thread::sleep(pause);
         }
     });
