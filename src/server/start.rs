@@ -185,6 +185,7 @@ mod tests {
     use super::*;
     use crate::server::options::Options;
     use crate::server::plan::{Start, plan_on};
+    use crate::server::topology::Wait;
     use std::io::{Read, Write};
     use std::net::TcpStream;
 
@@ -252,6 +253,63 @@ mod tests {
             assert_eq!(statuses, ["200", "401", "200", "404"], "{text}");
             assert_eq!(running.stop(), End::Clean);
         }
+    }
+
+    #[test]
+    fn every_way_of_waiting_answers() {
+        for wait in [Wait::Spin, Wait::SpinThenPark, Wait::Park] {
+            let mut running =
+                serve(2, |plan| plan.topology.loops.iter_mut().for_each(|core| core.wait = wait));
+            for _ in 0..3 {
+                let text = ask(running.http(), b"GET /time HTTP/1.0\r\n\r\n");
+                assert!(text.starts_with("HTTP/1.1 200"), "{wait:?}: {text}");
+            }
+            assert_eq!(running.stop(), End::Clean);
+        }
+    }
+
+    #[test]
+    fn trading_is_too_early_while_the_log_is_replayed() {
+        let data = tempfile::tempdir().expect("a directory");
+        let dev = Start { dev: true, ..Start::default() };
+        let plan = plan_on(&options(&data), dev, &[0, 1]).expect("a plan");
+        let doors = Doors {
+            http: socket::listen("listen.http", plan.http).expect("bound"),
+            admin: socket::listen("listen.admin", plan.admin).expect("bound"),
+        };
+        let address = doors.http.local_addr().expect("has one");
+        let operator = doors.admin.local_addr().expect("has one");
+        let (sender, _endings) = signals::endings().expect("a pair");
+        let shared = Shared::new(plan, Clock::real(), sender).expect("wakers");
+        let (threads, _) = start_loops(&shared, doors, None).expect("start");
+        let text = ask(address, b"DELETE /order HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 425") && text.contains("service not ready"), "{text}");
+        let text = ask(address, b"GET /book HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 503") && text.contains("Retry-After: 1"), "{text}");
+        let text = ask(operator, b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 503"), "{text}");
+        shared.enter(Phase::Stopped);
+        threads.into_iter().for_each(|thread| thread.join().expect("ends"));
+    }
+
+    #[test]
+    fn a_client_that_reads_late_gets_every_answer() {
+        const REQUESTS: usize = 3_000;
+        let mut running = serve(2, |_| ());
+        let mut client = TcpStream::connect(running.http()).expect("connects");
+        let mut writer = client.try_clone().expect("a clone");
+        let sender = std::thread::spawn(move || {
+            for _ in 0..REQUESTS {
+                writer.write_all(b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n").expect("writes");
+            }
+            writer.write_all(b"GET /time HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("writes");
+        });
+        let mut text = String::new();
+        client.read_to_string(&mut text).expect("reads to the end");
+        sender.join().expect("everything was sent");
+        assert_eq!(text.matches("HTTP/1.1 404").count(), REQUESTS);
+        assert_eq!(text.matches("HTTP/1.1 200").count(), 1);
+        assert_eq!(running.stop(), End::Clean);
     }
 
     #[test]

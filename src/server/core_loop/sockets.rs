@@ -152,9 +152,14 @@ impl CoreLoop {
 
     pub(super) fn send_all(&mut self, phase: Phase) {
         while let Some((slot, mut connection)) = self.connections.pop_dirty() {
+            let had_room = connection.line.has_room();
             if self.send(&mut connection) || (connection.closing && connection.line.is_idle()) {
                 self.leave(slot, connection);
                 continue;
+            }
+            // Requests that waited for the client to read are in turn again.
+            if !had_room && connection.may_open() && !connection.input.unread().is_empty() {
+                self.connections.queue(slot, &mut connection);
             }
             let readable = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
             let watched = (readable, connection.line.unsent() > 0);
