@@ -31,8 +31,7 @@ use std::sync::OnceLock;
 use std::thread::Thread;
 
 use super::frame::{
-    FIRST_POSITION, FRAME_ALIGN, FRAME_BYTES_MAX, HEADER_WORDS, Header, PADDING, Span, frame_bytes,
-    length_is_possible,
+    FIRST_POSITION, FRAME_ALIGN, HEADER_WORDS, Header, PADDING, Span, frame_bytes, length_is_possible,
 };
 use crate::domain::Position;
 use crate::memory::padded::Padded;
@@ -46,11 +45,6 @@ pub(crate) const DURABLE_WORD: usize = if cfg!(loom) { 0 } else { 256 };
 pub(crate) const RECLAIMED_WORD: usize = if cfg!(loom) { 8 } else { 288 };
 /// The word of the header that holds up to where the ring is zeroed and free.
 pub(crate) const FREED_WORD: usize = if cfg!(loom) { 16 } else { 320 };
-
-/// The least room that is kept for one claimer: a frame, and once more as padding.
-const CLAIMER_BYTES_MAX: u64 = 2 * FRAME_BYTES_MAX as u64;
-/// Who else claims beside the shards: the registrar and the reader's state hash.
-const OTHER_CLAIMERS: u64 = 2;
 
 /// Words that several threads, and after a crash the next process, look at.
 #[derive(Debug)]
@@ -243,31 +237,6 @@ impl Log {
         (freed + self.ring_bytes - FRAME_ALIGN).saturating_sub(self.tail.load(Ordering::Relaxed))
     }
 
-    /// The room below which claims of all loops at once might overrun the ring.
-    #[must_use]
-    pub const fn slack(shards: u16) -> u64 {
-        (shards as u64 + OTHER_CLAIMERS) * CLAIMER_BYTES_MAX
-    }
-
-    /// Whether an order may be decided now. Looked at before each decision, by each loop.
-    #[must_use]
-    pub fn room_for_order(&self, shards: u16) -> bool {
-        Self::slack(shards) + self.ring_bytes / 8 <= self.room()
-    }
-
-    /// Whether a cancel or a removal may be decided now: an eighth of the ring is theirs alone.
-    #[must_use]
-    pub fn room_for_cancel(&self, shards: u16) -> bool {
-        Self::slack(shards) <= self.room()
-    }
-
-    /// Whether a bulk writer may go on: it stops when a quarter of the ring is in use.
-    #[must_use]
-    pub fn room_for_bulk(&self) -> bool {
-        let unwritten = self.claimed().0.saturating_sub(self.durable().0);
-        unwritten <= self.ring_bytes / 4 && self.ring_bytes / 4 <= self.room()
-    }
-
     /// The next position to be claimed.
     #[must_use]
     pub fn claimed(&self) -> Position {
@@ -429,40 +398,6 @@ impl Log {
 
 fn words_in(bytes: u64) -> usize {
     usize::try_from(bytes / 8).expect("a mapped length fits usize")
-}
-
-/// A loop's own mark: the end of the gap-free committed part of the log.
-///
-/// Each loop walks the first words from where it stood last; no other thread is involved.
-#[derive(Clone, Debug)]
-pub struct CommittedMark {
-    at: Position,
-}
-
-impl CommittedMark {
-    /// A mark at the oldest frame that the log holds: what is before is durable.
-    #[must_use]
-    pub fn new(log: &Log) -> Self {
-        Self { at: log.oldest() }
-    }
-
-    /// Walks to the first frame that is not committed, and says where that is.
-    pub fn advance(&mut self, log: &Log) -> Position {
-        loop {
-            match log.look(self.at) {
-                Look::Bytes(bytes) => self.at.0 += bytes as u64,
-                // What was zeroed is durable, so it was committed; go on behind it.
-                Look::Lapped => self.at = log.oldest(),
-                Look::NotYet => return self.at,
-            }
-        }
-    }
-
-    /// Where `advance` stopped last.
-    #[must_use]
-    pub const fn position(&self) -> Position {
-        self.at
-    }
 }
 
 #[cfg(not(loom))]

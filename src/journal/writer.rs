@@ -16,7 +16,8 @@ use std::time::Duration;
 use super::Fault;
 use super::batches::Batches;
 use super::frame::FRAME_ALIGN;
-use super::log::{CommittedMark, Log, Look};
+use super::log::{Log, Look};
+use super::mark::CommittedMark;
 use crate::domain::{Position, TimeMs};
 use crate::journal::layout::Close;
 

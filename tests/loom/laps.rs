@@ -4,7 +4,8 @@ use loom::sync::Arc;
 
 use crate::domain::Position;
 use crate::journal::frame::{FIRST_POSITION, read};
-use crate::journal::log::{CommittedMark, Log, Look};
+use crate::journal::log::{Log, Look};
+use crate::journal::mark::CommittedMark;
 use crate::memory::ring::ring;
 
 const KIND: u16 = 32;

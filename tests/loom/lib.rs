@@ -34,6 +34,8 @@ pub mod journal {
     pub mod frame;
     #[path = "../../src/journal/log.rs"]
     pub mod log;
+    #[path = "../../src/journal/mark.rs"]
+    pub mod mark;
 }
 
 #[cfg(test)]
@@ -42,7 +44,8 @@ mod laps;
 #[cfg(test)]
 mod models {
     use crate::domain::{Collateral, Position, ShardNo, WalletNo};
-    use crate::journal::log::{CommittedMark, Log, Look};
+    use crate::journal::log::{Log, Look};
+    use crate::journal::mark::CommittedMark;
     use crate::memory::cells::Cells;
     use crate::memory::ring::ring;
     use loom::sync::Arc;

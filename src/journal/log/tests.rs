@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::super::Fault;
 use super::super::follow::Follower;
 use super::super::frame::{FIRST_POSITION, FRAME_ALIGN, FRAME_BYTES_MAX, PAYLOAD_BYTES_MAX, frame_bytes};
-use super::{CommittedMark, Log, Look};
+use super::super::mark::CommittedMark;
+use super::{Log, Look};
 use crate::domain::Position;
 
 const KIND: u16 = 32;
