@@ -90,7 +90,8 @@ impl Venue {
     }
 
     /// The contract for normal markets, then the one for neg-risk markets; the same on both chains.
-    const fn contracts(self) -> [Address; 2] {
+    #[must_use]
+    pub const fn contracts(self) -> [Address; 2] {
         match self {
             Self::Kuest => [
                 Address(text::literal("aa1b8dE834E16eC69C044F5300041673C968c9eF")),

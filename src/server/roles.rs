@@ -16,7 +16,7 @@ use super::reading::{self, Reading};
 use super::secret;
 use super::shared::Shared;
 use super::signals::Ending;
-use crate::auth::{MasterSecret, Verifier, keccak};
+use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Collateral, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
 use crate::journal::layout::Record;
@@ -239,7 +239,7 @@ fn reader_settings(plan: &Plan) -> Result<Settings, String> {
     Ok(Settings {
         keccak: |bytes| keccak(bytes).0,
         price_side: if plan.options.price_side == "book" { PriceSide::Book } else { PriceSide::Taker },
-        exchanges: Vec::new(),
+        exchanges: Venue::ALL.iter().flat_map(|venue| venue.contracts()).collect(),
         builder_share_bps: u16::try_from(share)
             .map_err(|_| format!("fees.builder_share_bps: {share} is above {}", u16::MAX))?,
     })
