@@ -61,7 +61,7 @@ pub struct Ledger {
     order_by_id: HashMap<OrderId, usize>,
     acts: HashMap<OrderId, ActRow>,
     money: HashMap<String, MoneyRow>,
-    tombstones: HashMap<OrderId, Tombstone>,
+    tombstones: HashMap<(OrderId, WalletNo), Tombstone>,
     exchange_mode: Option<Mode>,
     fees: Collateral,
     credited: u128,

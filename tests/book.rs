@@ -14,8 +14,10 @@ mod fast;
 mod language;
 #[path = "scripts/names.rs"]
 mod names;
+#[path = "scripts/random.rs"]
+mod random;
 
-use check::check_all;
+use check::{check_all, check_random};
 
 #[test]
 fn the_sixteen_wrongs_of_order_books_do_not_happen() {
@@ -50,4 +52,38 @@ fn nothing_runs_twice_and_a_cancel_may_come_first() {
 #[test]
 fn shards_that_interleave_lose_and_lend_nothing() {
     check_all(include_str!("scripts/shards.txt"));
+}
+
+#[test]
+fn random_scripts_agree_with_the_naive_twin() {
+    let met = [
+        "rests",
+        "done",
+        "live",
+        "matched",
+        "unfunded",
+        "expired",
+        "self_trade",
+        "fok_not_filled",
+        "fak_no_match",
+        "not_enough_balance",
+        "size_too_small",
+        "notional_too_small",
+        "price_off_tick",
+        "post_only_crosses",
+        "book_full",
+        "table_full",
+        "order_too_old",
+        "cancelled_before_arrival",
+        "condition_paused",
+        "market_resolved",
+        "nothing_to_move",
+    ];
+    check_random(150, |draw| random::script(draw, 120), &met);
+}
+
+#[test]
+fn random_scripts_of_two_interleaved_shards_agree_with_the_naive_twin() {
+    let met = ["held", "busy", "unfunded", "done", "fok_not_filled", "not_enough_balance"];
+    check_random(300, |draw| random::interleaved(draw, 120), &met);
 }

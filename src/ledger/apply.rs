@@ -51,7 +51,7 @@ impl Ledger {
             Record::OrdersRemoved(record) => self.remove_all(record),
             Record::Tombstone(record) => {
                 self.tombstones.retain(|_, old| old.until > record.time);
-                self.tombstones.insert(record.id, record.clone());
+                self.tombstones.insert((record.id, record.principal), record.clone());
                 Ok(())
             }
             Record::PositionAct(record) => self.act_on_position(start, record),
@@ -223,7 +223,7 @@ impl Ledger {
             rests != record.open.is_zero(),
             "an order rests with nothing open, or has open shares and does not rest",
         )?;
-        self.tombstones.remove(&record.id);
+        self.tombstones.remove(&(record.id, record.principal));
         let row = OrderRow {
             position,
             id: record.id,

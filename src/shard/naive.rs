@@ -187,7 +187,7 @@ impl Naive {
     /// The checks before the book.
     pub fn begin(&mut self, place: &PlaceOrder) -> Result<Stage, Report> {
         let shard = self.shard_of(place.market);
-        if let Some((_, principal, first)) = self.seen[usize::from(shard)].get(&place.id) {
+        if let Some((principal, first)) = self.first(shard, &place.id) {
             return Err(match first {
                 First::Order(Placed::Accepted { status, making, taking, trade, .. })
                     if *principal == place.principal =>
@@ -647,6 +647,12 @@ impl Naive {
         }
     }
 
+    fn first(&self, shard: u16, id: &OrderId) -> Option<(&WalletNo, &First)> {
+        let shard = usize::from(shard);
+        let seen = self.seen[shard].get(id).filter(|(stamp, ..)| self.horizons[shard] < *stamp);
+        seen.map(|(_, principal, first)| (principal, first))
+    }
+
     /// Takes an order out; what was set aside goes back.
     fn remove(&mut self, id: &OrderId) {
         let at = self.orders.iter().position(|order| order.id == *id).expect("only resting orders leave");
@@ -704,7 +710,7 @@ impl Naive {
     /// Whether this principal's order or act with this digest was decided on any shard.
     #[must_use]
     pub fn decided(&self, principal: WalletNo, id: &OrderId) -> bool {
-        self.seen.iter().any(|seen| seen.get(id).is_some_and(|(_, owner, _)| *owner == principal))
+        (0..self.shards).any(|shard| self.first(shard, id).is_some_and(|(owner, _)| *owner == principal))
     }
 
     /// Removes every order for which `leaves` holds; their ids in the order of placement.
@@ -727,7 +733,7 @@ impl Naive {
         let UserAct { act, principal, wallet, market, id, timestamp_ms: stamp, .. } = *request;
         let amount = request.amount.0;
         let shard = self.shard_of(market);
-        if let Some((_, owner, first)) = self.seen[usize::from(shard)].get(&id) {
+        if let Some((owner, first)) = self.first(shard, &id) {
             return match first {
                 First::Act(collateral) if *owner == principal => Ok((*collateral, Vec::new())),
                 _ => Err(Reject::Duplicate.into()),

@@ -23,6 +23,7 @@ pub(super) enum First {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: OrderId,
+    stamp_ms: u64,
     principal: WalletNo,
     first: First,
 }
@@ -57,17 +58,18 @@ impl Recall {
         self.horizon_ms
     }
 
-    /// The first result of this digest and whose it was.
+    /// The first result of this digest and whose it was. Stamps at the horizon are forgotten
+    /// together, though their entries are only used again one by one.
     pub(super) fn find(&self, id: &OrderId) -> Option<(WalletNo, First)> {
         let number = self.index.find(self.hash(id), |number| self.entries[number as usize].id == *id)?;
         let entry = &self.entries[number as usize];
-        Some((entry.principal, entry.first))
+        (self.horizon_ms < entry.stamp_ms).then_some((entry.principal, entry.first))
     }
 
     /// Remembers a first result. What is older than the horizon needs no remembering.
     pub(super) fn remember(&mut self, id: &OrderId, stamp_ms: u64, principal: WalletNo, first: First) {
         debug_assert!(self.find(id).is_none(), "a digest has one first result");
-        let entry = Entry { id: *id, principal, first };
+        let entry = Entry { id: *id, stamp_ms, principal, first };
         let number = if self.entries.len() < self.entries_max {
             self.entries.push(entry);
             u32::try_from(self.entries.len() - 1).expect("entries are numbered in 32 bits")

@@ -91,7 +91,7 @@ impl Shard {
     /// Every shard has all of them: an order's market is not known before it arrives.
     fn restore_tombstones(&mut self, ledger: &Ledger) {
         let mut waiting: Vec<_> = ledger.tombstones().collect();
-        waiting.sort_by_key(|tombstone| (tombstone.until, tombstone.id));
+        waiting.sort_by_key(|tombstone| (tombstone.until, tombstone.id, tombstone.principal));
         for tombstone in waiting {
             if self.tombstones.room(tombstone.principal, self.now, &mut self.accounts).is_ok() {
                 self.tombstones.put(&tombstone.id, tombstone.principal, tombstone.until, &mut self.accounts);

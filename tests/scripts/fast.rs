@@ -76,6 +76,14 @@ impl Fast {
         fast
     }
 
+    /// The same with room for what was on several shards before.
+    pub fn restart_with_room(&mut self, shards: u16) {
+        self.settings.resting_max = 4_096;
+        self.settings.accounts_max = 4_096;
+        self.settings.books_bytes = 1 << 20;
+        self.restart(shards);
+    }
+
     fn all_settings(&self, shards: u16) -> impl Iterator<Item = ShardSettings> + use<> {
         let settings = self.settings;
         (0..shards).map(move |shard| ShardSettings { shard: ShardNo(shard), shards, ..settings })

@@ -17,7 +17,7 @@
 //! | `alice buy yes $60 x100 fok #a` | both amounts are signed as they stand | |
 //! | … `in n` `post` `maker` `both` `expires 60` `stamp 5` | other market; post-only; self-trade rule; seconds from now; the order's own time in ms | |
 //! | … `hold look` (`take`, `claim`) | stops after that stage | `held` |
-//! | `go #a`, `go #a hold take` | goes on | as the order |
+//! | `go #a`, `go #a hold take` | goes on, if it is still held | as the order |
 //! | `again #a`, `again #a bob` | the same order once more, or by another principal | `again …` |
 //! | `alice cancel #a` | | `ok`, `gone`, `unknown` |
 //! | `alice cancel all`, `alice cancel in n`, `alice cancel yes in n` | | `#a #b`, `none` |
