@@ -224,3 +224,77 @@ impl Mesh {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{OrderId, Position, WalletNo};
+    use crate::server::clock::Clock;
+    use crate::server::message::{Answer, Question, Ticket};
+    use crate::server::options::Options;
+    use crate::server::plan::{Start, plan_on};
+    use crate::server::signals;
+
+    fn meshes() -> Vec<Mesh> {
+        let options = Options { cpu_shards: 2, ..Options::default() };
+        let plan = plan_on(&options, Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
+        let (sender, _endings) = signals::endings().expect("a pair");
+        mesh(&Shared::new(plan, Clock::real(), sender).expect("wakers"))
+    }
+
+    fn asked() -> Asked {
+        let question = Question::Cancel { principal: WalletNo(0), id: OrderId::ZERO };
+        Asked { ticket: Ticket { work: 0, item: 0 }, question }
+    }
+
+    #[test]
+    fn a_full_ring_refuses_orders_first_and_every_answer_has_room() {
+        let mut meshes = meshes();
+        let (left, right) = meshes.split_at_mut(1);
+        let (left, right) = (&mut left[0], &mut right[0]);
+        let mut taken = 0;
+        while left.ask(1, &asked(), Share::Order) {
+            taken += 1;
+        }
+        assert_eq!(taken, RING_SLOTS - CANCEL_SHARE);
+        while left.ask(1, &asked(), Share::Cancel) {
+            taken += 1;
+        }
+        assert_eq!(taken, RING_SLOTS);
+        assert!(left.anything_in_flight() && right.anything_came());
+        for _ in 0..RING_SLOTS {
+            let asked = right.next_asked(0).expect("it was asked");
+            let answer = Answer::Buried(true);
+            right.tell(0, &Told { ticket: asked.ticket, at: Position(64), answer });
+        }
+        // Whoever asked has the room back when it has heard the answer, not before.
+        assert!(!left.ask(1, &asked(), Share::Cancel));
+        assert!(left.next_told(1).is_some());
+        assert!(left.ask(1, &asked(), Share::Cancel));
+    }
+
+    #[test]
+    fn letters_are_refused_when_their_replies_would_find_no_room() {
+        let mut meshes = meshes();
+        let letter = || {
+            Letter::Wide(Box::new(crate::server::message::WideJob {
+                work: 0,
+                wide: crate::server::message::Wide::Bury { principal: WalletNo(0), ids: Vec::new() },
+                cancelled: Vec::new(),
+                gone: Vec::new(),
+                short: false,
+                at: Position(0),
+            }))
+        };
+        for _ in 0..POST_SLOTS {
+            meshes[0].post(1, letter()).expect("there is room");
+        }
+        assert!(meshes[0].post(1, letter()).is_err());
+        while let Some(letter) = meshes[1].next_letter(0) {
+            meshes[1].reply(0, letter);
+        }
+        assert!(meshes[0].post(1, letter()).is_err());
+        assert!(meshes[0].next_reply(1).is_some());
+        assert!(meshes[0].post(1, letter()).is_ok());
+    }
+}

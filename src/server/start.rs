@@ -289,7 +289,9 @@ mod tests {
         let text = ask(operator, b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 503"), "{text}");
         shared.enter(Phase::Stopped);
-        threads.into_iter().for_each(|thread| thread.join().expect("ends"));
+        for thread in threads {
+            thread.join().expect("ends");
+        }
     }
 
     #[test]
