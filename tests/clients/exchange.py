@@ -28,6 +28,10 @@ KEYS = [
 DEPOSIT_WALLET = "0x365f0cA36ae1F641E02Fe3b7743673DA42A13a70"
 
 
+# What the environment would configure is not what is tested.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("OUTCRY_")}
+
+
 class Exchange:
     """One `outcry dev` on a data directory of its own."""
 
@@ -44,7 +48,7 @@ class Exchange:
         log_path = os.path.join(self.folder.name, "ring")
         for setting in [f"journal.log_path={log_path}", *settings]:
             command += ["--set", setting]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, env=ENVIRONMENT)
         ports = self._until(lambda: json.loads(open(ports_file).read()), "the ports file")
         self.url = f"http://127.0.0.1:{ports['http']}"
         self.admin_url = f"http://127.0.0.1:{ports['admin']}"
@@ -73,14 +77,14 @@ class Exchange:
     def operator(self, *words):
         """Runs one operator command and returns what it printed, as JSON."""
         command = [self.binary, *words, "--admin", self.admin_url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = run(command)
         assert done.returncode == 0, f"{' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return json.loads(done.stdout)
 
     def offline(self, *words):
         """Runs one journal command on the data directory of the stopped exchange."""
         command = [self.binary, *words, "--data-dir", self.data_dir]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = run(command)
         assert done.returncode == 0, f"{' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -95,6 +99,12 @@ class Exchange:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+def run(command):
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=ENVIRONMENT
+    )
 
 
 def fetch(url):

@@ -75,7 +75,7 @@ impl Plan {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_outcry"));
+        let mut command = binary();
         command.args(&self.words).arg("--ports-file").arg(self.ports_file()).stdin(Stdio::null());
         command
     }
@@ -164,7 +164,16 @@ impl Drop for Exchange {
 
 /// Runs one of the binary's other commands and returns what it did.
 pub fn outcry(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_outcry")).args(words).stdin(Stdio::null()).output().unwrap()
+    binary().args(words).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The binary under test, without what the environment would configure.
+fn binary() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_outcry"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OUTCRY_")) {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// Runs one command that has to succeed; gives its standard output.
