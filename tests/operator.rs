@@ -320,3 +320,26 @@ fn an_exchange_that_is_no_dev_asks_for_its_token() {
         std::process::Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
     assert!(stopped.success() && server.wait().unwrap().success());
 }
+
+#[test]
+fn init_writes_a_configuration_once_and_config_print_shows_what_is_in_force() {
+    let folder = folder();
+    let config = folder.path().join("outcry.toml");
+    let data_dir = folder.path().join("data");
+    let (config, data_dir) = (config.to_str().unwrap(), data_dir.to_str().unwrap());
+    outcry_succeeds(&["init", "--config", config, "--data-dir", data_dir]);
+    let again = outcry(&["init", "--config", config]);
+    assert!(String::from_utf8(again.stderr).unwrap().contains("is there already"));
+    outcry_succeeds(&["check", "--config", config]);
+    let printed = outcry_succeeds(&["config", "print", "--config", config, "--set", "fees.rate=7"]);
+    assert!(
+        printed.contains(&format!("data_dir = \"{data_dir}\"")) && printed.contains("rate = 7"),
+        "{printed}"
+    );
+
+    std::fs::write(config, "[fees]\nrates = 7\n").unwrap();
+    let unknown = outcry(&["config", "print", "--config", config]);
+    let text = String::from_utf8(unknown.stderr).unwrap();
+    assert!(text.contains("fees.rates: no such setting; did you mean fees.rate?"), "{text}");
+    assert!(outcry_succeeds(&["version"]).starts_with("outcry "));
+}

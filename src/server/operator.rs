@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `request` | routes and bodies: bytes in, an [`request::Asked`] or a refusal out |
 //! | `desk` | markets, events and wallets as the operator names them |
-//! | `act`, `intake` | what a request does, and what an import does |
+//! | `act`, `market_acts`, `intake` | what requests do: in general, to a market, to import |
 //! | `client` | a small HTTP client for loopback |
 //! | `market`, `account`, `import` | the commands that talk to a running exchange |
 //! | `journal` | the commands that read a data directory |
@@ -22,6 +22,7 @@ pub(crate) mod import;
 pub(crate) mod intake;
 pub(crate) mod journal;
 pub(crate) mod market;
+pub(crate) mod market_acts;
 pub(crate) mod request;
 
 use std::process::ExitCode;

@@ -1,0 +1,241 @@
+//! What the operator does to one market: making, pausing, ticks, results and their payment.
+//!
+//! A market's mode, tick and payout are its shard's to write, so these errands run on the shard's
+//! loop; a new market is the registrar's. Paying a market's holders goes in pieces, so that other
+//! markets of the shard trade in between.
+
+use super::act::{refused, refused_by_shard, registrar_of, said};
+use super::desk::{self, Place};
+use super::market_defaults;
+use super::request::{self, NewMarket, Refusal};
+use crate::domain::order::SIGNATURE_BYTES_MAX;
+use crate::domain::{Mode, OrderId, Payout, Reject, Shares, Tick, TimeMs, WalletNo, Word};
+use crate::journal::layout::ActKind;
+use crate::json::Writer;
+use crate::registrar::{self, MarketNames};
+use crate::server::core_loop::CoreLoop;
+use crate::server::ingress::Trade;
+use crate::server::message::{Errand, Report};
+use crate::shard::UserAct;
+
+/// Holders that one errand pays, so that a large market's redeem lets orders through in between.
+const REDEEMS_PER_ERRAND: usize = 64;
+
+/// How often a log without room is looked at again before a redeem is left to be repeated.
+const REDEEM_TRIES_MAX: u32 = 100_000;
+
+/// Pauses, resumes or closes.
+pub(super) fn set_mode(place: Place, mode: Mode) -> Errand {
+    Box::new(move |trade, now| match trade.shard.set_mode(now, place.market, mode) {
+        Ok(()) => said(|json| {
+            place.names(json);
+            json.key("mode").text(request::mode_text(mode));
+        }),
+        Err(refusal) => refused_by_shard(&refusal),
+    })
+}
+
+/// Another price step.
+pub(super) fn set_tick(place: Place, tick: Tick) -> Errand {
+    Box::new(move |trade, now| match trade.shard.set_tick(now, place.market, tick) {
+        Ok(removed) => said(|json| {
+            place.names(json);
+            json.key("tick")
+                .ten_thousandths_text(tick.ten_thousandths())
+                .key("removed")
+                .number(removed as u64);
+        }),
+        Err(refusal) => refused_by_shard(&refusal),
+    })
+}
+
+/// Resolves, or finds it resolved so already; then pays, if that is wanted.
+pub(super) fn resolve(place: Place, payout: Payout, redeem: bool) -> Errand {
+    Box::new(move |trade, now| {
+        let removed = match trade.shard.resolve(now, place.market, payout) {
+            Ok(removed) => removed,
+            Err(refusal) => {
+                let same = trade.registry.market(place.market).payout() == Some(payout);
+                if refusal.reject != Reject::MarketResolved || !same {
+                    return refused_by_shard(&refusal);
+                }
+                0
+            }
+        };
+        let holders = if redeem { trade.shard.holders(place.market).collect() } else { Vec::new() };
+        let paid = Paying { place, payout, removed, holders, paid: 0, wallets: 0, tries: 0 };
+        if redeem { pay(trade, now, paid) } else { paid.said(false) }
+    })
+}
+
+/// A market's holders on their way to their money.
+struct Paying {
+    place: Place,
+    payout: Payout,
+    removed: usize,
+    holders: Vec<WalletNo>,
+    paid: u64,
+    wallets: u64,
+    tries: u32,
+}
+
+impl Paying {
+    fn said(&self, redeemed: bool) -> Report {
+        said(|json| {
+            self.place.names(json);
+            json.key("mode").text("resolved").key("payout");
+            desk::payout(json, self.payout);
+            json.key("removed").number(self.removed as u64);
+            if redeemed {
+                json.key("redeemed").number(self.wallets).key("paid").millionths_text(self.paid);
+            }
+        })
+    }
+}
+
+fn pay(trade: &mut Trade, now: TimeMs, mut paying: Paying) -> Report {
+    for _ in 0..REDEEMS_PER_ERRAND {
+        let Some(wallet) = paying.holders.last().copied() else {
+            return paying.said(true);
+        };
+        match trade.shard.act(now, &redeem_of(trade, wallet, &paying.place)) {
+            Ok(acted) => {
+                paying.paid += acted.collateral.0;
+                paying.wallets += 1;
+            }
+            // The log has no room: later. Orders are refused meanwhile, so this ends.
+            Err(refusal) if refusal.reject == Reject::Busy && paying.tries < REDEEM_TRIES_MAX => {
+                paying.tries += 1;
+                break;
+            }
+            Err(refusal) if refusal.reject == Reject::NothingToMove => {}
+            Err(refusal) => return refused_by_shard(&refusal),
+        }
+        paying.holders.pop();
+    }
+    let to = paying.place.shard_loop;
+    Report::Next(to, Box::new(move |trade, now| pay(trade, now, paying)))
+}
+
+/// Everything that `wallet` holds, redeemed by the operator: nobody signed.
+fn redeem_of(trade: &Trade, wallet: WalletNo, place: &Place) -> UserAct {
+    UserAct {
+        act: ActKind::Redeem,
+        principal: trade.registry.wallet(wallet).principal().unwrap_or(wallet),
+        wallet,
+        market: place.market,
+        amount: Shares::ZERO,
+        id: OrderId::ZERO,
+        salt: Word::ZERO,
+        timestamp_ms: 0,
+        signature: [0; SIGNATURE_BYTES_MAX],
+        signature_len: 0,
+    }
+}
+
+/// Makes a market of the operator's own.
+pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, Refusal> {
+    let event = match &market.event {
+        None => None,
+        Some(slug) => Some(desk::event_by_slug(core, slug).ok_or_else(|| {
+            Refusal::new(404, "event_unknown", "event", slug, "the slug of an event that is here")
+        })?),
+    };
+    let defaults = market_defaults(&core.shared.plan.options).map_err(|_| {
+        Refusal::new(500, "configuration", "orders.min_size", "", "a configuration that check takes")
+    })?;
+    Ok(Box::new(move |trade, now| {
+        let registrar = registrar_of(trade);
+        let names = registrar.next_market_names();
+        let min_size = market.min_size.unwrap_or(defaults.min_size);
+        let text = text_of(&market, &names, min_size.0, now);
+        let new = registrar::NewMarket {
+            event,
+            market_id: None,
+            condition: None,
+            question: None,
+            tokens: None,
+            labels: [&market.labels[0], &market.labels[1]],
+            neg_risk: false,
+            tick: market.tick,
+            min_size,
+            fee: defaults.fee,
+            mode: Mode::Open,
+            payout: None,
+            text: &text,
+        };
+        match registrar.add_market(now, &new) {
+            Ok(_) => said(|json| {
+                json.key("marketId").number(names.market_id).key("conditionId").condition(&names.condition);
+                json.key("question").text(&market.question);
+                json.key("outcomes")
+                    .open_array()
+                    .text(&market.labels[0])
+                    .text(&market.labels[1])
+                    .close_array();
+                json.key("tokens").open_array().token(&names.tokens[0]).token(&names.tokens[1]).close_array();
+                json.key("tick").ten_thousandths_text(market.tick.ten_thousandths());
+                json.key("minSize").millionths_text(min_size.0).key("mode").text("open");
+            }),
+            Err(refusal) => refused(refusal, &market.question),
+        }
+    }))
+}
+
+/// What an operator's market says about itself, in Gamma form.
+fn text_of(market: &NewMarket, names: &MarketNames, min_size: u64, now: TimeMs) -> String {
+    let list = |write: &dyn Fn(&mut Writer<'_>)| {
+        let mut inner = Vec::new();
+        let mut json = Writer::new(&mut inner);
+        json.open_array();
+        write(&mut json);
+        json.close_array();
+        String::from_utf8(inner).expect("the writer writes text")
+    };
+    let labels = list(&|json| {
+        json.text(&market.labels[0]).text(&market.labels[1]);
+    });
+    let tokens = list(&|json| {
+        json.token(&names.tokens[0]).token(&names.tokens[1]);
+    });
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.open_object().key("id").number_text(names.market_id).key("question").text(&market.question);
+    json.key("conditionId").condition(&names.condition).key("questionID").hex(names.question.as_bytes());
+    json.key("slug")
+        .text(&slug(&market.question))
+        .key("outcomes")
+        .text(&labels)
+        .key("clobTokenIds")
+        .text(&tokens);
+    json.key("orderPriceMinTickSize").ten_thousandths_number(market.tick.ten_thousandths());
+    json.key("orderMinSize").millionths_number(min_size);
+    for (name, value) in [("active", true), ("closed", false), ("archived", false), ("enableOrderBook", true)]
+    {
+        json.key(name).boolean(value);
+    }
+    json.key("acceptingOrders").boolean(true).key("negRisk").boolean(false);
+    for name in ["createdAt", "updatedAt", "startDate"] {
+        json.key(name).date_time(now);
+    }
+    json.close_object();
+    String::from_utf8(out).expect("the writer writes text")
+}
+
+/// A question as a path's segment: letters and digits, everything else one dash.
+fn slug(question: &str) -> String {
+    let words =
+        question.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_becomes_a_slug() {
+        assert_eq!(slug("Will it rain, \"soon\"?"), "will-it-rain-soon");
+        assert_eq!(slug("???"), "");
+    }
+}
