@@ -6,14 +6,16 @@
 //! looked at. It takes the same four steps, so that tests can let several shards of it interleave;
 //! all of them live in one [`Naive`].
 
-use super::{Funding, PlaceOrder, Placed, Refusal, Stage, Status, UserAct};
-use crate::domain::amount::ORDER_AMOUNT_MAX;
+mod acts;
+mod judge;
+
+use super::{Funding, PlaceOrder, Placed, Refusal, Stage, Status};
 use crate::domain::{
-    FeeSchedule, MarketNo, Mode, OrderId, OrderType, Outcome, Payout, Price, Reject, SelfTrade, Shares, Side,
-    Tick, TimeMs, WalletNo,
+    FeeSchedule, MarketNo, Mode, OrderId, Outcome, Payout, Price, Reject, SelfTrade, Shares, Side, Tick,
+    TimeMs, WalletNo,
 };
+use crate::journal::layout::RemovalReason;
 use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
-use crate::journal::layout::{ActKind, RemovalReason};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A wallet as the twin keeps it.
@@ -221,85 +223,6 @@ impl Naive {
         Ok(Stage::Look)
     }
 
-    fn judge(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
-        let order = &place.order;
-        let fields = &order.fields;
-        let market = &self.markets[place.market.index()];
-        let refuse = |reject: Reject| Err(Refusal::from(reject));
-        match self.exchange {
-            Mode::Open => {}
-            Mode::PostOnly if order.post_only => {}
-            Mode::PostOnly => return refuse(Reject::PostOnlyMode),
-            Mode::CancelOnly => return refuse(Reject::CancelOnly),
-            Mode::Closed | Mode::Resolved => return refuse(Reject::TradingDisabled),
-        }
-        if self.wallets[place.principal.index()].frozen {
-            return refuse(Reject::Frozen);
-        }
-        self.judge_stamp(self.shard_of(place.market), fields.timestamp_ms)?;
-        match market.mode {
-            Mode::Open => {}
-            Mode::PostOnly if order.post_only => {}
-            Mode::PostOnly => return refuse(Reject::PostOnlyMode),
-            Mode::CancelOnly => return refuse(Reject::MarketPaused),
-            Mode::Closed => return refuse(Reject::MarketClosed),
-            Mode::Resolved => return refuse(Reject::MarketResolved),
-        }
-        if fields.maker_amount == 0 || fields.taker_amount == 0 {
-            return refuse(Reject::AmountZero);
-        }
-        let most = fields.maker_amount.max(fields.taker_amount);
-        if most > ORDER_AMOUNT_MAX {
-            return Err(Refusal { reject: Reject::AmountTooLarge, got: most, allowed: ORDER_AMOUNT_MAX });
-        }
-        let price = self.price_of(place)?;
-        if order.post_only && matches!(order.order_type, OrderType::Fok | OrderType::Fak) {
-            return refuse(Reject::PostOnlyType);
-        }
-        if (order.order_type == OrderType::Gtd) != (order.expiration_s > 0) {
-            return refuse(Reject::ExpirationType);
-        }
-        if order.expiration_s > 0 && order.expiration_s * 1_000 <= self.now.0 {
-            return refuse(Reject::Expired);
-        }
-        Ok(price)
-    }
-
-    fn judge_stamp(&self, shard: u16, stamp: u64) -> Result<(), Refusal> {
-        if stamp <= self.horizons[usize::from(shard)] {
-            return Err(Reject::TooOld.into());
-        }
-        if stamp > self.now.0 + 300_000 {
-            return Err(Reject::TooNew.into());
-        }
-        Ok(())
-    }
-
-    /// The price among all those of the grid that equals what was signed, or lies nearest to it.
-    fn price_of(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
-        let fields = &place.order.fields;
-        let (collateral, shares) = (u128::from(fields.collateral().0), u128::from(fields.shares().0));
-        let tick = self.markets[place.market.index()].tick;
-        let step = u128::from(tick.ten_thousandths());
-        let nearest = fields.side == BUY && !place.order.order_type.rests();
-        // Twice the distance, in units of 1 / (10,000 x shares).
-        let away = |price: u128| (collateral * 10_000).abs_diff(price * shares);
-        let exact = (step..10_000).step_by(tick.ten_thousandths().into()).find(|price| away(*price) == 0);
-        let ends = [0, 10_000];
-        let closest = (step..10_000)
-            .step_by(tick.ten_thousandths().into())
-            .chain(ends)
-            .min_by_key(|price| (away(*price), 10_000 - *price))
-            .filter(|price| !ends.contains(price));
-        let found = if nearest { closest } else { exact };
-        let inside = step * shares <= collateral * 10_000 && collateral * 10_000 <= (10_000 - step) * shares;
-        found.and_then(|price| Price::new(u16::try_from(price).ok()?)).ok_or(Refusal {
-            reject: if inside { Reject::PriceOffTick } else { Reject::PriceOutOfRange },
-            got: u64::try_from(collateral * 1_000_000 / shares).unwrap_or(u64::MAX),
-            allowed: u64::try_from(step * 100).expect("a tick is small"),
-        })
-    }
-
     /// One step of the order that was begun on its shard.
     pub fn advance(&mut self, place: &PlaceOrder, stage: Stage) -> Result<Stage, Report> {
         let shard = self.shard_of(place.market);
@@ -480,83 +403,6 @@ impl Naive {
         Fill { maker: maker.id, shares, maker_leg, taker_leg, maker_fee, taker_fee, due }
     }
 
-    fn verdict(&self, work: &Work) -> Verdict {
-        let (place, plan) = (&work.place, &work.plan);
-        let fields = &place.order.fields;
-        let kind = place.order.order_type;
-        let market = &self.markets[place.market.index()];
-        let trades = !plan.fills.is_empty();
-        let ends = plan.stopped.is_some() || plan.spent || !kind.rests();
-        let open = if ends || floor(plan.left, work.price) == 0 { 0 } else { plan.left };
-        let refuse = |reject, got, allowed| Verdict::Refuse(Refusal { reject, got, allowed });
-        if open > 0 && fields.shares().0 < market.min_size {
-            return refuse(Reject::SizeTooSmall, fields.shares().0, market.min_size);
-        }
-        let marketable = fields.side == BUY && (trades || !kind.rests());
-        if marketable && fields.collateral().0 < self.min_notional {
-            return refuse(Reject::NotionalTooSmall, fields.collateral().0, self.min_notional);
-        }
-        if place.order.post_only && (trades || plan.stopped.is_some() || plan.spent) {
-            return refuse(Reject::PostOnlyCrosses, 0, 0);
-        }
-        let resting = if fields.side == BUY { Self::cost(open, work.price, &market.fee) } else { 0 };
-        let paid: u64 = plan.fills.iter().map(|fill| fill.taker_leg + fill.taker_fee).sum();
-        let paid = if fields.side == BUY { paid } else { 0 };
-        let (needed, there) = if fields.side == BUY {
-            let others = self.buying(place.wallet, place.market);
-            (others + fields.collateral().0.max(paid + resting), self.wallets[place.wallet.index()].cell)
-        } else {
-            let held = self.held(place.wallet, place.market)[place.outcome.index()];
-            (fields.shares().0, held - self.selling(place.wallet, place.market, place.outcome))
-        };
-        if there < needed {
-            return refuse(Reject::NotEnoughBalance, needed, there);
-        }
-        if let Some(reject) = self.kill(work, open) {
-            return Verdict::Kill(reject);
-        }
-        let shard = self.shard_of(place.market);
-        let here = self.orders.iter().filter(|order| self.shard_of(order.market) == shard).count();
-        if open > 0 && here == self.orders_max {
-            return refuse(Reject::BookFull, 0, 0);
-        }
-        if (trades || open > 0)
-            && !self.has_row(place.wallet, place.market)
-            && self.rows(shard) == self.accounts_max
-        {
-            return refuse(Reject::TableFull, 0, 0);
-        }
-        let reserved = if self.funding == Funding::Reserved { resting } else { 0 };
-        Verdict::Go { open, reserved, due: paid + reserved }
-    }
-
-    fn kill(&self, work: &Work, open: u64) -> Option<Reject> {
-        let plan = &work.plan;
-        let trades = !plan.fills.is_empty();
-        if !trades && plan.stopped.is_some() {
-            return plan.stopped;
-        }
-        match work.place.order.order_type {
-            OrderType::Fok if !self.is_full(work) => Some(Reject::FokNotFilled),
-            OrderType::Fak if !trades => Some(Reject::FakNoMatch),
-            OrderType::Gtc | OrderType::Gtd if !trades && open == 0 => Some(Reject::SizeTooSmall),
-            _ => None,
-        }
-    }
-
-    fn is_full(&self, work: &Work) -> bool {
-        let plan = &work.plan;
-        let Some(worst) = plan.fills.last().filter(|_| plan.stopped.is_none()) else {
-            return false;
-        };
-        let maker = self.resting(&worst.maker).expect("a planned maker rests");
-        let own = maker.price.ten_thousandths();
-        let price = u64::from(if maker.outcome == work.place.outcome { own } else { 10_000 - own });
-        let for_collateral = work.place.order.fields.side == BUY;
-        let left = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
-        plan.spent || floor(left, maker.price) == 0
-    }
-
     fn apply(&mut self, shard: u16) -> Report {
         let Work { place, price, plan, verdict, .. } = self.works.remove(&shard).expect("an order was begun");
         let fields = &place.order.fields;
@@ -696,163 +542,6 @@ impl Naive {
         let open = self.orders.iter().map(|order| (order.wallet, order.market));
         let rows: BTreeSet<_> = held.chain(open).collect();
         rows.into_iter().filter(|(_, market)| self.shard_of(*market) == shard).count()
-    }
-
-    /// Cancels one order; false if it does not rest.
-    pub fn cancel(&mut self, principal: WalletNo, id: &OrderId) -> bool {
-        let mine = self.resting(id).is_some_and(|order| order.principal == principal);
-        if mine {
-            self.remove(id);
-        }
-        mine
-    }
-
-    /// Whether this principal's order or act with this digest was decided on any shard.
-    #[must_use]
-    pub fn decided(&self, principal: WalletNo, id: &OrderId) -> bool {
-        (0..self.shards).any(|shard| self.first(shard, id).is_some_and(|(owner, _)| *owner == principal))
-    }
-
-    /// Removes every order for which `leaves` holds; their ids in the order of placement.
-    pub fn remove_where(&mut self, leaves: impl Fn(&NaiveOrder) -> bool) -> Vec<OrderId> {
-        let ids: Vec<OrderId> =
-            self.orders.iter().filter(|order| leaves(order)).map(|order| order.id).collect();
-        for id in &ids {
-            self.remove(id);
-        }
-        ids
-    }
-
-    /// A cancel that came before its order.
-    pub fn tombstone(&mut self, principal: WalletNo, id: &OrderId, until: u64) {
-        self.tombstones.entry((*id, principal)).or_insert(until);
-    }
-
-    /// A split, merge or redeem: the collateral moved, and the sells that left.
-    pub fn act(&mut self, request: &UserAct) -> Result<(u64, Vec<OrderId>), Refusal> {
-        let UserAct { act, principal, wallet, market, id, timestamp_ms: stamp, .. } = *request;
-        let amount = request.amount.0;
-        let shard = self.shard_of(market);
-        if let Some((owner, first)) = self.first(shard, &id) {
-            return match first {
-                First::Act(collateral) if *owner == principal => Ok((*collateral, Vec::new())),
-                _ => Err(Reject::Duplicate.into()),
-            };
-        }
-        self.judge_act(act, principal, market, stamp)?;
-        let held = self.held(wallet, market);
-        let most = match act {
-            ActKind::Split => u64::MAX,
-            ActKind::Merge => held[0].min(held[1]),
-            ActKind::Redeem => held[0].max(held[1]),
-        };
-        let wanted = if act == ActKind::Redeem && amount == 0 { most } else { amount };
-        if wanted == 0 || most < wanted {
-            return Err(Refusal { reject: Reject::NothingToMove, got: amount, allowed: most });
-        }
-        let no_row = !self.has_row(wallet, market) && self.rows(shard) == self.accounts_max;
-        if act == ActKind::Split && no_row {
-            return Err(Reject::TableFull.into());
-        }
-        let mut removed = Vec::new();
-        let cell = &mut self.wallets[wallet.index()].cell;
-        let collateral = match act {
-            ActKind::Split => {
-                let there = *cell;
-                *cell = there.checked_sub(wanted).ok_or(Refusal {
-                    reject: Reject::NotEnoughBalance,
-                    got: wanted,
-                    allowed: there,
-                })?;
-                self.shares.insert((wallet, market), [held[0] + wanted, held[1] + wanted]);
-                wanted
-            }
-            ActKind::Merge => {
-                *cell += wanted;
-                self.shares.insert((wallet, market), [held[0] - wanted, held[1] - wanted]);
-                removed = self.drop_uncovered_sells(wallet, market);
-                wanted
-            }
-            ActKind::Redeem => {
-                let payout = self.markets[market.index()].payout.expect("judged");
-                let taken = held.map(|held| held.min(wanted));
-                let paid = payout.of(taken.map(Shares)).0;
-                *cell += paid;
-                self.shares.insert((wallet, market), [held[0] - taken[0], held[1] - taken[1]]);
-                paid
-            }
-        };
-        self.remember(shard, id, stamp, principal, First::Act(collateral));
-        Ok((collateral, removed))
-    }
-
-    fn judge_act(
-        &self,
-        act: ActKind,
-        principal: WalletNo,
-        market: MarketNo,
-        stamp: u64,
-    ) -> Result<(), Refusal> {
-        if act == ActKind::Split {
-            match self.exchange {
-                Mode::Open | Mode::PostOnly => {}
-                Mode::CancelOnly => return Err(Reject::CancelOnly.into()),
-                Mode::Closed | Mode::Resolved => return Err(Reject::TradingDisabled.into()),
-            }
-        }
-        if act != ActKind::Merge && self.wallets[principal.index()].frozen {
-            return Err(Reject::Frozen.into());
-        }
-        self.judge_stamp(self.shard_of(market), stamp)?;
-        let mode = self.markets[market.index()].mode;
-        match (act, mode) {
-            (ActKind::Redeem, Mode::Resolved) => Ok(()),
-            (ActKind::Redeem, _) => Err(Reject::NotResolved.into()),
-            (_, Mode::Resolved) => Err(Reject::MarketResolved.into()),
-            (ActKind::Split, Mode::CancelOnly) => Err(Reject::MarketPaused.into()),
-            (ActKind::Split, Mode::Closed) => Err(Reject::MarketClosed.into()),
-            _ => Ok(()),
-        }
-    }
-
-    fn drop_uncovered_sells(&mut self, wallet: WalletNo, market: MarketNo) -> Vec<OrderId> {
-        let mut gone = Vec::new();
-        for outcome in [Outcome::Zero, Outcome::One] {
-            let held = self.held(wallet, market)[outcome.index()];
-            while held < self.selling(wallet, market, outcome) {
-                let mine = |order: &&NaiveOrder| {
-                    (order.wallet, order.market, order.outcome, order.side)
-                        == (wallet, market, outcome, Side::Sell)
-                };
-                let newest = self.orders.iter().rev().find(mine).expect("something is being sold").id;
-                let at = self.orders.iter().position(|order| order.id == newest).expect("it rests");
-                gone.push((at, newest));
-                self.remove(&newest);
-            }
-        }
-        gone.into_iter().map(|(_, id)| id).collect()
-    }
-
-    /// Removes from a shard's books what is not covered or has expired.
-    pub fn sweep(&mut self, shard: u16) {
-        if self.taking.iter().all(|other| *other == shard) {
-            let rows: BTreeSet<_> = self.orders.iter().map(|order| (order.wallet, order.market)).collect();
-            for (wallet, market) in rows {
-                while self.shard_of(market) == shard
-                    && self.wallets[wallet.index()].cell < self.buying(wallet, market)
-                {
-                    let mine = |order: &&NaiveOrder| {
-                        (order.wallet, order.market, order.side, order.reserved) == (wallet, market, BUY, 0)
-                    };
-                    let newest = self.orders.iter().rev().find(mine).expect("something is being bought").id;
-                    self.remove(&newest);
-                }
-            }
-        }
-        let (now, shards) = (self.now.0, self.shards);
-        self.remove_where(|order| {
-            order.expires_ms <= now && order.market.0 % u32::from(shards) == u32::from(shard)
-        });
     }
 }
 

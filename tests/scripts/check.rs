@@ -60,12 +60,10 @@ pub fn check_random(count: u64, make: impl Fn(&mut Draw) -> String, met: &[&str]
     let mut words = BTreeSet::new();
     for seed in 0..count {
         let script = make(&mut Draw::from_seed(seed));
-        match std::panic::catch_unwind(|| check(&script)) {
-            Ok(mut more) => words.append(&mut more),
-            Err(_) => {
-                panic!("seed {seed} makes a script on which shards, twin or log differ:\n{script}")
-            }
-        }
+        let Ok(mut more) = std::panic::catch_unwind(|| check(&script)) else {
+            panic!("seed {seed} makes a script on which shards, twin or log differ:\n{script}");
+        };
+        words.append(&mut more);
     }
     let missing: Vec<&&str> = met.iter().filter(|word| !words.contains(**word)).collect();
     assert!(missing.is_empty(), "no script met {missing:?}");
@@ -243,30 +241,10 @@ impl Run {
             Command::Tombstone { who, label } => self.tombstone(who, label),
             Command::Act { .. } => self.act(command),
             Command::Tick { market, tick } => self.tick(self.names.market(market), *tick),
-            Command::Mode { market, mode } => {
-                let market = self.names.market(market);
-                let now = self.now;
-                let fast = self.fast.owner(market).set_mode(now, market, *mode);
-                let row = &mut self.twin.markets[market.index()];
-                if row.mode == Mode::Resolved {
-                    return (done(fast), "refused market_resolved".to_owned());
-                }
-                row.mode = *mode;
-                self.fast.follow();
-                (done(fast), "ok".to_owned())
-            }
+            Command::Mode { market, mode } => self.mode(self.names.market(market), *mode),
             Command::Resolve { market, payout } => self.resolve(self.names.market(market), *payout),
-            Command::Freeze { who, frozen } => {
-                let wallet = self.wallet(who);
-                self.fast.freeze(self.now, wallet, *frozen);
-                self.twin.wallets[wallet.index()].frozen = *frozen;
-                same("ok".to_owned())
-            }
-            Command::Exchange(mode) => {
-                self.fast.exchange(self.now, *mode);
-                self.twin.exchange = *mode;
-                same("ok".to_owned())
-            }
+            Command::Freeze { who, frozen } => self.freeze(who, *frozen),
+            Command::Exchange(mode) => self.exchange(*mode),
             Command::Wait { seconds } => {
                 self.now = self.now.plus_ms(seconds * 1_000);
                 self.twin.now = self.now;
@@ -289,6 +267,31 @@ impl Run {
             Command::Has { who, market } => self.has(who, self.names.market(market)),
             Command::Fees => (text(self.fast.fees(), ONE), text(self.twin.fees, ONE)),
         }
+    }
+
+    fn mode(&mut self, market: MarketNo, mode: Mode) -> (String, String) {
+        let now = self.now;
+        let fast = done(self.fast.owner(market).set_mode(now, market, mode));
+        self.fast.follow();
+        let row = &mut self.twin.markets[market.index()];
+        if row.mode == Mode::Resolved {
+            return (fast, "refused market_resolved".to_owned());
+        }
+        row.mode = mode;
+        (fast, "ok".to_owned())
+    }
+
+    fn freeze(&mut self, who: &str, frozen: bool) -> (String, String) {
+        let wallet = self.wallet(who);
+        self.fast.freeze(self.now, wallet, frozen);
+        self.twin.wallets[wallet.index()].frozen = frozen;
+        same("ok".to_owned())
+    }
+
+    fn exchange(&mut self, mode: Mode) -> (String, String) {
+        self.fast.exchange(self.now, mode);
+        self.twin.exchange = mode;
+        same("ok".to_owned())
     }
 
     fn money(&mut self, who: &str, direction: MoneyDirection, amount: u64) -> (String, String) {

@@ -1,0 +1,166 @@
+//! What the twin does besides orders: cancels, splits, merges, redeems, sweeps.
+
+use super::{BUY, First, Naive, NaiveOrder};
+use crate::domain::{MarketNo, Mode, OrderId, Outcome, Reject, Shares, Side, WalletNo};
+use crate::journal::layout::ActKind;
+use crate::shard::{Refusal, UserAct};
+use std::collections::BTreeSet;
+
+impl Naive {
+    /// Cancels one order; false if it does not rest.
+    pub fn cancel(&mut self, principal: WalletNo, id: &OrderId) -> bool {
+        let mine = self.resting(id).is_some_and(|order| order.principal == principal);
+        if mine {
+            self.remove(id);
+        }
+        mine
+    }
+
+    /// Whether this principal's order or act with this digest was decided on any shard.
+    #[must_use]
+    pub fn decided(&self, principal: WalletNo, id: &OrderId) -> bool {
+        (0..self.shards).any(|shard| self.first(shard, id).is_some_and(|(owner, _)| *owner == principal))
+    }
+
+    /// Removes every order for which `leaves` holds; their ids in the order of placement.
+    pub fn remove_where(&mut self, leaves: impl Fn(&NaiveOrder) -> bool) -> Vec<OrderId> {
+        let ids: Vec<OrderId> =
+            self.orders.iter().filter(|order| leaves(order)).map(|order| order.id).collect();
+        for id in &ids {
+            self.remove(id);
+        }
+        ids
+    }
+
+    /// A cancel that came before its order.
+    pub fn tombstone(&mut self, principal: WalletNo, id: &OrderId, until: u64) {
+        self.tombstones.entry((*id, principal)).or_insert(until);
+    }
+
+    /// A split, merge or redeem: the collateral moved, and the sells that left.
+    pub fn act(&mut self, request: &UserAct) -> Result<(u64, Vec<OrderId>), Refusal> {
+        let UserAct { act, principal, wallet, market, id, timestamp_ms: stamp, .. } = *request;
+        let amount = request.amount.0;
+        let shard = self.shard_of(market);
+        if let Some((owner, first)) = self.first(shard, &id) {
+            return match first {
+                First::Act(collateral) if *owner == principal => Ok((*collateral, Vec::new())),
+                _ => Err(Reject::Duplicate.into()),
+            };
+        }
+        self.judge_act(act, principal, market, stamp)?;
+        let held = self.held(wallet, market);
+        let most = match act {
+            ActKind::Split => u64::MAX,
+            ActKind::Merge => held[0].min(held[1]),
+            ActKind::Redeem => held[0].max(held[1]),
+        };
+        let wanted = if act == ActKind::Redeem && amount == 0 { most } else { amount };
+        if wanted == 0 || most < wanted {
+            return Err(Refusal { reject: Reject::NothingToMove, got: amount, allowed: most });
+        }
+        let no_row = !self.has_row(wallet, market) && self.rows(shard) == self.accounts_max;
+        if act == ActKind::Split && no_row {
+            return Err(Reject::TableFull.into());
+        }
+        let mut removed = Vec::new();
+        let cell = &mut self.wallets[wallet.index()].cell;
+        let collateral = match act {
+            ActKind::Split => {
+                let there = *cell;
+                *cell = there.checked_sub(wanted).ok_or(Refusal {
+                    reject: Reject::NotEnoughBalance,
+                    got: wanted,
+                    allowed: there,
+                })?;
+                self.shares.insert((wallet, market), [held[0] + wanted, held[1] + wanted]);
+                wanted
+            }
+            ActKind::Merge => {
+                *cell += wanted;
+                self.shares.insert((wallet, market), [held[0] - wanted, held[1] - wanted]);
+                removed = self.drop_uncovered_sells(wallet, market);
+                wanted
+            }
+            ActKind::Redeem => {
+                let payout = self.markets[market.index()].payout.expect("judged");
+                let taken = held.map(|held| held.min(wanted));
+                let paid = payout.of(taken.map(Shares)).0;
+                *cell += paid;
+                self.shares.insert((wallet, market), [held[0] - taken[0], held[1] - taken[1]]);
+                paid
+            }
+        };
+        self.remember(shard, id, stamp, principal, First::Act(collateral));
+        Ok((collateral, removed))
+    }
+
+    fn judge_act(
+        &self,
+        act: ActKind,
+        principal: WalletNo,
+        market: MarketNo,
+        stamp: u64,
+    ) -> Result<(), Refusal> {
+        if act == ActKind::Split {
+            match self.exchange {
+                Mode::Open | Mode::PostOnly => {}
+                Mode::CancelOnly => return Err(Reject::CancelOnly.into()),
+                Mode::Closed | Mode::Resolved => return Err(Reject::TradingDisabled.into()),
+            }
+        }
+        if act != ActKind::Merge && self.wallets[principal.index()].frozen {
+            return Err(Reject::Frozen.into());
+        }
+        self.judge_stamp(self.shard_of(market), stamp)?;
+        let mode = self.markets[market.index()].mode;
+        match (act, mode) {
+            (ActKind::Redeem, Mode::Resolved) => Ok(()),
+            (ActKind::Redeem, _) => Err(Reject::NotResolved.into()),
+            (_, Mode::Resolved) => Err(Reject::MarketResolved.into()),
+            (ActKind::Split, Mode::CancelOnly) => Err(Reject::MarketPaused.into()),
+            (ActKind::Split, Mode::Closed) => Err(Reject::MarketClosed.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn drop_uncovered_sells(&mut self, wallet: WalletNo, market: MarketNo) -> Vec<OrderId> {
+        let mut gone = Vec::new();
+        for outcome in [Outcome::Zero, Outcome::One] {
+            let held = self.held(wallet, market)[outcome.index()];
+            while held < self.selling(wallet, market, outcome) {
+                let mine = |order: &&NaiveOrder| {
+                    (order.wallet, order.market, order.outcome, order.side)
+                        == (wallet, market, outcome, Side::Sell)
+                };
+                let newest = self.orders.iter().rev().find(mine).expect("something is being sold").id;
+                let at = self.orders.iter().position(|order| order.id == newest).expect("it rests");
+                gone.push((at, newest));
+                self.remove(&newest);
+            }
+        }
+        gone.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Removes from a shard's books what is not covered or has expired.
+    pub fn sweep(&mut self, shard: u16) {
+        if self.taking.iter().all(|other| *other == shard) {
+            let rows: BTreeSet<_> = self.orders.iter().map(|order| (order.wallet, order.market)).collect();
+            for (wallet, market) in rows {
+                while self.shard_of(market) == shard
+                    && self.wallets[wallet.index()].cell < self.buying(wallet, market)
+                {
+                    let mine = |order: &&NaiveOrder| {
+                        (order.wallet, order.market, order.side, order.reserved) == (wallet, market, BUY, 0)
+                    };
+                    let newest = self.orders.iter().rev().find(mine).expect("something is being bought").id;
+                    self.remove(&newest);
+                }
+            }
+        }
+        let (now, shards) = (self.now.0, self.shards);
+        self.remove_where(|order| {
+            order.expires_ms <= now && order.market.0 % u32::from(shards) == u32::from(shard)
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! What the twin judges: the order's own fields, then what a walk found.
+
+use super::{BUY, Naive, Verdict, Work, floor, wide};
+use crate::domain::amount::ORDER_AMOUNT_MAX;
+use crate::domain::{Mode, OrderType, Price, Reject};
+use crate::shard::{Funding, PlaceOrder, Refusal};
+
+impl Naive {
+    pub(super) fn judge(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
+        let order = &place.order;
+        let fields = &order.fields;
+        let market = &self.markets[place.market.index()];
+        let refuse = |reject: Reject| Err(Refusal::from(reject));
+        match self.exchange {
+            Mode::Open => {}
+            Mode::PostOnly if order.post_only => {}
+            Mode::PostOnly => return refuse(Reject::PostOnlyMode),
+            Mode::CancelOnly => return refuse(Reject::CancelOnly),
+            Mode::Closed | Mode::Resolved => return refuse(Reject::TradingDisabled),
+        }
+        if self.wallets[place.principal.index()].frozen {
+            return refuse(Reject::Frozen);
+        }
+        self.judge_stamp(self.shard_of(place.market), fields.timestamp_ms)?;
+        match market.mode {
+            Mode::Open => {}
+            Mode::PostOnly if order.post_only => {}
+            Mode::PostOnly => return refuse(Reject::PostOnlyMode),
+            Mode::CancelOnly => return refuse(Reject::MarketPaused),
+            Mode::Closed => return refuse(Reject::MarketClosed),
+            Mode::Resolved => return refuse(Reject::MarketResolved),
+        }
+        if fields.maker_amount == 0 || fields.taker_amount == 0 {
+            return refuse(Reject::AmountZero);
+        }
+        let most = fields.maker_amount.max(fields.taker_amount);
+        if most > ORDER_AMOUNT_MAX {
+            return Err(Refusal { reject: Reject::AmountTooLarge, got: most, allowed: ORDER_AMOUNT_MAX });
+        }
+        let price = self.price_of(place)?;
+        if order.post_only && matches!(order.order_type, OrderType::Fok | OrderType::Fak) {
+            return refuse(Reject::PostOnlyType);
+        }
+        if (order.order_type == OrderType::Gtd) != (order.expiration_s > 0) {
+            return refuse(Reject::ExpirationType);
+        }
+        if order.expiration_s > 0 && order.expiration_s * 1_000 <= self.now.0 {
+            return refuse(Reject::Expired);
+        }
+        Ok(price)
+    }
+
+    pub(super) fn judge_stamp(&self, shard: u16, stamp: u64) -> Result<(), Refusal> {
+        if stamp <= self.horizons[usize::from(shard)] {
+            return Err(Reject::TooOld.into());
+        }
+        if stamp > self.now.0 + 300_000 {
+            return Err(Reject::TooNew.into());
+        }
+        Ok(())
+    }
+
+    /// The price among all those of the grid that equals what was signed, or lies nearest to it.
+    fn price_of(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
+        let fields = &place.order.fields;
+        let (collateral, shares) = (u128::from(fields.collateral().0), u128::from(fields.shares().0));
+        let tick = self.markets[place.market.index()].tick;
+        let step = u128::from(tick.ten_thousandths());
+        let nearest = fields.side == BUY && !place.order.order_type.rests();
+        // Twice the distance, in units of 1 / (10,000 x shares).
+        let away = |price: u128| (collateral * 10_000).abs_diff(price * shares);
+        let exact = (step..10_000).step_by(tick.ten_thousandths().into()).find(|price| away(*price) == 0);
+        let ends = [0, 10_000];
+        let closest = (step..10_000)
+            .step_by(tick.ten_thousandths().into())
+            .chain(ends)
+            .min_by_key(|price| (away(*price), 10_000 - *price))
+            .filter(|price| !ends.contains(price));
+        let found = if nearest { closest } else { exact };
+        let inside = step * shares <= collateral * 10_000 && collateral * 10_000 <= (10_000 - step) * shares;
+        found.and_then(|price| Price::new(u16::try_from(price).ok()?)).ok_or(Refusal {
+            reject: if inside { Reject::PriceOffTick } else { Reject::PriceOutOfRange },
+            got: u64::try_from(collateral * 1_000_000 / shares).unwrap_or(u64::MAX),
+            allowed: u64::try_from(step * 100).expect("a tick is small"),
+        })
+    }
+
+    pub(super) fn verdict(&self, work: &Work) -> Verdict {
+        let (place, plan) = (&work.place, &work.plan);
+        let fields = &place.order.fields;
+        let kind = place.order.order_type;
+        let market = &self.markets[place.market.index()];
+        let trades = !plan.fills.is_empty();
+        let ends = plan.stopped.is_some() || plan.spent || !kind.rests();
+        let open = if ends || floor(plan.left, work.price) == 0 { 0 } else { plan.left };
+        let refuse = |reject, got, allowed| Verdict::Refuse(Refusal { reject, got, allowed });
+        if open > 0 && fields.shares().0 < market.min_size {
+            return refuse(Reject::SizeTooSmall, fields.shares().0, market.min_size);
+        }
+        let marketable = fields.side == BUY && (trades || !kind.rests());
+        if marketable && fields.collateral().0 < self.min_notional {
+            return refuse(Reject::NotionalTooSmall, fields.collateral().0, self.min_notional);
+        }
+        if place.order.post_only && (trades || plan.stopped.is_some() || plan.spent) {
+            return refuse(Reject::PostOnlyCrosses, 0, 0);
+        }
+        let resting = if fields.side == BUY { Self::cost(open, work.price, &market.fee) } else { 0 };
+        let paid: u64 = plan.fills.iter().map(|fill| fill.taker_leg + fill.taker_fee).sum();
+        let paid = if fields.side == BUY { paid } else { 0 };
+        let (needed, there) = if fields.side == BUY {
+            let others = self.buying(place.wallet, place.market);
+            (others + fields.collateral().0.max(paid + resting), self.wallets[place.wallet.index()].cell)
+        } else {
+            let held = self.held(place.wallet, place.market)[place.outcome.index()];
+            (fields.shares().0, held - self.selling(place.wallet, place.market, place.outcome))
+        };
+        if there < needed {
+            return refuse(Reject::NotEnoughBalance, needed, there);
+        }
+        if let Some(reject) = self.kill(work, open) {
+            return Verdict::Kill(reject);
+        }
+        let shard = self.shard_of(place.market);
+        let here = self.orders.iter().filter(|order| self.shard_of(order.market) == shard).count();
+        if open > 0 && here == self.orders_max {
+            return refuse(Reject::BookFull, 0, 0);
+        }
+        if (trades || open > 0)
+            && !self.has_row(place.wallet, place.market)
+            && self.rows(shard) == self.accounts_max
+        {
+            return refuse(Reject::TableFull, 0, 0);
+        }
+        let reserved = if self.funding == Funding::Reserved { resting } else { 0 };
+        Verdict::Go { open, reserved, due: paid + reserved }
+    }
+
+    fn kill(&self, work: &Work, open: u64) -> Option<Reject> {
+        let plan = &work.plan;
+        let trades = !plan.fills.is_empty();
+        if !trades && plan.stopped.is_some() {
+            return plan.stopped;
+        }
+        match work.place.order.order_type {
+            OrderType::Fok if !self.is_full(work) => Some(Reject::FokNotFilled),
+            OrderType::Fak if !trades => Some(Reject::FakNoMatch),
+            OrderType::Gtc | OrderType::Gtd if !trades && open == 0 => Some(Reject::SizeTooSmall),
+            _ => None,
+        }
+    }
+
+    fn is_full(&self, work: &Work) -> bool {
+        let plan = &work.plan;
+        let Some(worst) = plan.fills.last().filter(|_| plan.stopped.is_none()) else {
+            return false;
+        };
+        let maker = self.resting(&worst.maker).expect("a planned maker rests");
+        let own = maker.price.ten_thousandths();
+        let price = u64::from(if maker.outcome == work.place.outcome { own } else { 10_000 - own });
+        let for_collateral = work.place.order.fields.side == BUY;
+        let left = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
+        plan.spent || floor(left, maker.price) == 0
+    }
+}

@@ -1,0 +1,200 @@
+//! Every limit of a trade core, hit at one below, at, and one above: what happens there, and that
+//! nothing else does.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(unreachable_pub, dead_code, reason = "the scripts' files are shared with other tests")]
+
+#[path = "scripts/fast.rs"]
+mod fast;
+#[path = "scripts/language.rs"]
+mod language;
+#[path = "scripts/names.rs"]
+mod names;
+
+use fast::Fast;
+use language::{Command, MarketLine, OrderLine, Setup, parse};
+use names::Names;
+use outcry::domain::{Collateral, MarketNo, OrderId, Reject, Shares, TimeMs, WalletNo};
+use outcry::journal::layout::order::FILLS_MAX;
+use outcry::journal::layout::{MoneyDirection, OrdersRemoved, RemovalReason};
+use outcry::shard::{CancelRefusal, PlaceOrder, Placed, Refusal, Status, TombstoneRefusal};
+
+const NOW: TimeMs = TimeMs(1_700_000_000_000);
+const MARKET: MarketNo = MarketNo(0);
+
+/// One shard, the markets named, and traders with money and shares.
+struct Venue {
+    fast: Fast,
+    names: Names,
+}
+
+impl Venue {
+    fn open(orders: u32, ladders: u64, markets: &[&str]) -> Self {
+        let setup = Setup {
+            shards: vec![1],
+            reserved: false,
+            notional: 0,
+            orders,
+            digests: 100_000,
+            accounts: 64,
+            ladders,
+        };
+        let mut venue = Self { fast: Fast::new(&setup, 1), names: Names::default() };
+        for (number, name) in (0..).zip(markets) {
+            let line = MarketLine {
+                name: (*name).to_owned(),
+                tick: 1,
+                fee_rate: 0,
+                exponent: 1,
+                builder_bps: 0,
+                makers_pay: false,
+                min_size: 0,
+            };
+            venue.fast.add_market(NOW, MarketNo(number), &line);
+            venue.names.markets.push(line);
+        }
+        venue
+    }
+
+    fn order(&mut self, text: &str) -> PlaceOrder {
+        let (_, lines) = parse(text);
+        let Command::Order(line) = &lines[0].command else {
+            panic!("{text:?} is no order");
+        };
+        let line: OrderLine = line.clone();
+        let wallet = self.wallet(&line.who);
+        self.names.place(&line, wallet, NOW)
+    }
+
+    fn wallet(&mut self, name: &str) -> WalletNo {
+        let (wallet, new) = self.names.wallet(name);
+        for (wallet, principal) in new {
+            self.fast.add_wallet(NOW, wallet, principal);
+            self.fast.money(NOW, wallet, MoneyDirection::Credit, 1_000_000_000_000);
+        }
+        wallet
+    }
+
+    fn place(&mut self, text: &str) -> Placed {
+        let order = self.order(text);
+        let placed = self.fast.owner(order.market).place(NOW, &order);
+        self.fast.follow();
+        placed
+    }
+}
+
+fn refused(placed: Placed) -> Option<Reject> {
+    match placed {
+        Placed::Refused(Refusal { reject, .. }) => Some(reject),
+        Placed::Accepted { .. } => None,
+    }
+}
+
+fn status(placed: Placed) -> (Status, u64) {
+    match placed {
+        Placed::Accepted { status, taking, .. } => (status, taking),
+        Placed::Refused(refusal) => panic!("refused: {refusal:?}"),
+    }
+}
+
+#[test]
+fn an_order_fills_at_most_as_many_makers_as_a_frame_holds() {
+    let makers = FILLS_MAX as u64 + 1;
+    let mut venue = Venue::open(10_000, 1, &["m"]);
+    for number in 0..makers {
+        assert_eq!(status(venue.place(&format!("alice buy yes 50 x1 gtc #{number}"))).0, Status::Live);
+    }
+    let one = 1_000_000;
+    let killed = venue.place(&format!("bob buy no 50 ${} fok #k", makers / 2 + 1));
+    assert_eq!(status(killed), (Status::Killed(Reject::FokNotFilled), 0));
+    let filled = venue.place(&format!("bob buy no 50 x{makers} gtc #t"));
+    assert_eq!(status(filled), (Status::Matched, FILLS_MAX as u64 * one));
+    let row = venue.fast.ledger.order(&venue.names.orders["t"].id).unwrap();
+    assert_eq!((row.stopped, row.open), (Some(Reject::FillsLimit), Shares::ZERO));
+    assert_eq!(venue.fast.owner(MARKET).resting_count(), 1);
+    let last = venue.place("bob buy no 50 x1 gtc #u");
+    assert_eq!(status(last), (Status::Matched, one));
+    venue.fast.agrees_with_its_log();
+}
+
+#[test]
+fn a_full_arena_refuses_what_would_rest_and_still_trades_and_cancels() {
+    let mut venue = Venue::open(2, 1, &["m"]);
+    assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #a")), None);
+    assert_eq!(refused(venue.place("alice buy yes 49 x1 gtc #b")), None);
+    assert_eq!(refused(venue.place("alice buy yes 48 x1 gtc #c")), Some(Reject::BookFull));
+    assert_eq!(refused(venue.place("bob buy no 50 x1 gtc #t")), None);
+    assert_eq!(refused(venue.place("alice buy yes 48 x1 gtc #c")), None);
+    venue.fast.agrees_with_its_log();
+}
+
+#[test]
+fn a_full_pool_refuses_another_book_until_one_is_empty() {
+    let mut venue = Venue::open(16, 2, &["m", "n", "o"]);
+    assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #a in m")), None);
+    assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #b in n")), None);
+    assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #c in o")), Some(Reject::NoRoomForBook));
+    let (alice, a) = (venue.wallet("alice"), venue.names.orders["a"].id);
+    assert_eq!(venue.fast.owner(MARKET).cancel(NOW, alice, &a), Ok(()));
+    assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #c in o")), None);
+    let coarser = outcry::domain::Tick::new(100).unwrap();
+    assert_eq!(
+        venue.fast.owner(MARKET).set_tick(NOW, MarketNo(1), coarser).unwrap_err().reject,
+        Reject::NoRoomForBook
+    );
+}
+
+#[test]
+fn a_principal_has_a_quota_of_tombstones_that_run_out() {
+    let mut venue = Venue::open(16, 1, &["m"]);
+    let (alice, bob) = (venue.wallet("alice"), venue.wallet("bob"));
+    let shard = venue.fast.owner(MARKET);
+    let id = |number: u16| {
+        let mut bytes = [9; 32];
+        bytes[..2].copy_from_slice(&number.to_le_bytes());
+        OrderId(bytes)
+    };
+    for number in 0..256 {
+        assert_eq!(shard.tombstone(NOW, alice, &id(number)), Ok(()));
+    }
+    assert_eq!(shard.tombstone(NOW, alice, &id(255)), Ok(()), "a repeat takes no more of it");
+    assert_eq!(shard.tombstone(NOW, alice, &id(256)), Err(TombstoneRefusal::Quota));
+    assert_eq!(shard.tombstone(NOW, bob, &id(256)), Ok(()));
+    let later = NOW.plus_ms(10_000);
+    assert_eq!(shard.tombstone(later, alice, &id(256)), Ok(()));
+    venue.fast.follow();
+}
+
+#[test]
+fn a_short_log_refuses_orders_first_and_cancels_last_and_loses_nothing() {
+    let mut venue = Venue::open(16, 1, &["m"]);
+    venue.place("alice buy yes 50 x1 gtc #a");
+    venue.place("alice buy yes 49 x1 gtc #b");
+    let order = venue.order("bob buy yes 40 x1 gtc #c");
+    let (alice, bob) = (venue.wallet("alice"), venue.wallet("bob"));
+    let filler = OrdersRemoved {
+        time: NOW,
+        reason: RemovalReason::Operator,
+        orders: vec![outcry::domain::Position(0); 32_000],
+    };
+    let mut payload = Vec::new();
+    filler.encode(&mut payload);
+    let log = std::sync::Arc::clone(&venue.fast.log);
+    // Until orders have no room; nobody follows, so nothing is freed.
+    while log.room_for_order(1) {
+        log.append(OrdersRemoved::KIND, &payload);
+    }
+    let (a, b) = (venue.names.orders["a"].id, venue.names.orders["b"].id);
+    let cells = std::sync::Arc::clone(&venue.fast.cells);
+    let before = cells.balance(bob);
+    let shard = venue.fast.owner(MARKET);
+    assert_eq!(refused(shard.place(NOW, &order)), Some(Reject::Busy));
+    assert_eq!(cells.balance(bob), before);
+    assert_eq!(shard.cancel(NOW, alice, &a), Ok(()), "cancels have a reserve");
+    while log.room_for_cancel(1) {
+        log.append(OrdersRemoved::KIND, &payload);
+    }
+    assert_eq!(shard.cancel(NOW, alice, &b), Err(CancelRefusal::Busy));
+    assert_eq!(shard.resting_count(), 1);
+    assert!(Collateral::ZERO < before);
+}
