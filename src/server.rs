@@ -27,6 +27,8 @@ mod clock;
 mod connection;
 mod connections;
 mod core_loop;
+mod descriptors;
+mod disk;
 mod executor;
 mod ingress;
 mod key_acts;

@@ -2,9 +2,9 @@
 //! answered when that is done.
 
 use super::admin;
-use super::core_loop::CoreLoop;
+use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
-use crate::domain::{Reject, TimeMs};
+use crate::domain::{Mode, Reject, TimeMs};
 
 /// Sends an act to the loop that does it. Without room for it, it is refused as busy.
 pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
@@ -37,9 +37,25 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
     }
 }
 
+/// Lets the exchange take cancels only: the house's own act, which nobody waits for.
+pub(crate) fn cancels_only(core: &mut CoreLoop) {
+    let errand: Errand = Box::new(|trade, now| {
+        let Some(registrar) = &mut trade.registrar else {
+            unreachable!("modes are set on the registrar's loop");
+        };
+        match registrar.set_exchange_mode(now, Mode::CancelOnly) {
+            Ok(()) => Report::Answer(200, Vec::new()),
+            Err(refusal) => Report::Answer(refusal.wire().status, refusal.to_string().into_bytes()),
+        }
+    });
+    send(core, REGISTRAR_LOOP, Box::new(ActJob::new(Purpose::House, Binding::Nobody, errand)));
+}
+
 fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
     let at = job.at;
     match job.purpose {
+        Purpose::House if status == 200 => {}
+        Purpose::House => tracing::error!("mode: {}", String::from_utf8_lossy(body)),
         Purpose::Operator(pending) => {
             admin::finish(core, pending, status, at, |json| {
                 json.raw(body);

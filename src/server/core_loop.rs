@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use super::admin;
 use super::connections::Connections;
+use super::disk::DiskWatch;
 use super::executor::Turns;
 use super::ingress::Trade;
 use super::marks::Marks;
@@ -67,6 +68,7 @@ pub(crate) struct CoreLoop {
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
+    disk: Option<DiskWatch>,
     wait: Wait,
     watch: Watch,
     events: Vec<Ready>,
@@ -112,6 +114,9 @@ impl CoreLoop {
             elapsed_ms: 0,
             token,
             claimed: Position(0),
+            disk: doors
+                .is_some()
+                .then(|| DiskWatch::new(shared.plan.data_dir.clone(), shared.plan.disk_free_min)),
             watch,
             events: Vec::with_capacity(64),
             doors,

@@ -187,6 +187,8 @@ pub(crate) enum Purpose {
     Reader(Box<ReadJob>),
     /// The operator.
     Operator(Pending),
+    /// Nobody: the house acts by itself.
+    House,
 }
 
 /// Whether every loop must have seen an act before it is answered.

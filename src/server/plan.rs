@@ -185,7 +185,7 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         log_bytes,
         segment_bytes,
         hash_every_frames: hash_every(options.journal_hash_every_frames)?,
-        disk_free_min: options.journal_disk_free_min,
+        disk_free_min: options.journal_disk_free_min / if start.dev { 10 } else { 1 },
         chain_id: chain(options.chain_id)?,
         venue: choice(
             "venue",

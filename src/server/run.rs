@@ -71,8 +71,12 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     for line in plan.topology.lines().into_iter().chain(plan.sizes()).chain(plan.warnings()) {
         complain(&line);
     }
+    let data_dir = plan.data_dir.clone();
     let running = start::start(plan, Clock::real())?;
     running.listen_to_signals()?;
+    if std::env::var_os("OUTCRY_ADMIN_TOKEN").is_none() {
+        complain(&format!("operator's token in {}", super::secret::admin_token_path(&data_dir).display()));
+    }
     complain(&format!("serving on http://{}, operator on http://{}", running.http(), running.admin()));
     Ok(match running.wait() {
         End::Clean => ExitCode::SUCCESS,

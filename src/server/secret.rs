@@ -19,9 +19,14 @@ fn path(data_dir: &Path) -> PathBuf {
     data_dir.join("master-secret")
 }
 
+/// Where the operator's token is.
+pub(crate) fn admin_token_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("admin-token")
+}
+
 /// The operator's token, made if there is none: 64 hex digits.
 pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
-    let path = make(data_dir, &data_dir.join("admin-token"), |secret| {
+    let path = make(data_dir, &admin_token_path(data_dir), |secret| {
         let mut text = Vec::with_capacity(2 * SECRET_BYTES);
         name::push_hex_digits(&mut text, secret);
         text

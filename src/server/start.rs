@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::core_loop::{CoreLoop, Doors};
+use super::descriptors;
 use super::executor::{self, Ground, Thread};
 use super::mesh;
 use super::plan::Plan;
@@ -56,6 +57,9 @@ pub(crate) fn start_but(
         http: socket::listen("listen.http", plan.http)?,
         admin: socket::listen("listen.admin", plan.admin)?,
     };
+    if let Err(fault) = descriptors::make_room(plan.limits.connections_max) {
+        tracing::warn!("{fault}");
+    }
     let address = |listener: &std::net::TcpListener| listener.local_addr().map_err(|fault| fault.to_string());
     let (http, admin) = (address(&doors.http)?, address(&doors.admin)?);
     let (sender, endings) = signals::endings().map_err(|fault| format!("signals: {fault}"))?;
@@ -312,6 +316,12 @@ mod tests {
         assert_eq!(text.matches("HTTP/1.1 404").count(), REQUESTS);
         assert_eq!(text.matches("HTTP/1.1 200").count(), 1);
         assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_server_in_good_order() {
+        let Server { running, _data } = serve(2, |plan| plan.disk_free_min = u64::MAX);
+        assert_eq!(running.wait(), End::Clean);
     }
 
     #[test]

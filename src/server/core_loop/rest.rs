@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use super::{CoreLoop, Roles};
 use crate::domain::Position;
+use crate::server::acts;
+use crate::server::disk::Shortage;
 use crate::server::plan::Durability;
 use crate::server::reading::Reading;
 use crate::server::shared::Phase;
+use crate::server::signals::Ending;
 use crate::server::topology::{SPIN_TURNS, Wait};
 
 /// Connections whose deadlines are looked at in one turn.
@@ -25,6 +28,7 @@ impl CoreLoop {
             let Some(slot) = self.connections.next_by_hand() else {
                 let round_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
                 self.hand_rests_until_ms = self.elapsed_ms + round_ms;
+                self.look_at_disk();
                 return;
             };
             let Some(connection) = self.connections.look(slot) else {
@@ -37,6 +41,30 @@ impl CoreLoop {
                 && let Some(connection) = self.connections.take(slot)
             {
                 self.leave(slot, connection);
+            }
+        }
+    }
+
+    /// The reader's loop looks after the disk, once the registrar can be told.
+    fn look_at_disk(&mut self) {
+        if self.roles.is_none() || self.shared.phase() != Phase::Serving {
+            return;
+        }
+        let shortage = self.disk.as_mut().and_then(|disk| disk.look(self.elapsed_ms));
+        match shortage {
+            None => {}
+            Some(Shortage::CancelsOnly { free_bytes }) => {
+                tracing::error!(
+                    "journal.disk_free_min: {free_bytes} bytes are free; cancels only from here on; \
+                     make room, then set the mode to open"
+                );
+                acts::cancels_only(self);
+            }
+            Some(Shortage::Stop { free_bytes }) => {
+                tracing::error!(
+                    "journal.disk_free_min: {free_bytes} bytes are free, less than half; stopping"
+                );
+                self.shared.ending.send(Ending::Asked);
             }
         }
     }
