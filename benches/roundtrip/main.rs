@@ -55,8 +55,13 @@ fn main() {
         return floor::serve(secret, domain);
     }
     let signer = Signer::new(KEY);
-    let directory = tempfile::tempdir().expect("a temporary directory");
+    // `durable` is refused on tmpfs; `committed` puts all of it there and leaves nothing behind.
     let durability = std::env::var("ROUNDTRIP_DURABILITY").unwrap_or_else(|_| "committed".to_owned());
+    let directory = match durability.as_str() {
+        "committed" => tempfile::tempdir_in("/dev/shm"),
+        _ => tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")),
+    };
+    let directory = directory.expect("a temporary directory");
     let (_outcry, port, token) = start_outcry(directory.path(), &signer, &durability);
     let credentials = client::credentials(port, &signer);
     let (_floor, floor_port) = start_floor(&credentials);
@@ -133,14 +138,17 @@ fn start_floor(credentials: &Credentials) -> (Running, u16) {
 /// A server with one market, and the signer's wallet funded; its port and a token.
 fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Running, u16, U256) {
     let ports = directory.join("ports.json");
+    let data = directory.join("data");
+    let token_file = data.join("admin-token");
+    let log_path = format!("journal.log_path={}", directory.join("log").display());
     let durability = format!("journal.durability={durability}");
     let shard_cpu = format!("cpu.shard_cpus={SERVER_CPU}");
     let child = Command::new(env!("CARGO_BIN_EXE_outcry"))
         .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
         .args(["--set", &durability, "--set", "cpu.policy=manual", "--set", &shard_cpu])
-        .args(["--set", "cpu.wait=spin"])
+        .args(["--set", "cpu.wait=spin", "--set", &log_path])
         .arg("--data-dir")
-        .arg(directory.join("data"))
+        .arg(&data)
         .arg("--ports-file")
         .arg(&ports)
         .stdout(Stdio::null())
@@ -151,7 +159,8 @@ fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Running
     let operator = |words: &[&str]| {
         let done = Command::new(env!("CARGO_BIN_EXE_outcry"))
             .args(words)
-            .args(["--admin", &format!("http://127.0.0.1:{admin}")])
+            .args(["--admin", &format!("http://127.0.0.1:{admin}"), "--token-file"])
+            .arg(&token_file)
             .output()
             .expect("outcry runs");
         assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
