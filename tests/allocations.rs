@@ -8,7 +8,6 @@
 #![allow(unsafe_code, reason = "counting allocations takes an allocator of our own")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
-#[allow(dead_code, reason = "this test needs a part of what all tests share")]
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
-#[allow(dead_code, reason = "this test needs a part of what all tests share")]
 mod common;
 
 use std::io::{ErrorKind, Read, Write};
@@ -45,7 +44,7 @@ fn connect(port: u16) -> TcpStream {
 
 /// What has come, without waiting.
 fn arrived(client: &mut TcpStream) -> String {
-    let mut bytes = [0; 64 << 10];
+    let mut bytes = [0; 16 << 10];
     match client.read(&mut bytes) {
         Ok(count) => String::from_utf8_lossy(&bytes[..count]).into_owned(),
         Err(error) if error.kind() == ErrorKind::WouldBlock => String::new(),
