@@ -300,7 +300,7 @@ fn an_exchange_that_is_no_dev_asks_for_its_token() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
     let ports = loop {
         let text = std::fs::read_to_string(&ports_file).unwrap_or_default();
         if let Ok(ports) = serde_json::from_str::<Value>(&text) {
