@@ -35,7 +35,7 @@ impl Draw {
     }
 }
 
-const TRADERS: [&str; 5] = ["alice", "bob", "carol", "dave", "alice.safe"];
+pub const TRADERS: [&str; 5] = ["alice", "bob", "carol", "dave", "alice.safe"];
 const MARKETS: [&str; 3] = ["m", "n", "o"];
 const TICKS: [&str; 6] = ["10", "1", "0.5", "0.25", "0.1", "0.01"];
 
@@ -155,7 +155,8 @@ fn money(draw: &mut Draw, script: &mut String) {
     let _ = writeln!(script, "{act} {who} {}", amount(draw));
 }
 
-fn order(draw: &mut Draw, label: u64, markets: &[&str]) -> String {
+/// One order line.
+pub fn order(draw: &mut Draw, label: u64, markets: &[&str]) -> String {
     let who = draw.pick(&TRADERS);
     let (side, token) = (draw.pick(&["buy", "sell"]), draw.pick(&["yes", "no"]));
     let kind = draw.pick(&["gtc", "gtc", "gtc", "gtd", "fok", "fak"]);
