@@ -56,7 +56,8 @@ fn reply_is_whole(bytes: &[u8]) -> bool {
     };
     let text = std::str::from_utf8(&bytes[..head]).expect("heads are ASCII").to_ascii_lowercase();
     let length = text.split("content-length:").nth(1).expect("replies have a length");
-    let length: usize = length.split("\r\n").next().expect("split gives one").trim().parse().expect("a number");
+    let length: usize =
+        length.split("\r\n").next().expect("split gives one").trim().parse().expect("a number");
     bytes.len() >= head + 4 + length
 }
 
