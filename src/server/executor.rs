@@ -155,6 +155,32 @@ mod tests {
         }
     }
 
+    struct Dies(Arc<AtomicU32>);
+
+    impl Turns for Dies {
+        fn turn(&mut self) -> bool {
+            panic!("planted: this loop dies");
+        }
+    }
+
+    impl Drop for Dies {
+        fn drop(&mut self) {
+            self.0.fetch_add(u32::from(std::thread::panicking()), Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_loop_that_dies_is_dropped_while_it_panics_and_is_named_at_its_join() {
+        for ground in [ground(), Ground::Threads("wanted".into())] {
+            let dropped = Arc::new(AtomicU32::new(0));
+            let thread =
+                start(&ground, "outcry-test", None, Box::new(Dies(Arc::clone(&dropped)))).expect("starts");
+            let fault = thread.join().expect_err("it died");
+            assert!(fault.starts_with("outcry-test: "), "{fault}");
+            assert_eq!(dropped.load(Ordering::Relaxed), 1, "{ground:?}");
+        }
+    }
+
     #[test]
     fn a_blocked_io_uring_is_named_with_its_remedy() {
         let text = remedy(&std::io::Error::from_raw_os_error(1));

@@ -118,12 +118,25 @@ pub(crate) fn plan(options: &Options, cpus: &[usize], dev: bool) -> Result<Topol
     };
     let waits = waits(options, loops, cpus.len(), dev)?;
     let journal_cpu = match options.cpu_journal.as_str() {
-        "auto" => cpus.get(loops).copied().filter(|_| places.iter().all(Option::is_some)),
+        "auto" => journal_place(cpus, &places, &waits),
         text => Some(cpu("cpu.journal", text, cpus)?),
     };
     let topology = Topology { loops: assemble(&places, &waits, merged), shards, journal_cpu };
     refuse_a_shared_spin(&topology, cpus)?;
     Ok(topology)
+}
+
+/// A CPU of its own for the journal thread if there is one, else one that no loop spins on; none
+/// if nothing is pinned or nothing spins.
+fn journal_place(cpus: &[usize], places: &[Option<usize>], waits: &[Wait]) -> Option<usize> {
+    if !places.iter().all(Option::is_some) {
+        return None;
+    }
+    let spins =
+        |cpu: usize| places.iter().zip(waits).any(|(place, wait)| *place == Some(cpu) && *wait == Wait::Spin);
+    let own = cpus.iter().copied().find(|&cpu| !places.contains(&Some(cpu)));
+    let shared = || cpus.iter().copied().find(|&cpu| !spins(cpu));
+    own.or_else(|| if waits.contains(&Wait::Spin) { shared() } else { None })
 }
 
 fn assemble(places: &[Option<usize>], waits: &[Wait], merged: bool) -> Vec<LoopPlan> {
@@ -176,7 +189,7 @@ fn named_places(
     };
     if !merged {
         places.push(match options.cpu_reader.as_str() {
-            "auto" => None,
+            "auto" => cpus.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
             text => Some(cpu("cpu.reader", text, cpus)?),
         });
     }
@@ -283,6 +296,21 @@ mod tests {
         };
         let fault = with(manual, 2).expect_err("refused");
         assert_eq!(fault, "cpu.journal: 0 is also where outcry-shard0 spins; give it another CPU");
+    }
+
+    #[test]
+    fn a_spinning_loop_leaves_the_other_cpu_to_reader_and_journal() {
+        let spin = |options: &mut Options| {
+            options.cpu_policy = "manual".into();
+            options.cpu_shard_cpus = vec!["0".into()];
+            options.cpu_wait = "spin".into();
+        };
+        let topology = with(spin, 2).expect("a topology");
+        assert_eq!(topology.loops.iter().map(|plan| plan.cpu).collect::<Vec<_>>(), [Some(0), Some(1)]);
+        assert_eq!((topology.loops[0].wait, topology.loops[1].wait), (Wait::Spin, Wait::Park));
+        assert_eq!(topology.journal_cpu, Some(1));
+        assert_eq!(with(|_| (), 2).expect("a topology").journal_cpu, None);
+        assert_eq!(with(|_| (), 4).expect("a topology").journal_cpu, Some(3));
     }
 
     #[test]
