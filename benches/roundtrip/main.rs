@@ -16,6 +16,7 @@ mod sign;
 
 use alloy_primitives::U256;
 use client::{Client, Credentials};
+use rustix::process::{Pid, Signal, kill_process};
 use sign::Signer;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -28,8 +29,8 @@ const ROUNDS: usize = 24;
 /// Orders in a round on each server.
 const ORDERS_PER_ROUND: usize = 250;
 
-/// Orders sent before anything counts.
-const WARM_UP: usize = 500;
+/// Orders at the start of a round that do not count.
+const WARM_UP: usize = 50;
 
 /// The first public test key of Anvil.
 const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -39,6 +40,15 @@ const CLIENT_CPU: usize = 1;
 
 /// A process that ends with this value.
 struct Running(Child);
+
+impl Running {
+    /// Lets the process run, or stops it where it is: two servers that poll on one CPU would take
+    /// turns by the scheduler's slices, and neither would be measured.
+    fn let_run(&self, runs: bool) {
+        let signal = if runs { Signal::CONT } else { Signal::STOP };
+        kill_process(Pid::from_child(&self.0), signal).expect("our own child");
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -62,13 +72,13 @@ fn main() {
         _ => tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")),
     };
     let directory = directory.expect("a temporary directory");
-    let (_outcry, port, token) = start_outcry(directory.path(), &signer, &durability);
+    let (outcry_process, port, token) = start_outcry(directory.path(), &signer, &durability);
     let credentials = client::credentials(port, &signer);
-    let (_floor, floor_port) = start_floor(&credentials);
+    let (floor_process, floor_port) = start_floor(&credentials);
     pin(CLIENT_CPU);
 
-    let mut outcry = Client::connect(port);
-    let mut floor = Client::connect(floor_port);
+    let mut outcry = (outcry_process, Client::connect(port));
+    let mut floor = (floor_process, Client::connect(floor_port));
     let mut salt = 0;
     let mut requests = |count: usize| -> Vec<Vec<u8>> {
         let made =
@@ -77,18 +87,15 @@ fn main() {
         salt += count as u64;
         made
     };
-    let warm_up = requests(WARM_UP);
-    run(&mut outcry, &warm_up);
-    run(&mut floor, &warm_up);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        let orders = requests(ORDERS_PER_ROUND);
+        let orders = requests(WARM_UP + ORDERS_PER_ROUND);
         if round.is_multiple_of(2) {
-            ours.extend(run(&mut outcry, &orders));
-            theirs.extend(run(&mut floor, &orders));
+            ours.extend(measure(&mut outcry, &floor.0, &orders));
+            theirs.extend(measure(&mut floor, &outcry.0, &orders));
         } else {
-            theirs.extend(run(&mut floor, &orders));
-            ours.extend(run(&mut outcry, &orders));
+            theirs.extend(measure(&mut floor, &outcry.0, &orders));
+            ours.extend(measure(&mut outcry, &floor.0, &orders));
         }
     }
     println!(
@@ -97,6 +104,14 @@ fn main() {
     let ours = summary("outcry", ours);
     let theirs = summary("floor", theirs);
     println!("ratio of medians: {:.2}", ours.as_secs_f64() / theirs.as_secs_f64());
+}
+
+/// One round on one server while the other stands still.
+fn measure(server: &mut (Running, Client), other: &Running, orders: &[Vec<u8>]) -> Vec<Duration> {
+    other.let_run(false);
+    server.0.let_run(true);
+    run(&mut server.1, &orders[..WARM_UP]);
+    run(&mut server.1, &orders[WARM_UP..])
 }
 
 fn run(client: &mut Client, orders: &[Vec<u8>]) -> Vec<Duration> {
