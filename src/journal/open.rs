@@ -182,7 +182,8 @@ pub(crate) fn open_on(options: Options, disk: Disk, boot: [u8; 16]) -> Result<Op
         Some(left) => adopt(left, &mut batches)?,
         None => Adopted::default(),
     };
-    let closed = found.frames == 0 || found.last_kind == Close::KIND;
+    // Frames that only the log has come after any mark in the segments.
+    let closed = adopted.frames == 0 && (found.frames == 0 || found.last_kind == Close::KIND);
     if !closed && left.is_none() {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone; the journal ends \
