@@ -15,6 +15,7 @@ use fast::Fast;
 use language::{Command, MarketLine, OrderLine, Setup, parse};
 use names::Names;
 use outcry::domain::{Collateral, MarketNo, OrderId, Reject, Shares, TimeMs, WalletNo};
+use outcry::journal::Log;
 use outcry::journal::layout::order::FILLS_MAX;
 use outcry::journal::layout::{MoneyDirection, OrdersRemoved, RemovalReason};
 use outcry::shard::{CancelRefusal, PlaceOrder, Placed, Refusal, Status, TombstoneRefusal};
@@ -197,4 +198,34 @@ fn a_short_log_refuses_orders_first_and_cancels_last_and_loses_nothing() {
     assert_eq!(shard.cancel(NOW, alice, &b), Err(CancelRefusal::Busy));
     assert_eq!(shard.resting_count(), 1);
     assert!(Collateral::ZERO < before);
+}
+
+#[test]
+fn a_cancel_of_more_orders_than_one_frame_holds_takes_several_and_stops_with_the_log() {
+    let orders = 2 * 32_768 + 1;
+    let mut venue = Venue::open(orders, 1, &["m"]);
+    let alice = venue.wallet("alice");
+    let mut order = venue.order("alice buy yes 1 x1 gtc #a");
+    for number in 0..orders {
+        order.id.0[..4].copy_from_slice(&number.to_le_bytes());
+        let placed = venue.fast.owner(MARKET).place(NOW, &order);
+        assert_eq!(status(placed).0, Status::Live);
+        if number % 1_000 == 0 {
+            // Nobody follows: a ledger proves conservation after every frame, which takes a while.
+            venue.fast.log.free(venue.fast.log.claimed());
+        }
+    }
+    let log = std::sync::Arc::clone(&venue.fast.log);
+    log.free(log.claimed());
+    // Room for two frames of the cancel and not for three.
+    let frame = 262_208;
+    while Log::slack(1) + 2 * frame <= log.room() {
+        log.append(OrdersRemoved::KIND, &[0; 4_096]);
+    }
+    let mut out = Vec::new();
+    assert_eq!(venue.fast.owner(MARKET).cancel_all(NOW, alice, &mut out), Err(CancelRefusal::Busy));
+    assert_eq!((out.len(), venue.fast.owner(MARKET).resting_count()), (2 * 32_768, 1));
+    log.free(log.claimed());
+    assert_eq!(venue.fast.owner(MARKET).cancel_all(NOW, alice, &mut out), Ok(()));
+    assert_eq!((out.len(), venue.fast.owner(MARKET).resting_count()), (orders as usize, 0));
 }

@@ -33,6 +33,13 @@ impl Shard {
         }
         self.judge_act(now, act, signed)?;
         let (shares, collateral) = self.size(act)?;
+        self.slots.clear();
+        if act.act == ActKind::Merge {
+            self.choose_unshared(act, shares[0]);
+            if !self.room_for_chosen() {
+                return Err(Reject::Busy.into());
+            }
+        }
         if act.act == ActKind::Split && !self.cells.debit(act.wallet, collateral) {
             let allowed = self.cells.balance(act.wallet).0;
             return Err(Refusal { reject: Reject::NotEnoughBalance, got: collateral.0, allowed });
@@ -94,11 +101,7 @@ impl Shard {
     }
 
     fn apply_act(&mut self, act: &UserAct, shares: [Shares; 2], collateral: Collateral) -> Acted {
-        self.slots.clear();
-        if act.act == ActKind::Merge {
-            self.choose_unshared(act, shares[0]);
-            self.leave_room_in_frame(RemovalReason::Unfunded);
-        }
+        self.leave_room_in_frame(RemovalReason::Unfunded);
         let orders = self.books.orders();
         let record = PositionAct {
             time: self.now,
@@ -167,7 +170,8 @@ impl Shard {
             return;
         }
         let rest: Vec<Slot> = self.slots.split_off(self.slots.len() - REMOVED_MAX);
-        self.remove_chosen(reason);
+        let all = self.remove_chosen(reason);
+        assert!(all, "the room for every frame was looked at");
         self.slots.extend(rest);
     }
 

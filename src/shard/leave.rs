@@ -8,9 +8,9 @@ use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
 use crate::book::orders::Resting;
 use crate::domain::{Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
-use crate::journal::Span;
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
+use crate::journal::{FRAME_BYTES_MAX, Log, Span};
 use crate::memory::arena::Slot;
 
 /// Wallets whose cells fell that one sweep looks at: each is a compare, seldom more.
@@ -28,16 +28,13 @@ impl Shard {
             let known = self.recall.find(id).is_some_and(|(owner, _)| owner == principal);
             return Err(if known { CancelRefusal::Gone } else { CancelRefusal::Unknown });
         };
-        if !self.log.room_for_cancel(self.settings.shards) {
-            return Err(CancelRefusal::Busy);
-        }
         self.slots.clear();
         self.slots.push(slot);
-        self.remove_chosen(RemovalReason::Cancelled);
-        Ok(())
+        if self.remove_chosen(RemovalReason::Cancelled) { Ok(()) } else { Err(CancelRefusal::Busy) }
     }
 
-    /// Cancels every order of `principal`; `out` gets their ids in the order of placement.
+    /// Cancels every order of `principal`; `out` gets the ids of those that left, in the order of
+    /// placement. Busy means that some stayed.
     pub fn cancel_all(
         &mut self,
         now: TimeMs,
@@ -63,17 +60,15 @@ impl Shard {
         for wallet in registry.wallets_of(principal) {
             self.choose(wallet, market, token);
         }
-        if self.slots.is_empty() {
-            return Ok(());
-        }
-        if !self.log.room_for_cancel(self.settings.shards) {
-            return Err(CancelRefusal::Busy);
-        }
         self.sort_chosen();
+        let (before, resting) = (out.len(), self.books.orders().len());
         let orders = self.books.orders();
         out.extend(self.slots.iter().map(|slot| orders.cold(*slot).id));
-        self.remove_chosen(RemovalReason::Cancelled);
-        Ok(())
+        if self.remove_chosen(RemovalReason::Cancelled) {
+            return Ok(());
+        }
+        out.truncate(before + resting - self.books.orders().len());
+        Err(CancelRefusal::Busy)
     }
 
     /// Leaves a tombstone for an order of `principal` that no shard has seen: it is killed on
@@ -131,7 +126,8 @@ impl Shard {
             self.expiries.remove(slot, self.books.orders_mut());
             self.slots.push(slot);
         }
-        self.remove_chosen(RemovalReason::Expired);
+        let all = self.remove_chosen(RemovalReason::Expired);
+        assert!(all, "the room for one frame was looked at");
     }
 
     /// Asks to hear when the wallet's cell falls.
@@ -154,8 +150,12 @@ impl Shard {
             self.choose_uncovered(wallet, balance);
             self.sort_chosen();
             self.slots.reverse();
-            self.remove_chosen(RemovalReason::Unfunded);
+            let all = self.remove_chosen(RemovalReason::Unfunded);
             self.accounts.measure(wallet);
+            if !all {
+                self.cells.raise(self.settings.shard, wallet);
+                return false;
+            }
         }
         if self.accounts.wallet(wallet).largest.is_zero() && self.accounts.wallet(wallet).watched {
             self.accounts.wallet_mut(wallet).watched = false;
@@ -209,24 +209,35 @@ impl Shard {
         self.slots.sort_unstable_by_key(|slot| orders[*slot].position);
     }
 
-    /// Removes the chosen orders, a frame for as many as fit one.
-    pub(super) fn remove_chosen(&mut self, reason: RemovalReason) {
-        for start in (0..self.slots.len()).step_by(REMOVED_MAX) {
-            let end = self.slots.len().min(start + REMOVED_MAX);
+    /// Removes the chosen orders, a frame for as many as fit one, while the log has room. False if
+    /// some stayed; those that left come first.
+    pub(super) fn remove_chosen(&mut self, reason: RemovalReason) -> bool {
+        let mut left = 0;
+        while left < self.slots.len() && self.log.room_for_cancel(self.settings.shards) {
+            let end = self.slots.len().min(left + REMOVED_MAX);
             self.removed.time = self.now;
             self.removed.reason = reason;
             self.removed.orders.clear();
             let orders = self.books.orders();
-            self.removed.orders.extend(self.slots[start..end].iter().map(|slot| orders[*slot].position));
+            self.removed.orders.extend(self.slots[left..end].iter().map(|slot| orders[*slot].position));
             self.payload.clear();
             self.removed.encode(&mut self.payload);
             let Span { end: last, .. } = self.log.append(OrdersRemoved::KIND, &self.payload);
             self.last = last;
-            for index in start..end {
+            for index in left..end {
                 self.unrest(self.slots[index]);
             }
+            left = end;
         }
+        let all = left == self.slots.len();
         self.slots.clear();
+        all
+    }
+
+    /// Whether the log has room for the frames that name every chosen order.
+    pub(super) fn room_for_chosen(&self) -> bool {
+        let frames = 1 + self.slots.len() as u64 / REMOVED_MAX as u64;
+        Log::slack(self.settings.shards) + frames * FRAME_BYTES_MAX as u64 <= self.log.room()
     }
 
     /// Takes an order out of its book and out of every count; what was set aside goes back.

@@ -18,6 +18,9 @@ impl Shard {
         let orders = self.books.orders();
         let off_grid = self.books.walk(market).filter(|slot| !tick.holds(orders[*slot].price));
         self.slots.extend(off_grid);
+        if !self.room_for_chosen() {
+            return Err(Reject::Busy.into());
+        }
         self.sort_chosen();
         let removed = self.slots.len();
         self.leave_room_in_frame(RemovalReason::TickChanged);
