@@ -95,7 +95,7 @@ impl Trade {
                     note(pending, id, found);
                 }
             }
-            Answer::Buried(there) => pending.short |= !there,
+            Answer::Buried(there) => pending.unburied |= !there,
             Answer::Placed(_) | Answer::Acted(_) => unreachable!("a cancel is answered as one"),
         }
         self.answered(work, now, mesh);
@@ -105,7 +105,11 @@ impl Trade {
     pub(super) fn told_of_wide(&mut self, mut job: WideJob, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
-        pending.short |= job.short;
+        if matches!(job.wide, Wide::Bury { .. }) {
+            pending.unburied |= job.short;
+        } else {
+            pending.short |= job.short;
+        }
         pending.looking.retain(|id| !job.cancelled.contains(id) && !job.gone.contains(id));
         pending.cancelled.append(&mut job.cancelled);
         let gone = job.gone.drain(..).map(|id| NotCancelled { id, tombstone: false });
@@ -167,7 +171,7 @@ impl Trade {
                 if mesh.ask(to, &asked, Share::Cancel) {
                     self.works.expect(work);
                 } else {
-                    self.works.work(work).short = true;
+                    not_asked(self.works.work(work));
                 }
             } else {
                 let ids = pending.looking.clone();
@@ -189,7 +193,7 @@ impl Trade {
         if mesh.post(to, Letter::Wide(Box::new(job))).is_ok() {
             self.works.expect(work);
         } else {
-            self.works.work(work).short = true;
+            not_asked(self.works.work(work));
         }
     }
 
@@ -202,7 +206,7 @@ impl Trade {
                 self.bury(work, now, mesh);
                 return self.answered(work, now, mesh);
             }
-            let tombstone = !pending.short;
+            let tombstone = !pending.short && !pending.unburied;
             let gone = pending.looking.drain(..).map(|id| NotCancelled { id, tombstone });
             pending.not_cancelled.extend(gone);
         }
@@ -214,10 +218,18 @@ impl Trade {
         let pending = self.works.work(work);
         pending.round = Round::Burying;
         for id in &pending.looking {
-            pending.short |= self.shard.tombstone(now, pending.principal, id).is_err();
+            pending.unburied |= self.shard.tombstone(now, pending.principal, id).is_err();
         }
         pending.decided_at(self.shard.last_claimed());
         self.ask_others(work, mesh);
+    }
+}
+
+/// Notes that a shard could not be asked.
+fn not_asked(pending: &mut Work) {
+    match pending.round {
+        Round::Looking => pending.short = true,
+        Round::Burying => pending.unburied = true,
     }
 }
 

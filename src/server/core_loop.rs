@@ -47,6 +47,15 @@ pub(crate) struct Roles {
     pub(crate) reading: Option<Reading>,
 }
 
+impl Roles {
+    /// How far answers of this loop may leave. Where the reader is, they wait until it has
+    /// applied what they tell of, so that a read that follows sees it.
+    pub(crate) fn released(&mut self) -> Position {
+        let mark = self.marks.advance();
+        self.reading.as_ref().map_or(mark, |reading| mark.min(reading.applied()))
+    }
+}
+
 /// The listeners; the reader's loop has them.
 pub(crate) struct Doors {
     /// For everybody.

@@ -289,8 +289,11 @@ impl Trade {
         let neg_risk = self.registry.market(market).neg_risk;
         self.signatures_left -= 1;
         let id = self.verifier.order(&order, &caller.address, venue, neg_risk).map_err(|reject| {
-            let invalid = reject == Reject::SignatureInvalid;
-            plain(if invalid { self.verifier.invalid_because(&order, &caller.address) } else { reject })
+            if reject != Reject::SignatureInvalid {
+                return plain(reject);
+            }
+            self.signatures_left = self.signatures_left.saturating_sub(1);
+            plain(self.verifier.invalid_because(&order, &caller.address))
         })?;
         if self.registry.wallet(caller.principal).frozen() {
             return Err(plain(Reject::Frozen));

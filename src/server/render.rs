@@ -2,6 +2,7 @@
 
 use super::core_loop::connection_word;
 use super::work::{Form, Item, Outcome, Refused, Work};
+use crate::domain::Reject;
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
@@ -28,6 +29,11 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
     match work.form {
         Form::Order => order(out, work),
         Form::Orders => orders(out, work),
+        // Nothing was cancelled and not everybody could be asked: the client has to ask again.
+        Form::Cancel if work.short && work.cancelled.is_empty() => {
+            let busy = Refused::plain(Reject::Busy);
+            refused(out, Form::Cancel, connection_word(work.keep_alive), &busy);
+        }
         Form::Cancel => {
             let response = begin(out, work, 200, false);
             answer::cancel_result(&mut Writer::new(out), &work.cancelled, &work.not_cancelled);

@@ -146,8 +146,10 @@ pub(crate) struct Work {
     pub(crate) looking: Vec<OrderId>,
     /// How far the search for them is.
     pub(crate) round: Round,
-    /// Some shard could not be asked, or had no room.
+    /// Some shard could not be asked for them, or had no room to cancel.
     pub(crate) short: bool,
+    /// Some shard has no tombstone for them.
+    pub(crate) unburied: bool,
     /// Answers that are still to come.
     pub(crate) open: u32,
     /// The highest position that any shard named.
@@ -169,6 +171,7 @@ impl Work {
             looking: Vec::with_capacity(IDS_KEPT),
             round: Round::Looking,
             short: false,
+            unburied: false,
             open: 0,
             at: Position(0),
         }
@@ -217,6 +220,7 @@ impl Works {
         work.not_cancelled.clear();
         work.looking.clear();
         work.short = false;
+        work.unburied = false;
         work.open = 0;
         work.at = Position(0);
         place

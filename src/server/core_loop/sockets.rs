@@ -121,7 +121,7 @@ impl CoreLoop {
         let mark = match &mut self.roles {
             Some(roles) if roles::journal_failed(&self.shared, roles.marks.log()) => return false,
             _ if self.connections.waiting.is_empty() => return false,
-            Some(roles) => roles.marks.advance(),
+            Some(roles) => roles.released(),
             None => Position(0),
         };
         let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
@@ -152,13 +152,15 @@ impl CoreLoop {
 
     pub(super) fn send_all(&mut self, phase: Phase) {
         while let Some((slot, mut connection)) = self.connections.pop_dirty() {
-            let had_room = connection.line.has_room();
+            let (had_room, was_idle) = (connection.line.has_room(), connection.line.is_idle());
             if self.send(&mut connection) || (connection.closing && connection.line.is_idle()) {
                 self.leave(slot, connection);
                 continue;
             }
-            // Requests that waited for the client to read are in turn again.
-            if !had_room && connection.may_open() && !connection.input.unread().is_empty() {
+            // Requests that waited for the client to read are in turn again: those without room,
+            // and those that belong to another loop and wait for the line to be empty.
+            let freed = !had_room || (!was_idle && connection.line.is_idle());
+            if freed && connection.may_open() && !connection.input.unread().is_empty() {
                 self.connections.queue(slot, &mut connection);
             }
             let readable = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
