@@ -1,0 +1,169 @@
+//! One order through a trade core and out again: judged, matched, written as a frame, remembered;
+//! beside the naive twin, which writes no frame and keeps no memory of bytes.
+//!
+//! Each book holds 1,000 resting orders of 20 wallets on 98 prices. A good number: rest and cancel
+//! below 1 µs together, as the check of one signature takes 26 µs.
+
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+#![allow(unreachable_pub, dead_code, reason = "the scripts' files are shared with the tests")]
+#![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
+
+#[path = "../tests/scripts/fast.rs"]
+mod fast;
+#[path = "../tests/scripts/language.rs"]
+mod language;
+#[path = "../tests/scripts/names.rs"]
+mod names;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use fast::{Fast, fee_of};
+use language::{Command, MarketLine, Setup, parse};
+use names::Names;
+use outcry::domain::{MarketNo, Mode, OrderId, Tick, TimeMs};
+use outcry::journal::layout::MoneyDirection;
+use outcry::shard::naive::{Naive, NaiveMarket, NaiveWallet};
+use outcry::shard::{Funding, PlaceOrder, Placed, Status};
+
+const NOW: TimeMs = TimeMs(1_700_000_000_000);
+const MARKET: MarketNo = MarketNo(0);
+const RESTING: u64 = 1_000;
+const WALLETS: u64 = 20;
+const MONEY: u64 = 1_000_000_000_000;
+
+/// The same market on both, with the same orders in it.
+struct Pair {
+    fast: Fast,
+    naive: Naive,
+    names: Names,
+    next: u64,
+}
+
+impl Pair {
+    fn open() -> Self {
+        let (setup, _) = parse("limits orders 20000 digests 1000000 accounts 100");
+        let setup = Setup { shards: vec![1], ..setup };
+        let line = MarketLine {
+            name: "m".to_owned(),
+            tick: 100,
+            fee_rate: 44_100,
+            exponent: 1,
+            builder_bps: 0,
+            makers_pay: false,
+            min_size: 0,
+        };
+        let mut pair = Self {
+            fast: Fast::new(&setup, 1),
+            naive: Naive::new(1, Funding::Market),
+            names: Names::default(),
+            next: 0,
+        };
+        pair.fast.add_market(NOW, MARKET, &line);
+        pair.naive.now = NOW;
+        pair.naive.markets.push(NaiveMarket {
+            tick: Tick::new(line.tick).unwrap(),
+            mode: Mode::Open,
+            fee: fee_of(&line),
+            min_size: 0,
+            payout: None,
+        });
+        pair.names.markets.push(line);
+        for number in 0..RESTING {
+            let cents = 1 + number * 37 % 98;
+            let (token, cents) = if cents < 50 { ("yes", cents) } else { ("no", 99 - cents) };
+            let mut order = pair.order(&format!("w{} buy {token} {cents} x10 gtc #o", number % WALLETS));
+            pair.name(&mut order);
+            pair.naive.place(&order);
+            assert!(matches!(pair.fast.owner(MARKET).place(NOW, &order), Placed::Accepted { .. }));
+        }
+        pair
+    }
+
+    fn order(&mut self, text: &str) -> PlaceOrder {
+        let (_, lines) = parse(text);
+        let Command::Order(line) = &lines[0].command else {
+            panic!("{text:?} is no order");
+        };
+        let (wallet, new) = self.names.wallet(&line.who);
+        for (wallet, principal) in new {
+            self.fast.add_wallet(NOW, wallet, principal);
+            self.fast.money(NOW, wallet, MoneyDirection::Credit, MONEY);
+            self.naive.wallets.push(NaiveWallet { principal, cell: MONEY, frozen: false });
+        }
+        self.names.place(line, wallet, NOW)
+    }
+
+    /// Gives an order a digest that was never used.
+    fn name(&mut self, order: &mut PlaceOrder) {
+        self.next += 1;
+        let word = self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        order.id = OrderId::ZERO;
+        order.id.0[..8].copy_from_slice(&word.to_le_bytes());
+    }
+
+    /// The journal thread's part: without it the ring is full after a moment.
+    fn free(&self) {
+        if !self.fast.log.room_for_order(1) {
+            self.fast.log.free(self.fast.log.claimed());
+        }
+    }
+}
+
+fn status(placed: Placed) -> Status {
+    match placed {
+        Placed::Accepted { status, .. } => status,
+        Placed::Refused(refusal) => panic!("refused: {refusal:?}"),
+    }
+}
+
+fn rest_and_cancel(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("rest and cancel");
+    let mut pair = Pair::open();
+    let mut order = pair.order("w3 buy yes 30 x10 gtc #t");
+    group.bench_function("outcry", |bencher| {
+        bencher.iter(|| {
+            pair.name(&mut order);
+            pair.free();
+            let shard = pair.fast.owner(MARKET);
+            assert_eq!(status(shard.place(NOW, &order)), Status::Live);
+            assert_eq!(shard.cancel(NOW, order.principal, &order.id), Ok(()));
+        });
+    });
+    group.bench_function("naive", |bencher| {
+        bencher.iter(|| {
+            pair.name(&mut order);
+            assert_eq!(status(pair.naive.place(&order).placed), Status::Live);
+            assert!(pair.naive.cancel(order.principal, &order.id));
+        });
+    });
+    group.finish();
+}
+
+fn rest_and_take(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("rest and take by mint");
+    let mut pair = Pair::open();
+    let mut maker = pair.order("w3 buy yes 50 x10 gtc #m");
+    let mut taker = pair.order("w4 buy no 50 $5 fok #t");
+    group.bench_function("outcry", |bencher| {
+        bencher.iter(|| {
+            pair.name(&mut maker);
+            pair.name(&mut taker);
+            pair.free();
+            let shard = pair.fast.owner(MARKET);
+            assert_eq!(status(shard.place(NOW, &maker)), Status::Live);
+            assert_eq!(status(shard.place(NOW, &taker)), Status::Matched);
+            shard.sweep(NOW);
+        });
+    });
+    group.bench_function("naive", |bencher| {
+        bencher.iter(|| {
+            pair.name(&mut maker);
+            pair.name(&mut taker);
+            assert_eq!(status(pair.naive.place(&maker).placed), Status::Live);
+            assert_eq!(status(pair.naive.place(&taker).placed), Status::Matched);
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, rest_and_cancel, rest_and_take);
+criterion_main!(benches);
