@@ -1,4 +1,14 @@
-//! The `memory` room.
+//! Structures of fixed size that everything else is built on: memory is taken once, at the start.
+//!
+//! | module | holds | touched by |
+//! |---|---|---|
+//! | [`arena`] | values in numbered slots, and the ends of lists through them | one thread |
+//! | [`bitset`] | a set of small numbers in borrowed words | one thread |
+//! | [`table`] | an index from hashes to numbers | one thread |
+//! | [`cells`] | every wallet's collateral, and who is told when it falls | all shards |
+//! | [`ring`] | slots from one core to one other core | two threads |
+//! | [`padded`] | a value alone on its cache lines | |
+//! | [`sync`] | the atomics of all these, or loom's models of them | |
 
 pub mod arena;
 pub mod bitset;

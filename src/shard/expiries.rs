@@ -94,3 +94,62 @@ impl Expiries {
         orders.cold_mut(self.heap[place].1).expiry_place = number;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::Books;
+    use crate::book::orders::Resting;
+    use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick, WalletNo};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn resting(position: u64, expires: u64) -> Resting {
+        Resting {
+            open: Shares(5),
+            position: Position(position),
+            expires: TimeMs(expires),
+            level_next: Slot::NONE,
+            level_previous: Slot::NONE,
+            account_next: Slot::NONE,
+            account_previous: Slot::NONE,
+            wallet: WalletNo(0),
+            principal: WalletNo(0),
+            market: MarketNo(0),
+            account: Slot::NONE,
+            price: Price::new(5_000).unwrap(),
+            side: Side::Buy,
+            outcome: Outcome::Zero,
+            reserves: false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_next_to_expire_is_that_of_a_sorted_map(
+            acts in proptest::collection::vec((any::<bool>(), 0_u64..20, 0_usize..64), 1..200),
+        ) {
+            let mut books = Books::new(1, 256, 1 << 20, 1);
+            let mut expiries = Expiries::with_capacity(256);
+            let mut plain = BTreeMap::new();
+            for (position, (add, expires, which)) in (1_u64..).zip(acts) {
+                if add {
+                    let mut id = OrderId::ZERO;
+                    id.0[..8].copy_from_slice(&position.to_le_bytes());
+                    let tick = Tick::new(100).unwrap();
+                    let slot = books.rest(tick, resting(position, expires), &id).unwrap();
+                    expiries.insert(slot, books.orders_mut());
+                    plain.insert((expires, position), slot);
+                } else if let Some((&key, &slot)) = plain.iter().nth(which % plain.len().max(1)) {
+                    expiries.remove(slot, books.orders_mut());
+                    expiries.remove(slot, books.orders_mut());
+                    books.remove(slot);
+                    plain.remove(&key);
+                }
+                let first = plain.first_key_value().map(|((expires, _), slot)| (*expires, *slot));
+                prop_assert_eq!(expiries.expired(TimeMs(u64::MAX)), first.map(|(_, slot)| slot));
+                prop_assert_eq!(expiries.expired(TimeMs(9)), first.filter(|(at, _)| *at <= 9).map(|(_, slot)| slot));
+            }
+        }
+    }
+}
