@@ -15,6 +15,7 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use super::work::WorkNo;
 use crate::domain::Position;
 use crate::http::Chunked;
 
@@ -236,6 +237,8 @@ pub(crate) struct Line {
     next: u32,
     /// The number behind the newest open request that changes state.
     behind_writes: u32,
+    /// The newest trading request of this client: its place among the works of the loop.
+    pub(crate) last_work: Option<WorkNo>,
 }
 
 /// Whether a request changes state.
@@ -258,6 +261,7 @@ impl Line {
             first: 0,
             next: 0,
             behind_writes: 0,
+            last_work: None,
         }
     }
 
@@ -270,6 +274,7 @@ impl Line {
         self.first = 0;
         self.next = 0;
         self.behind_writes = 0;
+        self.last_work = None;
     }
 
     /// True if one more request may be open.

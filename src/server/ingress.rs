@@ -53,6 +53,8 @@ pub(crate) enum Began {
     TookWithSignature,
     /// There is no time for it in this turn.
     Later,
+    /// An earlier request of the same client is still with some shard.
+    Blocked,
 }
 
 /// Orders of one request that wait for their curve operations.
@@ -135,13 +137,22 @@ impl Trade {
         now: TimeMs,
         mesh: &mut Mesh,
     ) -> Began {
+        // What one client sends is done in the order in which it was sent, whatever the shards:
+        // a cancel finds the order sent before it, and positions grow with the answers.
+        if line.last_work.is_some_and(|work| self.works.is_undecided(work)) {
+            return Began::Blocked;
+        }
         let signs = needs_signature(route.endpoint);
         if signs && (self.staged.is_some() || self.signatures_left == 0) {
             return Began::Later;
         }
         let number = line.open(Intent::Write);
         let asker = Asker { client, number, keep_alive: request.head.keep_alive };
-        if let Err(refused) = self.take(asker, route, request, now, mesh) {
+        let taken = self.take(asker, route, request, now, mesh);
+        if let Ok(work) = taken {
+            line.last_work = Some(self.works.name(work));
+        }
+        if let Err(refused) = taken {
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
             let out = line.answer(number).expect("just opened");
             render::refused(out, form, connection_word(request.head.keep_alive), &refused);
@@ -160,7 +171,7 @@ impl Trade {
         request: &Request<'_>,
         now: TimeMs,
         mesh: &mut Mesh,
-    ) -> Result<(), Refused> {
+    ) -> Result<u32, Refused> {
         if !self.works.has_room() {
             return Err(Refused::plain(Reject::Busy));
         }
@@ -170,13 +181,14 @@ impl Trade {
         self.body.clear();
         self.body.extend_from_slice(request.body);
         let begin = |works: &mut Works, form| works.begin(asker, caller.dialect, form);
-        match route.endpoint {
+        let work = match route.endpoint {
             Endpoint::PlaceOrder => {
                 let order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
                 self.orders.clear();
                 self.orders.push(Ok(order));
                 let work = begin(&mut self.works, Form::Order);
                 self.stage(work, caller);
+                work
             }
             Endpoint::PlaceOrders => {
                 self.orders.clear();
@@ -184,6 +196,7 @@ impl Trade {
                 read.map_err(|error| of_read(&error))?;
                 let work = begin(&mut self.works, Form::Orders);
                 self.stage(work, caller);
+                work
             }
             Endpoint::CancelOrder => {
                 let id = self.bodies.cancel(&mut self.body).map_err(|error| of_read(&error))?;
@@ -191,6 +204,7 @@ impl Trade {
                 self.ids.push(id);
                 let work = begin(&mut self.works, Form::Cancel);
                 self.cancel_list(work, &caller, now, mesh);
+                work
             }
             Endpoint::CancelOrders => {
                 self.ids.clear();
@@ -198,10 +212,12 @@ impl Trade {
                 read.map_err(|error| of_read(&error))?;
                 let work = begin(&mut self.works, Form::Cancel);
                 self.cancel_list(work, &caller, now, mesh);
+                work
             }
             Endpoint::CancelAll => {
                 let work = begin(&mut self.works, Form::Cancel);
                 self.cancel_wide(work, &caller, None, None, now, mesh);
+                work
             }
             Endpoint::CancelMarketOrders => {
                 let scope = self.bodies.cancel_scope(&mut self.body).map_err(|error| of_read(&error))?;
@@ -211,6 +227,7 @@ impl Trade {
                 }
                 let work = begin(&mut self.works, Form::Cancel);
                 self.cancel_scope(work, &caller, &scope, now, mesh);
+                work
             }
             Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
                 return self.position_act(asker, route.endpoint, &caller, now, mesh);
@@ -219,10 +236,11 @@ impl Trade {
                 let work = begin(&mut self.works, Form::Heartbeat);
                 self.works.expect(work);
                 self.works.came(work);
+                work
             }
             other => unreachable!("{other:?} is not a trading endpoint"),
-        }
-        Ok(())
+        };
+        Ok(work)
     }
 
     /// What the whole exchange takes.
@@ -332,7 +350,7 @@ impl Trade {
         caller: &Caller,
         now: TimeMs,
         mesh: &mut Mesh,
-    ) -> Result<(), Refused> {
+    ) -> Result<u32, Refused> {
         let plain = Refused::plain;
         let signed = self.bodies.act(&mut self.body).map_err(|error| of_read(&error))?;
         let market = self.registry.condition(&signed.condition).ok_or(plain(Reject::ConditionUnknown))?;
@@ -372,7 +390,7 @@ impl Trade {
         self.works.work(work).items.push(Item { id: Some(id), outcome: Outcome::Open });
         self.works.expect(work);
         self.send_act(Ticket { work, item: 0 }, &user_act, now, mesh);
-        Ok(())
+        Ok(work)
     }
 
     fn send_act(&mut self, ticket: Ticket, act: &UserAct, now: TimeMs, mesh: &mut Mesh) {

@@ -30,6 +30,13 @@ pub(crate) struct Asker {
     pub(crate) keep_alive: bool,
 }
 
+/// Names a request under way, not only its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkNo {
+    place: u32,
+    serial: u32,
+}
+
 /// What form the answer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -154,6 +161,8 @@ pub(crate) struct Work {
     pub(crate) open: u32,
     /// The highest position that any shard named.
     pub(crate) at: Position,
+    /// Raised whenever the place is given to another request.
+    serial: u32,
 }
 
 impl Work {
@@ -174,6 +183,7 @@ impl Work {
             unburied: false,
             open: 0,
             at: Position(0),
+            serial: 0,
         }
     }
 
@@ -213,6 +223,7 @@ impl Works {
         work.client = asker.client;
         work.number = asker.number;
         work.keep_alive = asker.keep_alive;
+        work.serial = work.serial.wrapping_add(1);
         work.dialect = dialect;
         work.form = form;
         work.items.clear();
@@ -224,6 +235,17 @@ impl Works {
         work.open = 0;
         work.at = Position(0);
         place
+    }
+
+    /// The name of the request in a place.
+    pub(crate) fn name(&self, place: u32) -> WorkNo {
+        WorkNo { place, serial: self.places[place as usize].serial }
+    }
+
+    /// True while some shard has not decided about the request.
+    pub(crate) fn is_undecided(&self, work: WorkNo) -> bool {
+        let place = &self.places[work.place as usize];
+        place.serial == work.serial && place.open > 0
     }
 
     /// A request under way.
@@ -267,12 +289,20 @@ mod tests {
         let mut works = Works::new();
         let asker = Asker { client: Client { slot: 1, generation: 2 }, number: 3, keep_alive: true };
         let place = works.begin(asker, Dialect::Poly, Form::Orders);
+        let name = works.name(place);
         works.expect(place);
         works.expect(place);
         works.came(place);
+        assert!(works.is_undecided(name));
         assert_eq!(works.next_finished(), None);
         works.came(place);
         assert_eq!(works.next_finished(), Some(place));
+        assert!(!works.is_undecided(name));
+        works.end();
+        works.begin(asker, Dialect::Poly, Form::Orders);
+        works.expect(place);
+        assert!(!works.is_undecided(name));
+        works.came(place);
         works.end();
         assert_eq!(works.next_finished(), None);
     }

@@ -181,6 +181,7 @@ impl CoreLoop {
             ingress::Began::Took => Step::Took,
             ingress::Began::TookWithSignature => Step::TookMine,
             ingress::Began::Later => Step::Later,
+            ingress::Began::Blocked => Step::Blocked,
         }
     }
 

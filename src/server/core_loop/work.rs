@@ -140,6 +140,10 @@ impl CoreLoop {
             };
             if let Some(mut connection) = self.connections.take_client(client) {
                 trade.render(Some(&mut connection.line));
+                // The client's next request may have waited for this one.
+                if !connection.input.unread().is_empty() {
+                    self.connections.queue(client.slot, &mut connection);
+                }
                 self.connections.put(client.slot, connection);
             } else {
                 trade.render(None);
