@@ -269,6 +269,23 @@ fn a_signed_order_rests_trades_is_cancelled_and_is_there_after_a_restart() {
         for (index, id) in resting.iter().enumerate() {
             assert_eq!(answer.1.contains(id.as_str()), index != 1, "{answer:?}");
         }
+        // A cancel of everything finds the orders sent just before it, on whatever shard they are.
+        let mut pipelined = Vec::new();
+        let mut sent = Vec::new();
+        for tokens in &markets {
+            let (id, body) = maker.order(&tokens[0], Side::Buy, 20, 10);
+            pipelined.extend_from_slice(&maker.request("POST", "/order", &body));
+            sent.push(hex(&id.0));
+        }
+        pipelined.extend_from_slice(&maker.request("DELETE", "/cancel-all", ""));
+        client.send(&pipelined);
+        for _ in &sent {
+            says(&client.answer(), 200, "\"status\":\"live\"");
+        }
+        let answer = client.answer();
+        for id in &sent {
+            says(&answer, 200, id);
+        }
         let unknown = format!("{{\"orderID\":\"{}\"}}", hex(&[7; 32]));
         says(&client.ask(&maker.request("DELETE", "/order", &unknown)), 200, "\"tombstone\":true");
         assert_eq!(running.stop(), End::Clean);
