@@ -49,7 +49,9 @@ enum Act {
 /// A trader with the list of what it was told, in the order in which it was told.
 struct Party {
     trader: Trader,
-    acts: Vec<Act>,
+    /// Each with the number of the request that it answers.
+    acts: Vec<(u64, Act)>,
+    answered: u64,
     live: Vec<String>,
     random: Random,
 }
@@ -119,6 +121,7 @@ impl Scene {
             .map(|account| Party {
                 trader: Trader::new(KEYS[account], &mut connection),
                 acts: Vec::new(),
+                answered: 0,
                 live: Vec::new(),
                 random: Random::new(random.below(u64::MAX)),
             })
@@ -195,8 +198,8 @@ impl Scene {
 
     fn assert_enough_was_done(&self, before: &[usize]) {
         let new = || self.parties.iter().zip(before).flat_map(|(party, &before)| &party.acts[before..]);
-        let fills = new().filter(|act| matches!(act, Act::Placed { trade: Some(_), .. })).count();
-        let cancels = new().filter(|act| matches!(act, Act::Cancelled { .. })).count();
+        let fills = new().filter(|(_, act)| matches!(act, Act::Placed { trade: Some(_), .. })).count();
+        let cancels = new().filter(|(_, act)| matches!(act, Act::Cancelled { .. })).count();
         assert!(ACTS_MIN <= new().count() as u64, "too few acts");
         assert!(0 < fills, "no fill among the acts");
         assert!(0 < cancels, "no cancel among the acts");
@@ -254,17 +257,18 @@ impl Party {
 
     fn told(&mut self, sent: &Sent, answer: &Answer) {
         let body = answer.json();
+        self.answered += 1;
         match sent {
             Sent::Place { id } if answer.status == 200 => {
                 assert!(body["orderID"] == id.as_str(), "{body}");
                 let trade = body["tradeIDs"].as_array().and_then(|ids| ids.first()).map(text_of);
                 let amount = |name: &str| micro(body[name].as_str().unwrap());
                 let matched = amount("takingAmount").max(amount("makingAmount"));
-                self.acts.push(Act::Placed { id: id.clone(), matched, trade });
+                self.acts.push((self.answered, Act::Placed { id: id.clone(), matched, trade }));
                 self.live.push(id.clone());
             }
             Sent::Cancel { id } if body["canceled"].as_array().is_some_and(|ids| !ids.is_empty()) => {
-                self.acts.push(Act::Cancelled { id: id.clone() });
+                self.acts.push((self.answered, Act::Cancelled { id: id.clone() }));
             }
             Sent::Place { .. } | Sent::Cancel { .. } => {
                 assert!(answer.status < 500, "{} {body}", answer.status);
@@ -273,6 +277,9 @@ impl Party {
     }
 
     /// Compares the list with what the exchange shows; with a cut, shortens it to what is there.
+    ///
+    /// Requests in flight together may go to different shards, so their frames have no order among
+    /// them. A request that was sent after an answer has its frame behind that answer's.
     fn check(&mut self, connection: &mut Connection, cut: bool) {
         let trades = self.trader.pages(connection, "/data/trades");
         let trade_ids: BTreeSet<String> = trades.iter().map(|trade| text_of(&trade["id"])).collect();
@@ -282,31 +289,31 @@ impl Party {
         assert!(live_ids.len() == live.len(), "an order is listed twice");
         let filled = filled(&trades);
 
-        let mut there = 0;
-        for act in &self.acts {
-            let id = match act {
-                Act::Placed { id, .. } | Act::Cancelled { id } => id,
-            };
-            let path = format!("/data/order/{id}");
+        let acts = std::mem::take(&mut self.acts);
+        let mut first_lost = None;
+        for (number, act) in acts {
+            let path = format!("/data/order/{}", act.id());
             let answer = self.trader.ask(connection, "GET", &path, "").unwrap();
-            let kept = answer.status == 200 && act.holds(&answer.json(), &trade_ids, &filled);
-            if !kept {
+            if answer.status == 200 && act.holds(&answer.json(), &trade_ids, &filled) {
+                let reach = first_lost.map_or(u64::MAX, |lost| lost + PIPELINED as u64);
+                assert!(number < reach, "a hole: request {number} is there, {first_lost:?} is not: {act:?}");
+                self.acts.push((number, act));
+            } else {
                 assert!(cut, "lost: {act:?}\n{} {}", answer.status, String::from_utf8_lossy(&answer.body));
-                break;
+                first_lost = first_lost.or(Some(number));
             }
-            there += 1;
         }
-        for act in &self.acts[there..] {
-            let Act::Placed { id, .. } = act else { continue };
-            let answer = self.trader.ask(connection, "GET", &format!("/data/order/{id}"), "").unwrap();
-            assert!(answer.status == 404, "the prefix has a hole before {act:?}");
-        }
-        self.acts.truncate(there);
         self.live.retain(|id| live_ids.contains(id));
     }
 }
 
 impl Act {
+    fn id(&self) -> &str {
+        match self {
+            Self::Placed { id, .. } | Self::Cancelled { id } => id,
+        }
+    }
+
     /// True if the exchange's record says at least what the trader was told.
     fn holds(&self, record: &Value, trades: &BTreeSet<String>, filled: &BTreeMap<String, u64>) -> bool {
         let id = text_of(&record["id"]);
