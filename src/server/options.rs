@@ -134,7 +134,7 @@ keys! {
     "data_dir" Text data_dir "Where segments, identity and secrets are kept.";
     "chain_id" Number chain_id "The chain that signatures name: 80002, or 137.";
     "venue" Text venue "Whose order contracts SERVICE_ requests are signed for: kuest or polymarket.";
-    "trusted_proxies" List trusted_proxies "Addresses whose X-Forwarded-For counts.";
+    "trusted_proxies" List trusted_proxies "Reserved for limits by address: whose X-Forwarded-For counts.";
     "host_prefixes" Switch host_prefixes "Also serve /gamma, /clob and /data in front of every path.";
     "price_side" Text price_side "What GET /price?side=BUY means: taker (the price at which one can buy) or book.";
     "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
@@ -142,7 +142,7 @@ keys! {
     "listen.admin" Text listen_admin "Address of the operator's listener; loopback only.";
     "cpu.policy" Text cpu_policy "auto: spread over the allowed CPUs and pin. manual: the CPUs named below. none: pin nothing.";
     "cpu.shards" Number cpu_shards "How many shards; 0 lets the policy choose. May change at every start.";
-    "cpu.ingress" List cpu_ingress "CPUs of separate ingress loops; none: every shard's loop has its own sockets.";
+    "cpu.ingress" List cpu_ingress "Reserved for separate ingress loops; empty, for every shard's loop has its own sockets.";
     "cpu.shard_cpus" List cpu_shard_cpus "One CPU for each shard (policy manual).";
     "cpu.reader" Text cpu_reader "The reader's CPU, or auto.";
     "cpu.feed" Text cpu_feed "The feed's CPU, or auto: the reader's.";
@@ -170,7 +170,7 @@ keys! {
     "wallet.asset_format" Text wallet_asset_format "condition: <condition_id>:<index>. token: the token id.";
     "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
     "wallet.clamp_limits" Switch wallet_clamp_limits "Cut a too large limit instead of refusing it.";
-    "limits.mode" Text limits_mode "Rate limits: on or off.";
+    "limits.mode" Text limits_mode "Reserved for rate limits, on or off; nothing is limited.";
 }
 
 /// A variable this close to a key's is taken for a typing error; others are somebody else's.
