@@ -263,7 +263,7 @@ impl Opened {
         log.append(Start::KIND, &payload);
         // Half of the ring, or what is left beside all that claims may need at once.
         let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
-        let writer = WriterHandle::spawn(&log, self.batches, keep_bytes, waker)
+        let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, waker)
             .map_err(Fault::io("start the journal thread of", &path))?;
         Ok(Started { log, segments: self.segments, writer })
     }

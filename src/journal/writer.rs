@@ -8,6 +8,8 @@
 //! A write error ends it: `durable` stays where it is, nothing waits for an answer that will not
 //! come, and the log file stays as it is for the next start.
 
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -31,6 +33,7 @@ pub type Waker = Box<dyn FnMut(Position) + Send>;
 #[derive(Debug)]
 pub struct WriterHandle {
     log: Arc<Log>,
+    log_path: PathBuf,
     stopping: Arc<AtomicBool>,
     thread: JoinHandle<Result<(), Fault>>,
 }
@@ -38,6 +41,7 @@ pub struct WriterHandle {
 impl WriterHandle {
     pub(crate) fn spawn(
         log: &Arc<Log>,
+        log_path: PathBuf,
         batches: Batches,
         keep_bytes: u64,
         waker: Waker,
@@ -54,19 +58,34 @@ impl WriterHandle {
         };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run())?;
         log.set_writer(thread.thread().clone());
-        Ok(Self { log: Arc::clone(log), stopping, thread })
+        Ok(Self { log: Arc::clone(log), log_path, stopping, thread })
     }
 
     /// Makes all that is committed durable, says in the log and in the segments that the process
     /// stopped in good order, and ends the thread. Nobody appends any more.
+    ///
+    /// The log file goes: segments hold all of it, and shared memory is not left full of logs that
+    /// nobody needs. It stays if anything is left that only it has.
     pub fn stop(self, time: TimeMs) -> Result<(), Fault> {
         // Without room there is a hole that nothing passes, and a mark behind it says nothing.
-        if !self.log.failed() && self.log.room_for_cancel(0) {
+        let whole = !self.log.failed() && self.log.room_for_cancel(0);
+        if whole {
             let mut payload = Vec::new();
             Close { time }.encode(&mut payload);
             self.log.append(Close::KIND, &payload);
         }
-        self.end()
+        let (log, log_path) = (Arc::clone(&self.log), self.log_path.clone());
+        self.end()?;
+        if whole && log.durable() == log.claimed() {
+            // The directory is still ours, so nobody has made a new one in its place.
+            match std::fs::remove_file(&log_path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Fault::io("remove", &log_path)(error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Ends the thread as a crash would: what it has not written stays in the log file only, and the

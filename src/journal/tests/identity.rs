@@ -54,10 +54,21 @@ fn a_second_process_on_a_log_file_is_refused_by_name() {
     let started = start(open_on(options(&first), Disk::default(), BOOT).unwrap());
     let refused = open_on(options(&second), Disk::default(), BOOT);
     assert!(matches!(refused, Err(Fault::LogInUse(path)) if path == log_path));
-    started.writer.stop(TimeMs(2)).unwrap();
+    started.writer.abandon().unwrap();
     drop(started.log);
     let refused = open_on(options(&second), Disk::default(), BOOT);
     assert!(matches!(refused, Err(Fault::Foreign { path, .. }) if path == log_path));
+}
+
+#[test]
+fn a_clean_stop_leaves_no_log_behind_and_the_next_start_misses_nothing() {
+    let home = Home::new();
+    let started = home.start();
+    started.log.append(KIND, &payload(1));
+    started.writer.stop(TimeMs(2)).unwrap();
+    assert!(std::fs::read_dir(home.memory.path()).unwrap().next().is_none());
+    drop(started.log);
+    assert_eq!(home.payloads(), [payload(1)]);
 }
 
 #[test]
@@ -95,7 +106,7 @@ fn a_moved_directory_adopts_its_log() {
     };
     let opened = open_on(options.clone(), Disk::default(), BOOT).unwrap();
     assert_eq!(payloads(&opened), [payload(1), payload(2)]);
-    start(opened).writer.stop(TimeMs(2)).unwrap();
+    start(opened).writer.abandon().unwrap();
     // From now on the log is the moved directory's, and the old one is the stranger.
     assert!(open_on(Options { claimed: Claimed::AsItIs, ..options }, Disk::default(), BOOT).is_ok());
     assert!(matches!(home.open(), Err(Fault::LogOfOtherDirectory { .. })));
