@@ -148,7 +148,14 @@ fn read_answer(stream: &mut impl Read) -> std::io::Result<(Answer, bool)> {
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 16 << 10];
     let mut more = |bytes: &mut Vec<u8>| -> std::io::Result<()> {
-        match stream.read(&mut chunk)? {
+        let read = loop {
+            match stream.read(&mut chunk) {
+                // In a server's own process signals come and go; a read with a timeout is not resumed.
+                Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        match read? {
             0 => Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "closed before the answer came")),
             count => {
                 bytes.extend_from_slice(&chunk[..count]);
