@@ -23,6 +23,9 @@ impl TapeReader {
 
     /// Parses `body` in place and lets `judge` look at it; `None` if it is not JSON.
     pub(super) fn read<T>(&mut self, body: &mut [u8], judge: impl FnOnce(Value<'_, '_>) -> T) -> Option<T> {
+        if has_control_bytes(body) {
+            return None;
+        }
         // Resetting a tape gives its memory the lifetime of another document; an empty vector
         // takes its place meanwhile and costs nothing.
         let mut tape = std::mem::replace(&mut self.tape, Tape(Vec::new())).reset();
@@ -31,6 +34,16 @@ impl TapeReader {
         self.tape = tape.reset();
         outcome
     }
+}
+
+/// True if `body` holds a control byte that JSON has no place for, in strings or between tokens.
+///
+/// The parser takes NUL for white space, so that one number could read as two. Every byte is looked
+/// at, without a branch, so that the loop is one of wide compares.
+fn has_control_bytes(body: &[u8]) -> bool {
+    body.iter().fold(false, |found, &byte| {
+        found | ((byte < b' ') & (byte != b'\t') & (byte != b'\n') & (byte != b'\r'))
+    })
 }
 
 /// A JSON value on the tape.

@@ -222,6 +222,8 @@ fn what_is_not_json_is_refused_and_the_reader_goes_on() {
         "{\"a\":1,}",
         "{\"a\" 1}",
         "\"\u{1}\"",
+        "[1\u{0}2]",
+        "[1,\u{b}2]",
         "{}{}",
         "'a'",
         "NaN",
