@@ -41,9 +41,8 @@ impl TapeReader {
 /// The parser takes NUL for white space, so that one number could read as two. Every byte is looked
 /// at, without a branch, so that the loop is one of wide compares.
 fn has_control_bytes(body: &[u8]) -> bool {
-    body.iter().fold(false, |found, &byte| {
-        found | ((byte < b' ') & (byte != b'\t') & (byte != b'\n') & (byte != b'\r'))
-    })
+    let misplaced = |byte: u8| byte < b' ' && byte != b'\t' && byte != b'\n' && byte != b'\r';
+    body.iter().fold(0, |found, &byte| found | u8::from(misplaced(byte))) != 0
 }
 
 /// A JSON value on the tape.
