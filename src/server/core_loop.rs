@@ -77,6 +77,8 @@ pub(crate) struct CoreLoop {
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
+    /// When the reader was last told that there are frames.
+    rang_reader_ms: u64,
     disk: Option<DiskWatch>,
     wait: Wait,
     watch: Watch,
@@ -123,6 +125,7 @@ impl CoreLoop {
             elapsed_ms: 0,
             token,
             claimed: Position(0),
+            rang_reader_ms: 0,
             disk: doors
                 .is_some()
                 .then(|| DiskWatch::new(shared.plan.data_dir.clone(), shared.plan.disk_free_min)),

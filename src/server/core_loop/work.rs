@@ -104,8 +104,12 @@ impl CoreLoop {
             let claimed = trade.last_claimed();
             if claimed != self.claimed {
                 self.claimed = claimed;
-                // The reader follows, and the journal thread need not wait for its next nap.
-                self.mesh.touch(self.shared.plan.topology.reader_loop());
+                // The reader follows. One bell a millisecond is enough: a read wakes it anyway, and
+                // waking another core costs more than all the rest of an order but its signature.
+                if self.elapsed_ms != self.rang_reader_ms {
+                    self.rang_reader_ms = self.elapsed_ms;
+                    self.mesh.touch(self.shared.plan.topology.reader_loop());
+                }
                 if roles.marks.durability() == Durability::Durable {
                     roles.marks.log().wake_writer();
                 }
