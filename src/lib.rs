@@ -5,7 +5,7 @@
 //! whole state is what the frames say, and one room, [`ledger`], knows what they say: recovery,
 //! `journal verify`, `journal replay` and every read are a ledger that followed the log. The
 //! trade path keeps the same state in another form (flat ladders, one cache line an order) and
-//! makes the frames; both forms are compared by hash all the time.
+//! makes the frames; the tests of book scripts compare both forms after every line.
 //!
 //! # Life of an order
 //!
