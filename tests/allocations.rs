@@ -5,13 +5,12 @@
 //! shard, is turned by this thread, and only allocations within those turns are counted. The last
 //! test plants one, because a counter that cannot count proves nothing.
 
-#![allow(unsafe_code, reason = "counting allocations takes an allocator of our own")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -20,30 +19,10 @@ use std::time::{Duration, Instant};
 use common::random::Random;
 use common::trader::{KEYS, Signed, Trader, Wish};
 use common::wire::Connection;
+use counting::{COUNT, Counting};
 use outcry::domain::{Collateral, Side, TokenId};
 use outcry::server::options::Options;
 use outcry::server::rig::Rig;
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system's allocator unchanged; the counter is a plain cell
-// of this thread that allocates nothing itself.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's layout is passed on as it is.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: `memory` came from `alloc` above, hence from the system's allocator.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -4,11 +4,10 @@
 //! The counter counts this thread's allocations only. The last test plants one, because a
 //! counter that cannot count proves nothing.
 
-#![allow(unsafe_code, reason = "counting allocations takes an allocator of our own")]
+#[path = "common/counting.rs"]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use counting::{COUNT, Counting};
 use outcry::auth::l2::{self, Request};
 use outcry::auth::{
     Chain, Domains, KeyName, MacKey, MasterSecret, Signer, Venue, Verifier, sign_order, text,
@@ -24,27 +23,6 @@ use outcry::json::answer::{Accepted, NotCancelled, Refusal, cancel_result, order
 use outcry::json::{BodyReader, ShortText, Writer};
 use outcry::registrar::{Entrance, Presented};
 use outcry::registry::Registry;
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system's allocator unchanged; the counter is a plain cell
-// of this thread that allocates nothing itself.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's layout is passed on as it is.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: `memory` came from `alloc` above, hence from the system's allocator.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
