@@ -16,7 +16,7 @@ mod language;
 mod names;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fast::{Fast, fee_of};
+use fast::Fast;
 use language::{Command, MarketLine, Setup, parse};
 use names::Names;
 use outcry::domain::{MarketNo, Mode, OrderId, Tick, TimeMs};
@@ -42,15 +42,7 @@ impl Pair {
     fn open() -> Self {
         let (setup, _) = parse("limits orders 20000 digests 1000000 accounts 100");
         let setup = Setup { shards: vec![1], ..setup };
-        let line = MarketLine {
-            name: "m".to_owned(),
-            tick: 100,
-            fee_rate: 44_100,
-            exponent: 1,
-            builder_bps: 0,
-            makers_pay: false,
-            min_size: 0,
-        };
+        let line = MarketLine { fee_rate: 44_100, ..MarketLine::first() };
         let mut pair = Self {
             fast: Fast::new(&setup, 1),
             naive: Naive::new(1, Funding::Market),
@@ -62,7 +54,7 @@ impl Pair {
         pair.naive.markets.push(NaiveMarket {
             tick: Tick::new(line.tick).unwrap(),
             mode: Mode::Open,
-            fee: fee_of(&line),
+            fee: line.fee(),
             min_size: 0,
             payout: None,
         });

@@ -32,7 +32,7 @@ fn heads(criterion: &mut Criterion) {
     group.bench_function("outcry", |bencher| {
         bencher.iter(|| {
             let head = parse(black_box(HEAD), &Limits::DEFAULT).expect("good").expect("whole");
-            let found = route(head.method, head.path, Query::new(head.query), HostPrefixes::Off);
+            let found = route(head.method, head.host, head.path, Query::new(head.query), HostPrefixes::Off);
             assert_eq!(found.map(|found| found.endpoint), Ok(Endpoint::PlaceOrder));
         });
     });
@@ -56,6 +56,15 @@ fn bodies(criterion: &mut Criterion) {
             body.copy_from_slice(ORDER);
             let order = reader.order(black_box(&mut body)).expect("good");
             assert_eq!(order.fields.maker_amount, 50_000_000);
+        });
+    });
+    let mut buffers = simd_json::Buffers::new(4_096);
+    group.bench_function("simd_json", |bencher| {
+        bencher.iter(|| {
+            body.copy_from_slice(ORDER);
+            let value =
+                simd_json::to_borrowed_value_with_buffers(black_box(&mut body), &mut buffers).expect("JSON");
+            assert_eq!(value["order"]["makerAmount"], "50000000");
         });
     });
     group.bench_function("serde_json", |bencher| {

@@ -1,9 +1,22 @@
-//! What a Gamma file says: bytes in, rows for the exchange out. Pure; nothing is stored here.
+//! What a Gamma file says: bytes in, rows for the exchange out; and what lists and pages of the
+//! catalog show of the rows ([`Catalog`]). Pure; texts are kept elsewhere.
 //!
-//! A file is an array of markets, of events with their markets inside, a mixture, or one such
-//! object, plain or gzipped. [`Import::read`] turns it into [`ImportedEvent`]s and
-//! [`ImportedMarket`]s, names every row that it cannot take, and merges what is said twice; what
-//! is new against an exchange that already has rows is decided by [`step`].
+//! | file | what it knows |
+//! |---|---|
+//! | `file`, `rows`, `fields` | bytes as text, its rows one by one, and JSON objects as names and raw values |
+//! | `event`, `market`, `item`, `import`, `step` | rows of a file, and what they change here |
+//! | `moment`, `number` | dates and numbers as files write them |
+//! | `facts`, `sheet` | what a text says, and which parts of it are shown as they stand |
+//! | `shelf`, `model` | tags, series and creators; events and markets; sums over both |
+//! | `order`, `select` | columns and pages, filters and lists |
+//! | `search` | finding by words |
+//!
+//! A file is an array of markets, of events with their markets inside, of tags, series or
+//! creators, a mixture, or one such object, plain or gzipped. [`Import::read`] turns it into
+//! [`ImportedEvent`]s, [`ImportedItem`]s and [`ImportedMarket`]s, names every row that it cannot
+//! take, and merges what is said twice. [`Import::survey`] does the same with files of any length:
+//! of a market it keeps where it stands ([`Place`]), not its text. What is new against an exchange
+//! that already has rows is decided by [`step`].
 //!
 //! - The **newer** `updatedAt` wins, whichever was read first. Of an event, what the newer text
 //!   does not mention stays: a market carries an abridged copy of its event.
@@ -17,24 +30,44 @@
 //!   they are not listed, and go on taking orders for them.
 
 mod event;
+mod facts;
 mod fields;
 mod file;
 mod import;
+mod item;
 mod market;
+mod model;
 mod moment;
 mod number;
+mod order;
+mod rows;
+pub mod search;
+mod select;
+mod sheet;
+mod shelf;
 mod step;
 
 #[cfg(test)]
 mod tests;
 
 pub use event::{ImportedEvent, event_key};
+pub use facts::{EventFacts, MarketFacts, Number, Rewards};
 pub(crate) use fields::{Fields, items, quoted, texts};
 pub use file::{FileFault, UNPACKED_BYTES_MAX};
-pub use import::Import;
+pub use import::{Import, Place};
+pub use item::ImportedItem;
 pub use market::{ImportedMarket, MarketDefaults};
+pub use model::{Catalog, Event, Market, MarketEntry};
 pub use moment::Moment;
-pub use step::{EventStep, KnownMarket, MarketStep, MarketUpdate, event_step, market_step};
+pub use order::{
+    CREATOR_COLUMNS, Column, Columns, Direction, EVENT_COLUMNS, MARKET_COLUMNS, ORDER_COLUMNS_MAX, Page,
+    SERIES_COLUMNS, TAG_COLUMNS,
+};
+pub use rows::{ROW_BYTES_MAX, Rows};
+pub use select::{Between, Filter};
+pub use sheet::{EVENT, Form, Kind, MARKET, Sheet, Span};
+pub use shelf::{Item, Shelf, Shown, Source, Texts};
+pub use step::{KnownMarket, MarketStep, MarketUpdate, TextStep, market_step, text_step};
 
 /// A small catalog of our own, in Gamma form: what `outcry dev` starts with.
 pub const DEV: &str = include_str!("catalog/dev.json");

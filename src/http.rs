@@ -13,6 +13,7 @@
 //! | `body` | chunked bodies, decoded in place |
 //! | `query` | percent-encoding and the query's pairs |
 //! | `route` | one table of method and path |
+//! | `openapi` | that table and all of its shapes, as the document that clients read |
 //! | `respond` | answers, written into the caller's buffer |
 //!
 //! Invariants: a parser never consumes what it has not judged; nothing is decoded before it is
@@ -21,6 +22,7 @@
 pub mod auth_headers;
 pub mod body;
 pub mod head;
+pub mod openapi;
 pub mod query;
 pub mod respond;
 pub mod route;

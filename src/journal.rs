@@ -2,7 +2,8 @@
 //!
 //! Every change of state is one frame: a decision together with its results. All loops append to
 //! one ring in shared memory ([`log`]); a thread of its own carries what is committed to segment
-//! files (`writer`, `batches`); a start reads them all and goes on (`open`).
+//! files (`writer`, `batches`); a start reads them all and goes on (`open`). Files to which nothing is
+//! added any more are rewritten without their unused room (`pack`).
 //!
 //! ```text
 //!  loops ──append──▶ ring in /dev/shm ──journal thread──▶ segments on disk
@@ -20,6 +21,7 @@
 //!
 //! Nothing here knows what a frame means; [`layout`] says what is in it and `ledger` what it does.
 
+mod archive;
 mod batches;
 mod disk;
 mod fault;
@@ -33,20 +35,27 @@ mod logfile;
 mod mark;
 mod offline;
 mod open;
+mod pack;
 mod room;
 mod scan;
 mod segment;
+mod snapshot;
 mod writer;
 
+pub use archive::{Archive, ArchiveRow};
+pub(crate) use disk::Disk;
 pub use fault::{Fault, Place};
 pub use follow::Follower;
 pub use frame::{FIRST_POSITION, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};
 pub use history::{History, Segments};
 pub use log::{Claim, Log};
 pub use mark::CommittedMark;
-pub use offline::{Survey, survey};
-pub use open::{Claimed, Durability, Opened, Options, Recovered, Started, log_bytes_min, open};
+pub use offline::{Survey, has_first_segment, snapshots, survey};
+pub(crate) use open::open_with_disk;
+pub use open::{Claimed, Durability, Opened, Options, Recovered, Started, log_bytes_min, open, open_with};
+pub use pack::{Packed, Packer, Step};
 pub use scan::Cut;
+pub use snapshot::{Base, SnapshotReader, SnapshotWriter, Snapshots, Written};
 pub use writer::{Waker, WriterHandle};
 
 #[cfg(test)]

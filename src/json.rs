@@ -1,7 +1,7 @@
 //! JSON and the texts inside it: numbers, names and bodies, in and out.
 //!
-//! Bodies are read by a tape parser with reused buffers and written straight into the caller's
-//! buffer; neither allocates on the order path once it is warm.
+//! Bodies are read onto a reused tape and written straight into the caller's buffer; neither
+//! allocates on the order path once it is warm.
 //!
 //! | file | what it knows |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | `name` | hex, UUID and ULID texts of ids |
 //! | `cursor` | page cursors |
 //! | `date` | instants as RFC 3339 |
+//! | `scan` | where a text has to be escaped |
 //! | `read` | request bodies: orders, cancels, user acts, token lists |
 //! | `write` | a writer that puts commas and escapes in the right places |
 //! | `answer` | results of orders and cancels, and refusals with their texts filled in |
@@ -22,6 +23,7 @@ pub mod date;
 pub mod decimal;
 pub mod name;
 pub mod read;
+mod scan;
 pub mod short;
 pub mod write;
 

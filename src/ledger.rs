@@ -18,12 +18,18 @@
 mod apply;
 mod conserve;
 mod hash;
+mod keep;
+mod over;
 mod rows;
 
 pub use conserve::{Imbalance, Totals};
-pub use rows::{ActRow, EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
+pub use over::archived_again;
+pub use rows::{
+    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
+};
 
 use crate::domain::{Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word};
+use crate::journal::Archive;
 use crate::journal::layout::Tombstone;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -54,11 +60,14 @@ pub struct Ledger {
     wallets: Vec<WalletRow>,
     keys: BTreeMap<(WalletNo, Word), KeyRow>,
     events: Vec<EventRow>,
+    items: Vec<ItemRow>,
     markets: Vec<MarketRow>,
     holdings: HashMap<(WalletNo, MarketNo), [Shares; 2]>,
-    orders: Vec<OrderRow>,
-    order_by_position: HashMap<Position, usize>,
-    order_by_id: HashMap<OrderId, usize>,
+    orders: BTreeMap<Position, Box<OrderRow>>,
+    order_by_id: HashMap<OrderId, Position>,
+    archive: Archive,
+    /// How far orders that are over were compared with what the archive holds; none: to the end.
+    shed_from: Option<Position>,
     acts: HashMap<OrderId, ActRow>,
     money: HashMap<String, MoneyRow>,
     tombstones: HashMap<(OrderId, WalletNo), Tombstone>,
@@ -134,6 +143,12 @@ impl Ledger {
         &self.events
     }
 
+    /// Every tag, series and creator that came by itself, by number.
+    #[must_use]
+    pub fn items(&self) -> &[ItemRow] {
+        &self.items
+    }
+
     /// Every market, by number.
     #[must_use]
     pub fn markets(&self) -> &[MarketRow] {
@@ -157,31 +172,27 @@ impl Ledger {
         self.holdings.iter().map(|(&(wallet, market), &shares)| (wallet, market, shares))
     }
 
-    /// Every order that ever got a frame, in the order of their frames.
-    #[must_use]
-    pub fn orders(&self) -> &[OrderRow] {
-        &self.orders
+    /// Every order in memory, live or over, in the order of their frames; see [`Self::find_at`].
+    pub fn orders(&self) -> impl Iterator<Item = &OrderRow> {
+        self.orders.values().map(|row| &**row)
     }
 
-    /// The order placed at `position`.
+    /// The order placed at `position`, if it is in memory, as every live one is.
     #[must_use]
     pub fn order_at(&self, position: Position) -> Option<&OrderRow> {
-        self.order_by_position.get(&position).map(|&index| &self.orders[index])
+        self.orders.get(&position).map(|row| &**row)
     }
 
-    /// The order with this id.
+    /// The order with this id, if it is in memory, as every live one is.
     #[must_use]
     pub fn order(&self, id: &OrderId) -> Option<&OrderRow> {
-        self.order_by_id.get(id).map(|&index| &self.orders[index])
+        self.order_at(*self.order_by_id.get(id)?)
     }
 
     /// The live orders of `market` in the order of their placement, which is their priority
     /// within a price.
     pub fn live_orders(&self, market: MarketNo) -> impl Iterator<Item = &OrderRow> {
-        self.markets[market.index()]
-            .live
-            .iter()
-            .map(|position| &self.orders[self.order_by_position[position]])
+        self.markets[market.index()].live.iter().map(|position| &*self.orders[position])
     }
 
     /// Where the signed act with this digest was applied.

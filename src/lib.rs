@@ -34,7 +34,8 @@
 //! | [`http`] | what do the bytes of a request say, and how is an answer written? |
 //! | [`json`] | how do orders and amounts read and write as text? |
 //! | [`auth`] | who signed this? |
-//! | [`catalog`] | what does a Gamma file say about events and markets? |
+//! | [`catalog`] | what does a Gamma file say about events and markets, and how are they listed and found? |
+//! | [`wallet`] | what does a wallet hold, what did it cost, what did it do? |
 //! | [`ledger`] | what is the state after these frames? |
 //! | [`shard`] | what does a trading command do? |
 //! | [`registrar`] | what do the operator's and key-holders' acts do? |
@@ -74,6 +75,7 @@ pub mod journal;
 pub mod json;
 pub mod ledger;
 pub mod registry;
+pub mod wallet;
 
 pub mod reader;
 pub mod registrar;

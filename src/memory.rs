@@ -8,6 +8,8 @@
 //! | [`cells`] | every wallet's collateral, and who is told when it falls | all shards |
 //! | [`ring`] | slots from one core to one other core | two threads |
 //! | [`padded`] | a value alone on its cache lines | |
+//! | [`sections`] | how a state becomes sections of bytes | |
+//! | [`wire`] | how values become bytes, in frames and in snapshots | |
 //! | [`sync`] | the atomics of all these, or loom's models of them | |
 
 pub mod arena;
@@ -15,5 +17,7 @@ pub mod bitset;
 pub mod cells;
 pub mod padded;
 pub mod ring;
+pub mod sections;
 pub mod sync;
 pub mod table;
+pub mod wire;

@@ -8,12 +8,16 @@
 //! |---|---|
 //! | `levels` | the price levels of one market |
 //! | `index` | rows by principal, market, token and time; how a record changes them |
-//! | `facts` | what an imported text says about a market or an event |
+//! | `catalog` | events, catalog markets, tags, series and creators |
+//! | `keep` | which parts of the state are in a snapshot |
 //! | `ask` | parameters and bodies, and what is wrong with them |
 //! | `page` | cursors, page sizes, the end of a list |
 //! | `orders`, `trades`, `account` | what an API key sees of its principal |
 //! | `books`, `history` | books, prices and prices over time |
+//! | `bars` | one market's prices over time, in bounded memory |
 //! | `terms`, `markets` | what a market charges and allows; lists of markets |
+//! | `search` | what a search asks for, and how its answer is written |
+//! | `wallet` | what anybody may know of a wallet: positions, activity, holders |
 //!
 //! - A caller is told by the server, after the credentials were checked, and sees its principal:
 //!   all its wallets, all its keys, and nothing of anybody else's orders.
@@ -24,24 +28,36 @@
 
 mod account;
 mod ask;
+mod bars;
 mod books;
-mod facts;
+mod catalog;
 mod history;
 mod index;
+mod keep;
 mod levels;
 mod markets;
 mod orders;
 mod page;
+mod search;
 mod terms;
 mod trades;
+mod wallet;
 
+use crate::catalog::Catalog;
 use crate::domain::{Address, ApiKey, Dialect, MarketNo, Outcome, Position, TimeMs, WalletNo, Word};
-use crate::http::{Class, Endpoint, Query};
+use crate::http::{Class, Endpoint, Query, openapi};
 use crate::journal::layout::Record;
 use crate::json::{BodyReader, Writer};
 use crate::ledger::{Contradiction, Ledger, MarketRow, OrderRow};
 use ask::{Asked, Lists, Refused};
-use index::Index;
+use bars::History;
+use index::{Index, Leaving};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use wallet::WalletView;
+
+pub use search::read_search;
+pub use wallet::{AssetFormat, EndDateFormat, WalletSettings};
 
 /// The most that one answer may take. Lists end their pages far below; a batch of books that
 /// would be longer is refused.
@@ -68,6 +84,8 @@ pub struct Settings {
     pub exchanges: Vec<Address>,
     /// The builder's share of a taker's fee, in basis points.
     pub builder_share_bps: u16,
+    /// How wallet data is shown.
+    pub wallet: WalletSettings,
 }
 
 /// Who asks, as the credentials proved.
@@ -102,9 +120,12 @@ pub struct ReadRequest<'a> {
 pub struct Reader {
     ledger: Ledger,
     index: Index,
+    history: History,
+    wallets: WalletView,
     settings: Settings,
     bodies: BodyReader,
     lists: Lists,
+    unreadable: Option<Box<str>>,
 }
 
 impl Reader {
@@ -114,9 +135,12 @@ impl Reader {
         Self {
             ledger: Ledger::new(),
             index: Index::default(),
+            history: History::default(),
+            wallets: WalletView::default(),
             settings,
             bodies: BodyReader::new(),
             lists: Lists::default(),
+            unreadable: None,
         }
     }
 
@@ -125,7 +149,30 @@ impl Reader {
         let leaving = index::leaving(&self.ledger, record);
         self.ledger.apply(start, end, record)?;
         self.index.follow(&self.ledger, start, record, &leaving);
+        self.note_prices(record, &leaving);
+        self.wallets.follow(&self.ledger, &self.index, start, record);
         Ok(())
+    }
+
+    /// Notes what `record` did to prices: it traded, or it changed books. Orders that left are in
+    /// `leaving`.
+    fn note_prices(&mut self, record: &Record, leaving: &[Leaving]) {
+        let time = record.time();
+        let placed = match record {
+            Record::OrderPlaced(record) => {
+                let last = self.index.market(record.market).last_trade;
+                if let Some(last) = last.filter(|_| !record.fills.is_empty()) {
+                    self.history.traded(record.market, time, last.price);
+                }
+                Some(record.market)
+            }
+            _ => None,
+        };
+        let market_of = |gone: &Leaving| self.ledger.order_at(gone.order).expect("it has just left").market;
+        let left = leaving.iter().map(market_of).collect::<BTreeSet<_>>();
+        for market in left.into_iter().chain(placed) {
+            self.history.quoted(market, time, &self.index.market(market).levels);
+        }
     }
 
     /// The state that this reader follows.
@@ -134,9 +181,16 @@ impl Reader {
         &self.ledger
     }
 
+    /// What is listed, as it stands.
+    #[must_use]
+    pub const fn catalog(&self) -> &Catalog {
+        self.index.catalog()
+    }
+
     /// Writes the body of the answer to the end of `out` and returns its HTTP status.
     ///
-    /// It only borrows the reader to change for its buffers: the state stays as it is.
+    /// It only borrows the reader to change for its buffers: the state stays as it is. What needs a row
+    /// of the archive that cannot be read is answered 500; [`Self::take_unreadable`] says why.
     pub fn answer(&mut self, request: &ReadRequest<'_>, out: &mut Vec<u8>) -> u16 {
         let start = out.len();
         let mut lists = std::mem::take(&mut self.lists);
@@ -146,18 +200,25 @@ impl Reader {
         self.lists = lists;
         match answered {
             Ok(()) => 200,
-            Err(refused) => {
+            Err(mut refused) => {
                 out.truncate(start);
                 refused.write(&mut Writer::new(out));
+                self.unreadable = refused.unreadable.take();
                 refused.status
             }
         }
+    }
+
+    /// Why the last answer was that something cannot be read; file and place are for the operator.
+    pub fn take_unreadable(&mut self) -> Option<Box<str>> {
+        self.unreadable.take()
     }
 
     fn write(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         use Endpoint as E;
         match asked.endpoint() {
             E::Root | E::Ok => drop(json.text("OK")),
+            E::OpenApi => drop(json.raw(openapi::TEXT.as_bytes())),
             E::Time => drop(json.number(asked.now().seconds())),
             E::Version => drop(json.open_object().key("version").number(2).close_object()),
             E::Book => return self.book(asked, json),
@@ -183,7 +244,11 @@ impl Reader {
                 return self.market_list(asked, json);
             }
             E::ClobMarket => return self.clob_market(asked, json),
-            _ => return self.write_account(asked, json),
+            _ => match asked.endpoint().class() {
+                Class::Catalog => return self.write_catalog(asked, json),
+                Class::Wallet => return self.write_wallet(asked, json),
+                _ => return self.write_account(asked, json),
+            },
         }
         Ok(())
     }
@@ -219,8 +284,8 @@ impl Reader {
     }
 
     /// The order of a position that came out of the ledger or its index.
-    fn order_at(&self, position: Position) -> &OrderRow {
-        self.ledger.order_at(position).expect("indices name orders that the ledger holds")
+    fn order_at(&self, position: Position) -> Result<Cow<'_, OrderRow>, Refused> {
+        Ok(self.ledger.find_at(position)?.expect("indices name orders that the ledger holds"))
     }
 
     fn address_of(&self, wallet: WalletNo) -> &Address {

@@ -30,7 +30,7 @@ pub use refusal::Refusal;
 pub use restore::restore;
 
 use crate::auth::{Chain, MasterSecret};
-use crate::domain::{Mode, Position, TimeMs};
+use crate::domain::{ItemKind, Mode, Position, TimeMs};
 use crate::journal::layout::{ExchangeMode, MoneyDirection, Record};
 use crate::journal::{Log, Span};
 use crate::ledger::Ledger;
@@ -65,6 +65,8 @@ pub struct Registrar {
     outstanding: u64,
     events: HashMap<String, u32>,
     event_count: u32,
+    items: HashMap<(ItemKind, String), u32>,
+    item_count: u32,
     next_market_id: u64,
 }
 
@@ -93,6 +95,8 @@ impl Registrar {
             outstanding: 0,
             events: HashMap::new(),
             event_count: 0,
+            items: HashMap::new(),
+            item_count: 0,
             next_market_id: markets::OWN_MARKET_IDS_FROM,
         };
         registrar.remember(ledger);

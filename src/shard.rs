@@ -20,7 +20,8 @@
 //! later position: no prefix of the log has a negative cell.
 //!
 //! - SHARD-1: one command at a time; what lies between two stages lies in scratch space.
-//! - SHARD-2: no order, cancel or sweep allocates. Every list has its capacity from the start.
+//! - SHARD-2: no order, cancel, sweep, split, merge or redeem allocates. Every list has its capacity
+//!   from the start. What the operator does to a market may allocate.
 //! - SHARD-3: the same frames make the same shard: [`Shard::restore`] forgets nothing that a
 //!   command could ask for.
 //!
@@ -47,7 +48,7 @@ use crate::domain::{
     Word,
 };
 use crate::journal::layout::acts::REMOVED_MAX;
-use crate::journal::layout::{ActKind, OrderPlaced, OrdersRemoved, RemovalReason};
+use crate::journal::layout::{ActKind, OrderPlaced, OrdersRemoved, PositionAct, RemovalReason};
 use crate::journal::{Log, PAYLOAD_BYTES_MAX};
 use crate::memory::arena::Slot;
 use crate::memory::cells::Cells;
@@ -242,6 +243,7 @@ pub struct Shard {
     slots: Vec<Slot>,
     placed: OrderPlaced,
     removed: OrdersRemoved,
+    moved: PositionAct,
     payload: Vec<u8>,
 }
 
@@ -270,6 +272,7 @@ impl Shard {
                 reason: RemovalReason::Cancelled,
                 orders: Vec::with_capacity(REMOVED_MAX),
             },
+            moved: acts::blank(),
             payload: Vec::with_capacity(PAYLOAD_BYTES_MAX),
             settings,
             cells,

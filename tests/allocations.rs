@@ -1,9 +1,17 @@
-//! Ten thousand mixed orders, from the bytes on a socket to the bytes of the answer, without one
-//! allocation on the loop that matches.
+//! Ten thousand mixed requests, from the bytes on a socket to the bytes of the answer, without one
+//! allocation on the loops that match: with one shard, and with two that ask each other over the
+//! mesh.
 //!
-//! The server runs in this process; its first loop, which has the trading connections and the
-//! shard, is turned by this thread, and only allocations within those turns are counted. The last
-//! test plants one, because a counter that cannot count proves nothing.
+//! The server runs in this process; its trading loops, which have the connections and the shards,
+//! are turned by this thread, and only allocations within those turns are counted. The last test
+//! plants one, because a counter that cannot count proves nothing.
+//!
+//! Counted are orders of every type, batches and cancels that span the shards, repeats, splits,
+//! merges, redeems, expiries, and refusals of all of them. Buffers of a connection and lists of a
+//! cancel grow to what they are used for and keep it; [`Scene::warm_up`] brings them there. Not
+//! counted, and free to allocate, is what only the operator does or what happens once: ticks,
+//! modes, resolutions, imports, credits, a connection that comes or moves, and reads, which are
+//! the reader's.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -11,50 +19,74 @@ mod common;
 #[path = "common/counting.rs"]
 mod counting;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use common::random::Random;
-use common::trader::{KEYS, Signed, Trader, Wish};
+use common::trader::{KEYS, Signed, Trader, Wish, hex_text, now_ms};
 use common::wire::Connection;
 use counting::{COUNT, Counting};
-use outcry::domain::{Collateral, Side, TokenId};
+use outcry::domain::{Collateral, Side};
 use outcry::server::options::Options;
-use outcry::server::rig::Rig;
+use outcry::server::rig::{Rig, RigMarket};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Orders and cancels before counting: buffers reach their size, pages are touched.
+/// Requests before counting: buffers reach their size, pages are touched.
 const WARM_UP: usize = 2_000;
-/// Orders and cancels that are counted.
+/// Requests that are counted.
 const COUNTED: usize = 10_000;
 /// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Answers that a connection can have open: each place has a buffer of its own.
+const PLACES: usize = 32;
+/// Orders in a batch.
+const BATCH_MAX: u64 = 15;
+/// Orders of one trader that may be open before all are cancelled.
+const LIVE_MAX: usize = 40;
 
-/// What the acts must come to often enough for the count to mean something: orders that rest and
-/// trade, kills, cancels, repeats.
-const OUTCOMES: [&str; 5] = ["\"live\"", "\"matched\"", "FAK orders", "\"canceled\":[\"0x", "Replayed: true"];
-const OUTCOMES_MIN: usize = 200;
+/// What each kind of request must come to, and how often, for the count to mean something.
+const OUTCOMES: [(&str, &str, usize); 15] = [
+    ("order", "\"live\"", 400),
+    ("order", "\"matched\"", 400),
+    ("order", "FAK orders", 100),
+    ("order", "FOK orders", 100),
+    ("order", "crosses book", 20),
+    ("again", "Replayed: true", 100),
+    ("batch", "\"live\"", 300),
+    ("batch", "\"matched\"", 300),
+    ("cancel", "\"canceled\":[\"0x", 200),
+    ("stranger", "\"canceled\":[]", 100),
+    ("list", "\"canceled\":[\"0x", 100),
+    ("all", "\"canceled\":[\"0x", 100),
+    ("split", "\"success\":true", 100),
+    ("merge", "\"success\":true", 100),
+    ("redeem", "\"success\":true", 100),
+];
 
-/// A server, two traders, and the connection that they share.
+/// A server, two traders with a connection each, two markets that trade and two that are resolved.
+/// With two shards each has one market of both kinds, and each connection is on another loop.
 struct Scene {
     rig: Rig,
-    client: TcpStream,
+    clients: Vec<TcpStream>,
     traders: Vec<Trader>,
-    tokens: [TokenId; 2],
-    live: VecDeque<(usize, Signed)>,
+    markets: [RigMarket; 2],
+    resolved: [RigMarket; 2],
+    live: [VecDeque<Signed>; 2],
     random: Random,
-    allocations: u64,
-    outcomes: [usize; 5],
+    allocations: BTreeMap<&'static str, u64>,
+    outcomes: [usize; OUTCOMES.len()],
     answer: Vec<u8>,
+    /// Allocates once within every turn, to see that this is noticed.
+    plants: bool,
     _data: tempfile::TempDir,
 }
 
 impl Scene {
-    fn new() -> Self {
+    fn new(shards: u64) -> Self {
         let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let options = Options {
             listen_http: "127.0.0.1:0".into(),
@@ -63,6 +95,7 @@ impl Scene {
             journal_log_path: data.path().join("log").display().to_string(),
             journal_durability: "committed".into(),
             cpu_policy: "none".into(),
+            cpu_shards: shards,
             ..Options::default()
         };
         let mut rig = Rig::start(&options).unwrap();
@@ -77,43 +110,82 @@ impl Scene {
         }
         let traders: Vec<Trader> = makers.join().unwrap().into();
         let owners: Vec<_> = traders.iter().map(|trader| trader.address).collect();
-        let tokens = rig.seed(&owners, Collateral(1_000_000_000_000)).unwrap();
-        let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        client.set_nodelay(true).unwrap();
-        client.set_nonblocking(true).unwrap();
-        let random = Random::new(7);
+        rig.credit(&owners, Collateral(1_000_000_000_000)).unwrap();
+        let [a, b, c, d] = [(); 4].map(|()| rig.market().unwrap());
+        let apart = rig.shard_of(&a).unwrap() != rig.shard_of(&b).unwrap();
+        assert_eq!(apart, shards == 2, "each connection trades on every shard");
+        let clients = (0..2).map(|_| {
+            let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            client.set_nodelay(true).unwrap();
+            client.set_nonblocking(true).unwrap();
+            client
+        });
         Self {
+            clients: clients.collect(),
             rig,
-            client,
             traders,
-            tokens,
-            live: VecDeque::new(),
-            random,
-            allocations: 0,
-            outcomes: [0; 5],
-            answer: vec![0; 64 << 10],
+            markets: [a, b],
+            resolved: [c, d],
+            live: [VecDeque::new(), VecDeque::new()],
+            random: Random::new(7),
+            allocations: BTreeMap::new(),
+            outcomes: [0; OUTCOMES.len()],
+            answer: vec![0; 256 << 10],
+            plants: false,
             _data: data,
         }
     }
 
-    /// Sends a request and turns the loop until its answer is here; counts only the turns.
-    fn ask(&mut self, bytes: &[u8]) -> String {
-        self.client.write_all(bytes).unwrap();
+    /// Shares to merge and to redeem, the largest answer in every place of each connection, and
+    /// then a mixture as the one that is counted.
+    fn warm_up(&mut self) {
+        for who in 0..2 {
+            for market in self.markets.into_iter().chain(self.resolved) {
+                self.move_shares(who, "split", &market, 50_000_000_000);
+            }
+        }
+        // Whoever comes second trades with all its orders, and such answers are the longest.
+        for [first, second] in [[0, 1], [1, 0]] {
+            for _ in 0..PLACES {
+                self.post_crossing(first);
+                self.post_crossing(second);
+            }
+        }
+        self.live.iter_mut().for_each(VecDeque::clear);
+        for market in self.resolved {
+            self.rig.resolve(&market).unwrap();
+        }
+        for _ in 0..WARM_UP {
+            self.act();
+        }
+        self.allocations.clear();
+        self.outcomes = [0; OUTCOMES.len()];
+    }
+
+    /// Sends a request and turns the loops until its answer is here; counts only the turns.
+    fn ask(&mut self, who: usize, kind: &'static str, bytes: &[u8]) -> String {
+        self.clients[who].write_all(bytes).unwrap();
         let deadline = Instant::now() + PATIENCE;
         let mut length = 0;
         loop {
             let before = COUNT.get();
             self.rig.turn();
-            self.allocations += COUNT.get() - before;
-            match self.client.read(&mut self.answer[length..]) {
+            if self.plants {
+                std::hint::black_box(Box::new(1_u64));
+            }
+            let count = COUNT.get() - before;
+            if count != 0 {
+                *self.allocations.entry(kind).or_default() += count;
+            }
+            match self.clients[who].read(&mut self.answer[length..]) {
                 Ok(0) => panic!("the server closed the connection"),
                 Ok(count) => length += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => panic!("{error}"),
             }
             if let Some(text) = whole(&self.answer[..length]) {
-                for (count, word) in self.outcomes.iter_mut().zip(OUTCOMES) {
-                    *count += usize::from(text.contains(word));
+                for (count, (of, word, _)) in self.outcomes.iter_mut().zip(OUTCOMES) {
+                    *count += usize::from(of == kind && text.contains(word));
                 }
                 return text;
             }
@@ -121,36 +193,146 @@ impl Scene {
         }
     }
 
-    /// One act of a random kind: rest, cross, kill, cancel, repeat, break a rule.
+    /// One request of a random kind.
     fn act(&mut self) {
-        let who = usize::try_from(self.random.below(2)).unwrap();
-        let kind = self.random.below(10);
-        if kind < 3
-            && let Some((owner, signed)) = self.live.pop_front()
-        {
-            let body = format!("{{\"orderID\":\"{}\"}}", signed.id_text);
-            let request = self.traders[owner].request("DELETE", "/order", &body);
-            let answer = self.ask(&request);
-            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-            return;
+        let who = usize::from(self.random.below(2) == 1);
+        if LIVE_MAX < self.live[who].len() {
+            return self.cancel_all(who);
         }
+        match self.random.below(100) {
+            0..45 => self.post(who),
+            45..55 => {
+                let count = 2 + self.random.below(BATCH_MAX - 1);
+                let orders: Vec<Signed> = (0..count).map(|_| self.order(who).1).collect();
+                self.post_batch(who, &orders);
+            }
+            55..70 => self.cancel(who),
+            70..75 => self.cancel_unknown(who),
+            75..80 => self.cancel_list(who),
+            80..83 => self.cancel_all(who),
+            83..88 => self.cancel_scope(who),
+            88..92 => self.move_some(who, "split"),
+            92..96 => self.move_some(who, "merge"),
+            _ => self.move_some(who, "redeem"),
+        }
+    }
+
+    /// A signed order of a random type, and the name of that type. The traders buy opposite
+    /// outcomes, and sell what they have bought, so that orders of both meet.
+    fn order(&mut self, who: usize) -> (&'static str, Signed) {
+        let market = *self.random.pick(&self.markets);
+        let side = if self.random.below(3) == 0 { Side::Sell } else { Side::Buy };
+        let kind = *self.random.pick(&["GTC", "GTC", "GTD", "FAK", "FOK", "post-only"]);
         let wish = Wish {
-            token: self.tokens[who],
-            side: Side::Buy,
+            token: market.tokens[who],
+            side,
             price: 100 * (30 + self.random.below(41)),
             shares: 1_000_000 * (1 + self.random.below(20)),
-            kind: ["GTC", "GTC", "FAK", "FOK"][usize::try_from(self.random.below(4)).unwrap()],
+            kind: if kind == "post-only" { "GTC" } else { kind },
             neg_risk: false,
         };
-        let signed = self.traders[who].sign(&wish);
+        let mut draft = self.traders[who].draft(&wish);
+        draft.post_only = kind == "post-only";
+        if kind == "GTD" {
+            // Some are gone before anybody cancels them.
+            draft.expiration = now_ms() / 1_000 + 1 + self.random.below(3);
+        }
+        (kind, self.traders[who].seal(&draft))
+    }
+
+    fn post(&mut self, who: usize) {
+        let (_, signed) = self.order(who);
         let request = self.traders[who].request("POST", "/order", &signed.body);
-        let answer = self.ask(&request);
-        if kind == 9 {
-            self.ask(&request);
+        let answer = self.ask(who, "order", &request);
+        if self.random.below(10) == 0 {
+            self.ask(who, "again", &request);
         }
         if answer.contains("\"live\"") {
-            self.live.push_back((who, signed));
+            self.live[who].push_back(signed);
         }
+    }
+
+    /// A full batch that rests, or trades with the other trader's.
+    fn post_crossing(&mut self, who: usize) {
+        let wish = Wish {
+            token: self.markets[0].tokens[who],
+            side: Side::Buy,
+            price: 6_000,
+            shares: 12_345_600,
+            kind: "GTC",
+            neg_risk: false,
+        };
+        let orders: Vec<Signed> = (0..BATCH_MAX).map(|_| self.traders[who].sign(&wish)).collect();
+        self.post_batch(who, &orders);
+    }
+
+    fn post_batch(&mut self, who: usize, orders: &[Signed]) {
+        let bodies: Vec<&str> = orders.iter().map(|signed| signed.body.as_str()).collect();
+        let body = format!("[{}]", bodies.join(","));
+        let request = self.traders[who].request("POST", "/orders", &body);
+        let answer = self.ask(who, "batch", &request);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        self.live[who].extend(orders.iter().cloned());
+    }
+
+    fn cancel(&mut self, who: usize) {
+        if let Some(signed) = self.live[who].pop_front() {
+            let body = format!("{{\"orderID\":\"{}\"}}", signed.id_text);
+            self.cancelled(who, "cancel", "/order", &body);
+        }
+    }
+
+    /// An order that nobody has sent: it leaves a tombstone on every shard.
+    fn cancel_unknown(&mut self, who: usize) {
+        let body = format!("{{\"orderID\":\"0x{:064x}\"}}", self.random.next());
+        self.cancelled(who, "stranger", "/order", &body);
+    }
+
+    /// Some open orders, and one that nobody has sent.
+    fn cancel_list(&mut self, who: usize) {
+        let count = self.live[who].len().min(20);
+        let mut ids: Vec<String> =
+            self.live[who].drain(..count).map(|signed| format!("\"{}\"", signed.id_text)).collect();
+        ids.push(format!("\"0x{:064x}\"", self.random.next()));
+        ids.push(format!("\"0x{:064x}\"", self.random.next()));
+        self.cancelled(who, "list", "/orders", &format!("[{}]", ids.join(",")));
+    }
+
+    fn cancel_all(&mut self, who: usize) {
+        self.cancelled(who, "all", "/cancel-all", "");
+        self.live[who].clear();
+    }
+
+    /// All orders of one market, or of one token.
+    fn cancel_scope(&mut self, who: usize) {
+        let market = *self.random.pick(&self.markets);
+        let body = if self.random.below(2) == 0 {
+            format!("{{\"market\":\"{}\"}}", hex_text(&market.condition.0))
+        } else {
+            format!("{{\"asset_id\":\"{}\"}}", common::trader::token_text(&market.tokens[who]))
+        };
+        self.cancelled(who, "scope", "/cancel-market-orders", &body);
+    }
+
+    fn cancelled(&mut self, who: usize, kind: &'static str, path: &str, body: &str) {
+        let request = self.traders[who].request("DELETE", path, body);
+        let answer = self.ask(who, kind, &request);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    fn move_some(&mut self, who: usize, kind: &'static str) {
+        let markets = if kind == "redeem" { self.resolved } else { self.markets };
+        let market = *self.random.pick(&markets);
+        let amount = 1_000_000 * (1 + self.random.below(20));
+        self.move_shares(who, kind, &market, amount);
+    }
+
+    fn move_shares(&mut self, who: usize, kind: &'static str, market: &RigMarket, amount: u64) {
+        let act = ["split", "merge", "redeem"].iter().position(|name| *name == kind).unwrap();
+        let condition = hex_text(&market.condition.0);
+        let act = u8::try_from(act).unwrap();
+        let request = self.traders[who].act_request(act, &condition, amount);
+        self.ask(who, kind, &request);
     }
 }
 
@@ -162,26 +344,35 @@ fn whole(bytes: &[u8]) -> Option<String> {
     (body.len() == length.trim().parse::<usize>().ok()?).then(|| text.to_owned())
 }
 
-#[test]
-fn an_order_allocates_nothing_from_socket_to_answer() {
-    let mut scene = Scene::new();
-    for _ in 0..WARM_UP {
-        scene.act();
-    }
-    scene.allocations = 0;
-    scene.outcomes = [0; 5];
+#[track_caller]
+fn check(shards: u64) {
+    let mut scene = Scene::new(shards);
+    scene.warm_up();
     for _ in 0..COUNTED {
         scene.act();
     }
-    for (count, word) in scene.outcomes.iter().zip(OUTCOMES) {
-        assert!(OUTCOMES_MIN <= *count, "{word}: only {count} times");
+    for (count, (kind, word, least)) in scene.outcomes.iter().zip(OUTCOMES) {
+        assert!(least <= *count, "{kind}: {word} only {count} times");
     }
-    assert_eq!(scene.allocations, 0, "allocations within the turns of {COUNTED} acts");
+    let none = BTreeMap::new();
+    assert_eq!(scene.allocations, none, "allocations within the turns of {COUNTED} requests, by kind");
+}
+
+#[test]
+fn nothing_on_the_order_path_allocates_with_one_shard() {
+    check(1);
+}
+
+#[test]
+fn nothing_on_the_order_path_allocates_where_requests_cross_between_two_shards() {
+    check(2);
 }
 
 #[test]
 fn a_planted_allocation_is_counted() {
-    let before = COUNT.get();
-    std::hint::black_box(Box::new(1_u64));
-    assert_eq!(COUNT.get() - before, 1);
+    let mut scene = Scene::new(1);
+    scene.warm_up();
+    scene.plants = true;
+    scene.cancel_all(0);
+    assert!(1 <= scene.allocations["all"]);
 }

@@ -57,7 +57,7 @@ fn a_head_is_parsed_and_routed_without_allocating() {
     let count = allocations_of(|| {
         for _ in 0..ROUNDS {
             let head = parse(HEAD, &Limits::DEFAULT).expect("good").expect("whole");
-            let found = route(head.method, head.path, Query::new(head.query), HostPrefixes::On);
+            let found = route(head.method, head.host, head.path, Query::new(head.query), HostPrefixes::On);
             assert!(found.is_ok() && head.auth.is_some());
         }
     });

@@ -12,6 +12,7 @@ mod check;
 mod fast;
 #[path = "scripts/language.rs"]
 mod language;
+#[allow(dead_code, reason = "the tests over HTTP use the rest")]
 #[path = "scripts/names.rs"]
 mod names;
 #[path = "scripts/random.rs"]

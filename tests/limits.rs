@@ -107,7 +107,7 @@ fn an_order_fills_at_most_as_many_makers_as_a_frame_holds() {
     }
     let one = 1_000_000;
     let killed = venue.place(&format!("bob buy no 50 ${} fok #k", makers / 2 + 1));
-    assert_eq!(status(killed), (Status::Killed(Reject::FokNotFilled), 0));
+    assert_eq!(status(killed), (Status::Killed(Reject::FillsLimit), 0));
     let filled = venue.place(&format!("bob buy no 50 x{makers} gtc #t"));
     assert_eq!(status(filled), (Status::Matched, FILLS_MAX as u64 * one));
     let row = venue.fast.ledger.order(&venue.names.orders["t"].id).unwrap();

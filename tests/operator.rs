@@ -49,6 +49,55 @@ fn journal(command: &str, data_dir: &Path) -> String {
 }
 
 #[test]
+fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
+    let folder = folder();
+    // A tenth, so that 100 shares at .60 cost 100 x 0.1 x 0.6 x 0.4 = 2.4.
+    let plan = plan_in(folder.path()).set("fees.rate=100000").set("cpu.shards=2");
+    let mut exchange = plan.start();
+    let mut connection = exchange.connect();
+    for question in ["Does it rain?", "Does it snow?"] {
+        let made = operator(&exchange, &["market", "create", question]);
+        for (key, index, price) in [(KEYS[1], 0, 40), (KEYS[2], 1, 60)] {
+            let mut trader = Trader::new(key, &mut connection);
+            let wish = Wish {
+                token: token(made["tokens"][index].as_str().unwrap()),
+                side: Side::Buy,
+                price: price * 100,
+                shares: 100_000_000,
+                kind: "GTC",
+                neg_risk: false,
+            };
+            let order = trader.sign(&wish);
+            let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.json());
+        }
+    }
+    let shown = operator(&exchange, &["account", "show", "fees"]);
+    assert_eq!((shown["kind"].as_str(), shown["balance"].as_str()), (Some("fee"), Some("4.8")));
+    let wallet = shown["wallet"].as_str().unwrap();
+    let debit = |amount: &'static str, reference: &'static str| {
+        ["account", "debit", wallet, amount, "--ref", reference]
+    };
+    assert!(refused(&exchange, &debit("4.800001", "all and more")).contains("has less than"));
+    assert!(refused(&exchange, &["account", "credit", wallet, "1"]).contains("fee wallet"));
+    assert_eq!(operator(&exchange, &debit("3", "march"))["repeated"], false);
+    assert_eq!(balance(&exchange, "fees"), "1.8");
+    assert!(refused(&exchange, &debit("2", "march")).contains("march"), "another amount under a reference");
+    assert!(refused(&exchange, &debit("1.800001", "april")).contains("has less than"));
+    exchange.stop();
+    assert!(journal("verify", &plan.data_dir()).contains(" + fees 1.800000 + "));
+
+    exchange = plan.start();
+    assert_eq!(operator(&exchange, &debit("3", "march"))["repeated"], true);
+    assert_eq!(balance(&exchange, wallet), "1.8");
+    assert_eq!(operator(&exchange, &debit("1.8", "april"))["repeated"], false);
+    assert_eq!(balance(&exchange, "fees"), "0");
+    exchange.stop();
+    let verified = journal("verify", &plan.data_dir());
+    assert!(verified.contains(" + fees 0.000000 + ") && verified.ends_with("good\n"), "{verified}");
+}
+
+#[test]
 fn a_market_lives_from_its_making_to_its_payout_on_any_number_of_shards() {
     for shards in [1, 2, 4] {
         market_life(shards);
@@ -111,7 +160,6 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         (&["account", "debit", "0x0000000000000000000000000000000000000001", "1"], "is not known here"),
         (&["account", "link", FIRST, DEPOSIT], "owner"),
         (&["account", "show", "0x12"], "wallet: got 0x12; allowed: 0x and 40 hex digits"),
-        (&["snapshot"], "not built into this version"),
     ] {
         let admin = format!("http://127.0.0.1:{}", exchange.admin);
         let output = outcry(&[words, &["--admin", &admin]].concat());
@@ -120,6 +168,49 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     }
     let unreachable = outcry(&["market", "list", "--admin", "http://127.0.0.1:1"]);
     assert_eq!(unreachable.status.code(), Some(1));
+}
+
+#[test]
+fn a_snapshot_shortens_the_next_start_and_changes_no_answer() {
+    let folder = folder();
+    let plan = plan_in(folder.path());
+    let mut exchange = plan.start();
+    operator(&exchange, &["market", "create", "Kept?", "--outcomes", "Yes,No"]);
+    let taken = operator(&exchange, &["snapshot"]);
+    let (position, frames) = (taken["position"].as_u64().unwrap(), taken["frames"].as_u64().unwrap());
+    assert!(0 < position && 0 < frames && 0 < taken["bytes"].as_u64().unwrap(), "{taken}");
+    operator(&exchange, &["account", "credit", FIRST, "7", "--ref", "behind the snapshot"]);
+    let shown = |exchange: &Exchange| {
+        let market = operator(exchange, &["market", "show", "1000000000"]);
+        (market, balance(exchange, FIRST))
+    };
+    let before = shown(&exchange);
+    let data_dir = plan.data_dir();
+    let snapshots = || {
+        let entries = std::fs::read_dir(data_dir.join("snapshots")).unwrap();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    for damaged in [false, true] {
+        exchange.stop();
+        if damaged {
+            let path = snapshots().pop().unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+        }
+        exchange = plan.start();
+        assert_eq!(shown(&exchange), before, "damaged: {damaged}");
+    }
+    for _ in 0..3 {
+        operator(&exchange, &["account", "credit", FIRST, "1"]);
+        assert!(operator(&exchange, &["snapshot"])["frames"].as_u64().unwrap() > frames);
+    }
+    assert_eq!(snapshots().len(), 2);
+    exchange.stop();
+    assert!(journal("verify", &data_dir).ends_with("good\n"));
 }
 
 #[test]

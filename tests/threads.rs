@@ -147,7 +147,7 @@ fn run(shards: u16, reserved: bool) {
     fast.follow();
     fast.agrees_with_its_log();
     let unfunded = OrderState::Removed(RemovalReason::Unfunded);
-    let removed = fast.ledger.orders().iter().filter(|row| row.state == unfunded).count();
+    let removed = fast.ledger.orders().filter(|row| row.state == unfunded).count();
     assert!(reserved || 0 < removed, "no cell ran short: the orders were too small");
     everything_open_is_covered(&fast);
 }

@@ -18,7 +18,7 @@ use outcry::server::rig::Rig;
 /// Orders in a batch, and the checks of one turn.
 const BATCH: usize = 15;
 const CHECKS_PER_TURN: usize = 2;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn rig() -> (Rig, tempfile::TempDir) {
     let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -75,7 +75,8 @@ fn a_cancel_overtakes_a_batch_whose_signatures_take_many_turns() {
         rig.turn();
     }
     let mut trader = maker.join().unwrap();
-    let tokens = rig.seed(&[trader.address], Collateral(1_000_000_000)).unwrap();
+    rig.credit(&[trader.address], Collateral(1_000_000_000)).unwrap();
+    let tokens = rig.market().unwrap().tokens;
     let wish = Wish {
         token: tokens[0],
         side: Side::Buy,

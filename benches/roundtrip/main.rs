@@ -10,17 +10,21 @@
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
+#[path = "../loopback/client.rs"]
 mod client;
 mod floor;
+#[path = "../loopback/outcry.rs"]
+mod outcry;
+#[path = "../loopback/sign.rs"]
 mod sign;
 
 use alloy_primitives::U256;
 use client::{Client, Credentials};
-use rustix::process::{Pid, Signal, kill_process};
+use outcry::{Outcry, Running, pin};
 use sign::Signer;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Rounds; each goes to both servers.
@@ -35,33 +39,18 @@ const WARM_UP: usize = 50;
 /// The first public test key of Anvil.
 const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
+/// Collateral in millionths for 5 shares, at a price of 0.01: it rests.
+const BID: u64 = 50_000;
+
 const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
-
-/// A process that ends with this value.
-struct Running(Child);
-
-impl Running {
-    /// Lets the process run, or stops it where it is: two servers that poll on one CPU would take
-    /// turns by the scheduler's slices, and neither would be measured.
-    fn let_run(&self, runs: bool) {
-        let signal = if runs { Signal::CONT } else { Signal::STOP };
-        kill_process(Pid::from_child(&self.0), signal).expect("our own child");
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill().and_then(|()| self.0.wait().map(drop)).expect("our own child");
-    }
-}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, word, secret, domain] = arguments.as_slice()
         && word == "floor"
     {
-        pin(SERVER_CPU);
+        let _pinned = pin(SERVER_CPU);
         return floor::serve(secret, domain);
     }
     let signer = Signer::new(KEY);
@@ -75,14 +64,13 @@ fn main() {
     let (outcry_process, port, token) = start_outcry(directory.path(), &signer, &durability);
     let credentials = client::credentials(port, &signer);
     let (floor_process, floor_port) = start_floor(&credentials);
-    pin(CLIENT_CPU);
+    let _pinned = pin(CLIENT_CPU);
 
     let mut outcry = (outcry_process, Client::connect(port));
     let mut floor = (floor_process, Client::connect(floor_port));
     let mut salt = 0;
     let mut requests = |count: usize| -> Vec<Vec<u8>> {
-        let made =
-            (0..count as u64).map(|next| client::order_request(&signer, &credentials, token, salt + next));
+        let made = (0..count as u64).map(|next| client::bid(&signer, &credentials, token, BID, salt + next));
         let made = made.collect();
         salt += count as u64;
         made
@@ -152,57 +140,18 @@ fn start_floor(credentials: &Credentials) -> (Running, u16) {
 
 /// A server with one market, and the signer's wallet funded; its port and a token.
 fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Running, u16, U256) {
-    let ports = directory.join("ports.json");
-    let data = directory.join("data");
-    let token_file = data.join("admin-token");
-    let log_path = format!("journal.log_path={}", directory.join("log").display());
-    let durability = format!("journal.durability={durability}");
-    let shard_cpu = format!("cpu.shard_cpus={SERVER_CPU}");
-    let child = Command::new(env!("CARGO_BIN_EXE_outcry"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
-        .args(["--set", &durability, "--set", "cpu.policy=manual", "--set", &shard_cpu])
-        .args(["--set", "cpu.wait=spin", "--set", &log_path])
-        .arg("--data-dir")
-        .arg(&data)
-        .arg("--ports-file")
-        .arg(&ports)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("outcry starts");
-    let running = Running(child);
-    let (http, admin) = wait_for_ports(&ports);
-    let operator = |words: &[&str]| {
-        let done = Command::new(env!("CARGO_BIN_EXE_outcry"))
-            .args(words)
-            .args(["--admin", &format!("http://127.0.0.1:{admin}"), "--token-file"])
-            .arg(&token_file)
-            .output()
-            .expect("outcry runs");
-        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
-    };
-    operator(&["market", "create", "Will it be fast?", "--tick", "0.001"]);
-    operator(&["account", "credit", &signer.address.to_string(), "100000", "--ref", "roundtrip"]);
-    let mut client = Client::connect(http);
+    let settings = [
+        format!("journal.durability={durability}"),
+        "cpu.policy=manual".to_owned(),
+        format!("cpu.shard_cpus={SERVER_CPU}"),
+        "cpu.wait=spin".to_owned(),
+    ];
+    let outcry = Outcry::start(directory, &settings);
+    outcry.operator(&["market", "create", "Will it be fast?", "--tick", "0.001"]);
+    outcry.operator(&["account", "credit", &signer.address.to_string(), "100000", "--ref", "roundtrip"]);
+    let mut client = Client::connect(outcry.http);
     let (_, reply) = client.round_trip(b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     let token = reply.split("\"token_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
     let token = token.unwrap_or_else(|| panic!("no token in {reply}")).parse().expect("a decimal token");
-    (running, http, token)
-}
-
-fn wait_for_ports(path: &Path) -> (u16, u16) {
-    loop {
-        if let Ok(text) = std::fs::read_to_string(path)
-            && let Ok(ports) = serde_json::from_str::<serde_json::Value>(&text)
-        {
-            let port = |name: &str| u16::try_from(ports[name].as_u64().expect("a number")).expect("a port");
-            return (port("http"), port("admin"));
-        }
-        std::thread::yield_now();
-    }
-}
-
-fn pin(cpu: usize) {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu);
-    rustix::thread::sched_setaffinity(None, &set).expect("the CPU is allowed");
+    (outcry.process, outcry.http, token)
 }

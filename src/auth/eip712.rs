@@ -6,6 +6,7 @@
 //! | signed thing | domain |
 //! |---|---|
 //! | `Order` | `CTF Exchange`/2 (Kuest) or `Polymarket CTF Exchange`/2, each with a normal and a neg-risk contract |
+//! | `Order`, refused | `Polymarket CTF Exchange`/3, and the contracts that Kuest's older clients name |
 //! | `ClobAuth` | `ClobAuthDomain`/1, no contract |
 //! | `PositionSplit`, `PositionMerge`, `PositionRedeem` | `Outcry`/1, no contract |
 //!
@@ -113,6 +114,12 @@ const fn version_3_contract(chain: Chain) -> Address {
     }
 }
 
+/// Contracts that Kuest's older clients sign for, normal and neg-risk, on both chains; not served.
+const KUEST_FORMER_CONTRACTS: [Address; 2] = [
+    Address(text::literal("aCd95F4F42322c7bE215C170362EEc57Ef4E78c2")),
+    Address(text::literal("961d3230B3BBdb2592D20fa34dBD12Fa19240603")),
+];
+
 /// What a split, merge or redeem says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActTerms {
@@ -137,7 +144,7 @@ pub struct ActTerms {
 pub struct Domains {
     chain: Chain,
     orders: [[Word; 2]; 2],
-    orders_version_3: Word,
+    not_served: [Word; 3],
     clob_auth: Word,
     acts: Word,
     order_type: Word,
@@ -160,12 +167,11 @@ impl Domains {
         Self {
             chain,
             orders: Venue::ALL.map(order),
-            orders_version_3: separator(
-                Venue::Polymarket.name(),
-                "3",
-                chain,
-                Some(&version_3_contract(chain)),
-            ),
+            not_served: [
+                separator(Venue::Polymarket.name(), "3", chain, Some(&version_3_contract(chain))),
+                separator(Venue::Kuest.name(), "2", chain, Some(&KUEST_FORMER_CONTRACTS[0])),
+                separator(Venue::Kuest.name(), "2", chain, Some(&KUEST_FORMER_CONTRACTS[1])),
+            ],
             clob_auth: separator("ClobAuthDomain", "1", chain, None),
             acts: separator("Outcry", "1", chain, None),
             order_type: keccak(ORDER_TYPE.as_bytes()),
@@ -193,7 +199,13 @@ impl Domains {
     /// The separator of version 3 orders, which are recognised and refused.
     #[must_use]
     pub const fn orders_version_3(&self) -> &Word {
-        &self.orders_version_3
+        &self.not_served[0]
+    }
+
+    /// The separators of exchanges that clients sign for and that are refused as another version.
+    #[must_use]
+    pub const fn not_served(&self) -> &[Word] {
+        &self.not_served
     }
 
     /// The struct hash of an order.

@@ -81,15 +81,21 @@ impl Verifier {
         self.signed(&Word(id.0), order.signature(), caller).map(|()| id)
     }
 
-    /// Says why [`Verifier::order`] found an invalid signature, for one more curve operation: it
-    /// may be a good one for version 3 of Polymarket's exchange.
+    /// Whether an order whose signature or token means nothing here was signed for an exchange that
+    /// is not served: a deposit wallet's order says so, any other is tried as one for version 3 of
+    /// Polymarket's, for one more curve operation.
     #[must_use]
-    pub fn invalid_because(&self, order: &SignedOrder, caller: &Address) -> Reject {
-        let id = Domains::order_id(self.domains.orders_version_3(), &self.domains.order_hash(&order.fields));
-        match self.signed(&Word(id.0), order.signature(), caller) {
-            Ok(()) => Reject::OrderVersionMismatch,
-            Err(reject) => reject,
+    pub fn is_for_another_version(&self, order: &SignedOrder, caller: &Address) -> bool {
+        if order.fields.signature_type == SignatureType::Deposit {
+            let carried = order.signature().get(SEPARATOR_AT..HASH_AT);
+            return carried.is_some_and(|carried| self.is_not_served(carried));
         }
+        let id = Domains::order_id(self.domains.orders_version_3(), &self.domains.order_hash(&order.fields));
+        self.signed(&Word(id.0), order.signature(), caller).is_ok()
+    }
+
+    fn is_not_served(&self, separator: &[u8]) -> bool {
+        self.domains.not_served().iter().any(|known| known.0 == separator)
     }
 
     /// Checks that a wallet's owner signed a split, merge or redeem, and gives the act's id.
@@ -131,8 +137,7 @@ impl Verifier {
         if let Some(separator) = served(neg_risk).into_iter().find(|separator| separator.0 == carried) {
             return Ok(separator);
         }
-        let other_kind = served(!neg_risk).iter().any(|separator| separator.0 == carried);
-        Err(if other_kind { Reject::SignatureInvalid } else { Reject::OrderVersionMismatch })
+        Err(if self.is_not_served(carried) { Reject::OrderVersionMismatch } else { Reject::SignatureInvalid })
     }
 
     fn signed(&self, digest: &Word, signature: &[u8], caller: &Address) -> Result<(), Reject> {

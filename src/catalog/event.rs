@@ -37,6 +37,10 @@ impl ImportedEvent {
     /// Takes in what another text of the same event says. Which one comes first makes no
     /// difference: the newer leads, and of two of the same instant the fuller.
     pub(super) fn absorb(&mut self, other: &Self) {
+        // Every market of an event carries a copy, and nearly all are equal.
+        if self.text == other.text {
+            return;
+        }
         let rank = |event: &Self| (event.updated, event.text.len(), event.text.clone());
         let (newer, older) = if rank(self) >= rank(other) { (&*self, other) } else { (other, &*self) };
         let fields = Fields::parse(&newer.text).zip(Fields::parse(&older.text));

@@ -2,13 +2,15 @@
 //!
 //! The one file of this room that knows the JSON library.
 
+use std::borrow::Cow;
+
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The fields of one object, in their order; of a name that comes twice the last value counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields<'a> {
-    fields: Vec<(String, &'a RawValue)>,
+    fields: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl<'a> Fields<'a> {
@@ -48,7 +50,7 @@ impl<'a> Fields<'a> {
 
     /// The names of all fields, in their order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.fields.iter().map(|(name, _)| name.as_str())
+        self.fields.iter().map(|(name, _)| name.as_ref())
     }
 
     /// The object without the fields in `left_out`, every other byte of its values unchanged.
@@ -84,9 +86,17 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Fields<'a> {
                 out.write_str("an object")
             }
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields<'a>, M::Error> {
-                let mut fields: Vec<(String, &'a RawValue)> = Vec::new();
-                while let Some((name, raw)) = map.next_entry::<String, &'a RawValue>()? {
-                    match fields.iter_mut().find(|(field, _)| *field == name) {
+                // Names are borrowed where they can be: a text has some eighty of them.
+                let mut fields: Vec<(Cow<'a, str>, &'a RawValue)> = Vec::with_capacity(FIELDS_OF_A_MARKET);
+                // Names that no two fields share are nearly all; those need no look at the others.
+                let mut seen = [0_u64; 16];
+                while let Some((Name(name), raw)) = map.next_entry::<Name<'a>, &'a RawValue>()? {
+                    let (word, bit) = mark_of(&name);
+                    let is_new = seen[word] & bit == 0;
+                    seen[word] |= bit;
+                    let same =
+                        if is_new { None } else { fields.iter_mut().find(|(field, _)| *field == name) };
+                    match same {
                         Some(field) => field.1 = raw,
                         None => fields.push((name, raw)),
                     }
@@ -98,18 +108,143 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Fields<'a> {
     }
 }
 
-fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b (String, &'a RawValue)>) -> String {
-    let mut out = String::from("{");
+/// One of 1,024 marks, the same for the same name.
+fn mark_of(name: &str) -> (usize, u64) {
+    // Multiplying spreads each byte over all higher bits; those at the top depend on every byte.
+    let spread = name.bytes().fold(0_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mark = spread >> 54;
+    (usize::try_from(mark >> 6).expect("below 16"), 1 << (mark & 63))
+}
+
+fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b (Cow<'a, str>, &'a RawValue)>) -> String {
+    let mut out = String::with_capacity(TEXT_OF_A_MARKET_BYTES);
+    out.push('{');
     for (name, raw) in fields {
         if out.len() > 1 {
             out.push(',');
         }
-        out.push_str(&quoted(name));
+        match name {
+            // It stood between quotes without an escape.
+            Cow::Borrowed(name) => {
+                out.push('"');
+                out.push_str(name);
+                out.push('"');
+            }
+            Cow::Owned(name) => out.push_str(&quoted(name)),
+        }
         out.push(':');
-        out.push_str(raw.get());
+        push_compact(&mut out, raw.get());
     }
     out.push('}');
+    out.shrink_to_fit();
     out
+}
+
+/// Appends a value without the blanks between its tokens: some venues' files hold pretty-printed
+/// objects within rows that are not.
+fn push_compact(out: &mut String, raw: &str) {
+    if !raw.starts_with(['{', '[']) {
+        return out.push_str(raw);
+    }
+    let mut rest = raw;
+    while let Some(at) = rest.find(['"', ' ', '\t', '\n', '\r']) {
+        let (plain, after) = rest.split_at(at);
+        out.push_str(plain);
+        if after.starts_with('"') {
+            let (string, behind) = after.split_at(string_bytes(after));
+            out.push_str(string);
+            rest = behind;
+        } else {
+            rest = after.trim_ascii_start();
+        }
+    }
+    out.push_str(rest);
+}
+
+/// The bytes of the string that `text` begins with, both quotes included.
+fn string_bytes(text: &str) -> usize {
+    let mut at = 1;
+    while let Some(found) = text[at..].find(['"', '\\']) {
+        at += found + 1;
+        if text.as_bytes()[at - 1] == b'"' {
+            return at;
+        }
+        // What is escaped is one byte or begins with one that is neither quote nor backslash.
+        at += 1;
+    }
+    text.len()
+}
+
+/// How long the text of a venue's market is, about.
+const TEXT_OF_A_MARKET_BYTES: usize = 4 << 10;
+
+/// A field as it stands in its object.
+#[derive(Clone, Debug)]
+pub(super) struct Part<'a> {
+    /// Its name, unescaped.
+    pub(super) name: Cow<'a, str>,
+    /// Its value.
+    pub(super) raw: &'a str,
+}
+
+/// The fields of `text` in their order, repeats among them; `None` if it is no object.
+pub(super) fn parts(text: &str) -> Option<Vec<Part<'_>>> {
+    struct Parts<'a>(Vec<Part<'a>>);
+    impl<'de: 'a, 'a> serde::Deserialize<'de> for Parts<'a> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Collect<'a>(std::marker::PhantomData<&'a ()>);
+            impl<'de: 'a, 'a> Visitor<'de> for Collect<'a> {
+                type Value = Parts<'a>;
+                fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    out.write_str("an object")
+                }
+                fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Parts<'a>, M::Error> {
+                    let mut parts = Vec::with_capacity(FIELDS_OF_A_MARKET);
+                    while let Some((Name(name), raw)) = map.next_entry::<Name<'a>, &'a RawValue>()? {
+                        parts.push(Part { name, raw: raw.get() });
+                    }
+                    Ok(Parts(parts))
+                }
+            }
+            deserializer.deserialize_map(Collect(std::marker::PhantomData))
+        }
+    }
+    serde_json::from_str(text).ok().map(|Parts(parts)| parts)
+}
+
+/// How many fields a market of a venue has, about.
+const FIELDS_OF_A_MARKET: usize = 80;
+
+/// A name that is borrowed where it has no escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Name<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Read<'a> {
+            type Value = Name<'a>;
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("a name")
+            }
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Name<'a>, E> {
+                Ok(Name(Cow::Borrowed(name)))
+            }
+            fn visit_str<E>(self, name: &str) -> Result<Name<'a>, E> {
+                Ok(Name(Cow::Owned(name.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Read(std::marker::PhantomData))
+    }
+}
+
+/// The raw items of `text` if it is an array, `None` if it is anything else, even no JSON at all;
+/// else where and why the array is none.
+pub(super) fn rows(text: &str) -> Result<Option<Vec<&str>>, String> {
+    if !text.trim_start().starts_with('[') {
+        return Ok(None);
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|fault| fault.to_string())?;
+    Ok(Some(items.into_iter().map(RawValue::get).collect()))
 }
 
 /// The raw items of an array, or `None` if `text` is something else.
@@ -141,6 +276,7 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a text can be written")
 }
 
-fn as_text(raw: &str) -> Option<String> {
+/// The content of a JSON string.
+pub(super) fn as_text(raw: &str) -> Option<String> {
     if raw.starts_with('"') { serde_json::from_str(raw).ok() } else { None }
 }

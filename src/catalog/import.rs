@@ -1,22 +1,90 @@
 //! Whole files: every row is taken or refused by name, and what is said twice is merged.
+//!
+//! An [`Import`] of a request's body keeps every text. One that surveys files keeps the texts of
+//! events and items, which are merged from many rows, but of a market only where its row stands: a
+//! second reading brings the text. So a survey of a venue's whole dump takes about a kilobyte a
+//! market, whatever the rows are long.
 
 use std::collections::HashMap;
+use std::hash::Hasher;
 
 use super::event::ImportedEvent;
 use super::fields::{self, Fields};
 use super::file::{self, FileFault};
+use super::item::ImportedItem;
 use super::market::{ImportedMarket, MarketDefaults};
+use super::rows::Rows;
+use super::sheet::Span;
 use super::{GOT_BYTES_MAX, Refused};
-use crate::domain::{ConditionId, TokenId};
+use crate::domain::{ConditionId, ItemKind, TokenId};
+
+/// Where a market's object stands in the files of a survey.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Which file, from 0.
+    pub file: u32,
+    /// How many bytes of the unpacked file lie in front of it.
+    pub offset: u64,
+    /// How long it is.
+    pub bytes: u32,
+    /// The number of the file's row that holds it, from 1.
+    pub row: u32,
+    /// Where the value of its `events` lies in it; empty if it has none.
+    events: Span,
+}
+
+impl Place {
+    /// The object `object`, which stands here, with the bare id of the event that holds it, as an
+    /// import reads it again.
+    #[must_use]
+    pub fn with_event(&self, object: &str, event: Option<&str>) -> String {
+        let events =
+            event.map_or_else(|| "[]".to_owned(), |key| format!("[{{\"id\":{}}}]", fields::quoted(key)));
+        if self.events.is_empty() {
+            let inner = object.strip_suffix('}').expect("an object ends in a brace").trim_end();
+            let comma = if inner.ends_with('{') { "" } else { "," };
+            return format!("{inner}{comma}\"events\":{events}}}");
+        }
+        let (before, rest) = object.split_at(self.events.start());
+        format!("{before}{events}{}", &rest[self.events.bytes() as usize..])
+    }
+}
+
+/// The row that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Here {
+    file: u32,
+    row: u32,
+    offset: u64,
+}
+
+/// How a text compares with one of the same instant: the longer wins, and of two of the same length
+/// any, as long as it is always the same.
+type Weight = (usize, u64);
+
+fn weight(text: &str) -> Weight {
+    // Its keys are fixed, so every run of a build weighs alike.
+    let mut hash = std::hash::DefaultHasher::new();
+    hash.write(text.as_bytes());
+    (text.len(), hash.finish())
+}
 
 /// Everything that was read, each event and each market once.
 #[derive(Clone, Debug, Default)]
 pub struct Import {
+    surveys: bool,
+    here: Here,
     events: Vec<ImportedEvent>,
+    items: Vec<ImportedItem>,
     markets: Vec<ImportedMarket>,
+    /// Of every market, in a survey.
+    places: Vec<(Place, Weight)>,
     refused: Vec<Refused>,
+    /// The file and the row of each of `refused`.
+    refused_at: Vec<(u32, u32)>,
     repeated: usize,
     event_index: HashMap<String, usize>,
+    item_index: HashMap<(ItemKind, String), usize>,
     market_index: HashMap<ConditionId, usize>,
     tokens: HashMap<TokenId, ConditionId>,
     ids: HashMap<u64, ConditionId>,
@@ -30,29 +98,75 @@ impl Import {
         Ok(import)
     }
 
+    /// An import that takes no market's text with it; see [`Self::add_rows`].
+    #[must_use]
+    pub fn survey() -> Self {
+        Self { surveys: true, ..Self::default() }
+    }
+
     /// Reads one more file into the same import; after a fault nothing of it was taken.
     pub fn add_file(&mut self, bytes: &[u8], defaults: &MarketDefaults) -> Result<(), FileFault> {
         let text = file::text(bytes)?;
-        if let Some(why) = fields::fault(&text) {
-            return Err(FileFault::NotJson(why));
-        }
-        if let Some(rows) = fields::items(&text) {
-            for (index, row) in rows.into_iter().enumerate() {
-                self.add_row(row, &format!("row {}", index + 1), defaults);
+        let Some(rows) = fields::rows(&text).map_err(FileFault::NotJson)? else {
+            if Fields::parse(&text).is_none() {
+                return Err(fields::fault(&text).map_or(FileFault::NotRows, FileFault::NotJson));
             }
-            return Ok(());
+            self.here = Here { row: 1, ..Here::default() };
+            return self.add_row(&text, "row 1", defaults);
+        };
+        for (row, number) in rows.into_iter().zip(1..) {
+            self.here = Here { row: number, ..Here::default() };
+            self.add_row(row, &format!("row {number}"), defaults)?;
         }
-        if Fields::parse(&text).is_none() {
-            return Err(FileFault::NotRows);
-        }
-        self.add_row(&text, "row 1", defaults);
         Ok(())
+    }
+
+    /// Reads file number `file` row by row; `progress` is told how many bytes were gone through.
+    /// After a fault some of its rows were taken, and the import is of no more use.
+    pub fn add_rows(
+        &mut self,
+        file: u32,
+        rows: &mut Rows<'_>,
+        defaults: &MarketDefaults,
+        mut progress: impl FnMut(u64),
+    ) -> Result<(), FileFault> {
+        while let Some(row) = rows.next_row()? {
+            self.here = Here { file, row: row.number, offset: row.offset };
+            self.add_row(row.text, &format!("row {}", row.number), defaults)?;
+            progress(self.here.offset + row.text.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Where a market of a survey stands, by its place in [`Self::markets`].
+    #[must_use]
+    pub fn place(&self, market: usize) -> Option<&Place> {
+        self.places.get(market).map(|(place, _)| place)
+    }
+
+    /// The place in [`Self::markets`] of the market with this numeric id.
+    #[must_use]
+    pub fn market_with_id(&self, id: u64) -> Option<usize> {
+        self.market_index.get(self.ids.get(&id)?).copied()
+    }
+
+    /// Every row that could not be taken, with the number of its file, from 0, and of its row in
+    /// it, from 1.
+    pub fn refused_rows(&self) -> impl Iterator<Item = ((u32, u32), &Refused)> {
+        self.refused_at.iter().copied().zip(&self.refused)
     }
 
     /// Every event, in the order in which they were first named.
     #[must_use]
     pub fn events(&self) -> &[ImportedEvent] {
         &self.events
+    }
+
+    /// Every tag, series and creator that came by itself, in the order in which they were first
+    /// named.
+    #[must_use]
+    pub fn items(&self) -> &[ImportedItem] {
+        &self.items
     }
 
     /// Every market, in the order in which they were first named.
@@ -73,42 +187,89 @@ impl Import {
         self.repeated
     }
 
-    /// A row is an event if it holds markets or has no condition but a title; else a market.
-    fn add_row(&mut self, raw: &str, row: &str, defaults: &MarketDefaults) {
+    /// A row that is no item (see [`ImportedItem`]) is an event if it holds markets or has no
+    /// condition but a title; else a market.
+    fn add_row(&mut self, raw: &str, row: &str, defaults: &MarketDefaults) -> Result<(), FileFault> {
         let Some(row_fields) = Fields::parse(raw) else {
+            if let Some(why) = fields::fault(raw) {
+                return Err(FileFault::NotJson(format!("{row}: {why}")));
+            }
             let got = raw.get(..GOT_BYTES_MAX).unwrap_or(raw);
-            self.refused.push(Refused::new(row, "row", got, "an event or market object"));
-            return;
+            self.refuse(Refused::new(row, "row", got, "an event or market object"));
+            return Ok(());
         };
+        if let Some(kind) = ImportedItem::kind_of(&row_fields) {
+            self.add_item(kind, &row_fields, row);
+            return Ok(());
+        }
         let is_market = ["conditionId", "clobTokenIds", "question"].iter().any(|name| row_fields.has(name));
         if row_fields.has("markets") || (!is_market && row_fields.has("title")) {
-            self.add_event(&row_fields, row, defaults);
+            self.add_event(raw, &row_fields, row, defaults);
         } else {
-            self.add_market_of_array(&row_fields, row, defaults);
+            self.add_market_of_array(raw, &row_fields, row, defaults);
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, refused: Refused) {
+        self.refused.push(refused);
+        self.refused_at.push((self.here.file, self.here.row));
+    }
+
+    /// A series brings its events, which are in it whether they say so or not.
+    fn add_item(&mut self, kind: ItemKind, fields: &Fields<'_>, row: &str) {
+        let item = match ImportedItem::read(kind, fields, row) {
+            Ok(item) => item,
+            Err(refused) => return self.refuse(refused),
+        };
+        let series = format!("{{\"series\":[{}]}}", item.text);
+        let in_series = Fields::parse(&series).expect("texts of items were rendered here");
+        let events = fields.raw("events").filter(|_| kind == ItemKind::Series).and_then(fields::items);
+        for event in events.unwrap_or_default() {
+            let text = Fields::parse(event).map(|event| event.with_rest_of(&in_series));
+            if let Some(event) = text.as_deref().and_then(Fields::parse) {
+                self.keep_event(&event, row);
+            }
+        }
+        let place = (kind, item.key.clone());
+        if let Some(&index) = self.item_index.get(&place) {
+            self.items[index].absorb(&item);
+        } else {
+            self.item_index.insert(place, self.items.len());
+            self.items.push(item);
         }
     }
 
-    fn add_event(&mut self, fields: &Fields<'_>, row: &str, defaults: &MarketDefaults) {
+    fn add_event(&mut self, whole: &str, fields: &Fields<'_>, row: &str, defaults: &MarketDefaults) {
         let key = self.keep_event(fields, row);
         let Some(raw) = fields.raw("markets") else {
             return;
         };
         let row = key.as_ref().map_or_else(|| row.to_owned(), |key| format!("event {key}"));
         let Some(markets) = fields::items(raw) else {
-            self.refused.push(Refused::new(&row, "markets", raw, "an array of market objects"));
+            self.refuse(Refused::new(&row, "markets", raw, "an array of market objects"));
             return;
         };
         for (index, market) in markets.into_iter().enumerate() {
             let row = format!("{row}, market {}", index + 1);
             match Fields::parse(market) {
-                Some(fields) => self.add_market(&fields, &row, key.clone(), defaults),
-                None => self.refused.push(Refused::new(&row, "row", market, "a market object")),
+                Some(fields) => {
+                    let object = Span::within(whole, market);
+                    self.add_market(object, market, &fields, &row, key.clone(), defaults);
+                }
+                None => self.refuse(Refused::new(&row, "row", market, "a market object")),
             }
         }
     }
 
     /// A market of an array carries the event that holds it; of several the first counts.
-    fn add_market_of_array(&mut self, fields: &Fields<'_>, row: &str, defaults: &MarketDefaults) {
+    fn add_market_of_array(
+        &mut self,
+        whole: &str,
+        fields: &Fields<'_>,
+        row: &str,
+        defaults: &MarketDefaults,
+    ) {
         let mut key = None;
         for event in fields.raw("events").and_then(fields::items).unwrap_or_default() {
             if let Some(event) = Fields::parse(event) {
@@ -116,14 +277,14 @@ impl Import {
                 key = key.or(kept);
             }
         }
-        self.add_market(fields, row, key, defaults);
+        self.add_market(Span::within(whole, whole), whole, fields, row, key, defaults);
     }
 
     fn keep_event(&mut self, fields: &Fields<'_>, row: &str) -> Option<String> {
         let event = match ImportedEvent::read(fields, row) {
             Ok(event) => event,
             Err(refused) => {
-                self.refused.push(refused);
+                self.refuse(refused);
                 return None;
             }
         };
@@ -137,16 +298,30 @@ impl Import {
         Some(key)
     }
 
+    /// `object` is the market's text as it stands in its row, at `span`.
     fn add_market(
         &mut self,
+        span: Span,
+        object: &str,
         fields: &Fields<'_>,
         row: &str,
         event: Option<String>,
         defaults: &MarketDefaults,
     ) {
         match ImportedMarket::read(fields, row, event, defaults).and_then(|market| self.clash(market)) {
-            Ok(market) => self.keep_market(market),
-            Err(refused) => self.refused.push(refused),
+            Ok(market) => {
+                let place = Place {
+                    file: self.here.file,
+                    offset: self.here.offset + span.start() as u64,
+                    bytes: span.bytes(),
+                    row: self.here.row,
+                    events: fields
+                        .raw("events")
+                        .map_or(Span::default(), |events| Span::within(object, events)),
+                };
+                self.keep_market(market, place);
+            }
+            Err(refused) => self.refuse(refused),
         }
     }
 
@@ -167,24 +342,36 @@ impl Import {
         Ok(market)
     }
 
-    fn keep_market(&mut self, mut market: ImportedMarket) {
+    fn keep_market(&mut self, mut market: ImportedMarket, place: Place) {
         for token in market.tokens.iter().flatten() {
             self.tokens.insert(*token, market.condition);
         }
         if let Some(id) = market.market_id {
             self.ids.insert(id, market.condition);
         }
-        let Some(&index) = self.market_index.get(&market.condition) else {
+        let known = self.market_index.get(&market.condition).copied();
+        let heavy = if self.surveys || known.is_some() { weight(&market.text) } else { Weight::default() };
+        if self.surveys {
+            market.text = String::new();
+            market.labels = [String::new(), String::new()];
+        }
+        let Some(index) = known else {
             self.market_index.insert(market.condition, self.markets.len());
             self.markets.push(market);
+            if self.surveys {
+                self.places.push((place, heavy));
+            }
             return;
         };
         self.repeated += 1;
         let kept = &mut self.markets[index];
-        let rank = |market: &ImportedMarket| (market.updated, market.text.len(), market.text.clone());
-        if rank(&market) > rank(kept) {
+        let kept_weight = self.places.get(index).map_or_else(|| weight(&kept.text), |(_, heavy)| *heavy);
+        if (market.updated, heavy) > (kept.updated, kept_weight) {
             market.event = market.event.take().or_else(|| kept.event.take());
             *kept = market;
+            if self.surveys {
+                self.places[index] = (place, heavy);
+            }
         } else if kept.event.is_none() {
             kept.event = market.event;
         }

@@ -25,6 +25,17 @@ pub(super) fn scaled(text: &str, places: i32) -> Option<u64> {
     digits.checked_mul(10_u64.checked_pow(shift.unsigned_abs())?)
 }
 
+/// `text` in millionths; what is below a millionth is cut. `None` if it is no number from zero up.
+pub(super) fn cut_millionths(text: &str) -> Option<u64> {
+    const PLACES: usize = 6;
+    if text.contains(['e', 'E']) {
+        return scaled(text, 6);
+    }
+    let end = text.find('.').map_or(text.len(), |dot| text.len().min(dot + 1 + PLACES));
+    let more = text.get(end..)?;
+    more.bytes().all(|byte| byte.is_ascii_digit()).then(|| scaled(text.get(..end)?, 6))?
+}
+
 /// A uint256 in decimal digits, as tokens are written.
 pub(super) fn token(text: &str) -> Option<TokenId> {
     if text.is_empty() || text.len() > 78 {
@@ -46,6 +57,12 @@ pub(super) fn token(text: &str) -> Option<TokenId> {
         }
     }
     (value != [0; 32]).then_some(TokenId(value))
+}
+
+/// How many hex digits stand behind `0x`; `None` if anything else does.
+pub(super) fn hex_digits(text: &str) -> Option<usize> {
+    let digits = text.strip_prefix("0x")?;
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(digits.len())
 }
 
 /// `0x` and 64 hex digits.
@@ -89,6 +106,21 @@ mod tests {
             ("1e120", 0, None),
         ] {
             assert_eq!(scaled(text, places), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_below_a_millionth_is_cut() {
+        for (text, value) in [
+            ("1067832.94112", Some(1_067_832_941_120)),
+            ("0.8284832542822228", Some(828_483)),
+            ("7", Some(7_000_000)),
+            ("1e-05", Some(10)),
+            ("0.1234567x", None),
+            ("-1", None),
+            ("", None),
+        ] {
+            assert_eq!(cut_millionths(text), value, "{text}");
         }
     }
 

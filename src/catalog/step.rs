@@ -1,15 +1,15 @@
 //! What an imported row changes in an exchange that may know it already.
 
 use super::TEXT_BYTES_MAX;
-use super::event::{ImportedEvent, updated};
+use super::event::updated;
 use super::fields::Fields;
 use super::market::ImportedMarket;
 use super::{Moment, Refused};
 use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick, TokenId};
 
-/// What an imported event changes.
+/// What the text of an imported event or item changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventStep {
+pub enum TextStep {
     /// It is new.
     Add,
     /// Its text is now this.
@@ -18,24 +18,25 @@ pub enum EventStep {
     Keep,
 }
 
-/// What `event` changes, given the text that the exchange has of it: of two texts the newer leads,
-/// of two of the same instant the one that comes now, and what only the other has stays behind it.
+/// What `text` of the instant `updated` changes, given the text that the exchange has: of two texts
+/// the newer leads, of two of the same instant the one that comes now, and what only the other has
+/// stays behind it.
 #[must_use]
-pub fn event_step(known: Option<&str>, event: &ImportedEvent) -> EventStep {
+pub fn text_step(known: Option<&str>, at: Moment, text: &str) -> TextStep {
     let Some(known) = known else {
-        return EventStep::Add;
+        return TextStep::Add;
     };
-    let (Some(old), Some(new)) = (Fields::parse(known), Fields::parse(&event.text)) else {
-        return EventStep::Update(event.text.clone());
+    let (Some(old), Some(new)) = (Fields::parse(known), Fields::parse(text)) else {
+        return TextStep::Update(text.to_owned());
     };
-    let text = if event.updated < updated(&old) {
+    let text = if at < updated(&old) {
         old.with_rest_of(&new)
     } else if old.says_all_of(&new) {
-        return EventStep::Keep;
+        return TextStep::Keep;
     } else {
         new.with_rest_of(&old)
     };
-    if text == known || text.len() > TEXT_BYTES_MAX { EventStep::Keep } else { EventStep::Update(text) }
+    if text == known || text.len() > TEXT_BYTES_MAX { TextStep::Keep } else { TextStep::Update(text) }
 }
 
 /// What the exchange knows of a market.

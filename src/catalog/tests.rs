@@ -1,7 +1,7 @@
 //! Tables of rows, twice the same file, and the real files.
 
 use super::*;
-use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick};
+use crate::domain::{FeeSchedule, ItemKind, Mode, Payout, Shares, Tick};
 
 fn defaults() -> MarketDefaults {
     MarketDefaults {
@@ -34,6 +34,44 @@ fn refusal(more: &str) -> String {
     let import = read(&row(1, more));
     assert!(import.markets().is_empty());
     import.refused().first().expect("refused").to_string()
+}
+
+fn step(known: Option<&str>, event: &ImportedEvent) -> TextStep {
+    text_step(known, event.updated, &event.text)
+}
+
+#[test]
+fn tags_series_and_creators_may_be_rows_of_their_own() {
+    let import = read(
+        r#"[{"id":"1","label":"One","slug":"one"},{"id":1,"label":"One","forceShow":true},
+            {"id":"7","title":"S","slug":"s","seriesType":"single","events":[{"id":"5","title":"E"}]},
+            {"id":"9","creatorName":"N"},{"label":"nobody"}]"#,
+    );
+    let items: Vec<_> = import.items().iter().map(|item| (item.kind, item.key.as_str())).collect();
+    assert_eq!(items, [(ItemKind::Tag, "1"), (ItemKind::Series, "7"), (ItemKind::Creator, "9")]);
+    assert!(
+        import.items()[0].text.contains(r#""slug":"one""#) && import.items()[0].text.contains("forceShow")
+    );
+    assert!(!import.items()[1].text.contains("events"));
+    assert!(import.events()[0].text.contains(r#""series":[{"id":"7""#), "its events are in the series");
+    assert_eq!(import.refused().len(), 1);
+    assert_eq!(import.refused()[0].field, "id");
+}
+
+#[test]
+fn values_are_kept_without_the_blanks_between_their_tokens() {
+    for (value, kept) in [
+        ("7 ", "7"),
+        (r#""a  \" b""#, r#""a  \" b""#),
+        ("[ 1 ,\n2 , [ ] ]", "[1,2,[]]"),
+        ("{ \"a b\" :\t\" c \\\\\" , \"d\":\r\n{ } }", r#"{"a b":" c \\","d":{}}"#),
+        (r#"[ "\\\" [ ]" , "é \u0020 😀" ]"#, r#"["\\\" [ ]","é \u0020 😀"]"#),
+    ] {
+        let import = read(&format!("[{{ \"id\" : \"1\", \"label\":\"L\" , \"x\" : {value} }}]"));
+        assert_eq!(import.items()[0].text, format!(r#"{{"id":"1","label":"L","x":{kept}}}"#));
+        let again = read(&format!("[{}]", import.items()[0].text));
+        assert_eq!(again.items(), import.items());
+    }
 }
 
 #[test]
@@ -187,7 +225,7 @@ fn an_abridged_event_takes_nothing_away_in_either_order() {
         assert!(!import.markets()[0].text.contains("events"));
         // Against an exchange that has both, neither file says anything new.
         for again in [full, abridged.as_str()] {
-            assert_eq!(event_step(Some(text), &read(again).events()[0]), EventStep::Keep);
+            assert_eq!(step(Some(text), &read(again).events()[0]), TextStep::Keep);
         }
     }
 }
@@ -197,8 +235,8 @@ fn a_changed_event_replaces_what_it_mentions() {
     let known = r#"{"id":"5","title":"A","tags":[]}"#;
     let changed = read(r#"{"id":"5","title":"B","markets":[]}"#);
     let text = r#"{"id":"5","title":"B","tags":[]}"#.to_owned();
-    assert_eq!(event_step(Some(known), &changed.events()[0]), EventStep::Update(text));
-    assert_eq!(event_step(None, &changed.events()[0]), EventStep::Add);
+    assert_eq!(step(Some(known), &changed.events()[0]), TextStep::Update(text));
+    assert_eq!(step(None, &changed.events()[0]), TextStep::Add);
 }
 
 fn known(market: &ImportedMarket) -> KnownMarket<'_> {
@@ -315,6 +353,91 @@ fn the_real_files_give_770_tradable_and_12_closed_markets_in_either_order() {
         }
     }
     for event in &texts {
-        assert_eq!(event_step(Some(&event.text), event), EventStep::Keep);
+        assert_eq!(step(Some(&event.text), event), TextStep::Keep);
+    }
+}
+
+/// What a survey of `files` and a second reading of them bring: every market as it would be sent.
+fn surveyed(files: &[&[u8]]) -> (Import, Vec<String>) {
+    let mut import = Import::survey();
+    for (file, number) in files.iter().zip(0..) {
+        let mut told = 0;
+        let mut rows = Rows::new(*file).expect("a file");
+        import.add_rows(number, &mut rows, &defaults(), |bytes| told = bytes).expect("a file");
+        assert!(told <= rows.offset(), "nothing is told of before it was read");
+    }
+    let cut = |market: usize| {
+        let place = import.place(market).expect("a survey knows all places");
+        let mut rows = Rows::new(files[place.file as usize]).expect("a file");
+        let object = rows.cut(place.offset, place.bytes).expect("it is still there");
+        place.with_event(object, import.markets()[market].event.as_deref())
+    };
+    let texts = (0..import.markets().len()).map(cut).collect();
+    (import, texts)
+}
+
+/// A survey says of every row what a reading says, and sends what a reading would have kept.
+#[track_caller]
+fn assert_same_by_survey(files: &[&[u8]]) {
+    let mut whole = Import::default();
+    for file in files {
+        whole.add_file(file, &defaults()).expect("a file");
+    }
+    let (import, texts) = surveyed(files);
+    assert_eq!((import.events(), import.items()), (whole.events(), whole.items()));
+    assert_eq!((import.refused(), import.repeated()), (whole.refused(), whole.repeated()));
+    assert_eq!(import.refused_rows().count(), import.refused().len());
+    let again = read(&format!("[{}]", texts.join(",")));
+    assert_eq!(again.refused(), &[]);
+    assert_eq!(again.markets(), whole.markets());
+    for (market, number) in import.markets().iter().zip(0..) {
+        assert!(market.text.is_empty(), "a survey keeps no text");
+        assert_eq!(market.market_id.and_then(|id| import.market_with_id(id)), Some(number));
+    }
+}
+
+#[test]
+fn a_survey_finds_what_a_reading_finds() {
+    let first = format!(
+        r#"[ {}, {{"id":"5","title":"E","markets":[{}, {{"id":"x"}}, {}]}},
+            {{"id":"9","label":"L"}}, 7, {} ]"#,
+        row(1, r#""events":[{"id":"5","title":"Abridged"},{"id":"6"}],"a":"}]{[\"\\","#),
+        row(2, r#""events":null,"#),
+        row(3, ""),
+        row(4, r#""events":[{"title":"no id"}],"#),
+    );
+    let second = format!(
+        "{{\"id\":\"6\", \"title\":\"F\",\n\t\"markets\": [{}, {}]}}",
+        row(2, r#""updatedAt":"2026-01-01T00:00:00Z","events" : [ ] , "#),
+        row(7, "").replace('}', " }"),
+    );
+    assert_same_by_survey(&[first.as_bytes(), second.as_bytes()]);
+    assert_same_by_survey(&[second.as_bytes(), first.as_bytes()]);
+    let (import, _) = surveyed(&[second.as_bytes(), first.as_bytes()]);
+    let places: Vec<_> = import.refused_rows().map(|(at, refused)| (at, refused.row.as_str())).collect();
+    assert_eq!(places, [((1, 2), "market x"), ((1, 4), "row 4"), ((1, 5), "row 5")]);
+}
+
+#[test]
+fn a_survey_of_the_real_files_finds_what_a_reading_finds() {
+    let Some(data) = shared_data() else {
+        eprintln!("skipped: no shared/data above this folder and no OUTCRY_SHARED");
+        return;
+    };
+    let markets = std::fs::read(data.join("gamma-markets-500/polymarket_markets.json.gz")).expect("the file");
+    let events = std::fs::read(data.join("gamma-events-100/events.json.gz")).expect("the file");
+    assert_same_by_survey(&[&events]);
+    assert_same_by_survey(&[&markets, &events]);
+}
+
+#[test]
+fn a_fault_in_a_survey_names_its_row() {
+    for (text, fault) in [
+        ("[{},{\"a\":}]", "not JSON: row 2: expected value at line 1 column 6"),
+        ("{\"a\":1", "not JSON: row 1: EOF while parsing an object at line 1 column 6"),
+    ] {
+        let mut rows = Rows::new(text.as_bytes()).expect("a file");
+        let read = Import::survey().add_rows(0, &mut rows, &defaults(), |_| ());
+        assert_eq!(read.expect_err(text).to_string(), fault);
     }
 }

@@ -84,8 +84,6 @@ rejects! {
     SignatureInvalid = 400, "invalid_signature", "invalid signature", "invalid order signature";
     /// The operator froze this principal.
     Frozen = 400, "address_banned", "'{got}' address banned";
-    /// Another principal posted this very order before.
-    Duplicate = 400, "duplicate", "order {id} is invalid. Duplicated.", "order is invalid. duplicated. same order has already been placed, can't be placed again";
     /// The order's timestamp lies behind what the duplicate memory reaches.
     TooOld = 400, "order_too_old", "order too old";
     /// The order's timestamp lies more than five minutes ahead.

@@ -291,6 +291,7 @@ mod tests {
     fn a_wrong_method_names_the_right_ones() {
         let wrong = super::super::route::route(
             super::super::head::Method::Get,
+            None,
             "/order",
             super::super::query::Query::default(),
             super::super::route::HostPrefixes::Off,

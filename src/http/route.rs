@@ -11,10 +11,12 @@
 //! - A path in the table with another method is 405 and names the methods, else it is 404.
 //! - With `host_prefixes` on, `/gamma`, `/clob` and `/data` in front of a path that the table
 //!   does not hold are taken off and the rest is looked up; `/data/orders` is in the table, so
-//!   it keeps its meaning with any method. `/gamma` and `/clob` also decide what `/markets` is.
-//!   A host holds only its own rows: no order is placed under `/gamma`.
-//! - `GET /markets` and `GET /markets/{x}` exist twice. A 0x condition id without `creator` is
-//!   the CLOB form; a listing is the catalog form if its query has a name that only it knows.
+//!   it keeps its meaning with any method. A service holds only its own rows: no order is placed
+//!   under `/gamma`.
+//! - `GET /markets` and `GET /markets/{x}` exist twice. A service's name decides, in front of the
+//!   path or as the first label of `Host` (`gamma.…`, `gamma-api.…`, `clob.…`). Without one, a 0x
+//!   condition id without `creator` is the CLOB form, and a listing is the catalog form if its
+//!   query has a name that only it knows.
 
 use super::head::Method;
 use super::query::Query;
@@ -85,6 +87,7 @@ routes! {
         Get "/version" Version, "The order version that is spoken.";
         Get "/" Root, "A sign of life.";
         Get "/ok" Ok, "A sign of life.";
+        Get "/openapi.json" OpenApi, "This interface as a document.";
         Get "/markets" ClobMarkets, "CLOB markets by cursor.";
         Get "/markets/{}" ClobMarket, "One CLOB market by condition id.";
         Get "/simplified-markets" SimplifiedMarkets, "Simplified markets by cursor.";
@@ -138,6 +141,7 @@ routes! {
         Get "/events/{}/tags" EventTags, "The tags of an event.";
         Get "/markets/slug/{}" CatalogMarketBySlug, "One catalog market by slug.";
         Get "/markets/{}/tags" MarketTags, "The tags of a market.";
+        Get "/markets/{}/description" MarketDescription, "The description of a market.";
         Get "/tags" Tags, "Tags.";
         Get "/tags/{}" Tag, "One tag by id.";
         Get "/tags/slug/{}" TagBySlug, "One tag by slug.";
@@ -154,11 +158,23 @@ routes! {
         Get "/holders" Holders, "The largest holders of markets.";
         Get "/trades" WalletTrades, "Trades of wallets and markets.";
         Get "/value" WalletValue, "What a wallet's positions are worth.";
+        Get "/traded" WalletTraded, "How many markets a wallet traded in.";
+        Get "/oi" OpenInterest, "The collateral behind markets' shares.";
+        Get "/live-volume" LiveVolume, "What was traded in markets.";
+        Get "/volume" WalletVolume, "What a wallet traded.";
+        Get "/other" OtherSize, "A wallet's shares of an event's unnamed outcome.";
+        Get "/v1/leaderboard" Leaderboard, "Wallets by profit or volume.";
     }
     Stream {
         Get "/ws/market" MarketStream, "Books and trades as they change.";
         Get "/ws/user" UserStream, "The caller's orders and trades as they change.";
     }
+}
+
+/// Every row of the table that has a path: its method, what stands before its capture and what
+/// stands behind it, `None` without one.
+pub fn rows() -> impl Iterator<Item = (Method, &'static str, Option<&'static str>)> {
+    TABLE.iter().filter(|row| !row.before.is_empty()).map(|row| (row.method, row.before, row.after))
 }
 
 /// A request's place in the table.
@@ -236,9 +252,10 @@ pub enum HostPrefixes {
     On,
 }
 
-/// Finds what `method` and `path` ask for.
+/// Finds what `method` and `path` ask for; `host` is the request's `Host`.
 pub fn route<'a>(
     method: Method,
+    host: Option<&str>,
     path: &'a str,
     query: Query<'_>,
     prefixes: HostPrefixes,
@@ -246,28 +263,40 @@ pub fn route<'a>(
     let found = look_up(method, path);
     if found == Err(NoRoute::NotFound)
         && prefixes == HostPrefixes::On
-        && let Some((host, stripped)) = split_host(path)
+        && let Some((service, stripped)) = split_prefix(path)
     {
         let (endpoint, capture) = look_up(method, stripped)?;
-        let endpoint = markets_form(endpoint, capture, query, Some(host));
-        if !host.holds(endpoint.class()) {
+        let endpoint = markets_form(endpoint, capture, query, || Some(service));
+        if !service.holds(endpoint.class()) {
             return Err(NoRoute::NotFound);
         }
         return Ok(Route { endpoint, capture, full_path: path, path: stripped });
     }
     let (endpoint, capture) = found?;
-    Ok(Route { endpoint: markets_form(endpoint, capture, query, None), capture, full_path: path, path })
+    let endpoint = markets_form(endpoint, capture, query, || Service::of_host(host?));
+    Ok(Route { endpoint, capture, full_path: path, path })
 }
 
 /// The three services that other venues serve under three names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Host {
+enum Service {
     Gamma,
     Clob,
     Data,
 }
 
-impl Host {
+impl Service {
+    /// Their names in paths and hosts; a host may go on with a dash, as in `gamma-api`.
+    const NAMES: [(&'static str, Self); 3] =
+        [("gamma", Self::Gamma), ("clob", Self::Clob), ("data", Self::Data)];
+
+    /// The service that a host's first label names.
+    fn of_host(host: &str) -> Option<Self> {
+        let label = host.split(['.', ':']).next()?;
+        let word = label.split('-').next()?;
+        Self::NAMES.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, service)| service)
+    }
+
     const fn holds(self, class: Class) -> bool {
         match self {
             Self::Gamma => matches!(class, Class::Catalog),
@@ -277,47 +306,66 @@ impl Host {
     }
 }
 
-fn split_host(path: &str) -> Option<(Host, &str)> {
-    let hosts = [("/gamma", Host::Gamma), ("/clob", Host::Clob), ("/data", Host::Data)];
-    hosts.into_iter().find_map(|(prefix, host)| match path.strip_prefix(prefix) {
-        Some("") => Some((host, "/")),
-        Some(stripped) if stripped.starts_with('/') => Some((host, stripped)),
+fn split_prefix(path: &str) -> Option<(Service, &str)> {
+    let rest = path.strip_prefix('/')?;
+    Service::NAMES.into_iter().find_map(|(name, service)| match rest.strip_prefix(name) {
+        Some("") => Some((service, "/")),
+        Some(stripped) if stripped.starts_with('/') => Some((service, stripped)),
         _ => None,
     })
 }
 
-/// Decides which of its two meanings a `/markets` path has.
-fn markets_form(endpoint: Endpoint, capture: &str, query: Query<'_>, host: Option<Host>) -> Endpoint {
-    match (endpoint, host) {
-        (Endpoint::ClobMarkets, None) if query.pairs().any(|(name, _)| only_catalog_knows(name)) => {
-            Endpoint::CatalogMarkets
-        }
-        (Endpoint::ClobMarkets, Some(Host::Gamma)) => Endpoint::CatalogMarkets,
-        (Endpoint::ClobMarket, None) if !is_condition(capture) || query.first("creator").is_some() => {
-            Endpoint::CatalogMarket
-        }
-        (Endpoint::ClobMarket, Some(Host::Gamma)) => Endpoint::CatalogMarket,
-        _ => endpoint,
-    }
+/// Decides which of its two meanings a `/markets` path has; `service` is asked on these paths only.
+fn markets_form(
+    endpoint: Endpoint,
+    capture: &str,
+    query: Query<'_>,
+    service: impl FnOnce() -> Option<Service>,
+) -> Endpoint {
+    let catalog = match endpoint {
+        Endpoint::ClobMarkets => Endpoint::CatalogMarkets,
+        Endpoint::ClobMarket => Endpoint::CatalogMarket,
+        _ => return endpoint,
+    };
+    let asks_catalog = match service() {
+        Some(service) => service == Service::Gamma,
+        None if endpoint == Endpoint::ClobMarkets => query.pairs().any(|(name, _)| only_catalog_knows(name)),
+        None => !is_condition(capture) || query.first("creator").is_some(),
+    };
+    if asks_catalog { catalog } else { endpoint }
 }
 
 fn only_catalog_knows(name: &str) -> bool {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 15] = [
         "limit",
         "offset",
         "active",
         "closed",
         "archived",
-        "conditionId",
-        "condition_id",
+        "featured",
         "slug",
         "id",
         "mirror",
+        "cyom",
+        "include_tag",
+        "related_tags",
         "order",
         "ascending",
         "creator",
     ];
-    NAMES.contains(&name) || name.starts_with("tag") || name.starts_with("event")
+    const BEGINNINGS: [&str; 10] = [
+        "tag",
+        "event",
+        "condition",
+        "clob_token",
+        "question_id",
+        "exclude_tag",
+        "volume",
+        "liquidity",
+        "start_date",
+        "end_date",
+    ];
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// True for `0x` and 64 hex digits.

@@ -14,8 +14,8 @@ use super::disk::{Direct, Disk};
 use super::history::{Entry, Segments};
 use super::scan::Scan;
 use super::segment::{
-    self, BATCH_BYTES_MAX, BATCH_HEADER_BYTES, BatchBuffer, BatchHeader, JournalId, ROW, ROW_BYTES,
-    chain_next, rows, u32_at, u64_at,
+    self, BATCH_BYTES_MAX, BATCH_HEADER_BYTES, BatchBuffer, BatchHeader, FirstRow, Form, JournalId, ROW,
+    ROW_BYTES, chain_next, rows, u32_at, u64_at,
 };
 use crate::domain::Position;
 
@@ -58,8 +58,13 @@ pub(crate) struct Batches {
 impl Batches {
     /// Goes on where `scan` found the end; makes the first segment if there is none.
     pub(crate) fn at_end(shelf: Shelf, scan: &Scan, segments: Arc<Segments>) -> Result<Self, Fault> {
-        let number = scan.segment.max(1);
+        let (mut number, mut row) = (scan.segment.max(1), scan.row);
         shelf.prepare(number)?;
+        if first_row(&shelf, number)?.form == Form::Packed {
+            // It has no room, and perhaps not even the size for a batch.
+            (number, row) = (number + 1, 1);
+            shelf.prepare(number)?;
+        }
         let (file, direct, file_bytes) = open(&shelf, number, Direct::Yes)?;
         let batches = Self {
             shelf,
@@ -70,7 +75,7 @@ impl Batches {
             direct,
             file_bytes,
             number,
-            row: scan.row,
+            row,
             epoch: scan.epoch,
             end: scan.end,
             chain: scan.chain,
@@ -91,10 +96,15 @@ impl Batches {
             };
             let file = std::fs::OpenOptions::new().write(true).open(&path);
             let file = file.map_err(Fault::io("open", &path))?;
-            segment::fill_zero(&file, &path, start..expected_bytes(&self.shelf, number)?, &self.shelf.disk)?;
+            segment::fill_zero(&file, &path, start..first_row(&self.shelf, number)?.bytes, &self.shelf.disk)?;
             self.shelf.disk.sync(&file, &path)?;
         }
         self.shelf.disk.sync(&self.file, &segment::path(&self.shelf.directory, self.number))
+    }
+
+    /// Where its files are.
+    pub(crate) const fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// Raises the epoch: all that follows is of a new start.
@@ -102,6 +112,12 @@ impl Batches {
         assert!(self.filled == 0, "a batch is of one epoch");
         self.epoch += 1;
         self.epoch
+    }
+
+    /// The table that batches are added to.
+    #[cfg(test)]
+    pub(crate) fn segments(&self) -> Arc<Segments> {
+        Arc::clone(&self.segments)
     }
 
     /// The end of what was written.
@@ -204,17 +220,17 @@ impl Drop for Batches {
     }
 }
 
-fn expected_bytes(shelf: &Shelf, number: u64) -> Result<u64, Fault> {
+fn first_row(shelf: &Shelf, number: u64) -> Result<FirstRow, Fault> {
     let path = segment::path(&shelf.directory, number);
     let mut row = vec![0; ROW];
     let file = File::open(&path).map_err(Fault::io("open", &path))?;
     std::os::unix::fs::FileExt::read_exact_at(&file, &mut row, 0).map_err(Fault::io("read", &path))?;
-    let bytes = segment::read_first_row(&row, &shelf.journal, number);
-    bytes.map_err(|flaw| Fault::Damaged(super::fault::Place::of(flaw, &path, 0, Position(0))))
+    let row = FirstRow::decode(&row, &shelf.journal, number);
+    row.map_err(|flaw| Fault::Damaged(super::fault::Place::of(flaw, &path, 0, Position(0))))
 }
 
 fn open(shelf: &Shelf, number: u64, direct: Direct) -> Result<(File, Direct, u64), Fault> {
-    let bytes = expected_bytes(shelf, number)?;
+    let FirstRow { bytes, .. } = first_row(shelf, number)?;
     let (file, direct) = Disk::open_synchronous(&segment::path(&shelf.directory, number), direct)?;
     Ok((file, direct, bytes))
 }

@@ -3,14 +3,14 @@
 //!
 //! A [`Disk`] counts the operations that can fail. A failing one writes half of what it was given
 //! and reports the error, and so does every operation after it: a disk that failed once is not
-//! asked again.
+//! asked again, unless a test mends it. A test can also hold operations up, as a disk does that is busy.
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, OFlags};
@@ -37,19 +37,84 @@ pub(crate) struct Disk {
 struct Failing {
     left: AtomicU64,
     errno: i32,
+    gate: Gate,
+}
+
+/// Where operations wait while a test holds them.
+#[derive(Debug)]
+struct Gate {
+    /// Operations that pass before the next ones wait.
+    passes: Mutex<u64>,
+    changed: Condvar,
+    /// True while one waits.
+    waits: AtomicBool,
+}
+
+impl Gate {
+    fn pass(&self) {
+        let mut passes = self.passes.lock().expect("nobody panics at the gate");
+        while *passes == 0 {
+            self.waits.store(true, Ordering::Relaxed);
+            passes = self.changed.wait(passes).expect("nobody panics at the gate");
+        }
+        self.waits.store(false, Ordering::Relaxed);
+        *passes = passes.saturating_sub(u64::from(*passes != u64::MAX));
+    }
 }
 
 impl Disk {
     /// A disk whose first `good` operations succeed and whose others fail with `errno`.
     #[cfg(test)]
     pub(crate) fn failing_after(good: u64, errno: i32) -> Self {
-        Self { failing: Some(Arc::new(Failing { left: AtomicU64::new(good), errno })) }
+        let gate =
+            Gate { passes: Mutex::new(u64::MAX), changed: Condvar::new(), waits: AtomicBool::new(false) };
+        Self { failing: Some(Arc::new(Failing { left: AtomicU64::new(good), errno, gate })) }
+    }
+
+    /// Lets every operation behind the next `good` ones fail.
+    #[cfg(test)]
+    pub(crate) fn fail_behind(&self, good: u64) {
+        self.seam().left.store(good, Ordering::Relaxed);
+    }
+
+    /// Lets every operation from now on succeed.
+    #[cfg(test)]
+    pub(crate) fn mend(&self) {
+        self.fail_behind(u64::MAX);
+    }
+
+    /// Lets `passes` more operations through; the others wait for the next call.
+    #[cfg(test)]
+    pub(crate) fn let_through(&self, passes: u64) {
+        let gate = &self.seam().gate;
+        let mut left = gate.passes.lock().expect("nobody panics at the gate");
+        *left = passes;
+        gate.waits.store(false, Ordering::Relaxed);
+        gate.changed.notify_all();
+    }
+
+    /// True if an operation waits.
+    #[cfg(test)]
+    pub(crate) fn is_held(&self) -> bool {
+        self.seam().gate.waits.load(Ordering::Relaxed)
+    }
+
+    /// Lets every operation from now on fail.
+    #[cfg(test)]
+    pub(crate) fn fail(&self) {
+        self.fail_behind(0);
+    }
+
+    #[cfg(test)]
+    fn seam(&self) -> &Failing {
+        self.failing.as_ref().expect("only a disk that can fail is told to")
     }
 
     fn admit(&self) -> io::Result<()> {
         let Some(failing) = &self.failing else {
             return Ok(());
         };
+        failing.gate.pass();
         let took =
             failing.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         took.map(|_| ()).map_err(|_| io::Error::from_raw_os_error(failing.errno))
@@ -111,6 +176,11 @@ impl Disk {
         self.sync(&directory, path)
     }
 
+    /// Removes a file; its name is gone for good when the directory was synced.
+    pub(crate) fn remove(&self, path: &Path) -> Result<(), Fault> {
+        self.admit().and_then(|()| std::fs::remove_file(path)).map_err(Fault::io("remove", path))
+    }
+
     /// Puts `from` in the place of `to`, for good.
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), Fault> {
         self.admit().and_then(|()| std::fs::rename(from, to)).map_err(Fault::io("rename", from))?;
@@ -157,6 +227,13 @@ pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+/// The bytes that a process may still take on the disk of `path`.
+pub(crate) fn free_bytes(path: &Path) -> Result<u64, Fault> {
+    let about = rustix::fs::statvfs(path);
+    let about = about.map_err(|error| Fault::io("look at the disk of", path)(error.into()))?;
+    Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
 /// The name of the file system under `file` if it is memory: what is written there ends with the

@@ -58,6 +58,13 @@ pub enum Fault {
     Damaged(Place),
     /// A segment file is missing between others.
     SegmentMissing(PathBuf),
+    /// The first segments were given back, and no snapshot is whole that stands for them.
+    NoBeginning {
+        /// The segment before the first one that is there.
+        missing: PathBuf,
+        /// What is wrong with each snapshot.
+        snapshots: Vec<String>,
+    },
     /// A file is not of this journal.
     Foreign {
         /// The file.
@@ -109,6 +116,39 @@ pub enum Fault {
         /// The first frame that differs.
         position: Position,
     },
+    /// Bytes of a snapshot are not what was written. Nothing is lost: the segments say the same.
+    SnapshotDamaged(Place),
+    /// A whole snapshot tells of a log that the segments do not have.
+    SnapshotMisfit {
+        /// The snapshot.
+        snapshot: PathBuf,
+        /// Its position.
+        position: Position,
+        /// The segment that should lead there.
+        segment: PathBuf,
+    },
+    /// A snapshot would take room that must stay free.
+    NoRoomForSnapshot {
+        /// Where it would be.
+        directory: PathBuf,
+        /// What it is expected to take.
+        bytes: u64,
+        /// What is free.
+        free_bytes: u64,
+        /// What must stay free.
+        free_bytes_min: u64,
+    },
+    /// A packed segment would for a moment take room that must stay free.
+    NoRoomToPack {
+        /// The segment that is to be packed.
+        segment: PathBuf,
+        /// What its new file would take.
+        bytes: u64,
+        /// What is free.
+        free_bytes: u64,
+        /// What must stay free.
+        free_bytes_min: u64,
+    },
     /// A size in the options is below what can work.
     TooSmall {
         /// The option.
@@ -146,6 +186,13 @@ impl fmt::Display for Fault {
             Self::SegmentMissing(path) => {
                 write!(out, "{}: missing, and later segments are there; restore it", path.display())
             }
+            Self::NoBeginning { missing, snapshots } => write!(
+                out,
+                "{}: missing, and no snapshot is whole that stands for it: {}; restore a snapshot or the \
+                 segments from a copy, nothing was changed",
+                missing.display(),
+                snapshots.join("; ")
+            ),
             Self::Foreign { path, what } => write!(out, "{}: not {what}", path.display()),
             Self::DataDirInUse(path) => {
                 write!(out, "data_dir: {} is in use by another process", path.display())
@@ -181,6 +228,27 @@ impl fmt::Display for Fault {
                 log.display(),
                 data_dir.display(),
                 position.0
+            ),
+            Self::SnapshotDamaged(place) => write!(out, "snapshot damaged: {place}"),
+            Self::SnapshotMisfit { snapshot, position, segment } => write!(
+                out,
+                "{}: its state is of position {}, but {} does not lead there; restore the segments that it \
+                 was made from, or move it away to start without it",
+                snapshot.display(),
+                position.0,
+                segment.display()
+            ),
+            Self::NoRoomForSnapshot { directory, bytes, free_bytes, free_bytes_min } => write!(
+                out,
+                "{}: a snapshot of about {bytes} bytes would leave less than journal.disk_free_min = \
+                 {free_bytes_min} of {free_bytes} free bytes; make room",
+                directory.display()
+            ),
+            Self::NoRoomToPack { segment, bytes, free_bytes, free_bytes_min } => write!(
+                out,
+                "{}: packing it would for a moment take {bytes} bytes and leave less than \
+                 journal.disk_free_min = {free_bytes_min} of {free_bytes} free bytes; make room",
+                segment.display()
             ),
             Self::TooSmall { field, bytes, bytes_min } => {
                 write!(out, "{field}: {bytes} is too small; give it at least {bytes_min}")

@@ -4,6 +4,12 @@
 //! rows (256 KiB), 24 bytes each. From there the batch headers lead to the frame. The journal
 //! thread adds to the table before it frees what the table is about, so whoever finds the ring
 //! lapped finds the segments ready.
+//!
+//! The table is a hint. A sealed segment may be packed at any moment: its name goes to another file,
+//! with the same frames on other rows, and the table learns of it a moment later. So a batch and the
+//! open file that it was found in belong together; a file that is open stays as it was, whatever
+//! its name names by now; and where a header does not lead to what is looked for, the file of that
+//! name is opened anew and walked from its first row.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,6 +23,7 @@ use super::frame::{
 };
 use super::log::{Log, Look};
 use super::segment::{self, BATCH_HEADER_BYTES, BatchHeader, JournalId, ROW_BYTES, u32_at};
+use super::snapshot::Base;
 use crate::domain::Position;
 
 /// Rows between two entries of the table.
@@ -66,6 +73,54 @@ impl Segments {
         after.checked_sub(1).map(|last| entries[last])
     }
 
+    /// The number of the segment that is being written; 0 if there is none yet.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.last().map_or(0, |entry| entry.segment)
+    }
+
+    /// Leaves out the segments before `number`, which are about to go.
+    pub(crate) fn forget_before(&self, number: u64) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|entry| number <= entry.segment);
+    }
+
+    /// Puts `entries` in the place of what is known of segment `number`, if anything is.
+    pub(crate) fn replace(&self, number: u64, with: Vec<Entry>) {
+        assert!(with.iter().all(|entry| entry.segment == number), "the entries are of that segment");
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let range = of_segment(&entries, number);
+        if !range.is_empty() {
+            entries.splice(range, with);
+        }
+    }
+
+    /// What is known of segment `number`.
+    pub(crate) fn entries_of(&self, number: u64) -> Vec<Entry> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries[of_segment(&entries, number)].to_vec()
+    }
+
+    /// Gives `base` what is known now of everything before it: what it knows from an older snapshot
+    /// may be of segments that were packed since.
+    pub fn correct(&self, base: &mut Base) {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = entries.partition_point(|entry| entry.position < base.position);
+        base.entries = entries[..end].to_vec();
+    }
+
+    /// The number of the oldest segment; 0 if there is none.
+    pub(crate) fn first(&self) -> u64 {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.first().map_or(0, |entry| entry.segment)
+    }
+
+    /// The segment that holds `at`; 0 if none does.
+    pub(crate) fn segment_of(&self, at: Position) -> u64 {
+        self.before(at).map_or(0, |entry| entry.segment)
+    }
+
     /// The oldest position that segments have.
     #[must_use]
     pub fn oldest(&self) -> Option<Position> {
@@ -74,13 +129,53 @@ impl Segments {
     }
 }
 
+/// Where in the table segment `number` is.
+fn of_segment(entries: &[Entry], number: u64) -> std::ops::Range<usize> {
+    let first = entries.partition_point(|entry| entry.segment < number);
+    first..entries.partition_point(|entry| entry.segment <= number)
+}
+
+/// A segment file that is being read.
+#[derive(Debug)]
+struct OpenFile {
+    number: u64,
+    path: PathBuf,
+    file: File,
+    /// The batch in it that was found last.
+    batch: Option<BatchHeader>,
+}
+
+impl OpenFile {
+    fn open(segments: &Segments, number: u64) -> Result<Self, Fault> {
+        let path = segment::path(&segments.directory, number);
+        let file = File::open(&path).map_err(Fault::io("open", &path))?;
+        Ok(Self { number, path, file, batch: None })
+    }
+
+    /// Walks the batch headers from `row` to the batch that holds `at`.
+    fn walk(&mut self, journal: &JournalId, mut row: u32, at: Position) -> Option<BatchHeader> {
+        loop {
+            let mut header = [0; BATCH_HEADER_BYTES];
+            self.file.read_exact_at(&mut header, u64::from(row) * ROW_BYTES).ok()?;
+            let batch = BatchHeader::decode(&header, journal, self.number, row).ok()?;
+            if at < batch.first {
+                return None;
+            }
+            if at < batch.end() {
+                self.batch = Some(batch);
+                return Some(batch);
+            }
+            row += batch.rows();
+        }
+    }
+}
+
 /// Reads frames by position. Each loop that does has its own.
 #[derive(Debug)]
 pub struct History {
     log: Option<Arc<Log>>,
     segments: Option<Arc<Segments>>,
-    open: Option<(u64, File)>,
-    batch: Option<BatchHeader>,
+    open: Option<OpenFile>,
     buffer: Box<[u8]>,
 }
 
@@ -104,13 +199,13 @@ impl History {
     #[must_use]
     pub fn new(log: Arc<Log>, segments: Option<Arc<Segments>>) -> Self {
         let buffer = vec![0; FRAME_BYTES_MAX].into_boxed_slice();
-        Self { log: Some(log), segments, open: None, batch: None, buffer }
+        Self { log: Some(log), segments, open: None, buffer }
     }
 
     /// A reader of segments alone.
     pub(crate) fn of_segments(segments: Arc<Segments>) -> Self {
         let buffer = vec![0; FRAME_BYTES_MAX].into_boxed_slice();
-        Self { log: None, segments: Some(segments), open: None, batch: None, buffer }
+        Self { log: None, segments: Some(segments), open: None, buffer }
     }
 
     /// All bytes of the frame at `at`, header and zeros too.
@@ -130,7 +225,11 @@ impl History {
         let in_ring = self.log.as_ref().map(|log| (log.copy(at, &mut self.buffer), log.epoch()));
         let found = match in_ring {
             Some((Look::NotYet, _)) => return Ok(None),
-            Some((Look::Bytes(bytes), epoch)) => Found { bytes, epoch },
+            Some((Look::Bytes(bytes), epoch)) => {
+                // Whoever has caught up holds no file that may have lost its name: its room is taken.
+                self.open = None;
+                Found { bytes, epoch }
+            }
             Some((Look::Lapped, _)) | None => self.in_segments(at)?,
         };
         match read(&self.buffer[..found.bytes], at, found.epoch) {
@@ -148,10 +247,7 @@ impl History {
     }
 
     fn file(&self) -> PathBuf {
-        match (&self.segments, &self.open) {
-            (Some(segments), Some((number, _))) => segment::path(&segments.directory, *number),
-            _ => PathBuf::from("the log"),
-        }
+        self.open.as_ref().map_or_else(|| PathBuf::from("the log"), |open| open.path.clone())
     }
 
     fn in_segments(&mut self, at: Position) -> Result<Found, Fault> {
@@ -159,86 +255,61 @@ impl History {
         let Some(segments) = self.segments.clone() else {
             return Err(Fault::Lapped { position: at, oldest });
         };
-        let within = |batch: &BatchHeader| batch.first <= at && at < batch.end();
-        let batch = match self.batch {
-            Some(batch) if within(&batch) => batch,
-            last => {
-                let near = last.filter(|batch| batch.end() == at).map(|batch| Entry {
-                    position: at,
-                    segment: batch.segment,
-                    row: batch.row + batch.rows(),
-                });
-                let entry = || segments.before(at);
-                match self.find(&segments, near, at)? {
-                    Some(batch) => Some(batch),
-                    None => self.find(&segments, entry(), at)?,
-                }
-                .ok_or(Fault::Lapped { position: at, oldest })?
-            }
-        };
-        self.batch = Some(batch);
+        let batch = self.find(&segments, at)?.ok_or(Fault::Lapped { position: at, oldest })?;
         let start = u64::from(batch.row) * ROW_BYTES + BATCH_HEADER_BYTES as u64 + (at.0 - batch.first.0);
         let rest = usize::try_from(batch.end().0 - at.0).expect("a batch fits memory");
-        self.load(&segments, &batch, start, rest, at)
+        let bytes = self.load(start, rest, at)?;
+        Ok(Found { bytes, epoch: batch.epoch })
     }
 
-    /// Reads the frame that begins at byte `start` of the open file into the buffer.
-    fn load(
-        &mut self,
-        segments: &Segments,
-        batch: &BatchHeader,
-        start: u64,
-        rest: usize,
-        at: Position,
-    ) -> Result<Found, Fault> {
-        let path = segment::path(&segments.directory, batch.segment);
-        let file = open(&mut self.open, segments, batch.segment)?;
+    /// The batch that holds `at`, in the file that is open then.
+    fn find(&mut self, segments: &Segments, at: Position) -> Result<Option<BatchHeader>, Fault> {
+        let journal = &segments.journal;
+        if let Some(open) = &mut self.open
+            && let Some(last) = open.batch
+        {
+            if last.first <= at && at < last.end() {
+                return Ok(Some(last));
+            }
+            let next = last.row + last.rows();
+            if last.end() == at
+                && let Some(batch) = open.walk(journal, next, at)
+            {
+                return Ok(Some(batch));
+            }
+        }
+        let Some(Entry { segment: number, row, .. }) = segments.before(at) else {
+            return Ok(None);
+        };
+        let mut open = match self.open.take() {
+            Some(open) if open.number == number => open,
+            _ => OpenFile::open(segments, number)?,
+        };
+        let mut found = open.walk(journal, row, at);
+        if found.is_none() {
+            open = OpenFile::open(segments, number)?;
+            found = open.walk(journal, 1, at);
+        }
+        self.open = Some(open);
+        Ok(found)
+    }
+
+    /// Reads the frame that begins at byte `start` of the open file into the buffer; gives its bytes.
+    fn load(&mut self, start: u64, rest: usize, at: Position) -> Result<usize, Fault> {
+        let OpenFile { path, file, .. } = self.open.as_ref().expect("its batch was found in it");
         // Most frames are shorter than this; one read then does.
         let first = rest.min(1_024);
-        file.read_exact_at(&mut self.buffer[..first], start).map_err(Fault::io("read", &path))?;
+        file.read_exact_at(&mut self.buffer[..first], start).map_err(Fault::io("read", path))?;
         let length = u32_at(&self.buffer, 0);
         if !length_is_possible(length) || rest < length as usize {
             let flaw = Flaw { field: "frame length", at: 0, expected: FRAME_ALIGN, found: u64::from(length) };
-            return Err(Fault::Damaged(Place::of(flaw, &path, start, at)));
+            return Err(Fault::Damaged(Place::of(flaw, path, start, at)));
         }
         let bytes = length as usize;
         if first < bytes {
             let more = &mut self.buffer[first..bytes];
-            file.read_exact_at(more, start + first as u64).map_err(Fault::io("read", &path))?;
+            file.read_exact_at(more, start + first as u64).map_err(Fault::io("read", path))?;
         }
-        Ok(Found { bytes, epoch: batch.epoch })
+        Ok(bytes)
     }
-
-    /// Walks the batch headers from `entry` to the batch that holds `at`, within one file.
-    fn find(
-        &mut self,
-        segments: &Segments,
-        entry: Option<Entry>,
-        at: Position,
-    ) -> Result<Option<BatchHeader>, Fault> {
-        let Some(Entry { segment: number, mut row, .. }) = entry else {
-            return Ok(None);
-        };
-        let file = open(&mut self.open, segments, number)?;
-        loop {
-            let mut header = [0; BATCH_HEADER_BYTES];
-            if file.read_exact_at(&mut header, u64::from(row) * ROW_BYTES).is_err() {
-                return Ok(None);
-            }
-            match BatchHeader::decode(&header, &segments.journal, number, row) {
-                Ok(batch) if batch.first <= at && at < batch.end() => return Ok(Some(batch)),
-                Ok(batch) if batch.first <= at => row += batch.rows(),
-                _ => return Ok(None),
-            }
-        }
-    }
-}
-
-fn open<'a>(slot: &'a mut Option<(u64, File)>, segments: &Segments, number: u64) -> Result<&'a File, Fault> {
-    if slot.as_ref().is_none_or(|(open, _)| *open != number) {
-        let path = segment::path(&segments.directory, number);
-        *slot = Some((number, File::open(&path).map_err(Fault::io("open", &path))?));
-    }
-    let (_, file) = slot.as_ref().expect("it was opened above");
-    Ok(file)
 }

@@ -20,6 +20,7 @@
 //! |   22 | [`EventText`] | registrar | an event and its text |
 //! |   23 | [`MarketAdded`] | registrar | a market, its tokens and its rules |
 //! |   24 | [`MarketText`] | registrar | a market's new text |
+//! |   25 | [`ItemText`] | registrar | a tag, series or creator of its own, and its text |
 //! |   32 | [`OrderPlaced`] | shard | an order came, with all that it did |
 //! |   33 | [`OrdersRemoved`] | shard | orders left the book unfilled |
 //! |   34 | [`Tombstone`] | shard | a cancel came before its order |
@@ -33,19 +34,44 @@
 pub mod acts;
 pub mod order;
 pub mod rows;
-pub mod wire;
 
+pub use crate::memory::wire::Damage;
 pub use acts::{
     ActKind, ExchangeMode, Frozen, MarketMode, Money, MoneyDirection, OrdersRemoved, PositionAct,
     RemovalReason, Resolved, TickChanged, Tombstone,
 };
 pub use order::{Fill, MatchKind, OrderPlaced, PlacedResult, Removal};
 pub use rows::{
-    Close, EventText, KeyChanged, MarketAdded, MarketText, Start, StateHash, WalletAdded, WalletLinked,
+    Close, EventText, ItemText, KeyChanged, MarketAdded, MarketText, Start, StateHash, WalletAdded,
+    WalletLinked,
 };
-pub use wire::Damage;
 
-use wire::{Input, Wire};
+use crate::memory::wire::{Input, Wire};
+
+/// The longest list or text in one record; longer counts are damage, not allocations.
+const COUNT_MAX: usize = 320 * 1024;
+
+/// Declares a record: its fields are written and read in the order in which they stand.
+macro_rules! record {
+    ($(#[$doc:meta])* pub struct $name:ident { $( $(#[$field_doc:meta])* pub $field:ident : $type:ty, )* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name { $( $(#[$field_doc])* pub $field: $type, )* }
+
+        impl $crate::memory::wire::Wire for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                $( $crate::memory::wire::Wire::put(&self.$field, out); )*
+            }
+            fn take(
+                input: &mut $crate::memory::wire::Input<'_>,
+            ) -> Result<Self, $crate::memory::wire::Damage> {
+                $( let $field = <$type as $crate::memory::wire::Wire>::take(input)?; )*
+                Ok(Self { $( $field, )* })
+            }
+        }
+    };
+}
+use record;
 
 macro_rules! records {
     ($( $kind:literal $name:ident ),* $(,)?) => {
@@ -75,7 +101,7 @@ macro_rules! records {
 
             /// Reads the payload of a frame of `kind`; every byte must be used.
             pub fn decode(kind: u16, payload: &[u8]) -> Result<Self, Damage> {
-                let mut input = Input::new(payload);
+                let mut input = Input::bounded(payload, COUNT_MAX);
                 let record = match kind {
                     $( $kind => Self::$name($name::take(&mut input)?), )*
                     _ => return Err(Damage { field: "kind", at: 0 }),
@@ -97,7 +123,7 @@ macro_rules! records {
 
                 /// Reads a payload of this kind; every byte must be used.
                 pub fn decode(payload: &[u8]) -> Result<Self, Damage> {
-                    let mut input = Input::new(payload);
+                    let mut input = Input::bounded(payload, COUNT_MAX);
                     let record = Self::take(&mut input)?;
                     input.finish()?;
                     Ok(record)
@@ -126,6 +152,7 @@ records! {
     22 EventText,
     23 MarketAdded,
     24 MarketText,
+    25 ItemText,
     32 OrderPlaced,
     33 OrdersRemoved,
     34 Tombstone,
@@ -152,6 +179,7 @@ impl Record {
             Self::EventText(record) => record.time,
             Self::MarketAdded(record) => record.time,
             Self::MarketText(record) => record.time,
+            Self::ItemText(record) => record.time,
             Self::OrderPlaced(record) => record.time,
             Self::OrdersRemoved(record) => record.time,
             Self::Tombstone(record) => record.time,

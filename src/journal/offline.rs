@@ -7,15 +7,17 @@
 //! dead process has is not read, but counted: the next start brings it to the segments.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Fault;
+use super::disk::Disk;
 use super::frame::Frame;
 use super::identity::{Identity, boot_id, is_in_use};
 use super::logfile::LogFile;
-use super::open::visit_all;
-use super::scan::{Cut, Scan, scan};
+use super::open::visit_between;
+use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, JournalId};
+use super::snapshot::{Base, Snapshots};
 use crate::domain::Position;
 
 /// What the segments of a data directory hold.
@@ -39,30 +41,54 @@ pub struct Survey {
     pub in_use: bool,
     /// Bytes of frames that only the log file has: the next start takes them in.
     pub log_bytes: u64,
+    /// Where the log file was looked for.
+    pub log_path: PathBuf,
+    /// Whether there is one. It goes when a process stops in good order.
+    pub log_found: bool,
 }
 
-/// Checks every byte of the segments in `data_dir` and calls `visit` with each frame, in order.
+/// The snapshots of a data directory, for looking at.
+pub fn snapshots(data_dir: &Path) -> Result<Snapshots, Fault> {
+    let journal = identity(data_dir)?.journal();
+    Ok(Snapshots::new(data_dir, journal, Disk::default()))
+}
+
+/// Whether the first frames are still there. If not, a survey begins at a snapshot.
+pub fn has_first_segment(data_dir: &Path) -> Result<bool, Fault> {
+    let numbers = segment::numbers(&segment::directory(data_dir))?;
+    Ok(numbers.first().is_none_or(|&first| first == 1))
+}
+
+fn identity(data_dir: &Path) -> Result<Identity, Fault> {
+    Identity::load(data_dir)?.ok_or_else(|| Fault::Foreign {
+        path: data_dir.to_path_buf(),
+        what: "a data directory: it has no `identity`",
+    })
+}
+
+/// Checks every byte of the segments in `data_dir` behind `base`, or from the first on, and calls
+/// `visit` with each frame there, in order.
 pub fn survey<E: From<Fault>>(
     data_dir: &Path,
     log_path: Option<&Path>,
+    base: Option<&Base>,
     visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
 ) -> Result<Survey, E> {
-    let Some(identity) = Identity::load(data_dir)? else {
-        let path = data_dir.to_path_buf();
-        return Err(Fault::Foreign { path, what: "a data directory: it has no `identity`" }.into());
-    };
+    let identity = identity(data_dir)?;
     let in_use = is_in_use(data_dir)?;
     let directory = segment::directory(data_dir);
     let journal = identity.journal();
     let found = if in_use {
-        let found = settled(&directory, &journal)?;
-        visit_first(found.frames, &directory, &journal, visit)?;
+        let found = settled(&directory, &journal, base)?;
+        let frames = found.frames - base.map_or(0, |base| base.frames);
+        visit_first(frames, &directory, &journal, base, visit)?;
         found
     } else {
-        visit_all(&directory, &journal, visit)?
+        visit_between(&directory, &journal, base, None, visit)?
     };
-    let default = Path::new("/dev/shm").join(format!("outcry-{}", identity.exchange));
-    let log_bytes = if in_use { 0 } else { in_log(log_path.unwrap_or(&default), &identity, &found)? };
+    let usual = || Path::new("/dev/shm").join(format!("outcry-{}", identity.exchange));
+    let log_path = log_path.map_or_else(usual, Path::to_path_buf);
+    let log_bytes = if in_use { 0 } else { in_log(&log_path, &identity, &found)? };
     Ok(Survey {
         frames: found.frames,
         segments: found.numbers.len() as u64,
@@ -73,14 +99,16 @@ pub fn survey<E: From<Fault>>(
         cut: found.cut,
         in_use,
         log_bytes,
+        log_found: log_path.exists(),
+        log_path,
     })
 }
 
 /// Reads until it succeeds, or finds the same damage twice.
-fn settled(directory: &Path, journal: &JournalId) -> Result<Scan, Fault> {
+fn settled(directory: &Path, journal: &JournalId, base: Option<&Base>) -> Result<Scan, Fault> {
     let mut before = None;
     loop {
-        match scan(directory, journal, None) {
+        match scan_between(directory, journal, Reach { base, until: None }, None) {
             Err(Fault::Damaged(place)) if before.as_ref() != Some(&place) => before = Some(place),
             other => return other,
         }
@@ -92,6 +120,7 @@ fn visit_first<E: From<Fault>>(
     count: u64,
     directory: &Path,
     journal: &JournalId,
+    base: Option<&Base>,
     mut visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut left = count;
@@ -108,7 +137,7 @@ fn visit_first<E: From<Fault>>(
         }
     };
     if 0 < count {
-        scan(directory, journal, Some(&mut until_there))?;
+        scan_between(directory, journal, Reach { base, until: None }, Some(&mut until_there))?;
     }
     refusal.map_or(Ok(()), Err)
 }

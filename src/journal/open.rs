@@ -3,7 +3,7 @@
 //! The order is what makes a death at any point harmless:
 //!
 //! 1. lock the directory, then the log file; refuse what is not ours ([`Fault`] names both);
-//! 2. check all segments; a torn tail is cut and named, damage refuses;
+//! 2. load the newest snapshot that is whole, and check the segments behind it; a torn tail is cut and named, damage refuses;
 //! 3. if the log file is of the segments' own epoch, compare the overlap and write the committed
 //!    rest behind it, still in that epoch;
 //! 4. write a mark in the next epoch: from now on the old log file is stale;
@@ -24,8 +24,10 @@ use super::identity::{DataDir, Identity, boot_id};
 use super::layout::{Close, Start};
 use super::log::Log;
 use super::logfile::{Left, LogFile, Owner, strangers};
-use super::scan::{Cut, Scan, scan};
+use super::pack::{self, Packer};
+use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, ROW_BYTES, SEGMENT_BYTES_MIN};
+use super::snapshot::{Base, SnapshotReader, Snapshots};
 use super::writer::{Waker, WriterHandle};
 use crate::domain::{Position, TimeMs};
 
@@ -92,6 +94,8 @@ impl Options {
 pub struct Recovered {
     /// Frames in the segments, those from the log file among them.
     pub frames: u64,
+    /// The position of the snapshot that this start begins with, and how many frames came before it.
+    pub snapshot: Option<(Position, u64)>,
     /// The end of the last one: where this start begins.
     pub end: Position,
     /// The epoch of this start.
@@ -131,6 +135,8 @@ pub struct Opened {
     batches: Batches,
     segments: Arc<Segments>,
     recovered: Recovered,
+    base: Option<Base>,
+    disk: Disk,
 }
 
 /// A running journal.
@@ -144,26 +150,78 @@ pub struct Started {
     pub writer: WriterHandle,
 }
 
-/// Takes the data directory over and recovers what is there.
+/// Takes the data directory over and recovers what is there, from the first frame on.
 pub fn open(options: Options) -> Result<Opened, Fault> {
     open_on(options, Disk::default(), boot_id()?)
 }
 
+/// Takes the data directory over and recovers what is there, from the newest snapshot on that `load`
+/// can load; gives what it loaded.
+pub fn open_with<T>(
+    options: Options,
+    load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
+) -> Result<(Opened, Option<T>), Fault> {
+    open_with_disk(options, Disk::default(), load)
+}
+
+/// `open_with` on a given disk.
+pub(crate) fn open_with_disk<T>(
+    options: Options,
+    disk: Disk,
+    load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
+) -> Result<(Opened, Option<T>), Fault> {
+    open_from(options, disk, boot_id()?, load)
+}
+
 /// `open` on a given disk in a given boot.
 pub(crate) fn open_on(options: Options, disk: Disk, boot: [u8; 16]) -> Result<Opened, Fault> {
+    let taken = take(options, &disk)?;
+    recover(taken, None, disk, boot)
+}
+
+/// `open_with` on a given disk in a given boot.
+pub(crate) fn open_from<T>(
+    options: Options,
+    disk: Disk,
+    boot: [u8; 16],
+    load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
+) -> Result<(Opened, Option<T>), Fault> {
+    let mut taken = take(options, &disk)?;
+    let snapshots = Snapshots::new(&taken.data_dir.path, taken.identity.journal(), disk.clone());
+    let (base, state) = snapshots.newest(&mut taken.notes, load)?.unzip();
+    Ok((recover(taken, base, disk, boot)?, state))
+}
+
+/// A data directory and a log file that nobody else has.
+struct Taken {
+    options: Options,
+    data_dir: DataDir,
+    identity: Identity,
+    log_file: LogFile,
+    notes: Vec<String>,
+}
+
+fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
     check_sizes(&options)?;
-    let data_dir = DataDir::lock(&options.data_dir, &disk)?;
+    let data_dir = DataDir::lock(&options.data_dir, disk)?;
     let memory =
         in_memory(&data_dir.file).map_err(Fault::io("look at the file system of", &data_dir.path))?;
     if let (Some(file_system), Durability::Durable) = (memory, options.durability) {
         return Err(Fault::NotDurable { data_dir: data_dir.path, file_system });
     }
-    let identity = identify(&data_dir.path, options.claimed, &disk)?;
+    let identity = identify(&data_dir.path, options.claimed, disk)?;
     let mut notes = Vec::new();
     let log_file = lock_log(&options, &data_dir.path, identity.exchange, &mut notes)?;
+    Ok(Taken { options, data_dir, identity, log_file, notes })
+}
+
+/// Checks what is behind `base` against itself and the log file, and takes in what only that has.
+fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Result<Opened, Fault> {
+    let Taken { options, data_dir, identity, log_file, mut notes } = taken;
     let directory = segment::directory(&data_dir.path);
     disk.create_dir(&directory)?;
-    let mut found = scan(&directory, &identity.journal(), None)?;
+    let reach = Reach { base: base.as_ref(), until: None };
+    let mut found = scan_between(&directory, &identity.journal(), reach, None)?;
     let left = log_file.left()?;
     let left = judge(left, &options, &data_dir, identity, boot, &mut notes)?;
     let left = not_stale(left, &found, &mut notes);
@@ -176,14 +234,21 @@ pub(crate) fn open_on(options: Options, disk: Disk, boot: [u8; 16]) -> Result<Op
         compare(left, &segments, found.end, &data_dir.path)?;
     }
     // Nothing is refused any more; from here on files change.
-    let shelf = Shelf { directory, journal: identity.journal(), segment_bytes: options.segment_bytes, disk };
+    pack::remove_unfinished(&directory, &disk)?;
+    let shelf = Shelf {
+        directory,
+        journal: identity.journal(),
+        segment_bytes: options.segment_bytes,
+        disk: disk.clone(),
+    };
     let mut batches = Batches::at_end(shelf, &found, Arc::clone(&segments))?;
     let adopted = match &left {
         Some(left) => adopt(left, &mut batches)?,
         None => Adopted::default(),
     };
     // Frames that only the log has come after any mark in the segments.
-    let closed = adopted.frames == 0 && (found.frames == 0 || found.last_kind == Close::KIND);
+    let fresh = found.frames == 0 && found.epoch == 0;
+    let closed = adopted.frames == 0 && (fresh || found.last_kind == Close::KIND);
     if !closed && left.is_none() {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone; the journal ends \
@@ -193,6 +258,7 @@ pub(crate) fn open_on(options: Options, disk: Disk, boot: [u8; 16]) -> Result<Op
     }
     let recovered = Recovered {
         frames: found.frames + adopted.frames,
+        snapshot: base.as_ref().map(|base| (base.position, base.frames)),
         closed,
         log_taken: left.is_some(),
         end: batches.end(),
@@ -202,7 +268,7 @@ pub(crate) fn open_on(options: Options, disk: Disk, boot: [u8; 16]) -> Result<Op
         uncommitted_bytes: adopted.uncommitted_bytes,
         notes,
     };
-    Ok(Opened { options, data_dir, identity, boot, log_file, batches, segments, recovered })
+    Ok(Opened { options, data_dir, identity, boot, log_file, batches, segments, recovered, base, disk })
 }
 
 impl Opened {
@@ -224,13 +290,32 @@ impl Opened {
         &self.log_file.path
     }
 
-    /// Calls `visit` with every frame since the first, in order, until it refuses one.
+    /// The segment in which the snapshot ends that this start begins with; 0 without one.
+    #[must_use]
+    pub fn snapshot_segment(&self) -> u64 {
+        self.base.as_ref().map_or(0, Base::segment)
+    }
+
+    /// The snapshots of this directory.
+    #[must_use]
+    pub fn snapshots(&self) -> Snapshots {
+        Snapshots::new(&self.data_dir.path, self.identity.journal(), self.disk.clone())
+    }
+
+    /// What packs the segments of this directory.
+    #[must_use]
+    pub fn packer(&self) -> Packer {
+        Packer::new(self.batches.shelf().clone(), Arc::clone(&self.segments))
+    }
+
+    /// Calls `visit` with every frame behind the snapshot, or since the first if there is none, in
+    /// order, until it refuses one.
     pub fn for_each_frame<E: From<Fault>>(
         &self,
         visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let directory = segment::directory(&self.data_dir.path);
-        visit_all(&directory, &self.identity.journal(), visit).map(|_| ())
+        visit_between(&directory, &self.identity.journal(), self.base.as_ref(), None, visit).map(|_| ())
     }
 
     /// Raises the epoch, empties the log file, and starts the journal thread.
@@ -275,12 +360,15 @@ pub const fn log_bytes_min(shards: u16) -> u64 {
     2 * Log::slack(shards)
 }
 
-/// Calls `visit` with every frame in `directory` until it refuses one, and says where it ended.
-pub(crate) fn visit_all<E: From<Fault>>(
+/// Calls `visit` with every frame behind `base` up to `until` until it refuses one, and says where
+/// it ended.
+pub(crate) fn visit_between<E: From<Fault>>(
     directory: &Path,
     journal: &segment::JournalId,
+    base: Option<&Base>,
+    until: Option<Position>,
     mut visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
-) -> Result<super::scan::Scan, E> {
+) -> Result<Scan, E> {
     let mut refusal = None;
     let mut until_refused = |frame: &Frame<'_>| match visit(frame) {
         Ok(()) => ControlFlow::Continue(()),
@@ -289,7 +377,8 @@ pub(crate) fn visit_all<E: From<Fault>>(
             ControlFlow::Break(())
         }
     };
-    let found = scan(directory, journal, Some(&mut until_refused))?;
+    let reach = Reach { base, until };
+    let found = scan_between(directory, journal, reach, Some(&mut until_refused))?;
     refusal.map_or(Ok(found), Err)
 }
 

@@ -1,9 +1,10 @@
-//! Reading all segments from the first, trusting nothing.
+//! Reading segments from the first, or from where a snapshot's state is, trusting nothing.
 //!
-//! Every byte of every file is checked: headers and frames by checksum, batches by position, epoch
-//! and chain, everything else for zero. The walk ends at the first thing that is wrong. As a batch
+//! Every byte of every file behind that is checked: headers and frames by checksum, batches by
+//! position, epoch and chain, everything else for zero. The walk ends at the first thing that is wrong. As a batch
 //! is written only when the one before it is durable, that is a torn tail if no batch behind it
-//! says otherwise; one that does (its durable mark lies above) makes it damage.
+//! says otherwise; one that does (its durable mark lies above) makes it damage. A packed segment got
+//! its name when all of it was on the disk, so whatever is wrong in it is damage.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,9 +14,10 @@ use super::fault::Place;
 use super::frame::{FIRST_POSITION, Flaw, Frame, PADDING, read};
 use super::history::Entry;
 use super::segment::{
-    self, BATCH_HEADER_BYTES, BatchHeader, JournalId, ROW, ROW_BYTES, chain_next, chain_start,
-    read_first_row, u64_at, zeros,
+    self, BATCH_HEADER_BYTES, BatchHeader, FirstRow, Form, JournalId, ROW, ROW_BYTES, chain_before,
+    chain_next, chain_start, u64_at, zeros,
 };
+use super::snapshot::Base;
 use crate::domain::Position;
 
 /// A torn tail: what was being written when the machine stopped.
@@ -52,17 +54,19 @@ pub(crate) struct Scan {
 /// What is called with each frame, in order; padding is left out.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>;
 
-/// Walks through all segments in `directory`.
-pub(crate) fn scan(directory: &Path, journal: &JournalId, visit: Option<Visit<'_>>) -> Result<Scan, Fault> {
-    let numbers = segment::numbers(directory)?;
-    if numbers.first().is_some_and(|&first| first != 1) {
-        return Err(Fault::SegmentMissing(segment::path(directory, 1)));
-    }
-    let mut walk = Walk {
-        directory,
-        journal,
-        visit,
-        scan: Scan {
+/// Which part of the log a walk goes through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reach<'a> {
+    /// Where it begins; none for the first frame.
+    pub(crate) base: Option<&'a Base>,
+    /// It ends with the batch that holds this position; none for the last frame.
+    pub(crate) until: Option<Position>,
+}
+
+impl Scan {
+    /// Where a walk begins.
+    fn at(journal: &JournalId, base: Option<&Base>) -> Self {
+        let first = Self {
             end: FIRST_POSITION,
             durable: FIRST_POSITION,
             chain: chain_start(journal),
@@ -74,113 +78,65 @@ pub(crate) fn scan(directory: &Path, journal: &JournalId, visit: Option<Visit<'_
             cut: None,
             entries: Vec::new(),
             numbers: Vec::new(),
-        },
-        stopped: false,
-    };
-    let mut bytes = Vec::new();
-    for &number in &numbers {
-        let short = load(directory, journal, number, &mut bytes)?;
-        if walk.scan.cut.is_none() {
-            walk.segment(number, &bytes, short)?;
-        } else {
-            walk.search(number, &bytes, 1)?;
-        }
-        if walk.stopped {
-            break;
-        }
-    }
-    walk.scan.numbers = numbers;
-    Ok(walk.scan)
-}
-
-/// Reads segment `number` whole, checks its first row, and puts zeros where the file is short; says
-/// how.
-fn load(
-    directory: &Path,
-    journal: &JournalId,
-    number: u64,
-    bytes: &mut Vec<u8>,
-) -> Result<Option<Flaw>, Fault> {
-    let path = segment::path(directory, number);
-    let mut file = std::fs::File::open(&path).map_err(Fault::io("open", &path))?;
-    bytes.clear();
-    std::io::Read::read_to_end(&mut file, bytes).map_err(Fault::io("read", &path))?;
-    let found = bytes.len() as u64;
-    let row = &bytes[..bytes.len().min(ROW)];
-    let damaged = |flaw| Fault::Damaged(Place::of(flaw, &path, 0, FIRST_POSITION));
-    let expected = read_first_row(row, journal, number).map_err(damaged)?;
-    if expected == found {
-        return Ok(None);
-    }
-    let flaw = Flaw { field: "bytes of the file", at: found.min(expected), expected, found };
-    if expected < found || !expected.is_multiple_of(ROW_BYTES) {
-        return Err(Fault::Damaged(Place::of(flaw, &path, 0, FIRST_POSITION)));
-    }
-    bytes.resize(usize::try_from(expected).expect("a file that was read fits memory"), 0);
-    Ok(Some(flaw))
-}
-
-struct Walk<'a, 'v> {
-    directory: &'a Path,
-    journal: &'a JournalId,
-    visit: Option<Visit<'v>>,
-    scan: Scan,
-    stopped: bool,
-}
-
-impl Walk<'_, '_> {
-    fn segment(&mut self, number: u64, bytes: &[u8], short: Option<Flaw>) -> Result<(), Fault> {
-        let mut row = 1;
-        let flaw = loop {
-            let rest = &bytes[offset(row)..];
-            if rest.is_empty() || zeros(&rest[..ROW], 0, "").is_ok() {
-                break zeros(rest, 0, "zeros after the last batch").err();
-            }
-            match self.batch(number, row, rest) {
-                Ok(rows) => row += rows,
-                Err(flaw) => break Some(flaw),
-            }
-            if self.stopped {
-                return Ok(());
-            }
         };
-        // A segment without batches is a spare, unless nothing comes before it.
-        if 1 < row || self.scan.segment == 0 {
-            (self.scan.segment, self.scan.row) = (number, row);
+        match base {
+            None => first,
+            Some(base) => Self {
+                end: base.position,
+                durable: base.durable,
+                chain: base.chain,
+                epoch: base.epoch,
+                frames: base.frames,
+                last_kind: base.last_kind,
+                segment: base.segment,
+                entries: base.entries.clone(),
+                ..first
+            },
         }
-        let start = offset(row) as u64;
-        let place = match (flaw, short) {
-            (Some(flaw), _) => Place::of(flaw, &self.path(number), start, self.scan.end),
-            (None, Some(flaw)) => Place::of(flaw, &self.path(number), 0, self.scan.end),
-            (None, None) => return Ok(()),
-        };
-        self.scan.cut = Some(Cut { place, bytes: 0 });
-        (self.scan.segment, self.scan.row) = (number, row);
-        self.search(number, bytes, row)
+    }
+}
+
+impl Scan {
+    /// Where a walk begins that knows nothing of what is in front of the batch at `rest`, row 1 of
+    /// segment `number`.
+    pub(crate) fn opening(journal: &JournalId, number: u64, rest: &[u8]) -> Result<Self, Flaw> {
+        let header = BatchHeader::decode(rest, journal, number, 1)?;
+        let frames = frames_of(&header, rest)?;
+        let (mut words, mut at) = (Vec::new(), 0);
+        while at < frames.len() {
+            words.push(u64_at(frames, at));
+            at += length(&frame(frames, at, &header)?);
+        }
+        let chain = words.iter().rev().fold(header.chain, |chain, &word| chain_before(chain, word));
+        let (end, durable, epoch) = (header.first, header.durable, header.epoch);
+        Ok(Self { end, durable, chain, epoch, ..Self::at(journal, None) })
     }
 
-    /// Checks the batch at `row`, takes it in, and gives the rows that it has.
-    fn batch(&mut self, number: u64, row: u32, rest: &[u8]) -> Result<u32, Flaw> {
-        let header = BatchHeader::decode(rest, self.journal, number, row)?;
-        let scan = &self.scan;
+    /// Checks the batch at `row` of segment `number`, which `rest` begins with, and takes in its
+    /// frames, but for the first `skip` bytes of them. After a flaw nothing was taken in.
+    pub(crate) fn take(
+        &mut self,
+        journal: &JournalId,
+        number: u64,
+        row: u32,
+        rest: &[u8],
+        skip: usize,
+    ) -> Result<BatchHeader, Flaw> {
+        let header = BatchHeader::decode(rest, journal, number, row)?;
         let flaw = |field, at, expected, found| Err(Flaw { field, at, expected, found });
-        if header.first != scan.end {
-            return flaw("position of the batch", 8, scan.end.0, header.first.0);
+        if header.first.0 + skip as u64 != self.end.0 {
+            return flaw("position of the batch", 8, self.end.0, header.first.0);
         }
-        if header.durable < scan.durable || header.first < header.durable {
-            return flaw("durable mark of the batch", 16, scan.durable.0, header.durable.0);
+        // What a batch says that is taken in from the middle on was said before that.
+        if (header.durable < self.durable && skip == 0) || header.first < header.durable {
+            return flaw("durable mark of the batch", 16, self.durable.0, header.durable.0);
         }
-        if header.epoch < scan.epoch || header.epoch == 0 {
-            return flaw("epoch of the batch", 44, u64::from(scan.epoch), u64::from(header.epoch));
+        if header.epoch < self.epoch || header.epoch == 0 {
+            return flaw("epoch of the batch", 44, u64::from(self.epoch), u64::from(header.epoch));
         }
-        let rows_bytes = offset(header.rows());
-        if rest.len() < rows_bytes {
-            return flaw("bytes of the batch", 48, rest.len() as u64, u64::from(header.bytes));
-        }
-        let frames_end = BATCH_HEADER_BYTES + header.bytes as usize;
-        let frames = &rest[BATCH_HEADER_BYTES..frames_end];
-        let (mut chain, mut count, mut last_kind) = (scan.chain, 0, scan.last_kind);
-        let mut at = 0;
+        let frames = frames_of(&header, rest)?;
+        let (mut chain, mut count, mut last_kind) = (self.chain, 0, self.last_kind);
+        let mut at = skip;
         while at < frames.len() {
             let frame = frame(frames, at, &header)?;
             chain = chain_next(chain, u64_at(frames, at));
@@ -193,24 +149,218 @@ impl Walk<'_, '_> {
         if header.chain != chain {
             return flaw("chain of the batch", 24, chain, header.chain);
         }
-        zeros(&rest[frames_end..rows_bytes], frames_end as u64, "zeros of the batch")?;
+        let frames_end = BATCH_HEADER_BYTES + frames.len();
+        zeros(&rest[frames_end..offset(header.rows())], frames_end as u64, "zeros of the batch")?;
         // Nothing of this batch was wrong: from here on it counts.
-        self.scan.chain = chain;
-        self.scan.end = header.end();
-        self.scan.durable = header.durable;
-        self.scan.epoch = header.epoch;
-        self.scan.frames += count;
-        self.scan.last_kind = last_kind;
-        Entry { position: header.first, segment: number, row }.push_if_far(&mut self.scan.entries);
-        self.hand_out(frames, &header)?;
+        self.chain = chain;
+        self.end = header.end();
+        self.durable = self.durable.max(header.durable);
+        self.epoch = header.epoch;
+        self.frames += count;
+        self.last_kind = last_kind;
+        Entry { position: header.first, segment: number, row }.push_if_far(&mut self.entries);
+        Ok(header)
+    }
+}
+
+/// The frames of the batch at the front of `rest`, which must have all of its rows.
+pub(crate) fn frames_of<'a>(header: &BatchHeader, rest: &'a [u8]) -> Result<&'a [u8], Flaw> {
+    if rest.len() < offset(header.rows()) {
+        let (expected, found) = (rest.len() as u64, u64::from(header.bytes));
+        return Err(Flaw { field: "bytes of the batch", at: 48, expected, found });
+    }
+    Ok(&rest[BATCH_HEADER_BYTES..BATCH_HEADER_BYTES + header.bytes as usize])
+}
+
+/// Walks through all segments in `directory`.
+#[cfg(test)]
+pub(crate) fn scan(directory: &Path, journal: &JournalId, visit: Option<Visit<'_>>) -> Result<Scan, Fault> {
+    scan_between(directory, journal, Reach::default(), visit)
+}
+
+/// Walks through the part of the log that `reach` names.
+pub(crate) fn scan_between(
+    directory: &Path,
+    journal: &JournalId,
+    reach: Reach<'_>,
+    visit: Option<Visit<'_>>,
+) -> Result<Scan, Fault> {
+    let numbers = segment::numbers(directory)?;
+    let first = reach.base.map_or(1, |base| base.segment);
+    if !numbers.contains(&first) && (reach.base.is_some() || !numbers.is_empty()) {
+        return Err(Fault::SegmentMissing(segment::path(directory, first)));
+    }
+    let mut scan = Scan::at(journal, reach.base);
+    // Of those that a snapshot's table knows, the first may have been given back since, and the last
+    // is read again.
+    let kept = numbers.first().copied().unwrap_or(first)..first;
+    scan.entries.retain(|entry| kept.contains(&entry.segment));
+    let stopped = reach.until.is_some_and(|until| until <= scan.end);
+    let mut walk = Walk { directory, journal, visit, until: reach.until, scan, stopped };
+    let mut bytes = Vec::new();
+    for &number in numbers.iter().filter(|&&number| first <= number) {
+        if walk.stopped {
+            break;
+        }
+        let loaded = load(directory, journal, number, &mut bytes)?;
+        let begin = match reach.base {
+            Some(base) if base.segment == number => {
+                let sought = seek(base, journal, &bytes, loaded.form, &mut walk.scan.entries);
+                sought.ok_or_else(|| Fault::SnapshotMisfit {
+                    snapshot: base.file.clone(),
+                    position: base.position,
+                    segment: segment::path(directory, number),
+                })?
+            }
+            _ => Begin { row: 1, skip: 0 },
+        };
+        if walk.scan.cut.is_none() {
+            walk.segment(number, begin, &bytes, &loaded)?;
+        } else {
+            walk.search(number, &bytes, 1)?;
+        }
+    }
+    walk.scan.numbers = numbers;
+    Ok(walk.scan)
+}
+
+/// What there is to know of a segment that was read, besides its bytes.
+struct Loaded {
+    form: Form,
+    /// How it is short.
+    short: Option<Flaw>,
+}
+
+/// Reads segment `number` whole, checks its first row, and puts zeros where the file is short.
+fn load(directory: &Path, journal: &JournalId, number: u64, bytes: &mut Vec<u8>) -> Result<Loaded, Fault> {
+    let path = segment::path(directory, number);
+    let mut file = std::fs::File::open(&path).map_err(Fault::io("open", &path))?;
+    bytes.clear();
+    std::io::Read::read_to_end(&mut file, bytes).map_err(Fault::io("read", &path))?;
+    let found = bytes.len() as u64;
+    let row = &bytes[..bytes.len().min(ROW)];
+    let damaged = |flaw| Fault::Damaged(Place::of(flaw, &path, 0, FIRST_POSITION));
+    let FirstRow { form, bytes: expected } = FirstRow::decode(row, journal, number).map_err(damaged)?;
+    if expected == found {
+        return Ok(Loaded { form, short: None });
+    }
+    let flaw = Flaw { field: "bytes of the file", at: found.min(expected), expected, found };
+    if expected < found || !expected.is_multiple_of(ROW_BYTES) || form == Form::Packed {
+        return Err(Fault::Damaged(Place::of(flaw, &path, 0, FIRST_POSITION)));
+    }
+    bytes.resize(usize::try_from(expected).expect("a file that was read fits memory"), 0);
+    Ok(Loaded { form, short: Some(flaw) })
+}
+
+/// Where in a segment a walk begins.
+#[derive(Clone, Copy)]
+struct Begin {
+    row: u32,
+    /// Bytes of the first batch's frames that were seen before.
+    skip: usize,
+}
+
+struct Walk<'a, 'v> {
+    directory: &'a Path,
+    journal: &'a JournalId,
+    visit: Option<Visit<'v>>,
+    until: Option<Position>,
+    scan: Scan,
+    stopped: bool,
+}
+
+/// Where the frames behind `base` begin, if the segment leads there; what is passed on the way goes
+/// into the table. In a packed segment that may be in the middle of a batch.
+fn seek(
+    base: &Base,
+    journal: &JournalId,
+    bytes: &[u8],
+    form: Form,
+    entries: &mut Vec<Entry>,
+) -> Option<Begin> {
+    let mut row = 1;
+    loop {
+        let rest = bytes.get(offset(row)..).filter(|rest| BATCH_HEADER_BYTES <= rest.len())?;
+        let header = BatchHeader::decode(rest, journal, base.segment, row).ok()?;
+        Entry { position: header.first, segment: base.segment, row }.push_if_far(entries);
+        if base.position <= header.end() {
+            let skip = usize::try_from(base.position.0.checked_sub(header.first.0)?).ok()?;
+            let ends_there = header.end() == base.position;
+            let same = header.epoch == base.epoch
+                && (ends_there || form == Form::Packed)
+                && leads_on(base, &header, rest, skip);
+            let begin =
+                if ends_there { Begin { row: row + header.rows(), skip: 0 } } else { Begin { row, skip } };
+            return same.then_some(begin);
+        }
+        row += header.rows();
+    }
+}
+
+/// Whether the chain goes from `base` through the frames behind it to the end of their batch. A frame
+/// that is not whole is for the walk to name.
+fn leads_on(base: &Base, header: &BatchHeader, rest: &[u8], skip: usize) -> bool {
+    let Ok(frames) = frames_of(header, rest) else { return true };
+    let (mut chain, mut at) = (base.chain, skip);
+    while at < frames.len() {
+        let Ok(frame) = frame(frames, at, header) else { return true };
+        chain = chain_next(chain, u64_at(frames, at));
+        at += length(&frame);
+    }
+    chain == header.chain
+}
+
+impl Walk<'_, '_> {
+    fn segment(&mut self, number: u64, begin: Begin, bytes: &[u8], loaded: &Loaded) -> Result<(), Fault> {
+        let Begin { mut row, mut skip } = begin;
+        let flaw = loop {
+            let rest = &bytes[offset(row)..];
+            let ends = loaded.form == Form::Written && !rest.is_empty() && zeros(&rest[..ROW], 0, "").is_ok();
+            if rest.is_empty() || ends {
+                break zeros(rest, 0, "zeros after the last batch").err();
+            }
+            match self.batch(number, row, rest, skip) {
+                Ok(rows) => row += rows,
+                Err(flaw) => break Some(flaw),
+            }
+            skip = 0;
+            if self.stopped {
+                (self.scan.segment, self.scan.row) = (number, row);
+                return Ok(());
+            }
+        };
+        // A segment without batches is a spare, unless nothing comes before it.
+        if 1 < row || self.scan.segment == 0 {
+            (self.scan.segment, self.scan.row) = (number, row);
+        }
+        let start = offset(row) as u64;
+        let place = match (flaw, loaded.short) {
+            (Some(flaw), _) if loaded.form == Form::Packed => {
+                return Err(Fault::Damaged(Place::of(flaw, &self.path(number), start, self.scan.end)));
+            }
+            (Some(flaw), _) => Place::of(flaw, &self.path(number), start, self.scan.end),
+            (None, Some(flaw)) => Place::of(flaw, &self.path(number), 0, self.scan.end),
+            (None, None) => return Ok(()),
+        };
+        self.scan.cut = Some(Cut { place, bytes: 0 });
+        (self.scan.segment, self.scan.row) = (number, row);
+        self.search(number, bytes, row)
+    }
+
+    /// Checks the batch at `row`, takes it in, and gives the rows that it has.
+    fn batch(&mut self, number: u64, row: u32, rest: &[u8], skip: usize) -> Result<u32, Flaw> {
+        let header = self.scan.take(self.journal, number, row, rest, skip)?;
+        let frames = frames_of(&header, rest)?;
+        self.hand_out(frames, &header, skip)?;
+        self.stopped |= self.until.is_some_and(|until| until <= self.scan.end);
         Ok(header.rows())
     }
 
-    fn hand_out(&mut self, frames: &[u8], header: &BatchHeader) -> Result<(), Flaw> {
+    fn hand_out(&mut self, frames: &[u8], header: &BatchHeader, skip: usize) -> Result<(), Flaw> {
         let Some(visit) = &mut self.visit else {
             return Ok(());
         };
-        let mut at = 0;
+        let mut at = skip;
         while at < frames.len() {
             let frame = frame(frames, at, header)?;
             at += length(&frame);
@@ -244,17 +394,17 @@ impl Walk<'_, '_> {
     }
 }
 
-fn frame<'a>(frames: &'a [u8], at: usize, header: &BatchHeader) -> Result<Frame<'a>, Flaw> {
+pub(crate) fn frame<'a>(frames: &'a [u8], at: usize, header: &BatchHeader) -> Result<Frame<'a>, Flaw> {
     let position = Position(header.first.0 + at as u64);
     read(&frames[at..], position, header.epoch)
         .map_err(|flaw| Flaw { at: flaw.at + (BATCH_HEADER_BYTES + at) as u64, ..flaw })
 }
 
-fn length(frame: &Frame<'_>) -> usize {
+pub(crate) fn length(frame: &Frame<'_>) -> usize {
     usize::try_from(frame.span.end.0 - frame.span.start.0).expect("a frame fits memory")
 }
 
 /// Where a row begins in its file.
-fn offset(row: u32) -> usize {
+pub(crate) fn offset(row: u32) -> usize {
     row as usize * ROW
 }

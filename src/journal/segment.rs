@@ -6,9 +6,13 @@
 //! only the last batch of all can be torn. A batch without frames is a mark: each start and each
 //! stop in good order writes one.
 //!
+//! A segment behind which another one was begun is **sealed**: nothing is added to it, and all of it
+//! is durable. Then it may be packed (`pack`): the same frames in as few batches as hold them, back
+//! to back, in a shorter file. Its magic says so, and from then on nothing in it can be torn.
+//!
 //! | first row | bytes | field                                    |
 //! |----------:|------:|------------------------------------------|
-//! |         0 |     8 | magic                                    |
+//! |         0 |     8 | magic: as it was written, or packed      |
 //! |         8 |    16 | the journal's uuid                       |
 //! |        24 |     8 | number of the segment, from 1            |
 //! |        32 |     8 | bytes of the whole file                  |
@@ -29,8 +33,12 @@
 //! |        60 |     4 | CRC-32C of the journal's uuid and the 60 bytes before            |
 //!
 //! A frame's first word holds its checksum, so the chain covers every byte of the log; it is over
-//! frames and not over batches, so it stays the same if sealed segments are packed anew. A position
-//! is never a file offset.
+//! frames and not over batches, so it stays the same when sealed segments are packed. A position is
+//! never a file offset, and a row is only a hint: what is there says itself what it is.
+//!
+//! Every segment is a new file. To take one that was given back for the next would save making room
+//! on the disk and not the zeros, which cost the same; and it would mostly be packed, so of another
+//! size, and nothing is given back at all unless `history_keep` says so.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -51,9 +59,15 @@ pub(crate) const BATCH_BYTES_MAX: usize = 512 * 1024;
 /// The smallest segment: one that holds the largest batch. Tests go lower with small frames.
 pub(crate) const SEGMENT_BYTES_MIN: u64 = if cfg!(test) { 4 * ROW_BYTES } else { 1024 * 1024 };
 
-const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG1");
+const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG2");
+const PACKED_MAGIC: u64 = u64::from_le_bytes(*b"OUTCPAK1");
 const BATCH_MAGIC: u64 = u64::from_le_bytes(*b"OUTCBAT1");
 
+/// Any odd number whose bits are well mixed: 2^64 over the golden ratio.
+const CHAIN_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+const CHAIN_FACTOR_INVERSE: u64 = 0xf1de_83e1_9937_733d;
+
+const _: () = assert!(CHAIN_FACTOR.wrapping_mul(CHAIN_FACTOR_INVERSE) == 1, "the one undoes the other");
 const _: () = assert!(BATCH_HEADER_BYTES + FRAME_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds any frame");
 const _: () = assert!((BATCH_BYTES_MAX as u64).is_multiple_of(ROW_BYTES), "a batch is whole rows");
 
@@ -95,7 +109,12 @@ pub(crate) fn chain_start(journal: &JournalId) -> u64 {
 /// The chain's value after a frame whose first word (length and checksum) is `word`.
 pub(crate) fn chain_next(chain: u64, word: u64) -> u64 {
     // An odd multiplier keeps every bit of what came before; the rotation brings high bits down.
-    (chain.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    (chain.rotate_left(23) ^ word).wrapping_mul(CHAIN_FACTOR)
+}
+
+/// The chain's value before a frame whose first word is `word`, if it is `chain` behind it.
+pub(crate) fn chain_before(chain: u64, word: u64) -> u64 {
+    (chain.wrapping_mul(CHAIN_FACTOR_INVERSE) ^ word).rotate_right(23)
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -122,28 +141,61 @@ fn equal(field: &'static str, at: u64, expected: u64, found: u64) -> Result<(), 
     if expected == found { Ok(()) } else { Err(Flaw { field, at, expected, found }) }
 }
 
-/// The first row of segment `number`.
-fn first_row(journal: &JournalId, number: u64, bytes: u64) -> Vec<u8> {
-    let mut row = Vec::with_capacity(ROW);
-    row.extend_from_slice(&SEGMENT_MAGIC.to_le_bytes());
-    row.extend_from_slice(journal);
-    row.extend_from_slice(&number.to_le_bytes());
-    row.extend_from_slice(&bytes.to_le_bytes());
-    row.extend_from_slice(&crc32c::crc32c(&row).to_le_bytes());
-    row.resize(ROW, 0);
-    row
+/// How a segment came to be as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Zeros first, then one batch after another.
+    Written,
+    /// Made in one piece from a sealed one: batches to its end, all of it durable.
+    Packed,
 }
 
-/// Checks the first row of segment `number` and gives the bytes that its file should have.
-pub(crate) fn read_first_row(row: &[u8], journal: &JournalId, number: u64) -> Result<u64, Flaw> {
-    equal("bytes of the first row", 0, ROW_BYTES, row.len() as u64)?;
-    equal("magic of the segment", 0, SEGMENT_MAGIC, u64_at(row, 0))?;
-    equal("checksum of the segment", 40, u64::from(crc32c::crc32c(&row[..40])), u64::from(u32_at(row, 40)))?;
-    equal("uuid of the journal", 8, u64_at(journal, 0), u64_at(row, 8))?;
-    equal("uuid of the journal", 16, u64_at(journal, 8), u64_at(row, 16))?;
-    equal("number of the segment", 24, number, u64_at(row, 24))?;
-    zeros(&row[44..], 44, "zeros of the first row")?;
-    Ok(u64_at(row, 32))
+/// What the first row of a segment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FirstRow {
+    pub(crate) form: Form,
+    /// Of the whole file.
+    pub(crate) bytes: u64,
+}
+
+impl FirstRow {
+    pub(crate) fn encode(self, journal: &JournalId, number: u64) -> Vec<u8> {
+        let magic = match self.form {
+            Form::Written => SEGMENT_MAGIC,
+            Form::Packed => PACKED_MAGIC,
+        };
+        let mut row = Vec::with_capacity(ROW);
+        row.extend_from_slice(&magic.to_le_bytes());
+        row.extend_from_slice(journal);
+        row.extend_from_slice(&number.to_le_bytes());
+        row.extend_from_slice(&self.bytes.to_le_bytes());
+        row.extend_from_slice(&crc32c::crc32c(&row).to_le_bytes());
+        row.resize(ROW, 0);
+        row
+    }
+
+    /// Checks the first row of segment `number`.
+    pub(crate) fn decode(row: &[u8], journal: &JournalId, number: u64) -> Result<Self, Flaw> {
+        equal("bytes of the first row", 0, ROW_BYTES, row.len() as u64)?;
+        let form = match u64_at(row, 0) {
+            SEGMENT_MAGIC => Form::Written,
+            PACKED_MAGIC => Form::Packed,
+            found => {
+                return Err(Flaw { field: "magic of the segment", at: 0, expected: SEGMENT_MAGIC, found });
+            }
+        };
+        equal(
+            "checksum of the segment",
+            40,
+            u64::from(crc32c::crc32c(&row[..40])),
+            u64::from(u32_at(row, 40)),
+        )?;
+        equal("uuid of the journal", 8, u64_at(journal, 0), u64_at(row, 8))?;
+        equal("uuid of the journal", 16, u64_at(journal, 8), u64_at(row, 16))?;
+        equal("number of the segment", 24, number, u64_at(row, 24))?;
+        zeros(&row[44..], 44, "zeros of the first row")?;
+        Ok(Self { form, bytes: u64_at(row, 32) })
+    }
 }
 
 /// Makes segment `number`: zero but for its first row, on the disk before it has its name.
@@ -160,7 +212,8 @@ pub(crate) fn prepare(
     let unnamed = named.with_extension("new");
     let file = disk.create(&unnamed)?;
     fill_zero(&file, &unnamed, 0..bytes, disk)?;
-    disk.write_at(&file, &first_row(journal, number, bytes), 0).map_err(Fault::io("write", &unnamed))?;
+    let first = FirstRow { form: Form::Written, bytes }.encode(journal, number);
+    disk.write_at(&file, &first, 0).map_err(Fault::io("write", &unnamed))?;
     disk.sync(&file, &unnamed)?;
     disk.rename(&unnamed, &named)
 }

@@ -3,11 +3,13 @@
 
 mod damage;
 mod identity;
+mod pack;
 mod recovery;
 mod running;
+mod snapshots;
 mod write_errors;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -28,6 +30,20 @@ use crate::memory::sync::AtomicU64;
 const KIND: u16 = 32;
 const BOOT: [u8; 16] = [7; 16];
 const SHARDS: u16 = 1;
+
+/// Copies a directory and all that is in it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
 
 /// A data directory and a place for its log.
 struct Home {
@@ -113,11 +129,22 @@ struct Bench {
     home: Home,
     log: Log,
     batches: Batches,
+    /// Where the next frame goes that a test makes without the log.
+    next_position: Position,
 }
 
 impl Bench {
     fn new(segment_bytes: u64) -> Self {
-        let home = Home { segment_bytes, ..Home::new() };
+        Self::at(Home { segment_bytes, ..Home::new() })
+    }
+
+    /// In memory if there is such a place: thousands of syncs go faster where they do nothing.
+    fn in_memory(segment_bytes: u64) -> Self {
+        Self::at(Home { segment_bytes, ..write_errors::in_memory() })
+    }
+
+    fn at(home: Home) -> Self {
+        let segment_bytes = home.segment_bytes;
         let identity = Identity::new();
         identity.store(home.data.path(), &Disk::default()).unwrap();
         let directory = segment::directory(home.data.path());
@@ -130,7 +157,8 @@ impl Bench {
         let epoch = batches.raise_epoch();
         let words = (0..(LOG_HEADER_BYTES + 1024 * 1024) / 8).map(|_| AtomicU64::new(0)).collect();
         let log = Log::over(Words::Owned(words), Vec::new(), epoch, batches.end());
-        Self { home, log, batches }
+        let next_position = batches.end();
+        Self { home, log, batches, next_position }
     }
 
     /// Writes one batch with these payloads.

@@ -3,6 +3,9 @@
 //! Milliseconds are written only if there are any: `2026-11-20T10:11:12Z`,
 //! `2026-11-20T10:11:12.345Z`. What is read may have any offset and up to nine digits, of which
 //! three count.
+//!
+//! Texts are read by a library. They are written here, because every position has one and the
+//! library's are made for every calendar, zone and precision; tests compare the two.
 
 use std::fmt::{self, Write as _};
 
@@ -11,15 +14,73 @@ use jiff::Timestamp;
 use super::short::Sink;
 use crate::domain::TimeMs;
 
+/// Milliseconds of a day.
+const DAY_MS: u64 = 86_400_000;
+
+/// From here on texts are `jiff`'s: 9999-12-30, a day before its last instant.
+const PLAIN_BEFORE: TimeMs = TimeMs(253_402_128_000_000);
+
 /// Appends an instant. One past the year 9999 is written as the last that has a text.
 pub fn push_date_time(out: &mut impl Sink, time: TimeMs) {
-    write!(Adapter(out), "{}", timestamp(time)).expect("a sink takes everything");
+    if PLAIN_BEFORE <= time {
+        return write!(Adapter(out), "{}", timestamp(time)).expect("a sink takes everything");
+    }
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    put_day(&mut text, time.0 / DAY_MS);
+    let ms = time.0 % DAY_MS;
+    put_digits(&mut text[11..13], ms / 3_600_000);
+    put_digits(&mut text[14..16], ms / 60_000 % 60);
+    put_digits(&mut text[17..19], ms / 1_000 % 60);
+    put_digits(&mut text[20..23], ms % 1_000);
+    if ms.is_multiple_of(1_000) {
+        text[19] = b'Z';
+        return out.put(&text[..20]);
+    }
+    let mut end = 23;
+    while text[end - 1] == b'0' {
+        end -= 1;
+    }
+    text[end] = b'Z';
+    out.put(&text[..=end]);
 }
 
 /// Appends the day of an instant: `2026-11-20`.
 pub fn push_date(out: &mut impl Sink, time: TimeMs) {
-    let date = timestamp(time).to_zoned(jiff::tz::TimeZone::UTC).date();
-    write!(Adapter(out), "{date}").expect("a sink takes everything");
+    if PLAIN_BEFORE <= time {
+        let date = timestamp(time).to_zoned(jiff::tz::TimeZone::UTC).date();
+        return write!(Adapter(out), "{date}").expect("a sink takes everything");
+    }
+    let mut text = *b"0000-00-00";
+    put_day(&mut text, time.0 / DAY_MS);
+    out.put(&text);
+}
+
+/// Puts the date of a day into the front of a text. A year is counted from the first of March, so
+/// that the leap day comes last and the months before it repeat: 153 days in five.
+fn put_day(text: &mut [u8], days_since_1970: u64) {
+    // 0000-03-01 to 1970-01-01, and the Gregorian calendar's period.
+    const DAYS_TO_1970: u64 = 719_468;
+    const DAYS_IN_400_YEARS: u64 = 146_097;
+    let days = days_since_1970 + DAYS_TO_1970;
+    let (period, day) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
+    // Less the leap days before it: one in 4 years, none in 100, one in 400.
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, years) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    put_digits(&mut text[..4], 400 * period + year + years);
+    put_digits(&mut text[5..7], month);
+    put_digits(&mut text[8..10], day_of_month);
+}
+
+/// Fills `text` with the last digits of `value`.
+fn put_digits(text: &mut [u8], value: u64) {
+    let mut left = value;
+    for digit in text.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(left % 10).expect("a digit is below ten");
+        left /= 10;
+    }
 }
 
 /// Reads an instant; `None` if the text is none, or lies before 1970.
@@ -46,6 +107,7 @@ impl<S: Sink> fmt::Write for Adapter<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn written(push: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
@@ -67,6 +129,33 @@ mod tests {
         }
         assert_eq!(written(|out| push_date(out, TimeMs(1_713_398_400_007))), "2024-04-18");
         assert!(written(|out| push_date_time(out, TimeMs(u64::MAX))).starts_with("9999-12-3"));
+    }
+
+    #[test]
+    fn every_day_has_the_date_that_the_library_gives_it() {
+        // The calendar repeats after 400 years.
+        let mut expected = jiff::civil::date(1970, 1, 1);
+        for day in 0..146_097 {
+            assert_eq!(written(|out| push_date(out, TimeMs(day * DAY_MS))), expected.to_string());
+            expected = expected.tomorrow().expect("before the last");
+        }
+        assert_eq!(written(|out| push_date(out, TimeMs(PLAIN_BEFORE.0 - 1))), "9999-12-29");
+        assert_eq!(written(|out| push_date(out, PLAIN_BEFORE)), "9999-12-30");
+    }
+
+    proptest! {
+        #[test]
+        fn every_instant_has_the_text_that_the_library_gives_it(
+            ms in 0..PLAIN_BEFORE.0 + 1,
+            within in prop_oneof![Just(1), Just(10), Just(100), Just(1_000), Just(DAY_MS)],
+            off in 0..3_u64,
+        ) {
+            // As they come, and at the borders of what is shown.
+            for ms in [ms, (ms / within * within + off).saturating_sub(1)] {
+                let time = TimeMs(ms);
+                prop_assert_eq!(written(|out| push_date_time(out, time)), timestamp(time).to_string());
+            }
+        }
     }
 
     #[test]

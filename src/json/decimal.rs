@@ -30,6 +30,17 @@ pub const UINT256_DIGITS_MAX: usize = 78;
 const PIECE: u64 = 10_u64.pow(PIECE_DIGITS);
 const PIECE_DIGITS: u32 = 19;
 
+/// The powers of ten in a `u64`.
+const TENS: [u64; PIECE_DIGITS as usize + 1] = {
+    let mut powers = [1; PIECE_DIGITS as usize + 1];
+    let mut next = 1;
+    while next < powers.len() {
+        powers[next] = 10 * powers[next - 1];
+        next += 1;
+    }
+    powers
+};
+
 /// Why a text is not the number asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDecimal {
@@ -41,7 +52,7 @@ pub enum NotDecimal {
 
 /// Appends `value`.
 pub fn push_integer(out: &mut impl Sink, value: u64) {
-    push_scaled(out, value, 0);
+    push_parts(out, value, 0, 0);
 }
 
 /// Appends an amount of `value` millionths, as short as possible.
@@ -52,6 +63,24 @@ pub fn push_millionths(out: &mut impl Sink, value: u64) {
 /// Appends `value` ten-thousandths, as short as possible.
 pub fn push_ten_thousandths(out: &mut impl Sink, value: u16) {
     push_scaled(out, value.into(), PRICE_PLACES);
+}
+
+/// Appends `value` / 10^`places` as short as possible, with a minus if it is below zero. `places`
+/// is at most 19.
+pub fn push_signed(out: &mut impl Sink, value: i128, places: u32) {
+    if value < 0 {
+        out.put(b"-");
+    }
+    let value = value.unsigned_abs();
+    if let Ok(small) = u64::try_from(value) {
+        return push_scaled(out, small, places);
+    }
+    let one = u128::from(TENS[places as usize]);
+    match (u64::try_from(value / one), u64::try_from(value % one)) {
+        (Ok(whole), Ok(fraction)) => push_parts(out, whole, fraction, places),
+        // Above 10^19 units nobody counts fractions, and no amount here comes near.
+        _ => push_integer(out, u64::MAX),
+    }
 }
 
 /// Appends a price: `0.5`, `0.51`.
@@ -153,42 +182,84 @@ pub fn parse_uint256(text: &[u8]) -> Result<[u8; 32], NotDecimal> {
     if fits { Ok(value.to_be_bytes()) } else { Err(NotDecimal::TooLarge) }
 }
 
-/// Appends `value` / 10^`places` without zeros at its end.
+/// Appends `value` / 10^`places` without zeros at its end. `places` is at most 19.
 fn push_scaled(out: &mut impl Sink, value: u64, places: u32) {
-    let one = 10_u64.pow(places);
-    let mut digits = [0; U64_DIGITS_MAX];
-    let mut at = U64_DIGITS_MAX;
-    let mut whole = value / one;
-    loop {
-        at -= 1;
-        digits[at] = ascii(whole % 10);
-        whole /= 10;
-        if whole == 0 {
-            break;
+    let one = TENS[places as usize];
+    push_parts(out, value / one, value % one, places);
+}
+
+/// Appends `whole`, and if `fraction` is not zero a point and `fraction` / 10^`places` without
+/// zeros at its end.
+fn push_parts(out: &mut impl Sink, whole: u64, fraction: u64, places: u32) {
+    // The point stands where the digits of the whole end and those of the fraction begin.
+    let mut text = [b'.'; U64_DIGITS_MAX + 1 + U64_DIGITS_MAX];
+    let start = put_digits(&mut text[..U64_DIGITS_MAX], whole);
+    let mut end = U64_DIGITS_MAX;
+    if fraction != 0 {
+        end += 1 + places as usize;
+        put_padded(&mut text[U64_DIGITS_MAX + 1..end], fraction);
+        while text[end - 1] == b'0' {
+            end -= 1;
         }
     }
-    out.put(&digits[at..]);
-    let (mut fraction, mut width) = (value % one, places);
-    if fraction == 0 {
-        return;
-    }
-    while fraction.is_multiple_of(10) {
-        fraction /= 10;
-        width -= 1;
-    }
-    out.put(b".");
-    push_padded(out, fraction, width);
+    out.put(&text[start..end]);
 }
 
 /// Appends the last `width` digits of `value`.
 fn push_padded(out: &mut impl Sink, value: u64, width: u32) {
     let mut digits = [b'0'; U64_DIGITS_MAX];
-    let mut left = value;
-    for digit in digits.iter_mut().rev().take(width as usize) {
-        *digit = ascii(left % 10);
-        left /= 10;
+    let digits = &mut digits[..width as usize];
+    put_padded(digits, value);
+    out.put(digits);
+}
+
+/// Writes `value` to the end of `text`, which must have room; where it begins.
+fn put_digits(text: &mut [u8], value: u64) -> usize {
+    let (mut left, mut at) = (value, text.len());
+    while left >= 100 {
+        at -= 2;
+        text[at..at + 2].copy_from_slice(pair(left % 100));
+        left /= 100;
     }
-    out.put(&digits[U64_DIGITS_MAX - width as usize..]);
+    if left >= 10 {
+        at -= 2;
+        text[at..at + 2].copy_from_slice(pair(left));
+    } else {
+        at -= 1;
+        text[at] = ascii(left);
+    }
+    at
+}
+
+/// Fills `text` with the last digits of `value`.
+fn put_padded(text: &mut [u8], value: u64) {
+    let mut left = value;
+    let mut pairs = text.rchunks_exact_mut(2);
+    for two in &mut pairs {
+        two.copy_from_slice(pair(left % 100));
+        left /= 100;
+    }
+    if let [first] = pairs.into_remainder() {
+        *first = ascii(left % 10);
+    }
+}
+
+/// The digits of a number below 100.
+fn pair(value: u64) -> &'static [u8; 2] {
+    const PAIRS: [[u8; 2]; 100] = pairs();
+    &PAIRS[usize::try_from(value).expect("two digits fit")]
+}
+
+const fn pairs() -> [[u8; 2]; 100] {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut next = 0;
+    while next < 100 {
+        #[allow(clippy::cast_possible_truncation, reason = "below 100")]
+        let value = next as u8;
+        pairs[next] = [b'0' + value / 10, b'0' + value % 10];
+        next += 1;
+    }
+    pairs
 }
 
 fn parse_scaled(text: &[u8], places: u32) -> Result<u64, NotDecimal> {
@@ -216,6 +287,7 @@ fn ascii(digit: u64) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn written(push: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
@@ -237,6 +309,39 @@ mod tests {
         ] {
             assert_eq!(written(|out| push_millionths(out, value)), text);
             assert_eq!(parse_millionths(text.as_bytes()), Ok(value));
+        }
+    }
+
+    #[test]
+    fn signed_numbers_are_as_short_as_possible_too() {
+        for (value, places, text) in [
+            (0, 4, "0"),
+            (-1, 4, "-0.0001"),
+            (15_000, 4, "1.5"),
+            (-1_234_500_000, 6, "-1234.5"),
+            (i128::from(u64::MAX) + 1, 6, "18446744073709.551616"),
+            (-36_893_488_147_419_103_230, 6, "-36893488147419.10323"),
+            (20 * 10_i128.pow(18), 18, "20"),
+        ] {
+            assert_eq!(written(|out| push_signed(out, value, places)), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_is_written_as_it_is_spelled_out(
+            value in prop_oneof![any::<u64>(), 0..100_u64, (0..20_u32).prop_map(|places| 10_u64.pow(places))],
+            places in 0..20_u32,
+            below_zero in any::<bool>(),
+        ) {
+            let sign = if below_zero && value > 0 { "-" } else { "" };
+            let (one, width) = (10_u64.pow(places), places as usize);
+            let fraction = if places == 0 { String::new() } else { format!("{:0>width$}", value % one) };
+            let plain = format!("{sign}{}.{fraction}", value / one);
+            let plain = plain.trim_end_matches('0').trim_end_matches('.');
+            let signed = if below_zero { -i128::from(value) } else { value.into() };
+            prop_assert_eq!(written(|out| push_signed(out, signed, places)), plain);
+            prop_assert_eq!(written(|out| push_integer(out, value)), value.to_string());
         }
     }
 

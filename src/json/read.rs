@@ -1,7 +1,7 @@
 //! Request bodies, read into plain values.
 //!
-//! A body is parsed once into a tape (`tape`, the only file that knows the parser), its object
-//! is spread over a record with one slot for each name that we know (`record`), and each slot is
+//! A body is parsed once onto a tape (`parse`) and walked there as values (`tape`), its object is
+//! spread over a record with one slot for each name that we know (`record`), and each slot is
 //! read by its own rule (`field`). Names that we do not know are passed over, names that stand
 //! twice are refused: two parsers would choose differently. `null` is the same as absent.
 //!
@@ -12,6 +12,7 @@ mod act;
 mod cancel;
 mod field;
 mod order;
+mod parse;
 mod record;
 mod tape;
 mod token;

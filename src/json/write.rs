@@ -8,7 +8,11 @@
 use super::date;
 use super::decimal;
 use super::name;
+use super::scan::{must_escape, plain_bytes};
 use crate::domain::{Address, ApiKey, ConditionId, OrderId, Price, TimeMs, TokenId, Word};
+
+/// The longest name of ours.
+const NAME_BYTES_MAX: usize = 45;
 
 /// Appends one JSON value, of any depth, to a buffer that may already hold a head.
 pub struct Writer<'a> {
@@ -31,32 +35,45 @@ impl<'a> Writer<'a> {
     }
 
     /// `{`
+    #[inline]
     pub fn open_object(&mut self) -> &mut Self {
         self.value().push(b'{');
         self
     }
 
     /// `}`
+    #[inline]
     pub fn close_object(&mut self) -> &mut Self {
         self.out.push(b'}');
         self
     }
 
     /// `[`
+    #[inline]
     pub fn open_array(&mut self) -> &mut Self {
         self.value().push(b'[');
         self
     }
 
     /// `]`
+    #[inline]
     pub fn close_array(&mut self) -> &mut Self {
         self.out.push(b']');
         self
     }
 
-    /// A name in an object; its value follows.
-    pub fn key(&mut self, name: &str) -> &mut Self {
-        self.text(name).names()
+    /// A name in an object, ours, so that nothing in it needs to be escaped and it is short; its
+    /// value follows.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "where the name is known, writing it is a few stores")]
+    pub fn key(&mut self, name: &'static str) -> &mut Self {
+        debug_assert!(!name.bytes().any(must_escape), "our names are plain");
+        let name = name.as_bytes();
+        let mut quoted = [b'"'; NAME_BYTES_MAX + 3];
+        quoted[1..=name.len()].copy_from_slice(name);
+        quoted[name.len() + 2] = b':';
+        self.value().extend_from_slice(&quoted[..name.len() + 3]);
+        self
     }
 
     /// Makes the string just written a name; its value follows.
@@ -66,6 +83,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A string.
+    #[inline]
     pub fn text(&mut self, text: &str) -> &mut Self {
         let out = self.value();
         out.push(b'"');
@@ -89,18 +107,21 @@ impl<'a> Writer<'a> {
     }
 
     /// `true` or `false`.
+    #[inline]
     pub fn boolean(&mut self, value: bool) -> &mut Self {
         self.value().extend_from_slice(if value { b"true" } else { b"false" });
         self
     }
 
     /// `null`.
+    #[inline]
     pub fn null(&mut self) -> &mut Self {
         self.value().extend_from_slice(b"null");
         self
     }
 
     /// A whole number.
+    #[inline]
     pub fn number(&mut self, value: u64) -> &mut Self {
         decimal::push_integer(self.value(), value);
         self
@@ -117,8 +138,16 @@ impl<'a> Writer<'a> {
     }
 
     /// An amount as a number: `19.6078`.
+    #[inline]
     pub fn millionths_number(&mut self, value: u64) -> &mut Self {
         decimal::push_millionths(self.value(), value);
+        self
+    }
+
+    /// `value` / 10^`places` as a number, below or above zero: `-0.6135`.
+    #[inline]
+    pub fn decimal(&mut self, value: i128, places: u32) -> &mut Self {
+        decimal::push_signed(self.value(), value, places);
         self
     }
 
@@ -154,6 +183,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Bytes in hex behind `0x`, lower case.
+    #[inline]
     pub fn hex(&mut self, bytes: &[u8]) -> &mut Self {
         self.quoted(|out| name::push_hex(out, bytes))
     }
@@ -194,6 +224,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A string of what `push` appends, which must need no escapes.
+    #[inline]
     pub fn quoted(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         let out = self.value();
         out.push(b'"');
@@ -219,7 +250,21 @@ impl<'a> Writer<'a> {
         self
     }
 
+    /// The value that was written behind the first `bytes`, without the comma before it.
+    #[must_use]
+    pub fn behind(&self, bytes: usize) -> &[u8] {
+        let written = &self.out[self.start + bytes..];
+        written.strip_prefix(b",").unwrap_or(written)
+    }
+
+    /// Takes back what was written behind the first `bytes`.
+    pub fn cut(&mut self, bytes: usize) {
+        assert!(bytes <= self.bytes(), "only what was written is taken back");
+        self.out.truncate(self.start + bytes);
+    }
+
     /// Room for a value: a comma if one belongs here.
+    #[inline]
     fn value(&mut self) -> &mut Vec<u8> {
         if !matches!(self.out[self.start..].last(), None | Some(b'{' | b'[' | b':')) {
             self.out.push(b',');
@@ -244,9 +289,13 @@ impl Pieces<'_> {
 /// Appends `text` with quotes, backslashes and control characters escaped.
 pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|&byte| must_escape(byte)) {
-        out.extend_from_slice(&rest[..at]);
-        match rest[at] {
+    loop {
+        let (plain, marked) = rest.split_at(plain_bytes(rest));
+        out.extend_from_slice(plain);
+        let Some((mark, after)) = marked.split_first() else {
+            return;
+        };
+        match mark {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
             b'\n' => out.extend_from_slice(b"\\n"),
@@ -254,16 +303,11 @@ pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
             b'\t' => out.extend_from_slice(b"\\t"),
             control => {
                 out.extend_from_slice(b"\\u00");
-                name::push_hex_digits(out, &[control]);
+                name::push_hex_digits(out, &[*control]);
             }
         }
-        rest = &rest[at + 1..];
+        rest = after;
     }
-    out.extend_from_slice(rest);
-}
-
-const fn must_escape(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 #[cfg(test)]
@@ -315,7 +359,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_reads_back(text in any::<String>(), key in any::<String>()) {
-            let json = written(|json| json.open_object().key(&key).text(&text).close_object());
+            let json = written(|json| json.open_object().text(&key).names().text(&text).close_object());
             let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
             prop_assert_eq!(value[&key].as_str(), Some(text.as_str()));
         }

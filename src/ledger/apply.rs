@@ -3,15 +3,15 @@
 //! Every change of a hashed row goes through one of the `change_*` functions, which take the old
 //! row's hash out of the sum and put the new one's in.
 
-use super::rows::{ActRow, EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
+use super::rows::{ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
 use super::{CHECKPOINT_FRAMES, CHECKPOINTS_MAX, Contradiction, Ledger, hash};
 use crate::domain::{
     Collateral, MarketNo, Mode, Outcome, Position, Shares, Side, TimeMs, WalletKind, WalletNo,
 };
 use crate::journal::layout::{
-    ActKind, EventText, Fill, KeyChanged, MarketAdded, MarketText, MatchKind, Money, MoneyDirection,
-    OrderPlaced, OrdersRemoved, PlacedResult, PositionAct, Record, RemovalReason, Resolved, StateHash,
-    TickChanged, WalletAdded, WalletLinked,
+    ActKind, EventText, Fill, ItemText, KeyChanged, MarketAdded, MarketText, MatchKind, Money,
+    MoneyDirection, OrderPlaced, OrdersRemoved, PlacedResult, PositionAct, Record, RemovalReason, Resolved,
+    StateHash, TickChanged, WalletAdded, WalletLinked,
 };
 
 type Applied = Result<(), Contradiction>;
@@ -45,6 +45,7 @@ impl Ledger {
             Record::ExchangeMode(record) => self.set_exchange_mode(record.mode),
             Record::Money(record) => self.move_money(start, record),
             Record::EventText(record) => self.put_event(record),
+            Record::ItemText(record) => self.put_item(record),
             Record::MarketAdded(record) => self.add_market(record),
             Record::MarketText(record) => self.put_market_text(record),
             Record::OrderPlaced(record) => self.place(start, record),
@@ -133,7 +134,10 @@ impl Ledger {
         require(!self.money.contains_key(&record.reference), "a reference was used twice")?;
         match record.direction {
             MoneyDirection::Credit => self.pay(record.wallet, record.amount)?,
-            MoneyDirection::Debit => self.charge(record.wallet, record.amount)?,
+            MoneyDirection::Debit => match self.wallet(record.wallet).map(|row| row.kind) {
+                Some(WalletKind::Fee) => self.pay_out_fees(record.amount)?,
+                _ => self.charge(record.wallet, record.amount)?,
+            },
         }
         match record.direction {
             MoneyDirection::Credit => self.credited += u128::from(record.amount.0),
@@ -154,13 +158,31 @@ impl Ledger {
     fn put_event(&mut self, record: &EventText) -> Applied {
         let index = record.event as usize;
         require(index <= self.events.len(), "event numbers are not dense")?;
-        let row = EventRow { event: record.event, text: record.text.clone() };
+        let added = self.events.get(index).map_or(record.time, |old| old.added);
+        let row = EventRow { event: record.event, added, text: record.text.clone() };
         self.hash = self.hash.wrapping_add(hash::event(&row));
         if index == self.events.len() {
             self.events.push(row);
         } else {
             let old = std::mem::replace(&mut self.events[index], row);
             self.hash = self.hash.wrapping_sub(hash::event(&old));
+        }
+        Ok(())
+    }
+
+    fn put_item(&mut self, record: &ItemText) -> Applied {
+        let index = record.item as usize;
+        require(index <= self.items.len(), "item numbers are not dense")?;
+        let old = self.items.get(index);
+        require(old.is_none_or(|old| old.kind == record.kind), "an item became one of another kind")?;
+        let added = old.map_or(record.time, |old| old.added);
+        let row = ItemRow { item: record.item, kind: record.kind, added, text: record.text.clone() };
+        self.hash = self.hash.wrapping_add(hash::item(&row));
+        if index == self.items.len() {
+            self.items.push(row);
+        } else {
+            let old = std::mem::replace(&mut self.items[index], row);
+            self.hash = self.hash.wrapping_sub(hash::item(&old));
         }
         Ok(())
     }
@@ -185,6 +207,7 @@ impl Ledger {
             fee: record.fee,
             mode: record.mode,
             payout: record.payout,
+            added: record.time,
             text: record.text.clone(),
             backing: Collateral::ZERO,
             shares: [Shares::ZERO; 2],
@@ -207,7 +230,12 @@ impl Ledger {
     }
 
     fn place(&mut self, position: Position, record: &OrderPlaced) -> Applied {
-        require(!self.order_by_id.contains_key(&record.id), "an order was placed twice")?;
+        // Another order whose id begins alike is not to be expected in the life of the universe.
+        let archived = self.find_archived(&record.id).map_err(|_| {
+            contradiction("an order has the id of an archived one, as far as that can be read")
+        })?;
+        let known = self.order_by_id.contains_key(&record.id) || archived.is_some();
+        require(!known, "an order was placed twice")?;
         for removal in &record.removed {
             self.remove(removal.order, removal.reason, record.time)?;
         }
@@ -262,9 +290,8 @@ impl Ledger {
         if rests || !record.fills.is_empty() || !record.removed.is_empty() {
             market.book_changed = record.time;
         }
-        self.order_by_position.insert(position, self.orders.len());
-        self.order_by_id.insert(record.id, self.orders.len());
-        self.orders.push(row);
+        self.order_by_id.insert(record.id, position);
+        self.orders.insert(position, Box::new(row));
         Ok(())
     }
 
@@ -486,6 +513,14 @@ impl Ledger {
         self.hash = self.hash.wrapping_add(hash::fees(self.fees));
     }
 
+    fn pay_out_fees(&mut self, amount: Collateral) -> Applied {
+        let left = self.fees.checked_sub(amount);
+        let left = left.ok_or(contradiction("more fees were paid out than collected"))?;
+        self.hash = self.hash.wrapping_sub(hash::fees(self.fees)).wrapping_add(hash::fees(left));
+        self.fees = left;
+        Ok(())
+    }
+
     fn give_shares(&mut self, wallet: WalletNo, market: MarketNo, shares: [Shares; 2]) -> Applied {
         self.change_holding(wallet, market, |held, all| {
             for outcome in 0..2 {
@@ -525,8 +560,7 @@ impl Ledger {
     }
 
     fn change_order(&mut self, order: Position, change: impl FnOnce(&mut OrderRow) -> Applied) -> Applied {
-        let index = *self.order_by_position.get(&order).ok_or(contradiction("a record names no order"))?;
-        let row = &mut self.orders[index];
+        let row = self.orders.get_mut(&order).ok_or(contradiction("a record names no order"))?;
         let before = hash::order(row);
         change(row)?;
         self.hash = self.hash.wrapping_sub(before).wrapping_add(hash::order(row));

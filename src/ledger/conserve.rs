@@ -58,12 +58,7 @@ impl Ledger {
     #[must_use]
     pub fn totals(&self) -> Totals {
         let live = |market: &super::MarketRow| {
-            market
-                .live
-                .iter()
-                .map(|position| self.orders[self.order_by_position[position]].reserved.0)
-                .map(u128::from)
-                .sum::<u128>()
+            market.live.iter().map(|position| self.orders[position].reserved.0).map(u128::from).sum::<u128>()
         };
         Totals {
             cells: self.wallets.iter().map(|row| u128::from(row.cell.0)).sum(),

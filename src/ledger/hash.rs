@@ -2,9 +2,31 @@
 //!
 //! Texts count by their own digest, so that a changed price costs no rehash of a description.
 
-use super::rows::{EventRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
+use super::Ledger;
+use super::rows::{EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
 use crate::domain::{Collateral, MarketNo, Mode, Outcome, Shares, WalletNo, Word};
 use sha2::{Digest, Sha256};
+
+impl Ledger {
+    /// The state hash, worked out again from every row; whoever does not trust a kept one compares.
+    #[must_use]
+    pub fn recounted_hash(&self) -> u128 {
+        let wallets = self.wallets.iter().map(wallet);
+        let keys = self.keys.iter().map(|((principal, nonce), row)| key(*principal, nonce, row));
+        let events = self.events.iter().map(event);
+        let items = self.items.iter().map(item);
+        let texts = self.markets.iter().map(market_text);
+        let states = self.markets.iter().map(market_state);
+        let held = self.holdings.iter().filter(|(_, shares)| **shares != [Shares::ZERO; 2]);
+        let holdings = held.map(|((wallet, market), shares)| holding(*wallet, *market, *shares));
+        let orders = self.orders.values().map(|row| order(row));
+        let money = self.money.iter().map(|(reference, row)| money(reference, row));
+        let sums = [fees(self.fees), exchange_mode(self.exchange_mode)];
+        let catalog = wallets.chain(keys).chain(events).chain(items).chain(texts);
+        let trading = states.chain(holdings).chain(orders).chain(money).chain(sums);
+        catalog.chain(trading).fold(0, u128::wrapping_add)
+    }
+}
 
 /// A row's fields on their way into its hash.
 struct RowHash(Sha256);
@@ -144,4 +166,8 @@ pub(super) fn fees(amount: Collateral) -> u128 {
 
 pub(super) fn exchange_mode(mode: Option<Mode>) -> u128 {
     mode.map_or(0, |mode| RowHash::of(10).number(mode as u64).done())
+}
+
+pub(super) fn item(row: &ItemRow) -> u128 {
+    RowHash::of(11).number(u64::from(row.item)).number(row.kind as u64).text(&row.text).done()
 }

@@ -1,9 +1,9 @@
 //! What the ledger keeps of each wallet, key, event, market and order.
 
 use crate::domain::{
-    Address, ApiKey, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, OrderFields, OrderId, OrderType,
-    Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Tick, TimeMs, TokenId, WalletKind, WalletNo,
-    Word,
+    Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
+    OrderType, Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Side, Tick, TimeMs, TokenId,
+    WalletKind, WalletNo, Word,
 };
 use crate::journal::layout::{MoneyDirection, RemovalReason};
 use std::collections::BTreeSet;
@@ -41,7 +41,22 @@ pub struct KeyRow {
 pub struct EventRow {
     /// Its number.
     pub event: u32,
+    /// When it was added.
+    pub added: TimeMs,
     /// Its JSON as imported, without its markets.
+    pub text: String,
+}
+
+/// A tag, series or creator that a file held by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemRow {
+    /// Its number.
+    pub item: u32,
+    /// What it is.
+    pub kind: ItemKind,
+    /// When it was added.
+    pub added: TimeMs,
+    /// Its JSON as imported.
     pub text: String,
 }
 
@@ -76,6 +91,8 @@ pub struct MarketRow {
     pub mode: Mode,
     /// Its payout once resolved.
     pub payout: Option<Payout>,
+    /// When it was added.
+    pub added: TimeMs,
     /// Its JSON as imported.
     pub text: String,
     /// Collateral that backs its shares and was not paid out yet.
@@ -152,6 +169,8 @@ pub struct OrderRow {
     pub trades: Vec<Position>,
 }
 
+const _: () = assert!(size_of::<OrderRow>() == 368, "the table of `over` counts these bytes");
+
 impl OrderRow {
     /// True while it rests.
     #[must_use]
@@ -164,6 +183,29 @@ impl OrderRow {
     pub const fn size(&self) -> Shares {
         self.fields.shares()
     }
+}
+
+/// What has to be known of an order to answer its repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderStamp {
+    /// Where it was placed.
+    pub position: Position,
+    /// Its digest.
+    pub id: OrderId,
+    /// When it was signed.
+    pub stamp_ms: u64,
+    /// Whose it is.
+    pub principal: WalletNo,
+    /// Its market.
+    pub market: MarketNo,
+    /// Its side.
+    pub side: Side,
+    /// Why it never rested, if nothing of it was filled either.
+    pub killed: Option<Reject>,
+    /// What it paid or received on arrival.
+    pub taken: Collateral,
+    /// Shares filled on arrival.
+    pub taken_shares: Shares,
 }
 
 /// A credit or debit by the operator.

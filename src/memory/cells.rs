@@ -102,8 +102,27 @@ impl Cells {
 
     /// Adds to what a shard collected. Only that shard calls it.
     pub fn fee_credit(&self, shard: ShardNo, amount: Collateral) {
-        // Relaxed: read for display and for sums only, never spent.
-        self.shard(shard).fees.fetch_add(amount.0, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `fee_debit`. The shard has claimed its frame before, so
+        // whoever pays out what is seen here claims behind it.
+        self.shard(shard).fees.fetch_add(amount.0, Ordering::Release);
+    }
+
+    /// Takes `amount` out of what all shards have collected together; false, and nothing is taken, if
+    /// that is less. Only the registrar calls it: shards add meanwhile, so what it saw stays there.
+    #[must_use]
+    pub fn fee_debit(&self, amount: Collateral) -> bool {
+        let seen = |shard: &ShardCell| shard.fees.load(Ordering::Acquire);
+        if self.shards.iter().map(seen).sum::<u64>() < amount.0 {
+            return false;
+        }
+        let mut left = amount.0;
+        for shard in &self.shards {
+            let taken = left.min(seen(shard));
+            shard.fees.fetch_sub(taken, Ordering::AcqRel);
+            left -= taken;
+        }
+        assert!(left == 0, "fees fell by somebody else's hand");
+        true
     }
 
     /// What a shard has collected.
@@ -302,6 +321,20 @@ mod tests {
         assert_eq!(cells.balance(ALICE), Collateral(10));
         assert!(cells.debit(ALICE, Collateral(10)));
         assert_eq!(cells.balance(ALICE), Collateral::ZERO);
+    }
+
+    #[test]
+    fn fees_of_all_shards_are_paid_out_together_and_never_more() {
+        let cells = Cells::new(1, 3);
+        for (shard, amount) in [(0, 5), (2, 4)] {
+            cells.fee_credit(ShardNo(shard), Collateral(amount));
+        }
+        let left = || (0..3).map(|shard| cells.fees(ShardNo(shard)).0).sum::<u64>();
+        for (amount, paid, expected) in
+            [(10, false, 9), (6, true, 3), (4, false, 3), (3, true, 0), (1, false, 0)]
+        {
+            assert_eq!((cells.fee_debit(Collateral(amount)), left()), (paid, expected), "{amount}");
+        }
     }
 
     #[test]

@@ -23,6 +23,9 @@ impl Reader {
         let balance = match asked.text("asset_type")?.as_deref() {
             None => return Err(invalid_type.about("asset_type", "", TYPES)),
             Some("COLLATERAL") => {
+                // Nobody needs it here, but one that is no token is a mistake all the same.
+                let invalid_token = Refused::new(400, "invalid_token_id", "Invalid token id");
+                asked.token_filter("token_id", invalid_token)?;
                 let row = wallet.and_then(|wallet| self.ledger.wallet(wallet));
                 row.map_or(Collateral::ZERO, |row| row.cell).0
             }

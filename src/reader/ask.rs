@@ -3,44 +3,115 @@
 use super::{Caller, ReadRequest, Reader, Token};
 use crate::domain::{ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
 use crate::http::{Endpoint, query};
+use crate::journal::Fault;
 use crate::json::read::{ReadError, TokenAsk};
 use crate::json::{BodyReader, ShortText, Writer, decimal, name};
+use std::borrow::Cow;
 
 /// From here on a number in a query is milliseconds, below it is seconds: 1e11 seconds are the
 /// year 5138.
-const MILLISECONDS_FROM: u64 = 100_000_000_000;
+pub(super) const MILLISECONDS_FROM: u64 = 100_000_000_000;
 
 const TOKEN_RULE: &str = "a token id in decimal";
 const CONDITION_RULE: &str = "0x and 64 hex digits";
+
+/// What the body of a refusal begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Its error.
+    Plain,
+    /// The type of a catalog request that cannot be understood.
+    BadRequest,
+    /// The type of something that is not in the catalog.
+    NotFound,
+}
 
 /// Why a request is not answered.
 #[derive(Clone, Debug)]
 pub(super) struct Refused {
     pub(super) status: u16,
+    form: Form,
     code: &'static str,
-    error: &'static str,
-    field: &'static str,
-    got: Option<Box<str>>,
-    allowed: &'static str,
+    error: Cow<'static, str>,
+    about: Option<Box<About>>,
+    /// What of our own could not be read: nothing that the request could change.
+    pub(super) unreadable: Option<Box<str>>,
+}
+
+/// The field at fault, its value and the rule.
+#[derive(Clone, Debug)]
+struct About {
+    field: Cow<'static, str>,
+    got: ShortText,
+    allowed: Cow<'static, str>,
+}
+
+/// A row of the history that is damaged on the disk. Where it lies is for the log, not for clients.
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        let refused = Self::new(500, "history_unreadable", "part of the history cannot be read");
+        Self { unreadable: Some(fault.to_string().into()), ..refused }
+    }
 }
 
 impl Refused {
     /// A refusal that is not about one field.
     pub(super) const fn new(status: u16, code: &'static str, error: &'static str) -> Self {
-        Self { status, code, error, field: "", got: None, allowed: "" }
+        Self::of_form(Form::Plain, status, code, error)
+    }
+
+    /// A refusal in the form of the wallet routes, whose error says its code and what it is about.
+    pub(super) fn wallet(code: &'static str, detail: &str) -> Self {
+        Self { error: format!("{code}: {detail}").into(), ..Self::new(400, code, "") }
+    }
+
+    /// A catalog request that cannot be understood; without a text it names its field.
+    pub(super) const fn bad_request(code: &'static str, error: &'static str) -> Self {
+        Self::of_form(Form::BadRequest, 400, code, error)
+    }
+
+    /// Something that is not in the catalog: `id not found`, `slug not found`.
+    pub(super) const fn not_found(error: &'static str) -> Self {
+        Self::of_form(Form::NotFound, 404, "not_found", error)
+    }
+
+    const fn of_form(form: Form, status: u16, code: &'static str, error: &'static str) -> Self {
+        Self { status, form, code, error: Cow::Borrowed(error), about: None, unreadable: None }
     }
 
     /// Names the field at fault, its value and the rule.
-    pub(super) fn about(self, field: &'static str, got: &str, allowed: &'static str) -> Self {
-        Self { field, got: Some(ShortText::new(got).as_str().into()), allowed, ..self }
+    pub(super) fn about(
+        self,
+        field: impl Into<Cow<'static, str>>,
+        got: &str,
+        allowed: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let about = About { field: field.into(), got: ShortText::new(got), allowed: allowed.into() };
+        Self { about: Some(Box::new(about)), ..self }
     }
 
     /// Writes the body of the refusal.
     pub(super) fn write(&self, json: &mut Writer<'_>) {
-        json.open_object().key("error").text(self.error).key("code").text(self.code);
-        if !self.field.is_empty() {
-            json.key("field").text(self.field).key("got").text(self.got.as_deref().unwrap_or_default());
-            json.key("allowed").text(self.allowed);
+        json.open_object();
+        match self.form {
+            Form::Plain => {}
+            Form::BadRequest => {
+                json.key("type").text("bad request");
+            }
+            Form::NotFound => {
+                json.key("type").text("not found error");
+            }
+        }
+        json.key("error");
+        if self.error.is_empty() {
+            json.text(&format!("{} is invalid", self.about.as_ref().map_or("", |about| &about.field)));
+        } else {
+            json.text(&self.error);
+        }
+        json.key("code").text(self.code);
+        if let Some(about) = &self.about {
+            json.key("field").text(&about.field).key("got").text(about.got.as_str());
+            json.key("allowed").text(&about.allowed);
         }
         json.close_object();
     }
@@ -120,7 +191,7 @@ impl std::fmt::Debug for Lists {
 /// A request whose body has been read.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
-    request: &'a ReadRequest<'a>,
+    pub(super) request: &'a ReadRequest<'a>,
     lists: &'a Lists,
 }
 
@@ -131,6 +202,22 @@ impl<'a> Asked<'a> {
 
     pub(super) const fn endpoint(&self) -> Endpoint {
         self.request.endpoint
+    }
+
+    /// The first pair of the query whose name is none of `names`, as it was sent.
+    pub(super) fn pair_but(&self, names: &[&str]) -> Option<(&'a str, &'a str)> {
+        let mut pairs = self.request.query.pairs();
+        pairs.find(|(name, _)| !names.contains(name)).map(|(name, value)| (name, value.raw()))
+    }
+
+    /// The first pair of the query whose name stands in front of it already, as it was sent.
+    pub(super) fn pair_again(&self) -> Option<(&'a str, &'a str)> {
+        let pairs = || self.request.query.pairs();
+        let stands_before = |at: usize, name: &str| pairs().take(at).any(|(before, _)| before == name);
+        let mut numbered = pairs().enumerate();
+        numbered
+            .find(|(at, (name, _))| stands_before(*at, name))
+            .map(|(_, (name, value))| (name, value.raw()))
     }
 
     pub(super) const fn now(&self) -> TimeMs {
@@ -211,7 +298,7 @@ impl<'a> Asked<'a> {
         order_id(text.as_bytes()).ok_or(refused.about("id", &text, CONDITION_RULE))
     }
 
-    fn captured(&self) -> Result<String, Refused> {
+    pub(super) fn captured(&self) -> Result<String, Refused> {
         let mut scratch = Vec::new();
         let text = query::segment_text(self.request.capture, &mut scratch);
         let refused = || bad_parameter().about("path", self.request.capture, "percent-encoded UTF-8");
@@ -274,12 +361,13 @@ impl<'a> Asked<'a> {
     /// A time since 1970 in seconds, or in milliseconds if it is that large.
     pub(super) fn time(&self, name: &'static str, refused: Refused) -> Result<Option<TimeMs>, Refused> {
         let number = self.integer(name, refused)?;
-        Ok(number.map(
-            |number| {
-                if number < MILLISECONDS_FROM { TimeMs::from_seconds(number) } else { TimeMs(number) }
-            },
-        ))
+        Ok(number.map(time_of))
     }
+}
+
+/// The time that a number means: seconds, or milliseconds if it is that large.
+pub(super) const fn time_of(number: u64) -> TimeMs {
+    if number < MILLISECONDS_FROM { TimeMs::from_seconds(number) } else { TimeMs(number) }
 }
 
 /// What a list is narrowed to by the name of something, which may be unknown here.

@@ -11,7 +11,7 @@ use super::ask::{Asked, Refused, no_book, too_long};
 use super::levels::seen_from;
 use super::{ANSWER_BYTES_MAX, PriceSide, Reader, Token};
 use crate::domain::{Mode, Outcome, Price, Side, TokenId};
-use crate::json::{Writer, decimal};
+use crate::json::Writer;
 use sha1_smol::Sha1;
 use std::collections::BTreeSet;
 
@@ -191,7 +191,7 @@ impl Reader {
         json.raw(&text);
     }
 
-    fn best(&self, token: Token, side: Side) -> Option<Price> {
+    pub(super) fn best(&self, token: Token, side: Side) -> Option<Price> {
         self.index.market(token.market).levels.best(token.outcome, side)
     }
 
@@ -204,7 +204,7 @@ impl Reader {
     }
 
     /// The best ask less the best bid, in ten-thousandths. Never negative: books are not crossed.
-    fn gap(&self, token: Token) -> Option<u16> {
+    pub(super) fn gap(&self, token: Token) -> Option<u16> {
         let [bid, ask] = SIDES.map(|side| self.best(token, side));
         Some(ask?.ten_thousandths().saturating_sub(bid?.ten_thousandths()))
     }
@@ -235,9 +235,7 @@ fn once_each(asked: &Asked<'_>) -> Vec<TokenId> {
 
 /// Writes a token's id as the name of the value that follows.
 pub(super) fn write_name(json: &mut Writer<'_>, id: &TokenId) {
-    let mut name = Vec::with_capacity(decimal::UINT256_DIGITS_MAX);
-    decimal::push_uint256(&mut name, id.as_bytes());
-    json.key(std::str::from_utf8(&name).expect("digits"));
+    json.token(id).names();
 }
 
 #[cfg(test)]

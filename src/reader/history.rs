@@ -1,86 +1,111 @@
-//! Prices over time: the last trade of each step in which there was one.
+//! Prices over time: GET /prices-history and POST /batch-prices-history.
 //!
-//! A window is an `interval` up to now, or a start and an end; a step is one of five, from a
-//! minute to half a day. `t` is the second at which the step began, `p` the price of the last
-//! fill in it, as the token sees it.
+//! A window is an `interval` up to now, or a start and perhaps an end, never both; its step is the
+//! shortest of five that is not below `fidelity` (in minutes), or without one the shortest that
+//! makes at most [`POINTS_AIMED_AT`] points.
+//!
+//! | interval | reaches back |
+//! |---|---|
+//! | `1m`, `5m`, `15m`, `1h`, `6h`, `1d`, `1w` | so long |
+//! | `max`, `all` | to the first price |
+//!
+//! A point is the second at which its step began, `t`, and the price of that step as the token
+//! sees it, `p`: the last trade, or the last middle of the book where nothing was traded (`bars`
+//! has the rules, and how far back each step reaches). A step in which nothing was said has no
+//! point; only the window's first step has one all the same, if there was a price before it.
 
-use super::ask::{Asked, Refused, bad_parameter, no_book, token_id, too_long};
+use super::ask::{Asked, Refused, bad_parameter, no_book, time_of, token_id, too_long};
+use super::bars::{STEPS_S, Window};
 use super::books::write_name;
-use super::levels::seen_from;
 use super::{Reader, Token};
-use crate::domain::TimeMs;
+use crate::domain::{TimeMs, TokenId};
 use crate::json::Writer;
 use serde_json::Value;
 
 /// Tokens in one batch.
 const TOKENS_MAX: usize = 20;
 
-/// Points of one token; a window with more wants a longer step.
-const POINTS_MAX: usize = 10_000;
-
-/// Points that a step chosen by us aims to stay below.
+/// Points that a step chosen by us stays below.
 const POINTS_AIMED_AT: u64 = 1_000;
 
 const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 24 * 60 * MINUTE_S;
 
-/// The steps there are, in seconds.
-const STEPS_S: [u64; 5] = [MINUTE_S, 5 * MINUTE_S, 30 * MINUTE_S, 180 * MINUTE_S, 720 * MINUTE_S];
-
-/// The named intervals in seconds; `max` and `all` go back to the first trade.
-const INTERVALS: [(&str, u64); 9] = [
-    ("1m", MINUTE_S),
-    ("5m", 5 * MINUTE_S),
-    ("15m", 15 * MINUTE_S),
-    ("1h", 60 * MINUTE_S),
-    ("6h", 360 * MINUTE_S),
-    ("1d", DAY_S),
-    ("1w", 7 * DAY_S),
-    ("max", u64::MAX),
-    ("all", u64::MAX),
+/// How far the named intervals reach back, in seconds; nothing is to the first price.
+const INTERVALS: [(&str, Option<u64>); 9] = [
+    ("1m", Some(MINUTE_S)),
+    ("5m", Some(5 * MINUTE_S)),
+    ("15m", Some(15 * MINUTE_S)),
+    ("1h", Some(60 * MINUTE_S)),
+    ("6h", Some(360 * MINUTE_S)),
+    ("1d", Some(DAY_S)),
+    ("1w", Some(7 * DAY_S)),
+    ("max", None),
+    ("all", None),
 ];
 
-/// Which prices are asked for, in seconds; the end belongs to the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Window {
-    start: u64,
-    end: u64,
-    step: u64,
-}
+const INTERVAL_RULE: &str = "1m, 5m, 15m, 1h, 6h, 1d, 1w, max or all, or a start instead";
 
-/// A window as asked for.
-#[derive(Debug, Default)]
+/// A window as asked for, and what the route calls its start and end.
+#[derive(Clone, Copy, Debug, Default)]
 struct Wanted<'a> {
+    names: [&'static str; 2],
     interval: Option<&'a str>,
     start_s: Option<u64>,
     end_s: Option<u64>,
     fidelity_minutes: Option<u64>,
 }
 
+/// A window that can be had, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    /// Nothing is the first price.
+    start: Option<u64>,
+    end: u64,
+    /// Nothing is up to us.
+    step_min: Option<u64>,
+}
+
 impl Wanted<'_> {
-    fn window(&self, now: TimeMs) -> Result<Window, Refused> {
-        const RULE: &str = "1m, 5m, 15m, 1h, 6h, 1d, 1w, max or all, or a start instead";
-        let end_s = self.end_s.unwrap_or(now.seconds());
-        let (start_s, whole) = match (self.interval, self.start_s) {
-            (Some(interval), None) if self.end_s.is_none() => {
-                let known = INTERVALS.iter().find(|(name, _)| *name == interval);
-                let (_, seconds) = known.ok_or(bad_parameter().about("interval", interval, RULE))?;
-                (end_s.saturating_sub(*seconds), *seconds == u64::MAX)
-            }
-            (None, Some(start_s)) => (start_s, false),
-            (interval, _) => {
-                return Err(bad_parameter().about("interval", interval.unwrap_or_default(), RULE));
-            }
-        };
-        let longest = STEPS_S[STEPS_S.len() - 1];
-        let at_least_s = match self.fidelity_minutes {
+    fn span(&self, now: TimeMs) -> Result<Span, Refused> {
+        let [start_name, end_name] = self.names;
+        let step_min = match self.fidelity_minutes {
             Some(0) => return Err(bad_parameter().about("fidelity", "0", "minutes from 1")),
-            Some(minutes) => minutes.saturating_mul(MINUTE_S),
-            None if whole => longest,
-            None => end_s.saturating_sub(start_s) / POINTS_AIMED_AT,
+            minutes => minutes.map(|minutes| minutes.saturating_mul(MINUTE_S)),
         };
-        let step_s = STEPS_S.into_iter().find(|step| *step >= at_least_s).unwrap_or(longest);
-        Ok(Window { start: start_s, end: end_s, step: step_s })
+        let now_s = now.seconds();
+        match (self.interval, self.start_s, self.end_s) {
+            (Some(interval), None, None) => {
+                let known = INTERVALS.iter().find(|(name, _)| *name == interval);
+                let refused = || bad_parameter().about("interval", interval, INTERVAL_RULE);
+                let (_, seconds) = known.ok_or_else(refused)?;
+                let start = seconds.map(|seconds| now_s.saturating_sub(seconds));
+                Ok(Span { start, end: now_s, step_min })
+            }
+            (Some(interval), _, _) => Err(bad_parameter().about("interval", interval, INTERVAL_RULE)),
+            (None, None, None) => Err(bad_parameter().about("interval", "", INTERVAL_RULE)),
+            (None, None, Some(_)) => {
+                Err(bad_parameter().about(start_name, "", "a start beside an end, in seconds"))
+            }
+            (None, Some(start_s), Some(end_s)) if end_s < start_s => {
+                Err(bad_parameter().about(end_name, &end_s.to_string(), "a time from the start on"))
+            }
+            (None, Some(start_s), end_s) => {
+                Ok(Span { start: Some(start_s), end: end_s.unwrap_or(now_s), step_min })
+            }
+        }
+    }
+}
+
+impl Span {
+    /// The window over a market whose first price was at `first_s`.
+    fn window(&self, first_s: u64) -> Window {
+        let start = self.start.unwrap_or(first_s);
+        let seconds = self.end.saturating_sub(start);
+        let step = self.step_min.unwrap_or(seconds / POINTS_AIMED_AT);
+        let longest = STEPS_S[STEPS_S.len() - 1];
+        let step = STEPS_S.into_iter().find(|known| step <= *known).unwrap_or(longest);
+        Window { start, end: self.end, step }
     }
 }
 
@@ -91,81 +116,105 @@ impl Reader {
         let interval = asked.text("interval")?;
         let seconds = |name| asked.time(name, bad_parameter()).map(|time| time.map(TimeMs::seconds));
         let wanted = Wanted {
+            names: ["startTs", "endTs"],
             interval: interval.as_deref(),
             start_s: seconds("startTs")?,
             end_s: seconds("endTs")?,
             fidelity_minutes: asked.integer("fidelity", bad_parameter())?,
         };
-        let window = wanted.window(asked.now())?;
+        let span = wanted.span(asked.now())?;
         json.open_object().key("history");
-        self.write_points(json, token, window)?;
+        self.write_points(json, token, &span);
         json.close_object();
         Ok(())
     }
 
     /// POST /batch-prices-history: `{"markets":[token, …], "start_ts", "end_ts", "interval",
-    /// "fidelity"}`.
+    /// "fidelity"}`. Tokens that are unknown here are left out.
     pub(super) fn batch_prices_history(
         &self,
         asked: &Asked<'_>,
         json: &mut Writer<'_>,
     ) -> Result<(), Refused> {
-        let invalid = || Refused::new(400, "invalid_payload", "Invalid payload");
         let body: Value =
             serde_json::from_slice(asked.body()).map_err(|_| invalid().about("body", "", "JSON"))?;
-        let number = |name| body.get(name).and_then(Value::as_u64);
-        let wanted = Wanted {
-            interval: body.get("interval").and_then(Value::as_str),
-            start_s: number("start_ts"),
-            end_s: number("end_ts"),
-            fidelity_minutes: number("fidelity"),
-        };
-        let window = wanted.window(asked.now())?;
-        let markets = body.get("markets").and_then(Value::as_array);
-        let markets = markets.ok_or(invalid().about("markets", "", "1 to 20 token ids"))?;
-        if markets.is_empty() || markets.len() > TOKENS_MAX {
-            return Err(too_long().about("markets", &markets.len().to_string(), "1 to 20 token ids"));
+        if !body.is_object() {
+            return Err(invalid().about("body", &body.to_string(), "an object"));
         }
-        let mut ids: Vec<_> = markets.iter().filter_map(|id| token_id(id.as_str()?.as_bytes())).collect();
-        ids.sort_unstable();
-        ids.dedup();
+        let seconds = |name| whole(&body, name).map(|number| number.map(|number| time_of(number).seconds()));
+        let interval = match body.get("interval") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(interval)) => Some(interval.as_str()),
+            Some(other) => return Err(invalid().about("interval", &other.to_string(), INTERVAL_RULE)),
+        };
+        let wanted = Wanted {
+            names: ["start_ts", "end_ts"],
+            interval,
+            start_s: seconds("start_ts")?,
+            end_s: seconds("end_ts")?,
+            fidelity_minutes: whole(&body, "fidelity")?,
+        };
+        let ids = tokens_of(&body)?;
+        let span = wanted.span(asked.now())?;
         json.open_object().key("history").open_object();
         for id in ids {
             if let Some(token) = self.index.token(&id) {
                 write_name(json, &id);
-                self.write_points(json, token, window)?;
+                self.write_points(json, token, &span);
             }
         }
         json.close_object().close_object();
         Ok(())
     }
 
-    fn write_points(&self, json: &mut Writer<'_>, token: Token, window: Window) -> Result<(), Refused> {
-        let trades = &self.index.market(token.market).trades[..];
-        let made_before = |second: u64| {
-            let time = TimeMs::from_seconds(second);
-            trades.partition_point(|&index| self.index.trade(index).time < time)
-        };
-        let end = made_before(window.end.saturating_add(1));
-        let mut next = made_before(window.start);
-        let mut points = 0;
+    fn write_points(&self, json: &mut Writer<'_>, token: Token, span: &Span) {
         json.open_array();
-        while next < end {
-            let first = self.index.trade(trades[next]).time.seconds();
-            let step_start = first - first % window.step;
-            next = made_before(step_start + window.step).min(end);
-            let last = self.index.trade(trades[next - 1]);
-            let price = seen_from(token.outcome, last.last_price).ten_thousandths();
-            json.open_object().key("t").number(step_start).key("p").ten_thousandths_number(price);
-            json.close_object();
-            points += 1;
-            if points > POINTS_MAX {
-                return Err(too_long().about("fidelity", "", "at most 10000 points; ask for a longer step"));
+        if let Some(first_s) = self.history.first_s(token.market) {
+            for (start_s, price) in self.history.prices(token.market, span.window(first_s)) {
+                json.open_object().key("t").number(start_s);
+                json.key("p").millionths_number(price.millionths(token.outcome)).close_object();
             }
         }
         json.close_array();
-        Ok(())
     }
+}
+
+const fn invalid() -> Refused {
+    Refused::new(400, "invalid_payload", "Invalid payload")
+}
+
+/// A whole number of a body; `null` is as if absent.
+fn whole(body: &Value, name: &'static str) -> Result<Option<u64>, Refused> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_u64() {
+            Some(number) => Ok(Some(number)),
+            None => Err(invalid().about(name, &value.to_string(), "a whole number")),
+        },
+    }
+}
+
+/// The tokens of a body, each once, in order.
+fn tokens_of(body: &Value) -> Result<Vec<TokenId>, Refused> {
+    const RULE: &str = "1 to 20 token ids in decimal, as strings";
+    let markets = match body.get("markets") {
+        Some(Value::Array(markets)) => markets,
+        other => {
+            let got = other.map(Value::to_string).unwrap_or_default();
+            return Err(invalid().about("markets", &got, RULE));
+        }
+    };
+    if markets.is_empty() || markets.len() > TOKENS_MAX {
+        return Err(too_long().about("markets", &markets.len().to_string(), RULE));
+    }
+    let id = |value: &Value| {
+        let id = value.as_str().and_then(|text| token_id(text.as_bytes()));
+        id.ok_or_else(|| invalid().about("markets", &value.to_string(), RULE))
+    };
+    let mut ids: Vec<TokenId> = markets.iter().map(id).collect::<Result<_, _>>()?;
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
 }
 
 #[cfg(test)]
@@ -175,29 +224,57 @@ mod tests {
     #[test]
     fn a_window_is_an_interval_or_a_start_and_its_step_is_one_of_five() {
         let now = TimeMs::from_seconds(10 * DAY_S);
-        let interval = |interval| Wanted { interval: Some(interval), ..Wanted::default() };
-        let minutes = |wanted: Wanted<'_>| wanted.window(now).map(|window| window.step / MINUTE_S).ok();
-        for (name, step) in
-            [("1m", 1), ("1h", 1), ("6h", 1), ("1d", 5), ("1w", 30), ("max", 720), ("all", 720)]
-        {
+        let first_s = 10 * DAY_S - 400 * MINUTE_S;
+        let names = ["startTs", "endTs"];
+        let interval = |interval| Wanted { names, interval: Some(interval), ..Wanted::default() };
+        let minutes =
+            |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(first_s).step / MINUTE_S).ok();
+        for (name, step) in [
+            ("1m", 1),
+            ("5m", 1),
+            ("15m", 1),
+            ("1h", 1),
+            ("6h", 1),
+            ("1d", 5),
+            ("1w", 30),
+            ("max", 1),
+            ("all", 1),
+        ] {
             assert_eq!(minutes(interval(name)), Some(step), "{name}");
         }
-        for (fidelity, step) in [(1, 1), (2, 5), (30, 30), (31, 180), (721, 720), (u64::MAX, 720)] {
-            let wanted = Wanted { start_s: Some(0), fidelity_minutes: Some(fidelity), ..Wanted::default() };
+        for (fidelity, step) in [
+            (1, 1),
+            (2, 5),
+            (5, 5),
+            (6, 30),
+            (30, 30),
+            (31, 180),
+            (180, 180),
+            (181, 720),
+            (721, 720),
+            (u64::MAX, 720),
+        ] {
+            let wanted =
+                Wanted { names, start_s: Some(0), fidelity_minutes: Some(fidelity), ..Wanted::default() };
             assert_eq!(minutes(wanted), Some(step), "{fidelity}");
         }
-        let window = Wanted { start_s: Some(5), end_s: Some(9), ..Wanted::default() }.window(now);
-        assert_eq!(window.ok(), Some(Window { start: 5, end: 9, step: 60 }));
+        let window = |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(first_s)).ok();
+        let bounded = Wanted { names, start_s: Some(5), end_s: Some(9), ..Wanted::default() };
+        assert_eq!(window(bounded), Some(Window { start: 5, end: 9, step: 60 }));
+        let open = Wanted { names, start_s: Some(5), ..Wanted::default() };
+        assert_eq!(window(open), Some(Window { start: 5, end: 10 * DAY_S, step: 1_800 }));
+        assert_eq!(window(interval("max")), Some(Window { start: first_s, end: 10 * DAY_S, step: MINUTE_S }));
         let refused = [
-            Wanted::default(),
+            Wanted { names, ..Wanted::default() },
             interval("2h"),
             Wanted { start_s: Some(0), ..interval("1h") },
             Wanted { end_s: Some(0), ..interval("1h") },
-            Wanted { end_s: Some(0), ..Wanted::default() },
-            Wanted { start_s: Some(0), fidelity_minutes: Some(0), ..Wanted::default() },
+            Wanted { names, end_s: Some(0), ..Wanted::default() },
+            Wanted { names, start_s: Some(2), end_s: Some(1), ..Wanted::default() },
+            Wanted { names, start_s: Some(0), fidelity_minutes: Some(0), ..Wanted::default() },
         ];
         for wanted in refused {
-            assert_eq!(wanted.window(now).map_err(|refused| refused.status), Err(400), "{wanted:?}");
+            assert_eq!(wanted.span(now).map_err(|refused| refused.status), Err(400), "{wanted:?}");
         }
     }
 }

@@ -3,19 +3,21 @@
 //! The ledger keeps what is true; this keeps where to find it. Everything here could be built
 //! again from the ledger and the records, and the tests do that for the levels.
 
+mod keep;
+
 use super::Token;
-use super::facts::{EventFacts, MarketFacts};
 use super::levels::{Levels, seen_from};
+use crate::catalog::{Catalog, EventFacts, MarketEntry, MarketFacts, Source, Texts};
 use crate::domain::{
-    ConditionId, MarketNo, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo,
+    ConditionId, MarketNo, Mode, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo,
 };
 use crate::journal::layout::{OrderPlaced, Record};
 use crate::ledger::{Ledger, MarketRow};
 use std::collections::{BTreeSet, HashMap};
 
 /// One taker order with all its fills.
-#[derive(Debug)]
-pub(super) struct Trade {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trade<'a> {
     /// The taker's order, and the trade's name.
     pub(super) position: Position,
     /// When it was made.
@@ -24,11 +26,22 @@ pub(super) struct Trade {
     pub(super) shares: Shares,
     /// The mean price in millionths, in terms of the taker's token, rounded against the taker.
     pub(super) price_millionths: u64,
-    /// The price of the last fill, in terms of token 0.
-    pub(super) last_price: Price,
     /// The makers, in the order in which they were met.
-    pub(super) legs: Box<[Leg]>,
+    pub(super) legs: &'a [Leg],
 }
+
+/// A trade as it lies in memory, for as long as there is an exchange.
+#[derive(Debug)]
+struct TradeRow {
+    position: Position,
+    time: TimeMs,
+    shares: Shares,
+    price_millionths: u32,
+    /// Where its legs begin among those of all trades; they end where the next one's begin.
+    legs_from: u32,
+}
+
+const _: () = assert!(size_of::<TradeRow>() == 32 && size_of::<Leg>() == 16, "48 bytes with one maker");
 
 /// One maker's part in a trade.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +71,7 @@ pub(super) struct PrincipalIndex {
     /// Its live orders.
     pub(super) live: BTreeSet<Position>,
     /// Indices of the trades in which it took part, in order.
-    pub(super) trades: Vec<usize>,
+    pub(super) trades: Vec<u32>,
 }
 
 /// What belongs to one market.
@@ -66,12 +79,8 @@ pub(super) struct PrincipalIndex {
 pub(super) struct MarketIndex {
     /// Its book.
     pub(super) levels: Levels,
-    /// What its text says.
-    pub(super) facts: MarketFacts,
     /// Its last trade.
     pub(super) last_trade: Option<LastTrade>,
-    /// Indices of its trades, in order.
-    pub(super) trades: Vec<usize>,
 }
 
 /// All indices.
@@ -79,16 +88,17 @@ pub(super) struct MarketIndex {
 pub(super) struct Index {
     principals: Vec<PrincipalIndex>,
     markets: Vec<MarketIndex>,
-    events: Vec<EventFacts>,
+    catalog: Catalog,
     conditions: HashMap<ConditionId, MarketNo>,
     tokens: HashMap<TokenId, Token>,
-    trades: Vec<Trade>,
+    trades: Vec<TradeRow>,
+    legs: Vec<Leg>,
 }
 
 /// An order that a record takes out of its book, with what it has open before that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
-    order: Position,
+    pub(super) order: Position,
     open: Shares,
 }
 
@@ -125,19 +135,14 @@ impl Index {
                 }
             }
             Record::WalletLinked(record) => self.own(record.principal, record.wallet),
-            Record::EventText(record) => {
-                let facts = EventFacts::parse(&record.text);
-                match self.events.get_mut(record.event as usize) {
-                    Some(old) => *old = facts,
-                    None => self.events.push(facts),
-                }
-            }
-            Record::MarketAdded(record) => {
-                self.add_market(record.market, record.condition, record.tokens, &record.text);
-            }
+            Record::EventText(record) => self.catalog.put_event(record.event, ledger),
+            Record::ItemText(record) => self.catalog.put_item(record.kind, record.item, ledger),
+            Record::MarketAdded(record) => self.add_market(ledger, record.market),
             Record::MarketText(record) => {
-                self.markets[record.market.index()].facts = MarketFacts::parse(&record.text);
+                self.catalog.put_market_text(record.market.0, record.event, ledger);
             }
+            Record::MarketMode(record) => self.catalog.set_closed(record.market.0, is_closed(record.mode)),
+            Record::Resolved(record) => self.catalog.set_closed(record.market.0, true),
             Record::OrderPlaced(record) => self.place(ledger, start, record),
             _ => {}
         }
@@ -153,10 +158,20 @@ impl Index {
         &self.markets[market.index()]
     }
 
+    /// The lists of events, markets and what they mention.
+    pub(super) const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What the text of `market` says.
+    pub(super) fn facts(&self, market: MarketNo) -> &MarketFacts {
+        &self.catalog.market(market.0).facts
+    }
+
     /// What is known of the event of `market`.
     pub(super) fn event(&self, market: &MarketRow) -> Option<&EventFacts> {
-        let event = market.event.and_then(|event| self.events.get(event as usize));
-        event.or(self.market(market.market).facts.event.as_ref())
+        let event = market.event.and_then(|event| self.catalog.events().get(event as usize));
+        event.map(|event| &event.facts).or(self.facts(market.market).event.as_ref())
     }
 
     /// The market of a condition.
@@ -170,18 +185,28 @@ impl Index {
     }
 
     /// A trade by its index.
-    pub(super) fn trade(&self, index: usize) -> &Trade {
-        &self.trades[index]
+    pub(super) fn trade(&self, index: u32) -> Trade<'_> {
+        let index = index as usize;
+        let row = &self.trades[index];
+        let end = self.trades.get(index + 1).map_or(self.legs.len(), |next| next.legs_from as usize);
+        Trade {
+            position: row.position,
+            time: row.time,
+            shares: row.shares,
+            price_millionths: row.price_millionths.into(),
+            legs: &self.legs[row.legs_from as usize..end],
+        }
     }
 
     /// The index of the trade at `position`.
-    pub(super) fn trade_at(&self, position: Position) -> Option<usize> {
-        self.trades.binary_search_by_key(&position, |trade| trade.position).ok()
+    pub(super) fn trade_at(&self, position: Position) -> Option<u32> {
+        let found = self.trades.binary_search_by_key(&position, |trade| trade.position).ok();
+        found.map(number)
     }
 
     /// How many of `indices`, which are in order, were made before `position`.
-    pub(super) fn trades_before(&self, indices: &[usize], position: Position) -> usize {
-        indices.partition_point(|&index| self.trades[index].position < position)
+    pub(super) fn trades_before(&self, indices: &[u32], position: Position) -> usize {
+        indices.partition_point(|&index| self.trades[index as usize].position < position)
     }
 
     /// `wallet` belongs to `principal` from here on, and to nobody else.
@@ -192,17 +217,18 @@ impl Index {
         self.principals[principal.index()].wallets.push(wallet);
     }
 
-    fn add_market(&mut self, market: MarketNo, condition: ConditionId, tokens: [TokenId; 2], text: &str) {
+    fn add_market(&mut self, ledger: &Ledger, market: MarketNo) {
+        let row = ledger.market(market).expect("the ledger applied this record");
+        self.name_market(row.market, row.condition, row.tokens);
+        self.markets.push(MarketIndex { levels: Levels::default(), last_trade: None });
+        self.catalog.add_market(&entry(row), ledger);
+    }
+
+    fn name_market(&mut self, market: MarketNo, condition: ConditionId, tokens: [TokenId; 2]) {
         self.conditions.insert(condition, market);
         for (token, outcome) in tokens.into_iter().zip([Outcome::Zero, Outcome::One]) {
             self.tokens.insert(token, Token { market, outcome });
         }
-        self.markets.push(MarketIndex {
-            levels: Levels::default(),
-            facts: MarketFacts::parse(text),
-            last_trade: None,
-            trades: Vec::new(),
-        });
     }
 
     fn place(&mut self, ledger: &Ledger, position: Position, record: &OrderPlaced) {
@@ -212,6 +238,7 @@ impl Index {
         if !record.open.is_zero() {
             let levels = &mut self.markets[record.market.index()].levels;
             levels.add(record.outcome, record.fields.side, record.price, record.open);
+            self.catalog.set_resting(record.market.0, levels.value());
             self.principals[record.principal.index()].live.insert(position);
         }
         if !record.fills.is_empty() {
@@ -224,13 +251,14 @@ impl Index {
         let row = ledger.order_at(order).expect("the ledger applied this record");
         let levels = &mut self.markets[row.market.index()].levels;
         levels.take(row.outcome, row.fields.side, row.price, shares);
+        self.catalog.set_resting(row.market.0, levels.value());
         if !row.is_live() {
             self.principals[row.principal.index()].live.remove(&order);
         }
     }
 
     fn add_trade(&mut self, ledger: &Ledger, position: Position, record: &OrderPlaced) {
-        let index = self.trades.len();
+        let index = number(self.trades.len());
         let in_taker_terms = |maker: Position, price: Price| {
             let row = ledger.order_at(maker).expect("the ledger applied this fill");
             if row.outcome == record.outcome { price } else { price.complement() }
@@ -243,12 +271,13 @@ impl Index {
             weighted += u128::from(fill.shares.0) * u128::from(last_price.ten_thousandths());
         }
         let side = record.fields.side;
+        let taken = ledger.order_at(position).expect("the ledger applied this order").taken;
+        self.catalog.trade(record.market.0, record.time, taken.0);
         let market = &mut self.markets[record.market.index()];
         market.last_trade = Some(LastTrade {
             price: seen_from(record.outcome, last_price),
             side: if record.outcome == Outcome::Zero { side } else { side.opposite() },
         });
-        market.trades.push(index);
         let makers = record.fills.iter().map(|fill| ledger.order_at(fill.maker));
         let makers = makers.map(|row| row.expect("the ledger applied this fill").principal);
         for principal in makers.chain([record.principal]) {
@@ -257,15 +286,83 @@ impl Index {
                 trades.push(index);
             }
         }
-        self.trades.push(Trade {
+        let legs = record.fills.iter().map(|fill| Leg { maker: fill.maker, shares: fill.shares });
+        self.push_trade(&Trade {
             position,
             time: record.time,
             shares: record.filled_shares(),
             price_millionths: mean_price_millionths(weighted, shares, side),
-            last_price: seen_from(record.outcome, last_price),
-            legs: record.fills.iter().map(|fill| Leg { maker: fill.maker, shares: fill.shares }).collect(),
+            legs: &legs.collect::<Vec<_>>(),
         });
     }
+
+    fn push_trade(&mut self, trade: &Trade<'_>) {
+        self.trades.push(TradeRow {
+            position: trade.position,
+            time: trade.time,
+            shares: trade.shares,
+            price_millionths: u32::try_from(trade.price_millionths).expect("a mean price is below one"),
+            legs_from: number(self.legs.len()),
+        });
+        self.legs.extend_from_slice(trade.legs);
+    }
+}
+
+/// Trades and legs are numbered in 32 bits.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("four billion trades fit no machine")
+}
+
+/// The catalog of a state that nobody followed. No client can tell it from the followed one.
+#[cfg(test)]
+pub(super) fn catalog_of(ledger: &Ledger) -> Catalog {
+    let mut catalog = Catalog::default();
+    for row in ledger.events() {
+        catalog.put_event(row.event, ledger);
+    }
+    for row in ledger.items() {
+        catalog.put_item(row.kind, row.item, ledger);
+    }
+    for row in ledger.markets() {
+        catalog.add_market(&entry(row), ledger);
+        let mut levels = Levels::default();
+        for order in ledger.live_orders(row.market) {
+            levels.add(order.outcome, order.fields.side, order.price, order.open);
+        }
+        catalog.set_resting(row.market.0, levels.value());
+    }
+    for row in ledger.orders().filter(|row| row.trades.first() == Some(&row.position)) {
+        catalog.trade(row.market.0, row.placed, row.taken.0);
+    }
+    catalog
+}
+
+impl Texts for Ledger {
+    fn text(&self, source: Source) -> &str {
+        match source {
+            Source::Event(event) => &self.events()[event as usize].text,
+            Source::Market(market) => &self.markets()[market as usize].text,
+            Source::Row(item) => &self.items()[item as usize].text,
+        }
+    }
+
+    fn added(&self, source: Source) -> TimeMs {
+        match source {
+            Source::Event(event) => self.events()[event as usize].added,
+            Source::Market(market) => self.markets()[market as usize].added,
+            Source::Row(item) => self.items()[item as usize].added,
+        }
+    }
+}
+
+/// What the catalog has to know of a market's row.
+fn entry(row: &MarketRow) -> MarketEntry {
+    MarketEntry { id: row.market_id, event: row.event, added: row.added, closed: is_closed(row.mode) }
+}
+
+/// True if a market in this mode has no book.
+pub(super) const fn is_closed(mode: Mode) -> bool {
+    matches!(mode, Mode::Closed | Mode::Resolved)
 }
 
 /// The mean of prices weighted by shares, rounded against the taker to a millionth: so a trade at

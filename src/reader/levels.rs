@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Levels {
     bids: BTreeMap<Price, u128>,
     asks: BTreeMap<Price, u128>,
+    value: u128,
 }
 
 /// One price and what is open there.
@@ -28,14 +29,24 @@ pub(super) const fn seen_from(outcome: Outcome, price: Price) -> Price {
     }
 }
 
+fn value(side: Side, price: Price, shares: Shares) -> u128 {
+    let bid = match side {
+        Side::Buy => price,
+        Side::Sell => price.complement(),
+    };
+    u128::from(bid.ten_thousandths()) * u128::from(shares.0)
+}
+
 impl Levels {
     /// An order of `outcome` rests with `shares` open.
     pub(super) fn add(&mut self, outcome: Outcome, side: Side, price: Price, shares: Shares) {
         *self.of(outcome, side).entry(seen_from(outcome, price)).or_default() += u128::from(shares.0);
+        self.value += value(side, price, shares);
     }
 
     /// An order of `outcome` has `shares` fewer open.
     pub(super) fn take(&mut self, outcome: Outcome, side: Side, price: Price, shares: Shares) {
+        let worth = value(side, price, shares);
         let levels = self.of(outcome, side);
         let price = seen_from(outcome, price);
         let open = levels.get_mut(&price).expect("an order that rests has a level");
@@ -43,6 +54,13 @@ impl Levels {
         if *open == 0 {
             levels.remove(&price);
         }
+        self.value -= worth;
+    }
+
+    /// What all orders would cost as bids, in 1e-10 of collateral: an ask counts as the bid for
+    /// the other outcome that it also is. So both tokens see the same.
+    pub(super) const fn value(&self) -> u128 {
+        self.value
     }
 
     /// The levels of one side as `outcome` sees them, best level last.

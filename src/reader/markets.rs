@@ -4,9 +4,11 @@
 //! said (question, dates, pictures, rewards) from the text's facts.
 
 use super::ask::{Asked, Refused, no_market};
+use super::index::is_closed;
 use super::terms::{write_instant, write_rewards};
 use super::trades::base_fee;
 use super::{Reader, Token, page};
+use crate::catalog::{EventFacts, Span};
 use crate::domain::amount::ONE;
 use crate::domain::{MarketNo, Mode, Outcome};
 use crate::http::Endpoint;
@@ -47,21 +49,21 @@ impl Reader {
         let behind_start = |row: &&MarketRow| u64::from(row.market.0) >= first;
         let rows = self.ledger.markets().iter().filter(behind_start).map(|row| {
             let shown = !sampling || self.earns_rewards(row);
-            (u64::from(row.market.0), shown.then_some(row))
+            Ok((u64::from(row.market.0), shown.then_some(row)))
         });
         page::write(json, (page::ROWS_OF_MARKETS, page::END), start, rows, |json, row| {
             self.write_market(json, row, form);
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Sampling lists are for those who quote for rewards.
     fn earns_rewards(&self, row: &MarketRow) -> bool {
-        !self.index.market(row.market).facts.rewards.rates.is_empty() && self.accepts_orders(row)
+        !self.index.facts(row.market).rewards.rates.is_empty() && self.accepts_orders(row)
     }
 
     fn write_market(&self, json: &mut Writer<'_>, row: &MarketRow, form: Form) {
-        let facts = &self.index.market(row.market).facts;
+        let facts = self.index.facts(row.market);
         json.open_object();
         if form == Form::Full {
             self.write_trading(json, row);
@@ -91,7 +93,7 @@ impl Reader {
 
     /// What the full form says about trading.
     fn write_trading(&self, json: &mut Writer<'_>, row: &MarketRow) {
-        let facts = &self.index.market(row.market).facts;
+        let facts = self.index.facts(row.market);
         let fee = base_fee(row.fee.rate);
         let half = row.payout.is_some_and(|payout| u64::from(payout.per_share(Outcome::Zero)) * 2 == ONE);
         json.key("enable_order_book").boolean(!is_closed(row.mode));
@@ -107,27 +109,34 @@ impl Reader {
 
     /// What the full form repeats of the imported text.
     fn write_texts(&self, json: &mut Writer<'_>, row: &MarketRow) {
-        let facts = &self.index.market(row.market).facts;
+        let facts = self.index.facts(row.market);
         json.key("question_id").hex(row.question.as_bytes());
-        json.key("description").text(&facts.description).key("market_slug").text(&facts.slug);
+        json.key("description");
+        write_span(json, facts.description, &row.text);
+        json.key("market_slug").text(&facts.slug);
         json.key("end_date_iso");
-        write_instant(json, facts.end);
+        write_instant(json, facts.end_ms());
         json.key("game_start_time");
         write_instant(json, facts.game_start);
         json.key("fpmm").text(&facts.market_maker);
         json.key("neg_risk_market_id").text(&facts.neg_risk_market);
         json.key("neg_risk_request_id").text(&facts.neg_risk_request);
-        json.key("icon").text(&facts.icon).key("image").text(&facts.image);
+        json.key("icon").text(&facts.icon).key("image");
+        write_span(json, facts.image, &row.text);
         let event = self.index.event(row);
         json.key("tags").open_array();
         for tag in facts.tags.iter().chain(event.into_iter().flat_map(|event| &event.tags)) {
             json.text(tag);
         }
         json.close_array().key("event").open_object();
-        let of = |field: fn(&super::facts::EventFacts) -> &String| event.map_or("", |event| field(event));
+        let of = |field: fn(&EventFacts) -> &String| event.map_or("", |event| field(event));
         json.key("id").text(of(|event| &event.id)).key("slug").text(of(|event| &event.slug));
         json.key("title").text(of(|event| &event.title)).key("ticker").text(of(|event| &event.ticker));
-        json.key("description").text(of(|event| &event.description)).close_object();
+        json.key("description");
+        let known = row.event.and_then(|event| self.ledger.events().get(event as usize));
+        let text = known.map_or(&row.text, |event| &event.text);
+        write_span(json, event.map_or_else(Span::default, |event| event.description), text);
+        json.close_object();
         json.key("raw_metadata").raw(if facts.readable { row.text.as_bytes() } else { b"{}" });
     }
 
@@ -141,7 +150,7 @@ impl Reader {
 
     /// What a token is worth, in millionths: its payout, else the middle of its book, else its
     /// last trade, else what the imported text said, else one half.
-    fn shown_price(&self, row: &MarketRow, outcome: Outcome) -> u64 {
+    pub(super) fn shown_price(&self, row: &MarketRow, outcome: Outcome) -> u64 {
         const HALF: u64 = ONE / 2;
         const MILLIONTHS_PER_TEN_THOUSANDTH: u64 = 100;
         let token = Token { market: row.market, outcome };
@@ -155,12 +164,17 @@ impl Reader {
     }
 
     fn imported_price(&self, market: MarketNo, outcome: Outcome) -> Option<u64> {
-        self.index.market(market).facts.prices.map(|prices| prices[outcome.index()])
+        self.index.facts(market).prices.map(|prices| prices[outcome.index()])
     }
 }
 
-const fn is_closed(mode: Mode) -> bool {
-    matches!(mode, Mode::Closed | Mode::Resolved)
+/// A string as it stands in `text`; empty if it does not.
+fn write_span(json: &mut Writer<'_>, span: Span, text: &str) {
+    if span.is_empty() {
+        json.text("");
+    } else {
+        json.raw(span.of(text).as_bytes());
+    }
 }
 
 const fn status(mode: Mode) -> &'static str {

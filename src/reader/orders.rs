@@ -29,11 +29,11 @@ impl Reader {
         json: &mut Writer<'_>,
     ) -> Result<(), Refused> {
         let id = asked.captured_order()?;
-        let row = self.ledger.order(&id).filter(|row| row.principal == caller.principal).ok_or(NO_ORDER)?;
+        let row = self.ledger.find(&id)?.filter(|row| row.principal == caller.principal).ok_or(NO_ORDER)?;
         json.open_object().key("order").open_object();
-        self.write_order(json, row, caller.dialect);
+        self.write_order(json, &row, caller.dialect);
         json.close_object();
-        self.write_order(json, row, caller.dialect);
+        self.write_order(json, &row, caller.dialect);
         json.close_object();
         Ok(())
     }
@@ -63,15 +63,15 @@ impl Reader {
                 && token.passes(&Token { market: row.market, outcome: row.outcome })
         };
         let rows = newest_first(own, start).map(|position| {
-            let row = self.order_at(position);
-            (position.0, passes(row).then_some(row))
+            let row = self.ledger.order_at(position).expect("live orders are in memory");
+            Ok((position.0, passes(row).then_some(row)))
         });
         page::write(json, (page::ROWS_OF_ACCOUNT, end), start, rows, |json, row| {
             json.open_object();
             self.write_order(json, row, caller.dialect);
             json.close_object();
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     /// POST /data/orders: one answer for each id, in the order asked.
@@ -83,11 +83,11 @@ impl Reader {
     ) -> Result<(), Refused> {
         json.open_array();
         for id in asked.order_ids() {
-            let row = self.ledger.order(id).filter(|row| row.principal == caller.principal);
+            let row = self.ledger.find(id)?.filter(|row| row.principal == caller.principal);
             json.open_object().key("order_id").order_id(id);
             if let Some(row) = row {
                 json.key("status").number(200).key("order").open_object();
-                self.write_order(json, row, caller.dialect);
+                self.write_order(json, &row, caller.dialect);
                 json.close_object();
             } else {
                 json.key("status").number(404).key("error").text("order not found");

@@ -56,21 +56,22 @@ pub(super) fn empty(json: &mut Writer<'_>, limit: u64, end: &str) {
 }
 
 /// Writes one page of `rows`, which begin behind `from` and are keys with the rows that pass the
-/// filter. `row` writes one of them.
+/// filter. `row` writes one of them. A row that cannot be read refuses the page.
 pub(super) fn write<R>(
     json: &mut Writer<'_>,
     (limit, end): (u64, &str),
     from: Start,
-    rows: impl Iterator<Item = (u64, Option<R>)>,
-    mut row: impl FnMut(&mut Writer<'_>, R),
-) {
+    rows: impl Iterator<Item = Result<(u64, Option<R>), Refused>>,
+    mut row: impl FnMut(&mut Writer<'_>, R) -> Result<(), Refused>,
+) -> Result<(), Refused> {
     let mut to_skip = if from.behind.is_some() { 0 } else { from.offset };
     let (mut count, mut looked_at, mut behind) = (0, 0, from.behind);
     let mut next = None;
     let mut text = Vec::new();
     json.open_object().key("data").open_array();
     let rows_start = json.bytes();
-    for (key, passed) in rows {
+    for next_row in rows {
+        let (key, passed) = next_row?;
         let here = Cursor::From { offset: from.offset + count, position: behind.map(Position) };
         // Rows that a plain offset skips are not counted: a cursor could not say how many are left.
         if looked_at == ROWS_LOOKED_AT_MAX && to_skip == 0 {
@@ -84,7 +85,7 @@ pub(super) fn write<R>(
             } else {
                 text.clear();
                 if count < limit {
-                    row(&mut Writer::new(&mut text), passed);
+                    row(&mut Writer::new(&mut text), passed)?;
                 }
                 let fits = json.bytes() - rows_start + text.len() <= PAGE_BYTES_MAX;
                 if count == limit || (count > 0 && !fits) {
@@ -103,6 +104,7 @@ pub(super) fn write<R>(
         None => json.text(end),
     };
     json.key("limit").number(limit).key("count").number(count).close_object();
+    Ok(())
 }
 
 #[cfg(test)]
@@ -116,11 +118,13 @@ mod tests {
         };
         let from = Start { offset, behind: position.map(|position| position.0) };
         let first = from.behind.map_or(0, |key| key + 1);
-        let rows = (first..keys).map(|key| (key, key.is_multiple_of(pass).then_some(key)));
+        let rows = (first..keys).map(|key| Ok((key, key.is_multiple_of(pass).then_some(key))));
         let mut out = Vec::new();
-        write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {
+        let written = write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {
             json.open_array().number(key).text(&"x".repeat(row_bytes)).close_array();
+            Ok(())
         });
+        written.expect("every row can be read");
         let value: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
         let rows = value["data"].as_array().expect("rows");
         assert_eq!(value["count"], rows.len());

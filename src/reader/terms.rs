@@ -1,10 +1,10 @@
 //! What a market charges and allows: the small answers that clients need to build an order.
 
 use super::ask::{Asked, Refused, no_market};
-use super::facts::Rewards;
 use super::orders::push_rfc3339;
 use super::trades::base_fee;
 use super::{Reader, Token};
+use crate::catalog::Rewards;
 use crate::domain::{FeeSchedule, Mode, TimeMs, TokenId};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
@@ -35,7 +35,7 @@ impl Reader {
         json.key("rate").millionths_number(fee.rate.into()).key("exponent").number(fee.exponent.into());
         json.key("takerOnly").boolean(fee.taker_only);
         json.key("rebateRate").millionths_number(fee.rebate_rate.into());
-        json.key("category").text(&self.index.market(row.market).facts.category);
+        json.key("category").text(&self.index.facts(row.market).category);
         json.key("version").number(fee.version.into()).key("source").text("local");
         json.close_object().close_object();
         Ok(())
@@ -56,7 +56,7 @@ impl Reader {
     pub(super) fn clob_market_info(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let market = self.index.condition(&asked.captured_condition()?).ok_or(no_market())?;
         let row = self.market(market);
-        let facts = &self.index.market(market).facts;
+        let facts = self.index.facts(market);
         let fee = base_fee(row.fee.rate);
         json.open_object().key("gst");
         write_instant(json, facts.game_start);
@@ -99,7 +99,7 @@ impl Reader {
 
     /// The site or wallet that a market is from; `null` if its text names none.
     pub(super) fn write_creator(&self, json: &mut Writer<'_>, row: &MarketRow) {
-        match &self.index.market(row.market).facts.creator {
+        match &self.index.facts(row.market).creator {
             Some(creator) => json.text(creator),
             None => json.null(),
         };

@@ -7,6 +7,8 @@ mod books;
 mod lists;
 mod real;
 mod refusals;
+mod unreadable;
+mod wallets;
 
 use super::levels::Levels;
 use super::*;
@@ -20,6 +22,9 @@ use crate::journal::layout::{
     ActKind, EventText, Fill, MarketAdded, MatchKind, Money, MoneyDirection, OrderPlaced, OrdersRemoved,
     PlacedResult, PositionAct, RemovalReason, WalletAdded,
 };
+use crate::journal::{Base, Snapshots};
+use crate::ledger::archived_again;
+use crate::wallet::Kind;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -43,9 +48,23 @@ const SHARE: u64 = 1_000_000;
 /// Every order is this many milliseconds after the last record.
 const STEP_MS: u64 = 1_000;
 
+/// Records before the other reader is made from a snapshot of the first again, and so much more
+/// with each eighth of all records: long histories are not kept as often as short ones.
+const KEPT_EVERY: u64 = 7;
+
+/// Orders that the third reader compares with its archive after each record.
+const SHED_AT_ONCE: usize = 2;
+
 /// An exchange with six wallets, two markets and an event.
 struct Exchange {
     reader: Reader,
+    /// Came out of a snapshot some records ago and followed since: it must answer alike.
+    kept: Reader,
+    /// Followed from the first record and forgets what archives take over: it must answer alike.
+    shedding: Reader,
+    kept_at: u64,
+    directory: tempfile::TempDir,
+    base: Base,
     next: u64,
     now: u64,
 }
@@ -61,8 +80,20 @@ impl Exchange {
             price_side: PriceSide::Taker,
             exchanges: vec![Address([0xee; 20])],
             builder_share_bps: 0,
+            wallet: WalletSettings::default(),
         };
-        let mut exchange = Self { reader: Reader::new(settings), next: 0, now: 1_703_875_200_000 };
+        let [reader, kept, shedding] = [(); 3].map(|()| Reader::new(settings.clone()));
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut exchange = Self {
+            reader,
+            kept,
+            shedding,
+            kept_at: 0,
+            directory,
+            base: Base::first(),
+            next: 0,
+            now: 1_703_875_200_000,
+        };
         for (wallet, kind, principal) in [
             (ALICE, WalletKind::Eoa, ALICE),
             (BOB, WalletKind::Eoa, BOB),
@@ -135,10 +166,64 @@ impl Exchange {
     fn says(&mut self, record: impl Into<Record>) -> Position {
         let start = Position(self.next);
         self.next += 64;
-        self.reader.apply(start, Position(self.next), &record.into()).expect("the record is possible");
+        let record = record.into();
+        self.reader.apply(start, Position(self.next), &record).expect("the record is possible");
+        self.kept.apply(start, Position(self.next), &record).expect("the record is possible");
+        self.shedding.apply(start, Position(self.next), &record).expect("the record is possible");
+        self.shedding.shed(SHED_AT_ONCE);
         self.reader.ledger.conserved().expect("money is conserved");
         self.check_indices();
+        self.check_wallets();
+        let frames = self.next / 64;
+        if self.kept_at + KEPT_EVERY + frames / 8 <= frames {
+            self.kept_at = frames;
+            self.keep();
+        }
         start
+    }
+
+    /// Sends the other reader through a snapshot of its own: what is over goes to the archive, the
+    /// rest into sections and back.
+    #[track_caller]
+    fn keep(&mut self) {
+        let sections = |reader: &Reader| {
+            let mut sections = Vec::new();
+            reader.keep(&mut sections);
+            sections
+        };
+        // What is in the archive is in no section, and counted in none.
+        let state = |reader: &Reader| {
+            let mut sections = sections(reader);
+            sections.retain(|(name, _)| ![*b"orders  ", *b"sums    "].contains(name));
+            sections
+        };
+        assert_eq!(state(&self.kept), state(&self.reader), "what followed from a snapshot is the same state");
+        let snapshots = Snapshots::alone(self.directory.path());
+        let over = self.kept.ledger.over();
+        snapshots.archive(&mut self.base, over, archived_again).expect("written");
+        self.kept.forget_over();
+        let kept = sections(&self.kept);
+        self.kept = Reader::new(self.reader.settings.clone());
+        let archive = snapshots.archive_of(&self.base, self.shedding.ledger.archive()).expect("just written");
+        let memory_before = self.shedding.ledger.orders_in_memory();
+        self.shedding.set_archive(archive.clone());
+        self.shedding.shed(SHED_AT_ONCE);
+        assert!(memory_before <= self.shedding.ledger.orders_in_memory() + SHED_AT_ONCE, "few at a time");
+        self.kept.set_archive(archive);
+        for (name, bytes) in &kept {
+            self.kept.take_section(*name, bytes).expect("a section");
+        }
+        self.kept.complete().expect("whole");
+        assert_eq!(sections(&self.kept), kept, "what was kept is kept alike");
+        assert_eq!(self.kept.ledger.state_hash(), self.reader.ledger.state_hash());
+        assert_eq!(self.kept.ledger.recounted_hash(), self.reader.ledger.state_hash());
+        for other in [&self.kept, &self.shedding] {
+            assert_eq!(other.ledger.orders_ever(), self.reader.ledger.orders_ever());
+            for row in self.reader.ledger.orders() {
+                assert_eq!(other.ledger.find_at(row.position).expect("readable").as_deref(), Some(row));
+                assert_eq!(other.ledger.find(&row.id).expect("readable").as_deref(), Some(row));
+            }
+        }
     }
 
     /// What the indices say, worked out again from the ledger.
@@ -152,15 +237,41 @@ impl Exchange {
             }
             assert_eq!(self.reader.index.market(market.market).levels, levels);
         }
+        let followed = self.reader.index.catalog();
+        let made = super::index::catalog_of(ledger);
+        assert_eq!((followed.events(), followed.markets()), (made.events(), made.markets()));
         for wallet in ledger.wallets() {
             let of = |row: &&OrderRow| row.principal == wallet.wallet && row.is_live();
-            let live: BTreeSet<_> = ledger.orders().iter().filter(of).map(|row| row.position).collect();
+            let live: BTreeSet<_> = ledger.orders().filter(of).map(|row| row.position).collect();
             let index = self.reader.index.principal(wallet.wallet).expect("every wallet has a row");
             assert_eq!(index.live, live);
-            let own = ledger.orders().iter().filter(|row| row.principal == wallet.wallet);
+            let own = ledger.orders().filter(|row| row.principal == wallet.wallet);
             let trades: BTreeSet<_> = own.flat_map(|row| row.trades.iter().copied()).collect();
             let indexed = index.trades.iter().map(|&trade| self.reader.index.trade(trade).position);
             assert!(indexed.eq(trades), "each once, in order");
+        }
+    }
+
+    /// Wallets hold what the ledger says that they hold, and their money is what they did with it.
+    #[track_caller]
+    fn check_wallets(&self) {
+        let (ledger, model) = (self.reader.ledger(), self.reader.model());
+        for wallet in ledger.wallets() {
+            for market in ledger.markets() {
+                let held = ledger.holding(wallet.wallet, market.market);
+                let lots = model.holdings().of(wallet.wallet, market.market).map(|row| row.lots);
+                assert_eq!(lots.map_or([Shares::ZERO; 2], |lots| lots.map(|lot| lot.shares)), held);
+            }
+            let came_in = |row: &crate::wallet::Row| match (row.kind, row.side) {
+                (Kind::Trade, Side::Sell) | (Kind::Merge | Kind::Redeem | Kind::Deposit, _) => true,
+                (Kind::Trade, Side::Buy) | (Kind::Split | Kind::Withdrawal, _) => false,
+            };
+            let cash: i128 = model
+                .activity()
+                .of_wallet(wallet.wallet)
+                .map(|row| if came_in(row) { i128::from(row.cash.0) } else { -i128::from(row.cash.0) })
+                .sum();
+            assert_eq!(cash, i128::from(wallet.cell.0), "nothing is set aside in these tests");
         }
     }
 
@@ -288,7 +399,7 @@ impl Exchange {
             None => (target, None),
         };
         let query = Query::new(query);
-        let found = route::route(method, path, query, HostPrefixes::Off).expect("a route");
+        let found = route::route(method, None, path, query, HostPrefixes::Off).expect("a route");
         let request = ReadRequest {
             endpoint: found.endpoint,
             capture: found.capture,
@@ -301,6 +412,13 @@ impl Exchange {
         let status = self.reader.answer(&request, &mut out);
         let text = String::from_utf8(out.split_off(4)).expect("UTF-8");
         assert_eq!(out, b"head", "an answer is appended");
+        for other in [&mut self.kept, &mut self.shedding] {
+            out.clear();
+            other.settings = self.reader.settings.clone();
+            let other_status = other.answer(&request, &mut out);
+            let other_text = std::str::from_utf8(&out).expect("UTF-8");
+            assert_eq!((other_status, other_text), (status, text.as_str()), "{line}: all answer alike");
+        }
         (status, text)
     }
 

@@ -24,6 +24,16 @@ struct Filter {
     after: Option<TimeMs>,
 }
 
+impl Filter {
+    /// True if it is about times only: then no order has to be looked at.
+    fn names_nothing(&self) -> bool {
+        self.market == Narrowed::No
+            && self.token == Narrowed::No
+            && self.taker.is_none()
+            && self.maker.is_none()
+    }
+}
+
 impl Reader {
     /// GET /data/trades: the trades in which the caller took part, newest first.
     pub(super) fn trades(
@@ -50,12 +60,11 @@ impl Reader {
         };
         let rows = candidates[..end].iter().rev().map(|&index| {
             let trade = self.index.trade(index);
-            (trade.position.0, self.passes(trade, caller, &filter).then_some(trade))
+            Ok((trade.position.0, self.passes(&trade, caller, &filter)?.then_some(trade)))
         });
         page::write(json, (page::ROWS_OF_ACCOUNT, page::END), start, rows, |json, trade| {
-            self.write_trade(json, trade, caller);
-        });
-        Ok(())
+            self.write_trade(json, &trade, caller)
+        })
     }
 
     fn filter(&self, asked: &Asked<'_>) -> Result<Filter, Refused> {
@@ -72,7 +81,7 @@ impl Reader {
     }
 
     /// The one of `own` that `id` names, if there is one.
-    fn only<'a>(&self, own: &'a [usize], id: Option<TradeId>) -> &'a [usize] {
+    fn only<'a>(&self, own: &'a [u32], id: Option<TradeId>) -> &'a [u32] {
         let index = id.and_then(|id| self.index.trade_at(id.position()));
         match index.and_then(|index| own.binary_search(&index).ok()) {
             Some(at) => &own[at..=at],
@@ -80,24 +89,44 @@ impl Reader {
         }
     }
 
-    fn passes(&self, trade: &Trade, caller: Caller, filter: &Filter) -> bool {
-        let taker = self.order_at(trade.position);
-        let makers = || trade.legs.iter().map(|leg| self.order_at(leg.maker));
+    fn passes(&self, trade: &Trade<'_>, caller: Caller, filter: &Filter) -> Result<bool, Refused> {
+        let in_time = filter.before.is_none_or(|before| trade.time < before)
+            && filter.after.is_none_or(|after| trade.time > after);
+        if !in_time || filter.names_nothing() {
+            return Ok(in_time);
+        }
+        let taker = self.order_at(trade.position)?;
+        if !filter.market.passes(&taker.market) {
+            return Ok(false);
+        }
         let of = |row: &OrderRow, address: &Address| self.address_of(row.wallet) == address;
+        if filter.taker.is_some_and(|address| !of(&taker, &address)) {
+            return Ok(false);
+        }
+        if let Some(address) = filter.maker
+            && !of(&taker, &address)
+            && !self.any_maker(trade, |row| of(row, &address))?
+        {
+            return Ok(false);
+        }
         let own = |row: &OrderRow| {
             let token = Token { market: row.market, outcome: row.outcome };
             row.principal == caller.principal && filter.token.passes(&token)
         };
-        filter.before.is_none_or(|before| trade.time < before)
-            && filter.after.is_none_or(|after| trade.time > after)
-            && filter.market.passes(&taker.market)
-            && filter.taker.is_none_or(|address| of(taker, &address))
-            && filter.maker.is_none_or(|address| of(taker, &address) || makers().any(|row| of(row, &address)))
-            && (filter.token == Narrowed::No || own(taker) || makers().any(own))
+        Ok(filter.token == Narrowed::No || own(&taker) || self.any_maker(trade, own)?)
     }
 
-    fn write_trade(&self, json: &mut Writer<'_>, trade: &Trade, caller: Caller) {
-        let taker = self.order_at(trade.position);
+    fn any_maker(&self, trade: &Trade<'_>, holds: impl Fn(&OrderRow) -> bool) -> Result<bool, Refused> {
+        for leg in trade.legs {
+            if holds(&*self.order_at(leg.maker)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn write_trade(&self, json: &mut Writer<'_>, trade: &Trade<'_>, caller: Caller) -> Result<(), Refused> {
+        let taker = self.order_at(trade.position)?;
         let market = self.market(taker.market);
         let fee = base_fee(market.fee.rate);
         let role = if taker.principal == caller.principal { "TAKER" } else { "MAKER" };
@@ -124,18 +153,19 @@ impl Reader {
         json.key("outcome").text(self.label(taker.market, taker.outcome));
         json.key("maker_address").address(self.address_of(taker.wallet));
         json.key("owner").uuid(taker.owner);
-        json.key("transaction_hash").hex(self.settlement_hash(taker).as_bytes());
+        json.key("transaction_hash").hex(self.settlement_hash(&taker).as_bytes());
         json.key("bucket_index").number(0);
         json.key("maker_orders").open_array();
         let maker_fee = if market.fee.taker_only { 0 } else { fee };
-        for leg in &trade.legs {
-            self.write_leg(json, leg, maker_fee);
+        for leg in trade.legs {
+            self.write_leg(json, leg, maker_fee)?;
         }
         json.close_array().key("type").text(role).key("trader_side").text(role).close_object();
+        Ok(())
     }
 
-    fn write_leg(&self, json: &mut Writer<'_>, leg: &Leg, fee: u64) {
-        let maker = self.order_at(leg.maker);
+    fn write_leg(&self, json: &mut Writer<'_>, leg: &Leg, fee: u64) -> Result<(), Refused> {
+        let maker = self.order_at(leg.maker)?;
         let token = &self.market(maker.market).tokens[maker.outcome.index()];
         json.open_object().key("order_id").order_id(&maker.id);
         json.key("maker_address").address(self.address_of(maker.wallet));
@@ -146,6 +176,7 @@ impl Reader {
         json.key("asset_id").token(token);
         json.key("outcome").text(self.label(maker.market, maker.outcome));
         json.key("side").text(maker.fields.side.text()).close_object();
+        Ok(())
     }
 }
 

@@ -16,9 +16,11 @@ use crate::auth::keccak;
 use crate::catalog::event_key;
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::fee::RATE_MAX;
-use crate::domain::{ConditionId, FeeSchedule, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId, Word};
+use crate::domain::{
+    ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId, Word,
+};
 use crate::journal::PAYLOAD_BYTES_MAX;
-use crate::journal::layout::{EventText, MarketAdded, MarketText};
+use crate::journal::layout::{EventText, ItemText, MarketAdded, MarketText};
 use crate::ledger::Ledger;
 use crate::registry::MarketFacts;
 
@@ -148,6 +150,29 @@ impl Registrar {
         Ok(())
     }
 
+    /// Adds a tag, series or creator, or replaces the text of the one with this id. Whether the
+    /// text is newer was decided by who has both. Its text is JSON that names `key` as its id.
+    pub fn put_item(&mut self, now: TimeMs, kind: ItemKind, key: &str, text: &str) -> Result<(), Refusal> {
+        if !(1..=EVENT_KEY_BYTES_MAX).contains(&key.len()) {
+            return Err(Refusal::EventKeyLength);
+        }
+        may_be_text(text)?;
+        let known = self.items.get(&(kind, key.to_owned())).copied();
+        if known.is_none() && self.item_count == EVENTS_MAX {
+            return Err(Refusal::EventsFull);
+        }
+        self.room_for_bulk()?;
+        // From here on nothing fails.
+        let item = known.unwrap_or(self.item_count);
+        let time = self.at(now);
+        self.append(&ItemText { time, kind, item, text: text.to_owned() }.into());
+        if known.is_none() {
+            self.item_count += 1;
+            self.items.insert((kind, key.to_owned()), item);
+        }
+        Ok(())
+    }
+
     /// Adds a market.
     pub fn add_market(&mut self, now: TimeMs, market: &NewMarket<'_>) -> Result<MarketNo, Refusal> {
         let names = self.names_of(market);
@@ -204,6 +229,12 @@ impl Registrar {
             self.event_count = row.event + 1;
             if let Some(key) = key {
                 self.events.insert(key, row.event);
+            }
+        }
+        for row in ledger.items() {
+            self.item_count = row.item + 1;
+            if let Some(key) = event_key(&row.text) {
+                self.items.insert((row.kind, key), row.item);
             }
         }
         for row in ledger.markets() {

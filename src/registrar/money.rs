@@ -16,12 +16,15 @@ pub const OUTSTANDING_MAX: u64 = 1 << 62;
 /// What the operator wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoneyOrder<'a> {
-    /// Whose wallet; for a credit an address that nobody knows becomes an owner's.
+    /// Whose wallet.
     pub wallet: Address,
     /// How much.
     pub amount: Collateral,
     /// The operator's reference, 1 to 64 bytes.
     pub reference: &'a str,
+    /// What a credit's wallet is: an owner's own address or a deposit wallet. If it is said, a
+    /// known wallet must be that; an unknown one becomes it, an owner's if nothing is said.
+    pub kind: Option<WalletKind>,
 }
 
 /// What was done under a reference.
@@ -63,10 +66,7 @@ impl Registrar {
         let fits = self.outstanding.checked_add(order.amount.0).filter(|sum| *sum <= OUTSTANDING_MAX);
         let outstanding = fits.ok_or(Refusal::AmountTooLarge)?;
         self.room_for_user()?;
-        let wallet = match self.registry().wallet_of(&order.wallet) {
-            Some(wallet) => wallet,
-            None => self.owner(now, order.wallet)?,
-        };
+        let wallet = self.wallet_to_credit(now, order)?;
         if self.registry().wallet(wallet).kind == WalletKind::Fee {
             return Err(Refusal::WalletIsForFees);
         }
@@ -77,15 +77,35 @@ impl Registrar {
         Ok(result)
     }
 
+    /// The wallet of a credit. An unknown deposit wallet belongs to nobody until it is linked.
+    fn wallet_to_credit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<WalletNo, Refusal> {
+        if let Some(wallet) = self.registry().wallet_of(&order.wallet) {
+            let other = order.kind.is_some_and(|kind| kind != self.registry().wallet(wallet).kind);
+            return if other { Err(Refusal::WalletOfOtherKind) } else { Ok(wallet) };
+        }
+        if order.kind != Some(WalletKind::Deposit) {
+            return self.owner(now, order.wallet);
+        }
+        if self.writer.wallets_free() == 0 {
+            return Err(Refusal::WalletsFull);
+        }
+        Ok(self.add_wallet(now, order.wallet, WalletKind::Deposit, None))
+    }
+
     /// Takes money out of a wallet: all of it or nothing. Open orders do not hold it back; those
-    /// that it leaves uncovered are removed by their shards.
+    /// that it leaves uncovered are removed by their shards. Out of the fee wallet go the fees that all
+    /// shards have collected.
     pub fn debit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<MoneyResult, Refusal> {
         if let Some(first) = self.first(order, MoneyDirection::Debit)? {
             return Ok(first);
         }
         let wallet = self.registry().wallet_of(&order.wallet).ok_or(Refusal::WalletUnknown)?;
         self.room_for_operator()?;
-        if !self.cells.debit(wallet, order.amount) {
+        let taken = match self.registry().wallet(wallet).kind {
+            WalletKind::Fee => self.cells.fee_debit(order.amount),
+            _ => self.cells.debit(wallet, order.amount),
+        };
+        if !taken {
             return Err(Refusal::NotEnough);
         }
         // From here on nothing fails. The money is gone before the frame says so.

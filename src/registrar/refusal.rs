@@ -46,6 +46,8 @@ refusals! {
     WalletNotAnOwner = 400, "wallet_not_an_owner", "owner: {got} is a wallet of another owner; name the owner's own address";
     /// The address is an owner's own, so it cannot be linked to another.
     WalletIsAnOwner = 409, "wallet_is_an_owner", "wallet: {got} is an owner's own address; only a deposit wallet can be linked";
+    /// A credit says of a known wallet what it is not.
+    WalletOfOtherKind = 409, "wallet_kind", "kind: {got} is known as another kind of wallet; leave kind out";
     /// The wallet has another owner.
     WalletLinkedElsewhere = 409, "wallet_linked", "wallet: {got} belongs to another owner; a link is final";
     /// The wallet belongs to nobody yet.

@@ -76,11 +76,22 @@ impl Rig {
     }
 
     fn credit(&mut self, wallet: Address, amount: u64, reference: &str) -> Result<MoneyResult, Refusal> {
-        self.registrar.credit(NOW, &MoneyOrder { wallet, amount: Collateral(amount), reference })
+        self.registrar.credit(NOW, &MoneyOrder { wallet, amount: Collateral(amount), reference, kind: None })
+    }
+
+    fn credit_as(
+        &mut self,
+        kind: WalletKind,
+        wallet: Address,
+        amount: u64,
+        reference: &str,
+    ) -> Result<MoneyResult, Refusal> {
+        let order = MoneyOrder { wallet, amount: Collateral(amount), reference, kind: Some(kind) };
+        self.registrar.credit(NOW, &order)
     }
 
     fn debit(&mut self, wallet: Address, amount: u64, reference: &str) -> Result<MoneyResult, Refusal> {
-        self.registrar.debit(NOW, &MoneyOrder { wallet, amount: Collateral(amount), reference })
+        self.registrar.debit(NOW, &MoneyOrder { wallet, amount: Collateral(amount), reference, kind: None })
     }
 }
 

@@ -3,16 +3,26 @@
 
 use super::admin;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
-use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
-use crate::domain::{Mode, Reject, TimeMs};
+use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
+use super::operator::intake;
+use crate::domain::{Mode, Position, Reject, TimeMs};
+use crate::shard::Placed;
 
 /// Sends an act to the loop that does it. Without room for it, it is refused as busy.
 pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
     if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
-        let wire = Reject::Busy.wire();
-        let body = format!("{{\"error\":\"{}\",\"code\":\"{}\"}}", wire.error, wire.code);
-        answer(core, *job, wire.status, &body.into_bytes());
+        if let Purpose::Order(ticket) = job.purpose {
+            return placed(core, ticket, &Placed::Refused(Reject::Busy.into()), job.at);
+        }
+        busy(core, *job);
     }
+}
+
+/// Refuses an act for which there is no room now.
+pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
+    let wire = Reject::Busy.wire();
+    let body = format!("{{\"error\":\"{}\",\"code\":\"{}\"}}", wire.error, wire.code);
+    answer(core, job, wire.status, &body.into_bytes());
 }
 
 /// An act came back: it goes on, or is confirmed, or is answered.
@@ -22,6 +32,14 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
             job.errand = Some(errand);
             send(core, to, job);
         }
+        Report::WhenRoom(errand) => {
+            job.errand = Some(errand);
+            intake::wait_for_room(core, job);
+        }
+        Report::Placed(result) => match job.purpose {
+            Purpose::Order(ticket) => placed(core, ticket, &result, job.at),
+            _ => unreachable!("only orders are placed"),
+        },
         Report::Answer(status, body) => {
             let shards = usize::from(core.shared.plan.topology.shards);
             if job.binding == Binding::EveryShard && job.confirm_next < shards {
@@ -51,6 +69,11 @@ pub(crate) fn cancels_only(core: &mut CoreLoop) {
     send(core, REGISTRAR_LOOP, Box::new(ActJob::new(Purpose::House, Binding::Nobody, errand)));
 }
 
+fn placed(core: &mut CoreLoop, ticket: Ticket, placed: &Placed, at: Position) {
+    let trade = core.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+    trade.expect("orders come back to the loop that took them").placed(ticket, placed, at);
+}
+
 fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
     let at = job.at;
     match job.purpose {
@@ -61,6 +84,13 @@ fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
                 json.raw(body);
             });
         }
+        Purpose::Import(pending) => {
+            admin::finish(core, pending, status, at, |json| {
+                json.raw(body);
+            });
+            intake::ended(core);
+        }
+        Purpose::Order(_) => unreachable!("an order is answered by what it came to"),
         Purpose::Reader(read) => {
             let reading = core.roles.as_mut().and_then(|roles| roles.reading.as_mut());
             reading.expect("acts come back to the reader's loop").acted(read, status, body, at);

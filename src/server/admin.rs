@@ -11,6 +11,7 @@ use super::connections::Client;
 use super::core_loop::{CoreLoop, connection_word};
 use super::operator::act;
 use super::plan::Plan;
+use super::reading::Reading;
 use super::request::Request;
 use super::shared::{Phase, Shared};
 use crate::auth::MacKey;
@@ -52,7 +53,7 @@ impl Token {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|fault| format!("operator's token: no randomness: {fault}"))?;
         let key = MacKey::new(&secret);
-        if plan.admin_open {
+        if plan.dev {
             return Ok(Self { key, code: None });
         }
         let token = match std::env::var("OUTCRY_ADMIN_TOKEN") {
@@ -94,8 +95,10 @@ pub(crate) fn begin(
         }),
         (Method::Get, "/ready") => {
             let ready = phase == Phase::Serving && core.roles.is_some();
+            let reading = core.roles.as_ref().and_then(|roles| roles.reading.as_ref());
+            let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
-                json.open_object().key("ready").boolean(ready).close_object();
+                json.open_object().key("ready").boolean(ready).key("search").boolean(search).close_object();
             });
         }
         (Method::Get, "/topology") => {
@@ -195,7 +198,6 @@ fn metrics(out: &mut Vec<u8>, core: &mut CoreLoop, extras: &Extras<'_>) {
     let shared = &core.shared;
     let mut lines = vec![
         ("outcry_connections", u64::from(shared.clients.load(Ordering::Relaxed))),
-        ("outcry_answers_total", shared.answered.load(Ordering::Relaxed)),
         ("outcry_acknowledged_position", shared.acknowledged().0),
     ];
     if let Some(roles) = &mut core.roles {
@@ -205,11 +207,26 @@ fn metrics(out: &mut Vec<u8>, core: &mut CoreLoop, extras: &Extras<'_>) {
         lines.push(("outcry_log_room_bytes", roles.marks.log().room()));
         if let Some(reading) = &roles.reading {
             lines.push(("outcry_applied_position", reading.applied().0));
+            lines.push(("outcry_history_unreadable_total", reading.unreadable()));
+            let ledger = reading.reader().ledger();
+            lines.push(("outcry_orders_in_memory", ledger.orders_in_memory() as u64));
+            lines.push(("outcry_orders_archived", ledger.archive().len() as u64));
         }
     }
     let response = Response::begin(out, 200, ContentType::Text, extras);
     for (name, value) in lines {
         out.extend_from_slice(format!("{name} {value}\n").as_bytes());
+    }
+    for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
+        let place = &plan.name;
+        let (trading, reading) = (tally.trading.get(), tally.reading.get());
+        let text = format!(
+            "outcry_requests_total{{loop=\"{place}\",kind=\"trading\"}} {trading}\n\
+             outcry_requests_total{{loop=\"{place}\",kind=\"reading\"}} {reading}\n\
+             outcry_answers_total{{loop=\"{place}\"}} {}\n",
+            tally.answers.get()
+        );
+        out.extend_from_slice(text.as_bytes());
     }
     response.finish(out);
 }

@@ -7,7 +7,8 @@
 use super::caller::Caller;
 use super::ingress::Trade;
 use super::mesh::{Mesh, Share};
-use super::message::{Answer, Asked, Letter, Question, Ticket, Wide, WideJob};
+use super::message::{Answer, Asked, Letter, Question, Ticket};
+use super::wide::{Wide, WideJob};
 use super::work::Work;
 use crate::domain::{MarketNo, OrderId, Outcome, Position, TimeMs, WalletNo};
 use crate::json::answer::NotCancelled;
@@ -27,6 +28,9 @@ impl Trade {
     /// Cancels the orders in `self.ids`.
     pub(super) fn cancel_list(&mut self, work: u32, caller: &Caller, now: TimeMs, mesh: &mut Mesh) {
         self.begin_cancel(work, caller);
+        if 1 < self.ids.len() {
+            self.works.mark_wide(work);
+        }
         let pending = self.works.work(work);
         for id in &self.ids {
             let found = self.shard.cancel(now, caller.principal, id);
@@ -48,13 +52,14 @@ impl Trade {
         mesh: &mut Mesh,
     ) {
         self.begin_cancel(work, caller);
+        self.works.mark_wide(work);
         let principal = caller.principal;
         let pending = self.works.work(work);
         let complete = wide_cancel(&mut self.shard, now, principal, market, token, &mut pending.cancelled);
         pending.short |= !complete;
         pending.decided_at(self.shard.last_claimed());
         for to in 0..usize::from(self.shards) {
-            self.send_wide(work, to, Wide::Cancel { principal, market, token }, mesh);
+            self.send_wide(work, to, Wide::Cancel { market, token }, mesh);
         }
         self.answered(work, now, mesh);
     }
@@ -102,31 +107,36 @@ impl Trade {
     }
 
     /// Another shard's answer about many orders.
-    pub(super) fn told_of_wide(&mut self, mut job: WideJob, now: TimeMs, mesh: &mut Mesh) {
+    pub(super) fn told_of_wide(&mut self, job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
-        if matches!(job.wide, Wide::Bury { .. }) {
-            pending.unburied |= job.short;
-        } else {
-            pending.short |= job.short;
+        match job.wide {
+            Wide::Bury => pending.unburied |= job.short,
+            Wide::Cancel { .. } => pending.short |= job.short,
+            Wide::CancelList => {
+                pending.short |= job.short;
+                job.strike_found(&mut pending.looking);
+            }
         }
-        pending.looking.retain(|id| !job.cancelled.contains(id) && !job.gone.contains(id));
-        pending.cancelled.append(&mut job.cancelled);
-        let gone = job.gone.drain(..).map(|id| NotCancelled { id, tombstone: false });
+        pending.cancelled.extend_from_slice(&job.cancelled);
+        let gone = job.gone.iter().map(|&id| NotCancelled { id, tombstone: false });
         pending.not_cancelled.extend(gone);
-        self.answered(job.work, now, mesh);
+        let work = job.work;
+        self.wide_jobs.keep(job);
+        self.answered(work, now, mesh);
     }
 
     /// Does what another loop's cancel asks of this shard.
     pub(super) fn do_wide(&mut self, job: &mut WideJob, now: TimeMs) {
-        match &job.wide {
-            Wide::Cancel { principal, market, token } => {
+        let principal = job.principal;
+        match job.wide {
+            Wide::Cancel { market, token } => {
                 let out = &mut job.cancelled;
-                job.short = !wide_cancel(&mut self.shard, now, *principal, *market, *token, out);
+                job.short = !wide_cancel(&mut self.shard, now, principal, market, token, out);
             }
-            Wide::CancelList { principal, ids } => {
-                for id in ids {
-                    match self.shard.cancel(now, *principal, id) {
+            Wide::CancelList => {
+                for id in &job.ids {
+                    match self.shard.cancel(now, principal, id) {
                         Ok(()) => job.cancelled.push(*id),
                         Err(CancelRefusal::Gone) => job.gone.push(*id),
                         Err(CancelRefusal::Unknown) => {}
@@ -134,9 +144,9 @@ impl Trade {
                     }
                 }
             }
-            Wide::Bury { principal, ids } => {
-                for id in ids {
-                    job.short |= self.shard.tombstone(now, *principal, id).is_err();
+            Wide::Bury => {
+                for id in &job.ids {
+                    job.short |= self.shard.tombstone(now, principal, id).is_err();
                 }
             }
         }
@@ -174,10 +184,9 @@ impl Trade {
                     not_asked(self.works.work(work));
                 }
             } else {
-                let ids = pending.looking.clone();
                 let wide = match round {
-                    Round::Looking => Wide::CancelList { principal, ids },
-                    Round::Burying => Wide::Bury { principal, ids },
+                    Round::Looking => Wide::CancelList,
+                    Round::Burying => Wide::Bury,
                 };
                 self.send_wide(work, to, wide, mesh);
             }
@@ -188,12 +197,16 @@ impl Trade {
         if to == usize::from(self.shard_no.0) {
             return;
         }
-        let at = Position(0);
-        let job = WideJob { work, wide, cancelled: Vec::new(), gone: Vec::new(), short: false, at };
-        if mesh.post(to, Letter::Wide(Box::new(job))).is_ok() {
-            self.works.expect(work);
-        } else {
-            not_asked(self.works.work(work));
+        let pending = self.works.work(work);
+        let mut job = self.wide_jobs.take(work, pending.principal, wide);
+        job.ids.extend_from_slice(&pending.looking);
+        match mesh.post(to, Letter::Wide(job)) {
+            Ok(()) => self.works.expect(work),
+            Err(Letter::Wide(job)) => {
+                not_asked(pending);
+                self.wide_jobs.keep(job);
+            }
+            Err(_) => unreachable!("a letter comes back as it was"),
         }
     }
 

@@ -227,8 +227,15 @@ pub struct MarketName {
 #[derive(Subcommand, Debug)]
 pub enum AccountCommand {
     /// Give a wallet collateral
-    Credit(MoneyArgs),
-    /// Take collateral from a wallet
+    Credit {
+        /// How much, and to whom.
+        #[command(flatten)]
+        money: MoneyArgs,
+        /// What the wallet is; a new one is an owner's own address if this is not said
+        #[arg(long, value_enum)]
+        kind: Option<CreditedKind>,
+    },
+    /// Take collateral from a wallet; from the fee wallet, fees that were collected
     Debit(MoneyArgs),
     /// Link a deposit wallet to its owner
     Link {
@@ -240,7 +247,7 @@ pub enum AccountCommand {
         /// The owner's address
         owner: String,
     },
-    /// Show a wallet
+    /// Show a wallet; `fees` is the one that fees are collected in
     Show(WalletName),
     /// Stop a wallet's principal from trading, or let it trade again
     Freeze {
@@ -276,6 +283,26 @@ pub struct MoneyArgs {
     pub reference: Option<String>,
 }
 
+/// What a credited wallet is.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreditedKind {
+    /// An owner's own address.
+    Owner,
+    /// A deposit wallet, which belongs to nobody until it is linked.
+    Deposit,
+}
+
+impl CreditedKind {
+    /// The word that the operator's listener takes.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Deposit => "deposit",
+        }
+    }
+}
+
 /// What can be done with a journal.
 #[derive(Subcommand, Debug)]
 pub enum JournalCommand {
@@ -290,9 +317,28 @@ pub enum JournalCommand {
 /// One journal.
 #[derive(Args, Debug, Clone)]
 pub struct JournalArgs {
-    /// The data directory
-    #[arg(long, value_name = "DIR", default_value = "outcry-data")]
-    pub data_dir: PathBuf,
+    /// The configuration file of the exchange
+    #[arg(long, value_name = "FILE", env = "OUTCRY_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// The data directory; else what the configuration says
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// The log's file; else what the configuration says, else the usual one
+    #[arg(long, value_name = "FILE")]
+    pub log_path: Option<PathBuf>,
+}
+
+impl JournalArgs {
+    /// The data directory, and the log's file if it is not the usual one.
+    pub fn places(&self) -> Result<(PathBuf, Option<PathBuf>), String> {
+        let mut options = super::options::Options::read(self.config.as_deref(), std::env::vars())?;
+        for (name, path) in [("data_dir", &self.data_dir), ("journal.log_path", &self.log_path)] {
+            if let Some(path) = path {
+                options.overlay_flag(name, &path.display().to_string())?;
+            }
+        }
+        Ok((options.data_path(), options.log_path()))
+    }
 }
 
 /// What can be done with the configuration.

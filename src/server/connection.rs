@@ -27,6 +27,8 @@ pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
 pub(crate) const INPUT_BYTES: usize = 16 << 10;
 /// What an answer's place keeps from one request to the next.
 const ANSWER_BYTES: usize = 1 << 10;
+/// From here on an answer that leaves alone is sent from where it was written.
+const SWAPPED_BYTES_MIN: usize = 4 << 10;
 /// Above this a buffer is given back instead of being kept.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
@@ -308,7 +310,8 @@ impl Line {
         let place = self.place(number);
         place.state = State::Waiting;
         place.answer.clear();
-        if place.answer.capacity() > KEPT_BYTES_MAX {
+        // Too much of it, or a buffer that went with a request and did not come back.
+        if !(ANSWER_BYTES..=KEPT_BYTES_MAX).contains(&place.answer.capacity()) {
             place.answer = Vec::with_capacity(ANSWER_BYTES);
         }
         number
@@ -343,7 +346,12 @@ impl Line {
                 break;
             }
             highest = highest.max(Some(at));
-            self.output.extend_from_slice(&self.open[index].answer);
+            let answer = &mut self.open[index].answer;
+            if self.output.is_empty() && SWAPPED_BYTES_MIN <= answer.len() {
+                std::mem::swap(&mut self.output, answer);
+            } else {
+                self.output.extend_from_slice(answer);
+            }
             self.first = self.first.wrapping_add(1);
         }
         highest

@@ -18,6 +18,7 @@ mod serve;
 mod sockets;
 mod work;
 
+use std::collections::VecDeque;
 use std::net::TcpListener;
 use std::sync::Arc;
 
@@ -28,9 +29,10 @@ use super::executor::Turns;
 use super::ingress::Trade;
 use super::marks::Marks;
 use super::mesh::Mesh;
+use super::message::ActJob;
 use super::reading::Reading;
 use super::roles;
-use super::shared::{Phase, Shared};
+use super::shared::{Phase, Shared, Tally};
 use super::signals::Ending;
 use super::socket::{Ready, Watch, Watched};
 use super::topology::Wait;
@@ -77,6 +79,8 @@ pub(crate) struct CoreLoop {
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
+    /// Errands that go on here in the next turn, and the loops that sent them.
+    going_on: VecDeque<(usize, Box<ActJob>)>,
     /// When the reader was last told that there are frames.
     rang_reader_ms: u64,
     disk: Option<DiskWatch>,
@@ -125,6 +129,7 @@ impl CoreLoop {
             elapsed_ms: 0,
             token,
             claimed: Position(0),
+            going_on: VecDeque::new(),
             rang_reader_ms: 0,
             disk: doors
                 .is_some()
@@ -144,6 +149,11 @@ impl CoreLoop {
 }
 
 impl CoreLoop {
+    /// What this loop counts.
+    fn tally(&self) -> &Tally {
+        &self.shared.tallies[self.mesh.no()]
+    }
+
     /// Takes the roles once recovery has made them.
     fn take_roles(&mut self) {
         if self.roles.is_none() {

@@ -130,6 +130,21 @@ pub(crate) fn pin(cpu: Option<usize>) {
     }
 }
 
+/// Gives the calling thread the lowest priority and these CPUs, unless there are none: then it
+/// runs wherever there is time. The threads that it makes inherit both.
+pub(crate) fn stand_back(cpus: &[usize]) {
+    const LOWEST_PRIORITY: i32 = 19;
+    // On Linux a priority belongs to the thread that sets it. Refused in a sandbox, it stays.
+    let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
+    if !cpus.is_empty() {
+        let mut set = rustix::thread::CpuSet::new();
+        for &cpu in cpus {
+            set.set(cpu);
+        }
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

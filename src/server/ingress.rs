@@ -19,25 +19,27 @@ use super::caller::{Caller, Callers, Window};
 use super::connection::{Intent, Line};
 use super::connections::Client;
 use super::core_loop::connection_word;
+use super::links::Claimed;
 use super::mesh::{Mesh, Share};
 use super::message::{ActJob, Answer, Asked, Question, Ticket, Told};
 use super::plan::{Plan, Venue};
 use super::render;
 use super::request::Request;
+use super::wide::WideJobs;
 use super::words;
 use super::work::{Asker, Form, Item, ORDERS_MAX, Outcome, Refused, Works};
-use crate::auth::{self, ActTerms, Verifier};
+use crate::auth::{self, Verifier};
 use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{
-    Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, Shares, SignedOrder, TimeMs, WalletNo,
+    Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
 };
 use crate::http::{Endpoint, Route};
-use crate::journal::layout::ActKind;
 use crate::json::answer::TradeName;
+use crate::json::read::CANCELS_MAX;
 use crate::json::{BodyReader, ReadError};
 use crate::registrar::Registrar;
 use crate::registry::Registry;
-use crate::shard::{Acted, PlaceOrder, Placed, Refusal, Shard, Status, UserAct};
+use crate::shard::{PlaceOrder, Placed, Shard, Status};
 
 /// Curve operations in one turn; each costs 26 µs.
 pub(crate) const SIGNATURES_PER_TURN: usize = 2;
@@ -64,6 +66,13 @@ struct Staged {
     next: usize,
 }
 
+/// An order that its own shard has to be asked about.
+struct Judged {
+    place: PlaceOrder,
+    /// Its wallet has to be linked first.
+    links: bool,
+}
+
 /// Sockets' side and shard's side of trading on one loop.
 pub(crate) struct Trade {
     pub(super) shard: Shard,
@@ -72,15 +81,18 @@ pub(crate) struct Trade {
     pub(super) shards: u16,
     pub(super) registry: Arc<Registry>,
     pub(super) works: Works,
+    pub(super) wide_jobs: WideJobs,
     callers: Callers,
-    verifier: Verifier,
+    pub(super) verifier: Verifier,
     venue: Venue,
-    bodies: BodyReader,
-    body: Vec<u8>,
+    /// The first order of a deposit wallet links it: `dev` only.
+    pub(super) first_order_links: bool,
+    pub(super) bodies: BodyReader,
+    pub(super) body: Vec<u8>,
     staged: Option<Staged>,
     orders: Vec<Result<SignedOrder, ReadError>>,
     pub(super) ids: Vec<OrderId>,
-    signatures_left: usize,
+    pub(super) signatures_left: usize,
 }
 
 /// What the roles of one loop are made from.
@@ -107,14 +119,16 @@ impl Trade {
             shards: plan.topology.shards,
             registry: parts.registry,
             works: Works::new(),
+            wide_jobs: WideJobs::new(usize::from(plan.topology.shards) - 1),
             callers: parts.callers,
             verifier: Verifier::new(super::caller::domains(plan)),
             venue: plan.venue,
+            first_order_links: plan.dev,
             bodies: BodyReader::new(),
             body: Vec::with_capacity(BODY_BYTES_KEPT),
             staged: None,
             orders: Vec::with_capacity(ORDERS_MAX),
-            ids: Vec::with_capacity(ORDERS_MAX),
+            ids: Vec::with_capacity(CANCELS_MAX),
             signatures_left: SIGNATURES_PER_TURN,
         }
     }
@@ -144,6 +158,9 @@ impl Trade {
         }
         let signs = needs_signature(route.endpoint);
         if signs && (self.staged.is_some() || self.signatures_left == 0) {
+            return Began::Later;
+        }
+        if sends_wide(route.endpoint) && !self.works.has_room_for_wide() {
             return Began::Later;
         }
         let number = line.open(Intent::Write);
@@ -233,6 +250,7 @@ impl Trade {
                 return self.position_act(asker, route.endpoint, &caller, now, mesh);
             }
             Endpoint::Heartbeat | Endpoint::HeartbeatPlain => {
+                self.bodies.heartbeat(&mut self.body).map_err(|error| of_read(&error))?;
                 let work = begin(&mut self.works, Form::Heartbeat);
                 self.works.expect(work);
                 self.works.came(work);
@@ -277,14 +295,21 @@ impl Trade {
             staged.next += 1;
             let ticket = Ticket { work, item: u32::try_from(item).expect("a request has few orders") };
             match self.judge(&caller, item) {
-                Ok(place) => self.place(ticket, &place, now, mesh),
+                Ok(Judged { place, links }) => {
+                    self.works.work(work).items[item].id = Some(place.id);
+                    if links {
+                        self.link_and_place(ticket, &place, mesh);
+                    } else {
+                        self.place(ticket, &place, now, mesh);
+                    }
+                }
                 Err(refused) => self.refuse_item(ticket, refused),
             }
         }
     }
 
     /// Everything about an order that its own shard need not be asked.
-    fn judge(&mut self, caller: &Caller, item: usize) -> Result<PlaceOrder, Refused> {
+    fn judge(&mut self, caller: &Caller, item: usize) -> Result<Judged, Refused> {
         let order = *self.orders[item].as_ref().map_err(of_read)?;
         let fields = &order.fields;
         let plain = Refused::plain;
@@ -295,32 +320,50 @@ impl Trade {
             return Err(plain(Reject::OwnerMismatch));
         }
         Verifier::parties(fields, &caller.address).map_err(plain)?;
-        let (market, outcome) = self.registry.token(&fields.token).ok_or(plain(Reject::TokenUnknown))?;
+        let Some((market, outcome)) = self.registry.token(&fields.token) else {
+            // Version 3 orders name positions where others name tokens.
+            return Err(plain(self.other_version(&order, caller, Reject::TokenUnknown)));
+        };
         if let Some(condition) = &order.condition {
             let named = self.registry.condition(condition).ok_or(plain(Reject::ConditionUnknown))?;
             if named != market {
                 return Err(plain(Reject::ConditionMismatch));
             }
         }
-        let wallet = self.wallet_of(caller, &fields.maker)?;
+        let wallet = match self.wallet_of(caller, &fields.maker) {
+            Ok(wallet) => Ok(wallet),
+            Err(refused) => Err(self.claimed(fields).ok_or(refused)?),
+        };
         let venue = venue_of(caller.dialect, self.venue);
         let neg_risk = self.registry.market(market).neg_risk;
         self.signatures_left -= 1;
-        let id = self.verifier.order(&order, &caller.address, venue, neg_risk).map_err(|reject| {
-            if reject != Reject::SignatureInvalid {
-                return plain(reject);
+        let id = match self.verifier.order(&order, &caller.address, venue, neg_risk) {
+            Ok(id) => id,
+            Err(Reject::SignatureInvalid) => {
+                return Err(plain(self.other_version(&order, caller, Reject::SignatureInvalid)));
             }
-            self.signatures_left = self.signatures_left.saturating_sub(1);
-            plain(self.verifier.invalid_because(&order, &caller.address))
-        })?;
+            Err(reject) => return Err(plain(reject)),
+        };
         if self.registry.wallet(caller.principal).frozen() {
             return Err(plain(Reject::Frozen));
         }
-        Ok(PlaceOrder { order, id, principal: caller.principal, wallet, market, outcome })
+        let (wallet, links) = match wallet {
+            Ok(wallet) => (wallet, false),
+            Err(Claimed::Unlinked(wallet)) => (wallet, true),
+            Err(Claimed::Unknown) => return Err(plain(Reject::NotEnoughBalance)),
+        };
+        let place = PlaceOrder { order, id, principal: caller.principal, wallet, market, outcome };
+        Ok(Judged { place, links })
+    }
+
+    /// Why an order is refused whose token or signature means nothing here; one curve operation.
+    fn other_version(&mut self, order: &SignedOrder, caller: &Caller, otherwise: Reject) -> Reject {
+        self.signatures_left = self.signatures_left.saturating_sub(1);
+        let other = self.verifier.is_for_another_version(order, &caller.address);
+        if other { Reject::OrderVersionMismatch } else { otherwise }
     }
 
     fn place(&mut self, ticket: Ticket, place: &PlaceOrder, now: TimeMs, mesh: &mut Mesh) {
-        self.works.work(ticket.work).items[ticket.item as usize].id = Some(place.id);
         let owner = self.registry.shard_of(place.market, self.shards);
         if owner == self.shard_no {
             let placed = self.shard.place(now, place);
@@ -334,106 +377,24 @@ impl Trade {
         }
     }
 
-    fn refuse_item(&mut self, ticket: Ticket, refused: Refused) {
+    /// The caller's wallet of this address.
+    pub(super) fn wallet_of(&self, caller: &Caller, address: &Address) -> Result<WalletNo, Refused> {
+        let wallet = self.registry.wallet_of(address);
+        let wallet =
+            wallet.filter(|&wallet| self.registry.wallet(wallet).principal() == Some(caller.principal));
+        wallet.ok_or(Refused::plain(Reject::MakerNotAuthorized))
+    }
+
+    pub(super) fn refuse_item(&mut self, ticket: Ticket, refused: Refused) {
         let item = &mut self.works.work(ticket.work).items[ticket.item as usize];
         item.outcome = Outcome::Refused { refused, replayed: false };
         self.works.came(ticket.work);
     }
 }
 
-/// Splits, merges and redeems.
-impl Trade {
-    fn position_act(
-        &mut self,
-        asker: Asker,
-        endpoint: Endpoint,
-        caller: &Caller,
-        now: TimeMs,
-        mesh: &mut Mesh,
-    ) -> Result<u32, Refused> {
-        let plain = Refused::plain;
-        let signed = self.bodies.act(&mut self.body).map_err(|error| of_read(&error))?;
-        let market = self.registry.condition(&signed.condition).ok_or(plain(Reject::ConditionUnknown))?;
-        let wallet = self.wallet_of(caller, &signed.wallet)?;
-        let act = match endpoint {
-            Endpoint::Split => ActKind::Split,
-            Endpoint::Merge => ActKind::Merge,
-            _ => ActKind::Redeem,
-        };
-        let terms = ActTerms {
-            act: act as u8,
-            wallet: signed.wallet,
-            condition: signed.condition,
-            amount: signed.amount,
-            salt: signed.salt,
-            timestamp_ms: signed.timestamp_ms,
-            signature_type: signed.signature_type,
-        };
-        self.signatures_left -= 1;
-        let id = self.verifier.act(&terms, signed.signature(), &caller.address).map_err(plain)?;
-        if self.registry.wallet(caller.principal).frozen() && act != ActKind::Merge {
-            return Err(plain(Reject::Frozen));
-        }
-        let user_act = UserAct {
-            act,
-            principal: caller.principal,
-            wallet,
-            market,
-            amount: Shares(signed.amount),
-            id,
-            salt: signed.salt,
-            timestamp_ms: signed.timestamp_ms,
-            signature: signed.signature,
-            signature_len: signed.signature_len,
-        };
-        let work = self.works.begin(asker, caller.dialect, Form::Act);
-        self.works.work(work).items.push(Item { id: Some(id), outcome: Outcome::Open });
-        self.works.expect(work);
-        self.send_act(Ticket { work, item: 0 }, &user_act, now, mesh);
-        Ok(work)
-    }
-
-    fn send_act(&mut self, ticket: Ticket, act: &UserAct, now: TimeMs, mesh: &mut Mesh) {
-        let owner = self.registry.shard_of(act.market, self.shards);
-        if owner == self.shard_no {
-            let acted = self.shard.act(now, act);
-            self.acted(ticket, &acted, self.shard.last_claimed());
-            return;
-        }
-        let asked = Asked { ticket, question: Question::Act(*act) };
-        if !mesh.ask(usize::from(owner.0), &asked, Share::Order) {
-            self.refuse_item(ticket, Refused::plain(Reject::Busy));
-        }
-    }
-
-    fn acted(&mut self, ticket: Ticket, acted: &Result<Acted, Refusal>, at: Position) {
-        let work = self.works.work(ticket.work);
-        work.decided_at(at);
-        work.items[ticket.item as usize].outcome = match acted {
-            Ok(acted) => Outcome::Accepted {
-                status: "",
-                making: acted.collateral.0,
-                taking: acted.shares[0].0.max(acted.shares[1].0),
-                trade: None,
-                replayed: acted.replayed,
-            },
-            Err(refusal) => Outcome::Refused { refused: words::of_act(refusal), replayed: false },
-        };
-        self.works.came(ticket.work);
-    }
-
-    /// The caller's wallet of this address.
-    fn wallet_of(&self, caller: &Caller, address: &Address) -> Result<WalletNo, Refused> {
-        let wallet = self.registry.wallet_of(address);
-        let wallet =
-            wallet.filter(|&wallet| self.registry.wallet(wallet).principal() == Some(caller.principal));
-        wallet.ok_or(Refused::plain(Reject::MakerNotAuthorized))
-    }
-}
-
 /// What shards said, here and elsewhere.
 impl Trade {
-    fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
+    pub(super) fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
         let work = self.works.work(ticket.work);
         work.decided_at(at);
         let item = &mut work.items[ticket.item as usize];
@@ -572,4 +533,8 @@ const fn needs_signature(endpoint: Endpoint) -> bool {
         endpoint,
         Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Split | Endpoint::Merge | Endpoint::Redeem
     )
+}
+
+const fn sends_wide(endpoint: Endpoint) -> bool {
+    matches!(endpoint, Endpoint::CancelOrders | Endpoint::CancelAll | Endpoint::CancelMarketOrders)
 }

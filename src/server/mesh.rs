@@ -234,6 +234,7 @@ mod tests {
     use crate::server::options::Options;
     use crate::server::plan::{Start, plan_on};
     use crate::server::signals;
+    use crate::server::wide::{Wide, WideJobs};
 
     fn meshes() -> Vec<Mesh> {
         let options = Options { cpu_shards: 2, ..Options::default() };
@@ -277,14 +278,8 @@ mod tests {
     fn letters_are_refused_when_their_replies_would_find_no_room() {
         let mut meshes = meshes();
         let letter = || {
-            Letter::Wide(Box::new(crate::server::message::WideJob {
-                work: 0,
-                wide: crate::server::message::Wide::Bury { principal: WalletNo(0), ids: Vec::new() },
-                cancelled: Vec::new(),
-                gone: Vec::new(),
-                short: false,
-                at: Position(0),
-            }))
+            let mut jobs = WideJobs::new(1);
+            Letter::Wide(jobs.take(0, WalletNo(0), Wide::Bury))
         };
         for _ in 0..POST_SLOTS {
             meshes[0].post(1, letter()).expect("there is room");

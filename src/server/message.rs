@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use super::admin::Pending;
 use super::connections::Client;
 use super::ingress::Trade;
-use crate::domain::{MarketNo, OrderId, Outcome, Position, TimeMs, WalletNo};
+use super::wide::WideJob;
+use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::shard::{Acted, CancelRefusal, PlaceOrder, Placed, Refusal, UserAct};
 
 /// A piece of work of the loop that asks, and which of its items is meant.
@@ -124,51 +125,6 @@ pub(crate) struct ReadJob {
     pub(crate) at: Position,
 }
 
-/// A cancel that concerns many orders, or tombstones for many.
-#[derive(Debug)]
-pub(crate) enum Wide {
-    /// All orders, or those of a market or a token, or of both.
-    Cancel {
-        /// Whose.
-        principal: WalletNo,
-        /// Of this market only.
-        market: Option<MarketNo>,
-        /// Of this token only.
-        token: Option<(MarketNo, Outcome)>,
-    },
-    /// These orders.
-    CancelList {
-        /// Whose.
-        principal: WalletNo,
-        /// Which.
-        ids: Vec<OrderId>,
-    },
-    /// Tombstones for these orders.
-    Bury {
-        /// Whose.
-        principal: WalletNo,
-        /// Which.
-        ids: Vec<OrderId>,
-    },
-}
-
-/// A wide cancel on its way to a shard and back.
-#[derive(Debug)]
-pub(crate) struct WideJob {
-    /// The work of the loop that asks.
-    pub(crate) work: u32,
-    /// What is asked.
-    pub(crate) wide: Wide,
-    /// What was cancelled.
-    pub(crate) cancelled: Vec<OrderId>,
-    /// What was there once and is gone.
-    pub(crate) gone: Vec<OrderId>,
-    /// Something could not be done for want of room.
-    pub(crate) short: bool,
-    /// The shard's last claimed position.
-    pub(crate) at: Position,
-}
-
 /// Something to be done on a loop that has a shard, with all that this loop has.
 pub(crate) type Errand = Box<dyn FnOnce(&mut Trade, TimeMs) -> Report + Send>;
 
@@ -178,6 +134,10 @@ pub(crate) enum Report {
     Answer(u16, Vec<u8>),
     /// Something else must be done on that loop before there is an answer.
     Next(usize, Errand),
+    /// An import goes on with this where the registrar is, when the log has room for it.
+    WhenRoom(Errand),
+    /// What an order came to.
+    Placed(Placed),
 }
 
 /// Whom an act's answer is for.
@@ -187,6 +147,10 @@ pub(crate) enum Purpose {
     Reader(Box<ReadJob>),
     /// The operator.
     Operator(Pending),
+    /// The operator, whose next import begins behind this one.
+    Import(Pending),
+    /// An order of this loop, which had to link its wallet first.
+    Order(Ticket),
     /// Nobody: the house acts by itself.
     House,
 }

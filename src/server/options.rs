@@ -32,6 +32,7 @@ pub struct Options {
     pub journal_log_path: String,
     pub journal_log_bytes: u64,
     pub journal_segment_bytes: u64,
+    pub journal_pack: bool,
     pub journal_history_keep: String,
     pub journal_hash_every_frames: u64,
     pub journal_disk_free_min: u64,
@@ -77,6 +78,7 @@ impl Default for Options {
             journal_log_path: String::new(),
             journal_log_bytes: 32 << 20,
             journal_segment_bytes: 64 << 20,
+            journal_pack: true,
             journal_history_keep: "all".into(),
             journal_hash_every_frames: 10_000,
             journal_disk_free_min: 1 << 30,
@@ -152,6 +154,7 @@ keys! {
     "journal.log_path" Text journal_log_path "The log's file; empty: /dev/shm/outcry-<uuid>.";
     "journal.log_bytes" Number journal_log_bytes "Bytes of the log ring.";
     "journal.segment_bytes" Number journal_segment_bytes "Bytes of one segment file.";
+    "journal.pack" Switch journal_pack "Rewrite full segment files in the background without their unused room; false if a backup follows files.";
     "journal.history_keep" Text journal_history_keep "all, or how many sealed segments to keep.";
     "journal.hash_every_frames" Number journal_hash_every_frames "A state hash goes into the log every so many frames.";
     "journal.disk_free_min" Number journal_disk_free_min "Bytes of free disk below which the exchange takes cancels only.";
@@ -254,6 +257,12 @@ impl Options {
     #[must_use]
     pub fn data_path(&self) -> PathBuf {
         PathBuf::from(&self.data_dir)
+    }
+
+    /// The log's own path, if it is not the usual one.
+    #[must_use]
+    pub fn log_path(&self) -> Option<PathBuf> {
+        (!self.journal_log_path.is_empty()).then(|| PathBuf::from(&self.journal_log_path))
     }
 
     fn render(&self, line: impl Fn(&str, &str) -> String) -> String {

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use super::command::ServerArgs;
 use super::options::Options;
+use super::snapshotter::Pace;
 use super::topology::{self, Topology};
+use crate::journal::Disk;
 use crate::ledger::CHECKPOINT_FRAMES;
 
 /// When an answer may leave the process.
@@ -66,8 +68,9 @@ pub struct Limits {
     pub stop_ms: u64,
 }
 
-/// Markets that a registry has room for; a market's row is small.
-const MARKETS_MAX: u32 = 1 << 17;
+/// Markets that a registry has room for: all that a large venue ever had are 164,000. A market's
+/// row is small.
+const MARKETS_MAX: u32 = 1 << 18;
 
 /// What the process is going to be.
 #[derive(Clone, Debug)]
@@ -92,6 +95,8 @@ pub struct Plan {
     pub segment_bytes: u64,
     /// State hashes go into the log every so many frames.
     pub hash_every_frames: u64,
+    /// Sealed segments that are kept when snapshots cover them; none for all.
+    pub history_keep: Option<u64>,
     /// Below this many free bytes of disk: cancels only.
     pub disk_free_min: u64,
     /// The chain that signatures name.
@@ -108,12 +113,19 @@ pub struct Plan {
     pub limits: Limits,
     /// The options this plan was made from: what only one role reads, it reads here.
     pub options: Options,
-    /// No token on the admin listener: `dev` only.
-    pub admin_open: bool,
+    /// `dev`: no token on the admin listener, and a deposit wallet that belongs to nobody is linked
+    /// by its first accepted order.
+    pub dev: bool,
     /// Take over a log file that belongs to another copy of the data directory.
     pub adopt_log: bool,
     /// Give the data directory a new identity.
     pub new_identity: bool,
+    /// What segments are written to: the real disk, but in tests.
+    pub(crate) disk: Disk,
+    /// What snapshots are written to: the same one, but in tests.
+    pub(crate) snapshot_disk: Disk,
+    /// When snapshots are made by themselves.
+    pub(crate) snapshot_pace: Pace,
 }
 
 /// What a command adds to the options.
@@ -181,10 +193,11 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         ports_file: start.ports_file,
         topology,
         durability,
-        log_path: (!options.journal_log_path.is_empty()).then(|| PathBuf::from(&options.journal_log_path)),
+        log_path: options.log_path(),
         log_bytes,
         segment_bytes,
         hash_every_frames: hash_every(options.journal_hash_every_frames)?,
+        history_keep: history_keep(&options.journal_history_keep)?,
         disk_free_min: options.journal_disk_free_min / if start.dev { 10 } else { 1 },
         chain_id: chain(options.chain_id)?,
         venue: choice(
@@ -201,9 +214,12 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         read_window_s: options.auth_read_window_s,
         limits,
         options: options.clone(),
-        admin_open: start.dev,
+        dev: start.dev,
         adopt_log: start.adopt_log,
         new_identity: start.new_identity,
+        disk: Disk::default(),
+        snapshot_disk: Disk::default(),
+        snapshot_pace: Pace::DEFAULT,
     })
 }
 
@@ -307,6 +323,14 @@ fn hash_every(frames: u64) -> Result<u64, String> {
     Ok(frames)
 }
 
+fn history_keep(text: &str) -> Result<Option<u64>, String> {
+    match (text, text.parse()) {
+        ("all", _) => Ok(None),
+        (_, Ok(segments)) => Ok(Some(segments)),
+        _ => Err(format!("journal.history_keep: {text} is not all and no number of segments")),
+    }
+}
+
 fn chain(chain_id: u64) -> Result<u64, String> {
     match chain_id {
         80_002 | 137 => Ok(chain_id),
@@ -372,6 +396,6 @@ mod tests {
             plan_on(&Options::default(), Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
         assert_eq!(plan.limits.resting_orders_max, 100_000);
         assert_eq!(plan.limits.wallets_max, 100_000);
-        assert!(plan.admin_open);
+        assert!(plan.dev);
     }
 }

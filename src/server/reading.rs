@@ -7,7 +7,7 @@
 //! Routes of wallets' owners live here too: who has an API key is checked before the reader is
 //! asked, and acts on keys are sent to the registrar (`key_acts`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
@@ -15,18 +15,24 @@ use super::core_loop::connection_word;
 use super::ingress::SIGNATURES_PER_TURN;
 use super::key_acts;
 use super::message::{ActJob, ReadJob};
+use super::searching::{Late, Searching};
 use crate::auth::Verifier;
+use crate::catalog::search::Query as Search;
 use crate::domain::{Position, Reject, TimeMs};
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::route::HostPrefixes;
 use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
 use crate::journal::layout::{Record, StateHash};
-use crate::journal::{Follower, Log};
+use crate::journal::{Archive, Follower, Log};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::reader::{self, ReadRequest, Reader};
 
 /// Frames applied in one turn.
 const FRAMES_PER_TURN: usize = 256;
+/// Orders compared with a new archive in one turn: some tens of microseconds.
+const SHED_PER_TURN: usize = 256;
+/// Rows that cannot be read which the log names; what comes behind them is only counted.
+const UNREADABLE_SAID_MAX: usize = 100;
 /// Reads answered in one turn.
 const READS_PER_TURN: usize = 64;
 
@@ -48,6 +54,8 @@ pub(crate) struct Parts {
     pub(crate) verifier: Verifier,
     /// How paths begin.
     pub(crate) prefixes: HostPrefixes,
+    /// Where searches go.
+    pub(crate) searching: Searching,
 }
 
 /// The reader and the reads that wait for it.
@@ -62,19 +70,26 @@ pub(crate) struct Reading {
     shards: u16,
     payload: Vec<u8>,
     prefixes: HostPrefixes,
+    searching: Searching,
     waiting: VecDeque<Box<ReadJob>>,
     done: VecDeque<Box<ReadJob>>,
     acts: VecDeque<Box<ActJob>>,
     body: Vec<u8>,
     signatures_left: usize,
+    unreadable: u64,
+    unreadable_said: BTreeSet<Box<str>>,
 }
 
-/// What became of a read that was not answered at once.
+/// What became of a read that has no body yet.
 pub(super) enum Read {
+    /// It has its whole answer.
+    Written(Box<ReadJob>),
     /// The registrar is asked.
     Act(Box<ActJob>),
     /// There is no time for it in this turn.
     Later(Box<ReadJob>),
+    /// The search thread is asked.
+    Search(Box<ReadJob>, Box<Search>),
 }
 
 impl Reading {
@@ -92,11 +107,14 @@ impl Reading {
             shards: parts.shards,
             payload: Vec::with_capacity(64),
             prefixes: parts.prefixes,
+            searching: parts.searching,
             waiting: VecDeque::new(),
             done: VecDeque::new(),
             acts: VecDeque::new(),
             body: Vec::new(),
             signatures_left: SIGNATURES_PER_TURN,
+            unreadable: 0,
+            unreadable_said: BTreeSet::new(),
         }
     }
 
@@ -138,19 +156,27 @@ impl Reading {
         self.follower.position()
     }
 
-    /// True if a read can be answered without waiting for frames.
-    pub(crate) fn has_work(&self) -> bool {
-        self.waiting.front().is_some_and(|job| job.tag <= self.applied())
+    /// How many requests were not answered because part of the history cannot be read.
+    pub(crate) fn unreadable(&self) -> u64 {
+        self.unreadable
     }
 
-    /// True if a read waits for frames.
+    /// True if a read can be answered without waiting for frames, or searching goes on.
+    pub(crate) fn has_work(&self) -> bool {
+        self.waiting.front().is_some_and(|job| job.tag <= self.applied())
+            || self.searching.has_work()
+            || self.reader.can_shed()
+    }
+
+    /// True if a read waits for frames, or for what it searches.
     pub(crate) fn waits(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || self.searching.waits()
     }
 
     /// Applies frames and answers reads. Returns whether anything was done.
     pub(crate) fn work(&mut self, mark: Position, now: TimeMs, elapsed_ms: u64) -> bool {
         self.signatures_left = SIGNATURES_PER_TURN;
+        self.searching.begin_turn(elapsed_ms);
         let mut busy = self.follow(mark);
         for _ in 0..READS_PER_TURN {
             let applied = self.follower.position();
@@ -169,7 +195,50 @@ impl Reading {
                 break;
             }
         }
+        if self.reader.can_shed() {
+            self.reader.shed(SHED_PER_TURN);
+            busy = true;
+        }
+        busy | self.search(now)
+    }
+
+    /// From here on orders that are over are looked for in `archive`, and leave memory as it has them.
+    pub(crate) fn set_archive(&mut self, archive: Archive) {
+        self.reader.set_archive(archive);
+    }
+
+    /// Sends the search thread what it must hear of, and answers what it has found.
+    fn search(&mut self, now: TimeMs) -> bool {
+        let mut busy = self.searching.send(&self.reader);
+        while let Some((job, found)) = self.searching.next_done() {
+            busy = true;
+            match found {
+                Some(found) => {
+                    self.body.clear();
+                    self.reader.write_found(&found, now, &mut self.body);
+                    self.finish(job, 200);
+                }
+                None => self.busy_searching(job),
+            }
+        }
         busy
+    }
+
+    /// True once everything can be found.
+    pub(crate) fn search_is_complete(&self) -> bool {
+        self.searching.is_complete()
+    }
+
+    /// There are too many searches, or the index is not there yet.
+    fn busy_searching(&mut self, job: Box<ReadJob>) {
+        let (error, code, seconds) = match self.searching.late() {
+            Late::Building { seconds } => ("the search index is being built", "search_building", seconds),
+            Late::Busy => ("search is busy, try again", "search_busy", 1),
+        };
+        self.body.clear();
+        let text = format!("{{\"type\":\"service unavailable\",\"error\":\"{error}\",\"code\":\"{code}\"}}");
+        self.body.extend_from_slice(text.as_bytes());
+        self.finish_later(job, 503, Some(seconds));
     }
 
     /// Applies what may be known. What the log says and cannot have happened is a bug of ours:
@@ -185,6 +254,7 @@ impl Reading {
                 Record::decode(frame.kind, frame.payload).expect("frames are checked when they are read");
             let applied = self.reader.apply(frame.span.start, frame.span.end, &record);
             applied.unwrap_or_else(|contradiction| panic!("{contradiction}"));
+            self.searching.note(&record, &self.reader);
             let frames = self.reader.ledger().frames();
             let due = frames - self.hashed_frames >= self.hash_every_frames;
             if due && frames.is_multiple_of(CHECKPOINT_FRAMES) {
@@ -213,20 +283,27 @@ impl Reading {
         let head = http::parse(&bytes, &http::Limits::DEFAULT);
         let head = head.expect("it was read before").expect("it was whole before");
         let body = &bytes[head.bytes..];
-        let route = match http::route(head.method, head.path, Query::new(head.query), self.prefixes) {
-            Ok(route) => route,
-            Err(reason) => {
-                respond::no_route(&mut job.answer, reason, connection_word(head.keep_alive));
-                self.done.push_back(job);
-                return None;
-            }
-        };
+        let route =
+            match http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes) {
+                Ok(route) => route,
+                Err(reason) => {
+                    respond::no_route(&mut job.answer, reason, connection_word(head.keep_alive));
+                    self.done.push_back(job);
+                    return None;
+                }
+            };
         self.body.clear();
         job.keep_alive = head.keep_alive;
         job.head_only = head.method == Method::Head;
         match self.read(&head, &route, body, now, job) {
             Ok((job, status)) => self.finish(job, status),
+            Err(Read::Written(job)) => self.done.push_back(job),
             Err(Read::Act(act)) => self.acts.push_back(act),
+            Err(Read::Search(job, query)) => {
+                if let Err(job) = self.searching.begin(job, *query) {
+                    self.busy_searching(job);
+                }
+            }
             Err(Read::Later(mut job)) => {
                 job.bytes = bytes;
                 return Some(job);
@@ -275,8 +352,45 @@ impl Reading {
             caller: caller.as_ref().map(of_reader),
             now,
         };
-        let status = self.reader.answer(&request, &mut self.body);
+        if route.endpoint == Endpoint::Search {
+            return match reader::read_search(&request, &mut self.body) {
+                Ok(query) => Err(Read::Search(job, Box::new(query))),
+                Err(status) => Ok((job, status)),
+            };
+        }
+        self.write(&request, job)
+    }
+
+    /// Writes an answer behind the head that nearly all answers have, where it is sent from. One
+    /// that wants another head gives its body to the caller.
+    fn write(
+        &mut self,
+        request: &ReadRequest<'_>,
+        mut job: Box<ReadJob>,
+    ) -> Result<(Box<ReadJob>, u16), Read> {
+        let response = self.begin_answer(&mut job, 200, None);
+        let body_at = job.answer.len();
+        let status = self.reader.answer(request, &mut job.answer);
+        self.note_unreadable();
+        if status == 200 {
+            finish(response, &mut job);
+            return Err(Read::Written(job));
+        }
+        self.body.extend_from_slice(&job.answer[body_at..]);
+        job.answer.clear();
         Ok((job, status))
+    }
+
+    /// Says what could not be read, each place once: clients may ask for it as often as they like.
+    fn note_unreadable(&mut self) {
+        let Some(fault) = self.reader.take_unreadable() else {
+            return;
+        };
+        self.unreadable += 1;
+        if self.unreadable_said.len() < UNREADABLE_SAID_MAX && !self.unreadable_said.contains(&fault) {
+            tracing::error!("a request is answered 500: {fault}");
+            self.unreadable_said.insert(fault);
+        }
     }
 
     /// Writes a refusal as the body and returns its status.
@@ -297,21 +411,34 @@ impl Reading {
     }
 
     /// Puts head and body together.
-    fn finish(&mut self, mut job: Box<ReadJob>, status: u16) {
+    fn finish(&mut self, job: Box<ReadJob>, status: u16) {
+        self.finish_later(job, status, (status == 503).then_some(1));
+    }
+
+    /// The same with how many seconds a client should wait before it asks again.
+    fn finish_later(&mut self, mut job: Box<ReadJob>, status: u16, retry_after_s: Option<u32>) {
+        let response = self.begin_answer(&mut job, status, retry_after_s);
+        job.answer.extend_from_slice(&self.body);
+        finish(response, &mut job);
+        self.done.push_back(job);
+    }
+
+    fn begin_answer(&self, job: &mut ReadJob, status: u16, retry_after_s: Option<u32>) -> Response {
         let extras = Extras {
             connection: connection_word(job.keep_alive),
             seq: Some(self.follower.position().0),
-            retry_after_s: (status == 503).then_some(1),
+            retry_after_s,
             ..Extras::default()
         };
-        let response = Response::begin(&mut job.answer, status, ContentType::Json, &extras);
-        job.answer.extend_from_slice(&self.body);
-        if job.head_only {
-            response.finish_without_body(&mut job.answer);
-        } else {
-            response.finish(&mut job.answer);
-        }
-        self.done.push_back(job);
+        Response::begin(&mut job.answer, status, ContentType::Json, &extras)
+    }
+}
+
+fn finish(response: Response, job: &mut ReadJob) {
+    if job.head_only {
+        response.finish_without_body(&mut job.answer);
+    } else {
+        response.finish(&mut job.answer);
     }
 }
 

@@ -1,37 +1,51 @@
-//! A server in this process whose first loop is turned by hand, for tests that must see what one
-//! turn does. Everything else of it runs as always.
+//! A server in this process that tests hold still: one whose trading loops they turn by hand, or one
+//! that replays its log when they say so. Everything else of it runs as always.
 
 use std::net::SocketAddr;
 
 use super::clock::Clock;
-use super::core_loop::CoreLoop;
+use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use super::executor::Turns;
+use super::ingress::Trade;
 use super::options::Options;
-use super::plan::{Start, plan_on};
-use super::start::{Running, start_but};
+use super::plan::{Plan, Start, plan_on};
+use super::start::{End, Running, begin, start_but};
 use super::topology::Wait;
-use crate::domain::{Address, Collateral, FeeSchedule, Mode, Shares, Tick, TokenId};
-use crate::registrar::{MoneyOrder, NewMarket};
+use crate::domain::{
+    Address, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId,
+};
+use crate::registrar::{MoneyOrder, NewMarket, Registrar};
 
-/// A server with one shard, whose loop is ours to turn.
+/// A server whose shards are ours to turn.
 pub struct Rig {
-    core: Box<CoreLoop>,
+    #[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
+    cores: Vec<Box<CoreLoop>>,
     running: Running,
+}
+
+/// A market that a rig has made.
+#[derive(Clone, Copy, Debug)]
+pub struct RigMarket {
+    /// Its tokens.
+    pub tokens: [TokenId; 2],
+    /// Its condition.
+    pub condition: ConditionId,
+    number: MarketNo,
 }
 
 impl Rig {
     /// Starts a server with these options, as small as `dev`.
     pub fn start(options: &Options) -> Result<Self, String> {
-        let mut plan = plan_on(options, Start { dev: true, ..Start::default() }, &[0, 1])?;
-        for core in &mut plan.topology.loops {
-            core.cpu = None;
-        }
+        let mut plan = unpinned(options)?;
+        let shards = usize::from(plan.topology.shards);
         // A turn with nothing to do must come back.
-        plan.topology.loops[0].wait = Wait::Spin;
-        let (running, core) = start_but(Some(0), plan, Clock::real())?;
-        let mut core = core.expect("the first loop was left to us");
-        core.turn();
-        Ok(Self { core, running })
+        for core in &mut plan.topology.loops[..shards] {
+            core.wait = Wait::Spin;
+        }
+        let (running, cores) = start_but(shards, plan, Clock::real())?;
+        let mut rig = Self { cores, running };
+        rig.turn();
+        Ok(rig)
     }
 
     /// The public listener's address.
@@ -40,22 +54,34 @@ impl Rig {
         self.running.http()
     }
 
-    /// One turn of the first loop; false at the end of the process.
+    /// One turn of every trading loop; false at the end of the process.
     pub fn turn(&mut self) -> bool {
-        self.core.turn()
+        let mut going = true;
+        for no in 0..self.cores.len() {
+            going &= self.turn_shard(no);
+        }
+        going
     }
 
-    /// Gives each owner `amount` and makes a market, whose tokens are returned.
-    pub fn seed(&mut self, owners: &[Address], amount: Collateral) -> Result<[TokenId; 2], String> {
-        let now = self.core.now;
-        let roles = self.core.roles.as_mut().ok_or("the loop has no roles yet")?;
-        let trade = roles.trade.as_mut().ok_or("the loop has no shard")?;
-        let registrar = trade.registrar.as_mut().ok_or("the loop has no registrar")?;
+    /// One turn of the loop of one shard; the others stand still.
+    pub fn turn_shard(&mut self, shard: usize) -> bool {
+        self.cores[shard].turn()
+    }
+
+    /// Gives each owner `amount`.
+    pub fn credit(&mut self, owners: &[Address], amount: Collateral) -> Result<(), String> {
+        let (now, registrar) = self.registrar()?;
         for (index, wallet) in owners.iter().enumerate() {
             let reference = format!("rig-{index}");
-            let order = MoneyOrder { wallet: *wallet, amount, reference: &reference };
+            let order = MoneyOrder { wallet: *wallet, amount, reference: &reference, kind: None };
             registrar.credit(now, &order).map_err(|refusal| refusal.to_string())?;
         }
+        Ok(())
+    }
+
+    /// Makes a market. Markets go to the shards in turn.
+    pub fn market(&mut self) -> Result<RigMarket, String> {
+        let (now, registrar) = self.registrar()?;
         let names = registrar.next_market_names();
         let market = NewMarket {
             event: None,
@@ -72,8 +98,82 @@ impl Rig {
             payout: None,
             text: "{}",
         };
-        registrar.add_market(now, &market).map_err(|refusal| refusal.to_string())?;
-        Ok(names.tokens)
+        let number = registrar.add_market(now, &market).map_err(|refusal| refusal.to_string())?;
+        Ok(RigMarket { tokens: names.tokens, condition: names.condition, number })
+    }
+
+    /// The shard that has the market.
+    pub fn shard_of(&mut self, market: &RigMarket) -> Result<usize, String> {
+        for no in 0..self.cores.len() {
+            if self.trade(no)?.1.shard.owns(market.number) {
+                return Ok(no);
+            }
+        }
+        Err("no shard has the market".to_owned())
+    }
+
+    /// Resolves a market: its first outcome pays everything.
+    pub fn resolve(&mut self, market: &RigMarket) -> Result<(), String> {
+        let payout = Payout::new(1_000_000).ok_or("a share pays at most one")?;
+        let owner = self.shard_of(market)?;
+        let (now, trade) = self.trade(owner)?;
+        let resolved = trade.shard.resolve(now, market.number, payout);
+        resolved.map(drop).map_err(|refusal| format!("{refusal:?}"))
+    }
+
+    fn registrar(&mut self) -> Result<(TimeMs, &mut Registrar), String> {
+        let (now, trade) = self.trade(REGISTRAR_LOOP)?;
+        Ok((now, trade.registrar.as_mut().ok_or("the loop has no registrar")?))
+    }
+
+    fn trade(&mut self, no: usize) -> Result<(TimeMs, &mut Trade), String> {
+        let core = &mut self.cores[no];
+        let roles = core.roles.as_mut().ok_or("the loop has no roles yet")?;
+        Ok((core.now, roles.trade.as_mut().ok_or("the loop has no shard")?))
+    }
+}
+
+/// A server whose loops run, but whose log is not replayed yet.
+pub struct Early {
+    running: Running,
+}
+
+impl Early {
+    /// Opens the doors of a server with these options, as small as `dev`.
+    pub fn start(options: &Options) -> Result<Self, String> {
+        let (running, _) = begin(0, unpinned(options)?, Clock::real())?;
+        Ok(Self { running })
+    }
+
+    /// The public listener's address.
+    #[must_use]
+    pub fn http(&self) -> SocketAddr {
+        self.running.http()
+    }
+
+    /// Replays the log and serves.
+    pub fn recover(&mut self) -> Result<(), String> {
+        self.running.recover()
+    }
+
+    /// Ends it; false if that was not in good order.
+    #[must_use]
+    pub fn stop(mut self) -> bool {
+        self.running.stop() == End::Clean
+    }
+}
+
+fn unpinned(options: &Options) -> Result<Plan, String> {
+    let mut plan = plan_on(options, Start { dev: true, ..Start::default() }, &[0, 1])?;
+    for core in &mut plan.topology.loops {
+        core.cpu = None;
+    }
+    Ok(plan)
+}
+
+impl std::fmt::Debug for Early {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Early").field("http", &self.http()).finish_non_exhaustive()
     }
 }
 

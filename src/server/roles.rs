@@ -1,10 +1,12 @@
 //! From the journal to the roles of every loop.
 //!
-//! Recovery applies every frame to the reader's ledger; registry, cells, registrar and shards are
+//! Recovery loads a snapshot and applies the frames behind it to the reader's ledger; registry, cells, registrar and shards are
 //! restored from that ledger; then the log goes on in a new epoch and every loop gets its roles.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
+use std::time::Instant;
 
 use super::caller::{self, Callers};
 use super::core_loop::Roles;
@@ -13,31 +15,44 @@ use super::ingress::{self, Trade};
 use super::marks::Marks;
 use super::plan::{self, Plan};
 use super::reading::{self, Reading};
+use super::recovery;
+use super::searcher::Searcher;
+use super::searching::Searching;
 use super::secret;
 use super::shared::Shared;
 use super::signals::Ending;
+use super::snapshotter;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Collateral, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
-use crate::journal::layout::Record;
-use crate::journal::{self, Claimed, Fault, Follower, Log, Opened, Started, Waker, WriterHandle};
+use crate::journal::{self, Archive, Claimed, Fault, Follower, Log, Opened, Started, Waker, WriterHandle};
 use crate::json::decimal;
-use crate::ledger::Contradiction;
+use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
-use crate::reader::{PriceSide, Reader, Settings};
+use crate::reader::{AssetFormat, EndDateFormat, PriceSide, Reader, Settings, WalletSettings};
 use crate::registrar::{self, Identity, Registrar};
 use crate::registry::Registry;
 use crate::shard::{Funding, Shard, ShardSettings};
 
-/// What the main thread keeps of the journal while the loops use it.
+/// What the main thread keeps of other threads while the loops use them.
 #[derive(Default)]
 pub(crate) struct Held {
     writer: Option<WriterHandle>,
+    searcher: Option<Searcher>,
+    snapshotter: Option<snapshotter::Handle>,
 }
 
 impl Held {
+    /// Ends the search thread; nobody asks it any more.
+    pub(crate) fn end_search(&mut self) {
+        if let Some(searcher) = self.searcher.take() {
+            searcher.stop();
+        }
+    }
+
     /// Syncs the log and writes the closing mark.
     pub(crate) fn close(&mut self, now: TimeMs) -> Result<(), String> {
+        self.stop_snapshots();
         match self.writer.take() {
             Some(writer) => writer.stop(now).map_err(|fault| fault.to_string()),
             None => Ok(()),
@@ -46,8 +61,15 @@ impl Held {
 
     /// Leaves the log as it is, for the next start, and says what went wrong with it.
     pub(crate) fn abandon(&mut self) {
+        self.stop_snapshots();
         if let Some(Err(fault)) = self.writer.take().map(WriterHandle::abandon) {
             tracing::error!("journal: {fault}");
+        }
+    }
+
+    fn stop_snapshots(&mut self) {
+        if let Some(snapshotter) = self.snapshotter.take() {
+            snapshotter.stop();
         }
     }
 }
@@ -56,9 +78,11 @@ impl Held {
 pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let plan = &shared.plan;
     let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
-    let opened = journal::open(journal_options(plan)).map_err(|fault| fault.to_string())?;
-    report(&opened);
-    let reader = replay(plan, &opened)?;
+    let settings = reader_settings(plan)?;
+    let (opened, reader) = recover(plan, &settings)?;
+    let snapshots = opened.snapshots().on(plan.snapshot_disk.clone()).leaving_free(plan.disk_free_min);
+    let last_segment = opened.snapshot_segment();
+    let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
     let end = opened.recovered().end;
     let exchange = *opened.exchange().as_bytes();
 
@@ -77,12 +101,10 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
         Registrar::new(ledger, writer, Arc::clone(&log), Arc::clone(&cells), identity, shards);
     ensure_fee_wallet(&mut registrar, &exchange, shared.clock.now())?;
     let mut registrar = Some(registrar);
-    let mut of_shards = Vec::new();
-    for number in 0..shards {
-        let settings = shard_settings(plan, ShardNo(number))?;
-        let (cells, registry) = (Arc::clone(&cells), Arc::clone(&registry));
-        of_shards.push(Some(Shard::restore(settings, cells, registry, Arc::clone(&log), ledger)));
-    }
+    let mut of_shards = restore_shards(plan, &cells, &registry, &log, ledger)?;
+    let (searcher, ends) = Searcher::start(shared)?;
+    let mut searching = Some(Searching::new(ends, &reader));
+    let archive = ledger.archive().clone();
     let mut reader = Some(reader);
     for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
         let callers = || Callers::new(plan, Arc::clone(&registry), master.clone());
@@ -108,47 +130,72 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
                 callers: callers(),
                 verifier: Verifier::new(caller::domains(plan)),
                 prefixes: prefixes(plan),
+                searching: searching.take().expect("there is one reader"),
             })
         });
         let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, reading };
         assert!(shared.roles[no].push(roles).is_ok(), "roles are given once");
         shared.wakers[no].ring();
     }
-    Ok(Held { writer: Some(journal) })
+    let parts = snapshotter::Parts { snapshots, packer, segments, log, settings, last_segment, archive };
+    let snapshotter = snapshotter::start(shared, parts)?;
+    Ok(Held { writer: Some(journal), searcher: Some(searcher), snapshotter: Some(snapshotter) })
 }
 
-/// Applies every frame there is.
-fn replay(plan: &Plan, opened: &Opened) -> Result<Reader, String> {
-    let mut reader = Reader::new(reader_settings(plan)?);
-    let applied = opened.for_each_frame(|frame| -> Result<(), Stop> {
-        let record = Record::decode(frame.kind, frame.payload)
-            .map_err(|damage| Stop::Record(format!("position {}: {damage:?}", frame.span.start.0)))?;
-        reader.apply(frame.span.start, frame.span.end, &record).map_err(Stop::Contradiction)
+/// Every shard as `ledger` has it, each made on a thread of its own: at a start there is nothing else
+/// to do, and a shard remembers millions of orders.
+fn restore_shards(
+    plan: &Plan,
+    cells: &Arc<Cells>,
+    registry: &Arc<Registry>,
+    log: &Arc<Log>,
+    ledger: &Ledger,
+) -> Result<Vec<Option<Shard>>, String> {
+    let settings = (0..plan.topology.shards).map(|number| shard_settings(plan, ShardNo(number)));
+    let settings: Vec<ShardSettings> = settings.collect::<Result<_, _>>()?;
+    let restored: Result<Vec<_>, _> = std::thread::scope(|scope| {
+        let restore = |settings| {
+            let (cells, registry, log) = (Arc::clone(cells), Arc::clone(registry), Arc::clone(log));
+            scope.spawn(move || Shard::restore(settings, cells, registry, log, ledger))
+        };
+        let threads: Vec<_> = settings.into_iter().map(restore).collect();
+        let join = |thread: ScopedJoinHandle<'_, Result<Shard, Fault>>| {
+            thread.join().expect("a shard holds what there was").map(Some)
+        };
+        threads.into_iter().map(join).collect()
     });
-    applied.map_err(|stop| match stop {
-        Stop::Fault(fault) => fault.to_string(),
-        Stop::Record(text) => text,
-        Stop::Contradiction(contradiction) => contradiction.to_string(),
-    })?;
-    let totals = reader.ledger().conserved().map_err(|imbalance| format!("journal: {imbalance:?}"))?;
+    restored.map_err(|fault| format!("{fault}; move its directory away to begin from the segments"))
+}
+
+/// Opens the journal and applies what it holds: a snapshot, if there is one, and every frame behind.
+fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader), String> {
+    let began = Instant::now();
+    let disk = plan.disk.clone();
+    let opened = journal::open_with_disk(journal_options(plan), disk, |snapshot| {
+        recovery::load(settings, snapshot, &Archive::default())
+    });
+    let (opened, kept) = opened.map_err(|fault| fault.to_string())?;
+    let loaded_ms = began.elapsed().as_millis();
+    report(&opened);
+    let mut reader = kept.unwrap_or_else(|| Reader::new(settings.clone()));
+    let applied = opened.for_each_frame(|frame| recovery::apply(&mut reader, frame));
+    applied.map_err(|stop| stop.to_string())?;
+    let ledger = reader.ledger();
+    let totals = ledger.conserved().map_err(|imbalance| format!("journal: {imbalance:?}"))?;
+    let whence = match opened.recovered().snapshot {
+        Some((position, frames)) => format!(
+            "the snapshot at position {} ({frames} frames, read in {loaded_ms} ms) and {} frames behind it",
+            position.0,
+            opened.recovered().frames - frames
+        ),
+        None => format!("all {} frames", opened.recovered().frames),
+    };
     tracing::info!(
-        "recovered {} frames, met {} state hashes, conservation holds: {totals:?}",
-        reader.ledger().frames(),
-        reader.ledger().hashes_met()
+        "recovered from {whence}, in {} ms; met {} state hashes, conservation holds: {totals:?}",
+        began.elapsed().as_millis(),
+        ledger.hashes_met()
     );
-    Ok(reader)
-}
-
-enum Stop {
-    Fault(Fault),
-    Record(String),
-    Contradiction(Contradiction),
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
+    Ok((opened, reader))
 }
 
 /// Says what was found at the start, cuts first.
@@ -242,6 +289,17 @@ fn reader_settings(plan: &Plan) -> Result<Settings, String> {
         exchanges: Venue::ALL.iter().flat_map(|venue| venue.contracts()).collect(),
         builder_share_bps: u16::try_from(share)
             .map_err(|_| format!("fees.builder_share_bps: {share} is above {}", u16::MAX))?,
+        wallet: WalletSettings {
+            asset: match plan.options.wallet_asset_format.as_str() {
+                "token" => AssetFormat::Token,
+                _ => AssetFormat::Condition,
+            },
+            end_date: match plan.options.wallet_end_date_format.as_str() {
+                "polymarket" => EndDateFormat::Polymarket,
+                _ => EndDateFormat::DateTime,
+            },
+            clamp_limits: plan.options.wallet_clamp_limits,
+        },
     })
 }
 

@@ -11,6 +11,7 @@ use super::core_loop::Roles;
 use super::mesh::Posts;
 use super::plan::Plan;
 use super::signals::EndingSender;
+use super::snapshotter::Requests;
 use super::waker::Waker;
 use crate::domain::Position;
 
@@ -40,17 +41,47 @@ pub(crate) struct Shared {
     pub(crate) posts: Posts,
     /// Roles on their way to their loops, once recovery is done.
     pub(crate) roles: Vec<ArrayQueue<Roles>>,
+    /// Requests for snapshots and their answers.
+    pub(crate) snapshots: Requests,
     /// How anybody ends the process.
     pub(crate) ending: EndingSender,
     /// Clients on all loops together.
     pub(crate) clients: AtomicU32,
     /// Loops that have nothing open any more.
     pub(crate) drained: AtomicU32,
-    /// Requests answered, for metrics.
-    pub(crate) answered: CachePadded<AtomicU64>,
+    /// What each loop has done, for metrics.
+    pub(crate) tallies: Vec<CachePadded<Tally>>,
     phase: AtomicU8,
     acknowledged: CachePadded<AtomicU64>,
     awaited: Vec<CachePadded<AtomicU64>>,
+}
+
+/// What one loop has done since the start. Only that loop writes, so nobody waits for a cache line.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Trading requests taken from sockets of this loop.
+    pub(crate) trading: Count,
+    /// Other public requests taken from sockets of this loop.
+    pub(crate) reading: Count,
+    /// Answers released on this loop.
+    pub(crate) answers: Count,
+}
+
+/// A number with one writer.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    /// One more. Only the loop that owns the count calls this.
+    pub(crate) fn add_one(&self) {
+        // Relaxed: a reader wants a number, not what came before it.
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// How many.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// "This loop waits for no position."
@@ -65,10 +96,11 @@ impl Shared {
             wakers: (0..loops).map(|_| Waker::new()).collect::<Result<_, _>>()?,
             posts: Posts::new(loops),
             roles: (0..loops).map(|_| ArrayQueue::new(1)).collect(),
+            snapshots: Requests::new(),
             ending,
             clients: AtomicU32::new(0),
             drained: AtomicU32::new(0),
-            answered: CachePadded::new(AtomicU64::new(0)),
+            tallies: (0..loops).map(|_| CachePadded::default()).collect(),
             phase: AtomicU8::new(Phase::Recovering as u8),
             acknowledged: CachePadded::new(AtomicU64::new(0)),
             awaited: (0..loops).map(|_| CachePadded::new(AtomicU64::new(NOTHING_AWAITED))).collect(),

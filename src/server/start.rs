@@ -44,15 +44,28 @@ pub(crate) enum End {
 
 /// Starts a server; returns when it serves.
 pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
-    start_but(None, plan, clock).map(|(running, _)| running)
+    start_but(0, plan, clock).map(|(running, _)| running)
 }
 
-/// Starts a server without a thread for loop `by_hand`, which the caller turns.
+/// Starts a server without threads for the first `by_hand` loops, which the caller turns.
+#[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
 pub(crate) fn start_but(
-    by_hand: Option<usize>,
+    by_hand: usize,
     plan: Plan,
     clock: Clock,
-) -> Result<(Running, Option<Box<CoreLoop>>), String> {
+) -> Result<(Running, Vec<Box<CoreLoop>>), String> {
+    let (mut running, left) = begin(by_hand, plan, clock)?;
+    running.recover()?;
+    Ok((running, left))
+}
+
+/// Opens the doors and starts the loops, which have no roles before [`Running::recover`].
+#[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
+pub(crate) fn begin(
+    by_hand: usize,
+    plan: Plan,
+    clock: Clock,
+) -> Result<(Running, Vec<Box<CoreLoop>>), String> {
     let doors = Doors {
         http: socket::listen("listen.http", plan.http)?,
         admin: socket::listen("listen.admin", plan.admin)?,
@@ -66,29 +79,15 @@ pub(crate) fn start_but(
     let shared = Shared::new(plan, clock, sender).map_err(|fault| format!("wakers: {fault}"))?;
 
     let (threads, left) = start_loops(&shared, doors, by_hand)?;
-    let mut running = Running { shared, endings, threads, roles: roles::Held::default(), http, admin };
-    match roles::restore(&running.shared) {
-        Ok(held) => running.roles = held,
-        Err(fault) => {
-            running.end_loops();
-            return Err(fault);
-        }
-    }
-    if let Some(path) = running.shared.plan.ports_file.clone()
-        && let Err(fault) = running.write_ports(&path)
-    {
-        running.stop();
-        return Err(fault);
-    }
-    running.shared.enter(Phase::Serving);
-    Ok((running, left))
+    Ok((Running { shared, endings, threads, roles: roles::Held::default(), http, admin }, left))
 }
 
+#[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
 fn start_loops(
     shared: &Arc<Shared>,
     doors: Doors,
-    by_hand: Option<usize>,
-) -> Result<(Vec<Thread>, Option<Box<CoreLoop>>), String> {
+    by_hand: usize,
+) -> Result<(Vec<Thread>, Vec<Box<CoreLoop>>), String> {
     let ground = executor::ground();
     if let Ground::Threads(why) = &ground {
         tracing::warn!("plain threads instead of executors: {why}");
@@ -96,13 +95,13 @@ fn start_loops(
     let topology = &shared.plan.topology;
     let mut doors = Some(doors);
     let mut threads = Vec::new();
-    let mut left = None;
+    let mut left = Vec::new();
     for (mesh, plan) in mesh::mesh(shared).into_iter().zip(&topology.loops) {
         let doors = if plan.reader { doors.take() } else { None };
-        let by_hand = by_hand == Some(mesh.no());
+        let by_hand = mesh.no() < by_hand;
         let core = Box::new(CoreLoop::new(shared, mesh, doors)?);
         if by_hand {
-            left = Some(core);
+            left.push(core);
         } else {
             threads.push(executor::start(&ground, &plan.name, plan.cpu, core)?);
         }
@@ -111,6 +110,25 @@ fn start_loops(
 }
 
 impl Running {
+    /// Replays the journal, gives every loop its roles and begins to serve.
+    pub(crate) fn recover(&mut self) -> Result<(), String> {
+        match roles::restore(&self.shared) {
+            Ok(held) => self.roles = held,
+            Err(fault) => {
+                self.end_loops();
+                return Err(fault);
+            }
+        }
+        if let Some(path) = self.shared.plan.ports_file.clone()
+            && let Err(fault) = self.write_ports(&path)
+        {
+            self.stop();
+            return Err(fault);
+        }
+        self.shared.enter(Phase::Serving);
+        Ok(())
+    }
+
     /// The public listener's address.
     pub(crate) fn http(&self) -> SocketAddr {
         self.http
@@ -166,6 +184,7 @@ impl Running {
                 tracing::error!("{fault}");
             }
         }
+        self.roles.end_search();
     }
 
     /// Says at `path` which ports were bound.
@@ -277,25 +296,18 @@ mod tests {
         let data = tempfile::tempdir().expect("a directory");
         let dev = Start { dev: true, ..Start::default() };
         let plan = plan_on(&options(&data), dev, &[0, 1]).expect("a plan");
-        let doors = Doors {
-            http: socket::listen("listen.http", plan.http).expect("bound"),
-            admin: socket::listen("listen.admin", plan.admin).expect("bound"),
-        };
-        let address = doors.http.local_addr().expect("has one");
-        let operator = doors.admin.local_addr().expect("has one");
-        let (sender, _endings) = signals::endings().expect("a pair");
-        let shared = Shared::new(plan, Clock::real(), sender).expect("wakers");
-        let (threads, _) = start_loops(&shared, doors, None).expect("start");
+        let (mut running, _) = begin(0, plan, Clock::real()).expect("begins");
+        let (address, operator) = (running.http(), running.admin());
         let text = ask(address, b"DELETE /order HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 425") && text.contains("service not ready"), "{text}");
         let text = ask(address, b"GET /book HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 503") && text.contains("Retry-After: 1"), "{text}");
         let text = ask(operator, b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 503"), "{text}");
-        shared.enter(Phase::Stopped);
-        for thread in threads {
-            thread.join().expect("ends");
-        }
+        running.recover().expect("an empty directory");
+        let text = ask(operator, b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+        assert_eq!(running.stop(), End::Clean);
     }
 
     #[test]

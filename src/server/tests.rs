@@ -1,5 +1,8 @@
 //! From a signed order on a socket to its answer, and over a restart.
 
+mod snapshots;
+mod write_errors;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -45,7 +48,7 @@ struct Client {
 impl Client {
     fn connect(address: SocketAddr) -> Self {
         let socket = TcpStream::connect(address).expect("connects");
-        socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("set");
+        socket.set_read_timeout(Some(std::time::Duration::from_mins(2))).expect("set");
         Self { socket, read: Vec::new() }
     }
 
@@ -54,6 +57,11 @@ impl Client {
     }
 
     fn answer(&mut self) -> (u16, String) {
+        self.answer_or_end().expect("the server closed the connection")
+    }
+
+    /// The next answer; none if the server closes the connection before it.
+    fn answer_or_end(&mut self) -> Option<(u16, String)> {
         loop {
             if let Some(end) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
                 let head = String::from_utf8_lossy(&self.read[..end]).into_owned();
@@ -63,16 +71,19 @@ impl Client {
                     let body = self.read[end + 4..end + 4 + length].to_vec();
                     self.read.drain(..end + 4 + length);
                     let status = head[9..12].parse().expect("a status");
-                    return (status, String::from_utf8(body).expect("JSON is UTF-8"));
+                    return Some((status, String::from_utf8(body).expect("JSON is UTF-8")));
                 }
             }
             let mut chunk = [0; 4096];
             let count = match self.socket.read(&mut chunk) {
                 // Another test of this process tries signals.
                 Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(fault) if fault.kind() == std::io::ErrorKind::ConnectionReset => return None,
                 read => read.expect("reads"),
             };
-            assert!(count > 0, "the server closed the connection");
+            if count == 0 {
+                return None;
+            }
             self.read.extend_from_slice(&chunk[..count]);
         }
     }

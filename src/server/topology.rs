@@ -59,6 +59,23 @@ impl Topology {
         self.loops.len() - 1
     }
 
+    /// Where threads that can wait belong: those of `allowed` that no loop is pinned to; if there
+    /// are none, those without a shard, unless the loop there spins and would leave them no time.
+    /// None at all means anywhere.
+    #[must_use]
+    pub fn cpus_for_waiting(&self, allowed: &[usize]) -> Vec<usize> {
+        let without = |is_in_the_way: &dyn Fn(&LoopPlan) -> bool| -> Vec<usize> {
+            let taken =
+                |cpu: &usize| self.loops.iter().any(|plan| plan.cpu == Some(*cpu) && is_in_the_way(plan));
+            allowed.iter().copied().filter(|cpu| !taken(cpu)).collect()
+        };
+        let beside_loops = without(&|_| true);
+        if !beside_loops.is_empty() {
+            return beside_loops;
+        }
+        without(&|plan| plan.shard.is_some() || plan.wait == Wait::Spin)
+    }
+
     /// One line for each thread, for `topology` and for start.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -81,6 +98,7 @@ impl Topology {
             })
             .collect();
         lines.push(format!("journal: {} (blocking)", place(self.journal_cpu)));
+        lines.push("search: any cpu that no loop is pinned to, else any cpu (lowest priority)".to_owned());
         lines
     }
 }
@@ -274,6 +292,24 @@ mod tests {
         assert!(topology.loops.iter().all(|plan| plan.wait == Wait::Park));
         assert_eq!((topology.loops[0].shard, topology.loops[0].reader), (Some(0), false));
         assert_eq!((topology.loops[1].shard, topology.loops[1].reader), (None, true));
+    }
+
+    #[test]
+    fn what_can_wait_runs_beside_the_pinned_loops_and_never_on_a_shard_s_cpu() {
+        let waiting = |change: &dyn Fn(&mut Options), cpus: usize| {
+            let allowed: Vec<usize> = (0..cpus).collect();
+            with(change, cpus).expect("a topology").cpus_for_waiting(&allowed)
+        };
+        let auto = |cpus| waiting(&|_| (), cpus);
+        assert_eq!((auto(1), auto(2), auto(4)), (vec![0], vec![1], vec![3]));
+        let spinning = |options: &mut Options| {
+            options.cpu_policy = "manual".into();
+            options.cpu_shard_cpus = vec!["0".into()];
+            options.cpu_reader = "1".into();
+            options.cpu_wait = "spin".into();
+        };
+        // Only shards spin then: the reader sleeps and leaves its CPU to others.
+        assert_eq!((waiting(&spinning, 2), waiting(&spinning, 3)), (vec![1], vec![2]));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::cancels::Round;
 use super::connections::Client;
+use super::wide::{IDS_KEPT, WIDE_WORKS_MAX};
 use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
 use crate::json::ShortText;
 use crate::json::answer::{NotCancelled, Refusal, TradeName};
@@ -16,8 +17,6 @@ use crate::json::answer::{NotCancelled, Refusal, TradeName};
 const WORKS_MAX: u32 = 1_024;
 /// Orders in one request.
 pub(crate) const ORDERS_MAX: usize = 15;
-/// Ids that a place has memory for at start; longer lists take more, once.
-const IDS_KEPT: usize = 64;
 
 /// Whose request it is.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +129,7 @@ pub(crate) struct Item {
 
 /// A trading request under way.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub(crate) struct Work {
     /// Who asked.
     pub(crate) client: Client,
@@ -157,6 +157,8 @@ pub(crate) struct Work {
     pub(crate) short: bool,
     /// Some shard has no tombstone for them.
     pub(crate) unburied: bool,
+    /// It sends wide jobs to other shards.
+    is_wide: bool,
     /// Answers that are still to come.
     pub(crate) open: u32,
     /// The highest position that any shard named.
@@ -181,6 +183,7 @@ impl Work {
             round: Round::Looking,
             short: false,
             unburied: false,
+            is_wide: false,
             open: 0,
             at: Position(0),
             serial: 0,
@@ -199,6 +202,8 @@ pub(crate) struct Works {
     places: Box<[Work]>,
     free: Vec<u32>,
     finished: VecDeque<u32>,
+    /// How many of them send wide jobs.
+    wide_count: usize,
 }
 
 impl Works {
@@ -208,12 +213,25 @@ impl Works {
             places: (0..WORKS_MAX).map(|_| Work::empty()).collect(),
             free: (0..WORKS_MAX).rev().collect(),
             finished: VecDeque::with_capacity(WORKS_MAX as usize),
+            wide_count: 0,
         }
     }
 
     /// True if there is a place.
     pub(crate) fn has_room(&self) -> bool {
         !self.free.is_empty()
+    }
+
+    /// True if one more request may send wide jobs (WIDE-1).
+    pub(crate) fn has_room_for_wide(&self) -> bool {
+        self.wide_count < WIDE_WORKS_MAX
+    }
+
+    /// The request in a place sends wide jobs; `has_room_for_wide` was asked.
+    pub(crate) fn mark_wide(&mut self, place: u32) {
+        assert!(self.has_room_for_wide(), "has_room_for_wide was asked first");
+        self.wide_count += 1;
+        self.places[place as usize].is_wide = true;
     }
 
     /// Takes a place; `has_room` was asked.
@@ -232,6 +250,7 @@ impl Works {
         work.looking.clear();
         work.short = false;
         work.unburied = false;
+        work.is_wide = false;
         work.open = 0;
         work.at = Position(0);
         place
@@ -276,6 +295,7 @@ impl Works {
     /// Gives the place of the request that [`Self::next_finished`] named free.
     pub(crate) fn end(&mut self) {
         let place = self.finished.pop_front().expect("a request was finished");
+        self.wide_count -= usize::from(self.places[place as usize].is_wide);
         self.free.push(place);
     }
 }
@@ -305,6 +325,32 @@ mod tests {
         works.came(place);
         works.end();
         assert_eq!(works.next_finished(), None);
+    }
+
+    #[test]
+    fn requests_that_send_wide_jobs_have_room_up_to_their_limit() {
+        let mut works = Works::new();
+        let asker = Asker { client: Client { slot: 0, generation: 0 }, number: 0, keep_alive: true };
+        let mut places = Vec::new();
+        for _ in 0..WIDE_WORKS_MAX {
+            assert!(works.has_room_for_wide());
+            let place = works.begin(asker, Dialect::Poly, Form::Cancel);
+            works.mark_wide(place);
+            works.expect(place);
+            places.push(place);
+        }
+        assert!(!works.has_room_for_wide() && works.has_room());
+        works.came(places[0]);
+        works.end();
+        assert!(works.has_room_for_wide());
+        // The place is given to a request that sends none.
+        let place = works.begin(asker, Dialect::Poly, Form::Order);
+        works.expect(place);
+        works.came(place);
+        works.end();
+        let last = works.begin(asker, Dialect::Poly, Form::Cancel);
+        works.mark_wide(last);
+        assert!(!works.has_room_for_wide(), "one was free, and that was taken");
     }
 
     #[test]

@@ -12,10 +12,12 @@
 use super::recall::First;
 use super::{Acted, Refusal, Shard, UserAct};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
-use crate::domain::{Collateral, MarketNo, Mode, OrderId, Outcome, Reject, Shares, Side, TimeMs, WalletNo};
+use crate::domain::order::SIGNATURE_BYTES_MAX;
+use crate::domain::{
+    Collateral, MarketNo, Mode, OrderId, Outcome, Reject, Shares, Side, TimeMs, WalletNo, Word,
+};
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{ActKind, PositionAct, RemovalReason};
-use crate::memory::arena::Slot;
 
 impl Shard {
     /// Splits, merges or redeems; one frame.
@@ -28,7 +30,7 @@ impl Shard {
                 First::Act { collateral, shares, position } if principal == act.principal => {
                     Ok(Acted { collateral, shares, position, replayed: true })
                 }
-                First::Act { .. } | First::Order { .. } => Err(Reject::Duplicate.into()),
+                First::Act { .. } | First::Order { .. } => Err(Reject::MakerNotAuthorized.into()),
             };
         }
         self.judge_act(now, act, signed)?;
@@ -103,19 +105,20 @@ impl Shard {
     fn apply_act(&mut self, act: &UserAct, shares: [Shares; 2], collateral: Collateral) -> Acted {
         self.leave_room_in_frame(RemovalReason::Unfunded);
         let orders = self.books.orders();
-        let record = PositionAct {
-            time: self.now,
-            act: act.act,
-            wallet: act.wallet,
-            market: act.market,
-            shares,
-            collateral,
-            id: act.id,
-            salt: act.salt,
-            timestamp_ms: act.timestamp_ms,
-            signature: act.signature[..usize::from(act.signature_len)].to_vec(),
-            removed: self.slots.iter().map(|slot| orders[*slot].position).collect(),
-        };
+        let record = &mut self.moved;
+        record.time = self.now;
+        record.act = act.act;
+        record.wallet = act.wallet;
+        record.market = act.market;
+        record.shares = shares;
+        record.collateral = collateral;
+        record.id = act.id;
+        record.salt = act.salt;
+        record.timestamp_ms = act.timestamp_ms;
+        record.signature.clear();
+        record.signature.extend_from_slice(&act.signature[..usize::from(act.signature_len)]);
+        record.removed.clear();
+        record.removed.extend(self.slots.iter().map(|slot| orders[*slot].position));
         self.payload.clear();
         record.encode(&mut self.payload);
         let span = self.log.append(PositionAct::KIND, &self.payload);
@@ -169,10 +172,10 @@ impl Shard {
         if self.slots.len() <= REMOVED_MAX {
             return;
         }
-        let rest: Vec<Slot> = self.slots.split_off(self.slots.len() - REMOVED_MAX);
-        let all = self.remove_chosen(reason);
-        assert!(all, "the room for every frame was looked at");
-        self.slots.extend(rest);
+        let first = self.slots.len() - REMOVED_MAX;
+        let left = self.remove_first(first, reason);
+        assert!(left == first, "the room for every frame was looked at");
+        self.slots.drain(..first);
     }
 
     /// Takes the chosen orders out, after the frame that names them.
@@ -187,5 +190,22 @@ impl Shard {
     /// resolved market. Looks at every account.
     pub fn holders(&self, market: MarketNo) -> impl Iterator<Item = WalletNo> + '_ {
         self.accounts.holders(market)
+    }
+}
+
+/// The record that every split, merge and redeem is written from, with room for the largest.
+pub(super) fn blank() -> PositionAct {
+    PositionAct {
+        time: TimeMs(0),
+        act: ActKind::Split,
+        wallet: WalletNo(0),
+        market: MarketNo(0),
+        shares: [Shares::ZERO; 2],
+        collateral: Collateral(0),
+        id: OrderId::ZERO,
+        salt: Word::ZERO,
+        timestamp_ms: 0,
+        signature: Vec::with_capacity(SIGNATURE_BYTES_MAX),
+        removed: Vec::with_capacity(REMOVED_MAX),
     }
 }

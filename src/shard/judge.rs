@@ -35,14 +35,15 @@ pub(super) enum Verdict {
 }
 
 impl Shard {
-    /// The first result of this digest, or its refusal if it is somebody else's.
+    /// The first result of this digest, for whose order it is. A deposit wallet's digest does not
+    /// name its owner: somebody else may have signed it too, but the wallet is the first one's.
     pub(super) fn replay(&self, order: &PlaceOrder) -> Option<Placed> {
         let (principal, first) = self.recall.find(&order.id)?;
         Some(match first {
             First::Order { status, making, taking, trade } if principal == order.principal => {
                 Placed::Accepted { status, making, taking, trade, replayed: true }
             }
-            First::Order { .. } | First::Act { .. } => Placed::Refused(Reject::Duplicate.into()),
+            First::Order { .. } | First::Act { .. } => Placed::Refused(Reject::MakerNotAuthorized.into()),
         })
     }
 
@@ -191,7 +192,10 @@ impl Shard {
         let trades = !plan.fills.is_empty();
         match taker.order_type {
             _ if !trades && plan.stopped.is_some() => plan.stopped,
-            OrderType::Fok => (!self.is_full(taker)).then_some(Reject::FokNotFilled),
+            OrderType::Fok if self.is_full(taker) => None,
+            // More might have filled it, so the client is told that a smaller order may.
+            OrderType::Fok if plan.stopped == Some(Reject::FillsLimit) => plan.stopped,
+            OrderType::Fok => Some(Reject::FokNotFilled),
             OrderType::Fak => (!trades).then_some(Reject::FakNoMatch),
             OrderType::Gtc | OrderType::Gtd => (!trades && open.is_zero()).then_some(Reject::SizeTooSmall),
         }

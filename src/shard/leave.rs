@@ -212,9 +212,17 @@ impl Shard {
     /// Removes the chosen orders, a frame for as many as fit one, while the log has room. False if
     /// some stayed; those that left come first.
     pub(super) fn remove_chosen(&mut self, reason: RemovalReason) -> bool {
+        let all = self.remove_first(self.slots.len(), reason) == self.slots.len();
+        self.slots.clear();
+        all
+    }
+
+    /// Removes the first `count` of the chosen orders likewise, and says how many left. They stay
+    /// chosen.
+    pub(super) fn remove_first(&mut self, count: usize, reason: RemovalReason) -> usize {
         let mut left = 0;
-        while left < self.slots.len() && self.log.room_for_cancel(self.settings.shards) {
-            let end = self.slots.len().min(left + REMOVED_MAX);
+        while left < count && self.log.room_for_cancel(self.settings.shards) {
+            let end = count.min(left + REMOVED_MAX);
             self.removed.time = self.now;
             self.removed.reason = reason;
             self.removed.orders.clear();
@@ -229,9 +237,7 @@ impl Shard {
             }
             left = end;
         }
-        let all = left == self.slots.len();
-        self.slots.clear();
-        all
+        left
     }
 
     /// Whether the log has room for the frames that name every chosen order.

@@ -202,7 +202,7 @@ impl Naive {
                         open: Shares::ZERO,
                     }
                 }
-                _ => Refusal::from(Reject::Duplicate).into(),
+                _ => Refusal::from(Reject::MakerNotAuthorized).into(),
             });
         }
         let price = self.judge(place).map_err(Report::from)?;

@@ -64,6 +64,20 @@ impl Shard {
         }
     }
 
+    /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
+    /// not, or what it came to before. Loads only, and nothing is remembered.
+    pub fn foresee(&mut self, now: TimeMs, order: &PlaceOrder) -> Result<(), Placed> {
+        let stage = match self.begin(now, order) {
+            ControlFlow::Continue(Stage::Look) => self.look(),
+            other => other,
+        };
+        match (stage, self.work.verdict) {
+            (ControlFlow::Break(placed), _) => Err(placed),
+            (ControlFlow::Continue(_), Some(Verdict::Kill(reject))) => Err(Placed::Refused(reject.into())),
+            (ControlFlow::Continue(_), _) => Ok(()),
+        }
+    }
+
     /// Judges the order itself. Whatever continues must be advanced to its end before another
     /// command (SHARD-1).
     pub fn begin(&mut self, now: TimeMs, order: &PlaceOrder) -> ControlFlow<Placed, Stage> {

@@ -9,24 +9,24 @@ use super::recall::First;
 use super::{Shard, ShardSettings, Status};
 use crate::book::orders::Resting;
 use crate::domain::{OrderId, Position, Side, WalletNo};
-use crate::journal::Log;
-use crate::ledger::{ActRow, Ledger, OrderRow, OrderState};
+use crate::journal::{Fault, Log};
+use crate::ledger::{ActRow, Ledger, OrderRow, OrderStamp};
 use crate::memory::arena::Slot;
 use crate::memory::cells::Cells;
 use crate::registry::Registry;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 impl Shard {
     /// A shard that goes on where `ledger` ends. The settings must hold what was there: a shard is
-    /// never started with less than it needs.
-    #[must_use]
+    /// never started with less than it needs. Fails if the archive's memory of orders cannot be read.
     pub fn restore(
         settings: ShardSettings,
         cells: Arc<Cells>,
         registry: Arc<Registry>,
         log: Arc<Log>,
         ledger: &Ledger,
-    ) -> Self {
+    ) -> Result<Self, Fault> {
         let mut shard = Self::new(settings, cells, registry, log);
         shard.now = ledger.time();
         for (wallet, market, shares) in ledger.holdings() {
@@ -40,9 +40,9 @@ impl Shard {
                 ledger.live_orders(row.market).for_each(|order| shard.restore_order(order));
             }
         }
-        shard.restore_recall(ledger);
+        shard.restore_recall(ledger)?;
         shard.restore_tombstones(ledger);
-        shard
+        Ok(shard)
     }
 
     fn restore_order(&mut self, row: &OrderRow) {
@@ -74,18 +74,38 @@ impl Shard {
         }
     }
 
-    /// First results in the order of their frames, so that the horizon is what it was (RECALL-2).
-    fn restore_recall(&mut self, ledger: &Ledger) {
-        let orders = ledger.orders().iter().filter(|row| self.owns(row.market)).map(order_memory);
-        let acts = ledger
-            .acts()
-            .filter(|(_, row)| self.owns(row.market))
-            .map(|(id, row)| act_memory(ledger, id, row));
-        let mut memories: Vec<Memory> = orders.chain(acts).collect();
-        memories.sort_by_key(|memory| memory.position);
+    /// First results, the newest by their signed time: as many as are remembered and one more, which
+    /// the horizon comes from. That is a matter of times, so it is what it was (RECALL-2) in whatever
+    /// order they come, and whatever is older than all of these.
+    fn restore_recall(&mut self, ledger: &Ledger) -> Result<(), Fault> {
+        let enough = self.settings.digests_max as usize + 1;
+        let acts = ledger.acts().filter(|(_, row)| self.owns(row.market));
+        let mut memories: Vec<Memory> = acts.map(|(id, row)| act_memory(ledger, id, row)).collect();
+        let in_memory = ledger.orders().map(OrderStamp::of);
+        memories.extend(in_memory.filter(|row| self.owns(row.market)).map(|row| order_memory(&row)));
+        let memories = std::cell::RefCell::new(memories);
+        let wants = |highest_ms| {
+            let mut memories = memories.borrow_mut();
+            if memories.len() < enough {
+                return true;
+            }
+            let (_, last, _) =
+                memories.select_nth_unstable_by_key(enough - 1, |memory| Reverse(memory.stamp_ms));
+            let wanted = last.stamp_ms < highest_ms;
+            memories.truncate(enough);
+            wanted
+        };
+        ledger.archived_stamps(wants, |stamps| {
+            let own = stamps.iter().filter(|row| self.owns(row.market));
+            memories.borrow_mut().extend(own.map(order_memory));
+        })?;
+        // The memory of old times is dropped from its front, so they come first.
+        let mut memories = memories.into_inner();
+        memories.sort_unstable_by_key(|memory| (memory.stamp_ms, memory.position));
         for memory in memories {
             self.recall.remember(&memory.id, memory.stamp_ms, memory.principal, memory.first);
         }
+        Ok(())
     }
 
     /// Every shard has all of them: an order's market is not known before it arrives.
@@ -108,21 +128,21 @@ struct Memory {
     first: First,
 }
 
-fn order_memory(row: &OrderRow) -> Memory {
+fn order_memory(row: &OrderStamp) -> Memory {
     let filled = !row.taken_shares.is_zero();
-    let status = match row.state {
-        OrderState::Killed(reject) => Status::Killed(reject),
-        _ if filled => Status::Matched,
-        OrderState::Live | OrderState::Filled | OrderState::Removed(_) => Status::Live,
+    let status = match row.killed {
+        Some(reject) => Status::Killed(reject),
+        None if filled => Status::Matched,
+        None => Status::Live,
     };
-    let (making, taking) = match row.fields.side {
+    let (making, taking) = match row.side {
         Side::Buy => (row.taken.0, row.taken_shares.0),
         Side::Sell => (row.taken_shares.0, row.taken.0),
     };
     Memory {
         position: row.position,
         id: row.id,
-        stamp_ms: row.fields.timestamp_ms,
+        stamp_ms: row.stamp_ms,
         principal: row.principal,
         first: First::Order { status, making, taking, trade: filled.then_some(row.position) },
     }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a start or a stop may take before it counts as hung. Generous: CI machines are slow.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running `outcry`.
 pub struct Exchange {
@@ -28,9 +28,22 @@ pub struct Plan {
 impl Plan {
     /// `outcry dev` without sample flow, with its data below `folder`.
     pub fn dev(folder: &Path) -> Self {
+        Self::of(folder, "dev").words(["--flow", "0"])
+    }
+
+    /// `outcry serve` with its data below `folder`, as small as `dev`.
+    pub fn serve(folder: &Path) -> Self {
+        Self::of(folder, "serve")
+            .set("sizes.books_bytes=16777216")
+            .set("sizes.digests=10000")
+            .set("sizes.resting_orders=10000")
+            .set("sizes.wallets=10000")
+    }
+
+    fn of(folder: &Path, command: &str) -> Self {
         let plan = Self { folder: folder.to_owned(), words: Vec::new() };
         let data_dir = plan.data_dir();
-        plan.words(["dev", "--flow", "0", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+        plan.words([command, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
             .words(["--data-dir", data_dir.to_str().unwrap()])
             // Not in /dev/shm, where nobody would clean up behind a test.
             .set(&format!("journal.log_path={}", folder.join("ring").display()))

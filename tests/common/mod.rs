@@ -9,6 +9,7 @@
 
 pub mod exchange;
 pub mod random;
+pub mod schema;
 pub mod shared;
 pub mod trader;
 pub mod wire;

@@ -42,6 +42,8 @@ pub struct Draft {
     pub owner: String,
     pub expiration: u64,
     pub post_only: bool,
+    /// What happens when it meets an order of the same owner; none: the exchange's rule.
+    pub self_trade: Option<&'static str>,
     /// More fields of the order that nobody signs: JSON that ends in a comma.
     pub unsigned: String,
 }
@@ -72,22 +74,27 @@ pub struct Trader {
     pub secret_text: String,
     /// Which family of headers its requests carry.
     pub family: &'static str,
+    /// Milliseconds in the unit that its requests are stamped in: seconds, as most clients do.
+    pub stamp_ms: u64,
+    /// What time it is where the exchange's clock stands; none: by the machine's clock.
+    pub clock_ms: Option<u64>,
     salt: u64,
 }
 
 impl Trader {
     /// The trader with this private key; asks the exchange for its credentials.
     pub fn new(key: &str, connection: &mut Connection) -> Self {
+        Self::at(key, connection, None)
+    }
+
+    /// The same at an exchange whose clock stands at `clock_ms`.
+    pub fn at(key: &str, connection: &mut Connection, clock_ms: Option<u64>) -> Self {
         let signer = Signer::new(text::hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
         let domains = Domains::new(Chain::Amoy);
         let address = *signer.address();
         let address_text = String::from_utf8(text::checksummed(&address).to_vec()).unwrap();
-        let timestamp = now_ms() / 1_000;
-        let digest = domains.clob_auth_digest(&address, timestamp.to_string().as_bytes(), &Word::ZERO);
-        let headers = format!(
-            "POLY_ADDRESS: {address_text}\r\nPOLY_SIGNATURE: {}\r\nPOLY_TIMESTAMP: {timestamp}\r\nPOLY_NONCE: 0\r\n",
-            hex_text(&signer.sign(&digest))
-        );
+        let now = clock_ms.unwrap_or_else(now_ms);
+        let headers = owner_headers(&signer, &domains, &address_text, now / 1_000);
         let answer = connection.request("POST", "/auth/api-key", &headers, b"").unwrap();
         assert!(answer.status == 200, "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
         let trio = answer.json();
@@ -102,8 +109,15 @@ impl Trader {
             secret: MacKey::new(&text::base64_32(secret_text.as_bytes()).unwrap()),
             secret_text,
             family: "POLY",
-            salt: now_ms() << 20,
+            stamp_ms: 1_000,
+            clock_ms,
+            salt: now << 20,
         }
+    }
+
+    /// The headers with which the wallet's owner asks for its credentials.
+    pub fn owner_headers(&self) -> String {
+        owner_headers(&self.signer, &self.domains, &self.address_text, self.now_ms() / 1_000)
     }
 
     /// Signs a wish. Every order is another one, by its salt.
@@ -128,7 +142,7 @@ impl Trader {
             taker_amount,
             side: wish.side,
             signature_type: SignatureType::Eoa,
-            timestamp_ms: now_ms(),
+            timestamp_ms: self.now_ms(),
             metadata: Word::ZERO,
             builder: Word::ZERO,
         };
@@ -139,6 +153,7 @@ impl Trader {
             owner: self.key.clone(),
             expiration: 0,
             post_only: false,
+            self_trade: None,
             unsigned: String::new(),
         }
     }
@@ -151,16 +166,18 @@ impl Trader {
         let separator = self.domains.orders(Venue::Polymarket, draft.neg_risk);
         let id = Domains::order_id(separator, &self.domains.order_hash(fields));
         let zero = hex_text(&[0; 32]);
+        let self_trade = draft.self_trade.map_or(String::new(), |rule| format!(",\"selfTrade\":\"{rule}\""));
         let body = format!(
             "{{\"order\":{{\"salt\":{salt},\"maker\":\"{}\",\"signer\":\"{}\",\"tokenId\":\"{token}\",\
-             \"makerAmount\":\"{}\",\"takerAmount\":\"{}\",\"side\":\"{}\",\"signatureType\":0,\
+             \"makerAmount\":\"{}\",\"takerAmount\":\"{}\",\"side\":\"{}\",\"signatureType\":{},\
              \"timestamp\":\"{}\",\"metadata\":\"{zero}\",\"builder\":\"{zero}\",{}\"expiration\":\"{}\",\
-             \"signature\":\"{}\"}},\"owner\":\"{}\",\"orderType\":\"{}\",\"deferExec\":false,\"postOnly\":{}}}",
+             \"signature\":\"{}\"}},\"owner\":\"{}\",\"orderType\":\"{}\",\"deferExec\":false,\"postOnly\":{}{self_trade}}}",
             hex_text(&fields.maker.0),
             hex_text(&fields.signer.0),
             fields.maker_amount,
             fields.taker_amount,
             fields.side.text(),
+            fields.signature_type as u8,
             fields.timestamp_ms,
             draft.unsigned,
             draft.expiration,
@@ -179,33 +196,55 @@ impl Trader {
         self.salt % (1 << 53)
     }
 
+    fn now_ms(&self) -> u64 {
+        self.clock_ms.unwrap_or_else(now_ms)
+    }
+
     /// Splits (0), merges (1) or redeems (2) `amount` millionths of a market's pairs.
     pub fn act(&mut self, connection: &mut Connection, act: u8, condition: &str, amount: u64) -> Answer {
+        connection.send(&self.act_request(act, condition, amount)).unwrap();
+        connection.answer().unwrap()
+    }
+
+    /// The same as bytes.
+    pub fn act_request(&mut self, act: u8, condition: &str, amount: u64) -> Vec<u8> {
+        let (path, body) = self.sign_act(act, (self.address, SignatureType::Eoa), condition, amount);
+        self.request("POST", path, &body)
+    }
+
+    /// The same for any of the trader's wallets, signed and not sent: its path and body.
+    pub fn sign_act(
+        &mut self,
+        act: u8,
+        (wallet, signature_type): (Address, SignatureType),
+        condition: &str,
+        amount: u64,
+    ) -> (&'static str, String) {
         let salt = self.next_salt();
         let terms = ActTerms {
             act,
-            wallet: self.address,
+            wallet,
             condition: ConditionId(text::hex(condition.as_bytes()).unwrap()),
             amount,
             salt: word(salt),
-            timestamp_ms: now_ms(),
-            signature_type: SignatureType::Eoa,
+            timestamp_ms: self.now_ms(),
+            signature_type,
         };
         let signature = self.signer.sign(&Word(self.domains.act_digest(&terms).0));
         let body = format!(
             "{{\"wallet\":\"{}\",\"conditionId\":\"{condition}\",\"amount\":\"{amount}\",\"salt\":\"{salt}\",\
-             \"timestamp\":\"{}\",\"signatureType\":0,\"signature\":\"{}\"}}",
-            self.address_text,
+             \"timestamp\":\"{}\",\"signatureType\":{},\"signature\":\"{}\"}}",
+            hex_text(&wallet.0),
             terms.timestamp_ms,
+            signature_type as u8,
             hex_text(&signature),
         );
-        let path = ["/positions/split", "/positions/merge", "/positions/redeem"][usize::from(act)];
-        self.ask(connection, "POST", path, &body).unwrap()
+        (["/positions/split", "/positions/merge", "/positions/redeem"][usize::from(act)], body)
     }
 
     /// A whole request with L2 headers, as bytes.
     pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
-        let timestamp = (now_ms() / 1_000).to_string();
+        let timestamp = (self.now_ms() / self.stamp_ms).to_string();
         let signed_path = path.split('?').next().unwrap();
         let parts = [timestamp.as_bytes(), method.as_bytes(), signed_path.as_bytes(), body.as_bytes()];
         let code = text::base64_text(&self.secret.over(parts));
@@ -257,6 +296,14 @@ impl Trader {
         }
         rows
     }
+}
+
+fn owner_headers(signer: &Signer, domains: &Domains, address: &str, timestamp: u64) -> String {
+    let digest = domains.clob_auth_digest(signer.address(), timestamp.to_string().as_bytes(), &Word::ZERO);
+    let signature = hex_text(&signer.sign(&digest));
+    format!(
+        "POLY_ADDRESS: {address}\r\nPOLY_SIGNATURE: {signature}\r\nPOLY_TIMESTAMP: {timestamp}\r\nPOLY_NONCE: 0\r\n"
+    )
 }
 
 /// Milliseconds since 1970, which is what clients stamp their orders with.

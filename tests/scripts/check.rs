@@ -1,8 +1,8 @@
 //! Runs a script on the shards and on the naive twin, side by side, and compares everything after
 //! every line: answers, fills, books in order, cells, shares, fees; and the shards with their log.
 
-use super::fast::{Fast, fee_of};
-use super::language::{Command, Line, MarketLine, Setup, parse, text};
+use super::fast::Fast;
+use super::language::{Command, Line, MarketLine, START_MS, Setup, TOMBSTONE_MS, parse, scripts, text};
 use super::names::{BookRow, Names};
 use super::random::Draw;
 use outcry::domain::amount::ONE;
@@ -14,20 +14,13 @@ use outcry::shard::{CancelRefusal, Funding, PlaceOrder, Refusal, Stage, Tombston
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// Midnight of some day, in milliseconds.
-const START_MS: u64 = 1_700_000_000_000;
-/// A tombstone's life, as the twin has it.
-const TOMBSTONE_MS: u64 = 10_000;
 /// More sweeps than any script needs.
 const SWEEPS_MAX: usize = 64;
 
-/// Runs every script of a file: each begins with `== ` and the fact that it holds. Tells all that
-/// fail, not only the first.
+/// Runs every script of a file. Tells all that fail, not only the first.
 #[track_caller]
 pub fn check_all(file: &str) {
-    let scripts: Vec<(&str, &str)> =
-        file.split("\n== ").skip(1).filter_map(|part| part.split_once('\n')).collect();
-    assert!(!scripts.is_empty(), "a file of scripts has some");
+    let scripts = scripts(file);
     let fails = |script: &str| std::panic::catch_unwind(|| check(script)).is_err();
     let failed: Vec<&str> =
         scripts.iter().filter(|(_, script)| fails(script)).map(|(fact, _)| *fact).collect();
@@ -102,15 +95,7 @@ impl Run {
             words: BTreeSet::new(),
         };
         run.twin.now = run.now;
-        run.add_market(&MarketLine {
-            name: "m".to_owned(),
-            tick: 100,
-            fee_rate: 0,
-            exponent: 1,
-            builder_bps: 0,
-            makers_pay: false,
-            min_size: 0,
-        });
+        run.add_market(&MarketLine::first());
         run
     }
 
@@ -203,7 +188,7 @@ impl Run {
         self.twin.markets.push(NaiveMarket {
             tick: Tick::new(line.tick).unwrap(),
             mode: Mode::Open,
-            fee: fee_of(line),
+            fee: line.fee(),
             min_size: line.min_size,
             payout: None,
         });

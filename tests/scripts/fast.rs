@@ -4,8 +4,8 @@
 use super::language::{MarketLine, Setup};
 use super::names::BookRow;
 use outcry::domain::{
-    Address, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, OrderId, Position, ShardNo, Shares, Tick,
-    TimeMs, TokenId, WalletKind, WalletNo, Word,
+    Address, Collateral, ConditionId, MarketNo, Mode, OrderId, Position, ShardNo, Shares, Tick, TimeMs,
+    TokenId, WalletKind, WalletNo, Word,
 };
 use outcry::journal::layout::{
     ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, Record, WalletAdded,
@@ -103,7 +103,8 @@ impl Fast {
         self.cells.fee_credit(ShardNo(0), self.ledger.fees());
         let restored = self.all_settings(shards).map(|settings| {
             let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
-            Shard::restore(settings, cells, registry, Arc::clone(&self.log), &self.ledger)
+            let log = Arc::clone(&self.log);
+            Shard::restore(settings, cells, registry, log, &self.ledger).expect("nothing is archived")
         });
         self.shards = restored.collect();
     }
@@ -175,7 +176,7 @@ impl Fast {
             question_id: Word(word(4)),
             neg_risk: false,
             min_size: Shares(line.min_size),
-            fee: fee_of(line),
+            fee: line.fee(),
             shard_key: market.0,
             tick,
             mode: Mode::Open,
@@ -301,15 +302,5 @@ impl Fast {
                 self.ledger.live_orders(market.market).map(|row| (row.position, row.open)).collect();
             assert_eq!(resting, live, "the book of market {}", market.market.0);
         }
-    }
-}
-
-pub fn fee_of(line: &MarketLine) -> FeeSchedule {
-    FeeSchedule {
-        rate: line.fee_rate,
-        exponent: line.exponent,
-        taker_only: !line.makers_pay,
-        builder_share_bps: line.builder_bps,
-        ..FeeSchedule::FREE
     }
 }

@@ -37,9 +37,14 @@
 //! dot (`alice.safe`) is another wallet of the principal before the dot.
 
 use outcry::domain::amount::ONE;
-use outcry::domain::{Mode, OrderType, Outcome, Payout, SelfTrade, Side};
+use outcry::domain::{FeeSchedule, Mode, OrderType, Outcome, Payout, SelfTrade, Side};
 use outcry::journal::layout::ActKind;
 use outcry::shard::Stage;
+
+/// Midnight of some day, in milliseconds: when every script begins.
+pub const START_MS: u64 = 1_700_000_000_000;
+/// A tombstone's life.
+pub const TOMBSTONE_MS: u64 = 10_000;
 
 /// A script line by line.
 #[derive(Clone, Debug)]
@@ -73,6 +78,32 @@ pub struct MarketLine {
     pub builder_bps: u16,
     pub makers_pay: bool,
     pub min_size: u64,
+}
+
+impl MarketLine {
+    /// The market that is there from the start.
+    pub fn first() -> Self {
+        Self {
+            name: "m".to_owned(),
+            tick: 100,
+            fee_rate: 0,
+            exponent: 1,
+            builder_bps: 0,
+            makers_pay: false,
+            min_size: 0,
+        }
+    }
+
+    /// What the market charges.
+    pub fn fee(&self) -> FeeSchedule {
+        FeeSchedule {
+            rate: self.fee_rate,
+            exponent: self.exponent,
+            taker_only: !self.makers_pay,
+            builder_share_bps: self.builder_bps,
+            ..FeeSchedule::FREE
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -116,6 +147,15 @@ pub enum Command {
     Book { market: String },
     Has { who: String, market: String },
     Fees,
+}
+
+/// The scripts of a file: each begins with `== ` and the fact that it holds.
+#[track_caller]
+pub fn scripts(file: &str) -> Vec<(&str, &str)> {
+    let scripts: Vec<(&str, &str)> =
+        file.split("\n== ").skip(1).filter_map(|part| part.split_once('\n')).collect();
+    assert!(!scripts.is_empty(), "a file of scripts has some");
+    scripts
 }
 
 /// Reads a script; panics with the line that it cannot read.

@@ -69,6 +69,11 @@ impl Names {
         })
     }
 
+    /// Names the digest that a label's order really has.
+    pub fn know(&mut self, label: &str, id: OrderId) {
+        self.ids.insert(label.to_owned(), id);
+    }
+
     pub fn label(&self, id: &OrderId) -> String {
         let found = self.ids.iter().find(|(_, other)| *other == id);
         found.map_or_else(|| "?".to_owned(), |(label, _)| label.clone())

@@ -6,6 +6,10 @@ use std::collections::BTreeSet;
 const CONDITION: &str = "/markets/0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1";
 
 fn ask(line: &str, prefixes: HostPrefixes) -> Result<(Endpoint, String), String> {
+    ask_host("127.0.0.1:8080", line, prefixes)
+}
+
+fn ask_host(host: &str, line: &str, prefixes: HostPrefixes) -> Result<(Endpoint, String), String> {
     let (method, target) = line.split_once(' ').expect("METHOD target");
     let method = [Method::Get, Method::Head, Method::Post, Method::Delete]
         .into_iter()
@@ -15,7 +19,7 @@ fn ask(line: &str, prefixes: HostPrefixes) -> Result<(Endpoint, String), String>
         Some((path, query)) => (path, Some(query)),
         None => (target, None),
     };
-    match route(method, path, Query::new(query), prefixes) {
+    match route(method, Some(host), path, Query::new(query), prefixes) {
         Ok(found) => Ok((found.endpoint, found.capture.to_owned())),
         Err(NoRoute::NotFound) => Err("404".to_owned()),
         Err(NoRoute::WrongMethod(allowed)) => Err(format!("405 {}", allowed.text())),
@@ -30,7 +34,8 @@ fn every_row_is_reached_by_its_own_path() {
             Some(after) => format!("{}x%20y{after}", row.before),
             None => row.before.to_owned(),
         };
-        let found = route(row.method, &path, Query::default(), HostPrefixes::Off).expect("in the table");
+        let found =
+            route(row.method, None, &path, Query::default(), HostPrefixes::Off).expect("in the table");
         assert_eq!(found.endpoint, row.endpoint, "{path}");
         assert_eq!((found.path, found.full_path), (path.as_str(), path.as_str()));
         assert_eq!(found.capture.is_empty(), row.after.is_none());
@@ -99,6 +104,34 @@ fn markets_have_two_meanings_and_the_request_says_which() {
 }
 
 #[test]
+fn a_host_that_is_named_after_a_service_decides_what_markets_are() {
+    let condition = format!("GET {CONDITION}");
+    let with_creator = format!("{condition}?creator=x");
+    for (host, line, expected) in [
+        ("gamma.example.com", "GET /markets", Endpoint::CatalogMarkets),
+        ("GAMMA-API.example.com:443", "GET /markets?next_cursor=MA==", Endpoint::CatalogMarkets),
+        ("gamma-api.example.com", &condition, Endpoint::CatalogMarket),
+        ("clob.example.com", "GET /markets?limit=5", Endpoint::ClobMarkets),
+        ("clob.example.com", "GET /markets/540900", Endpoint::ClobMarket),
+        ("clob-staging:8080", &with_creator, Endpoint::ClobMarket),
+        ("data-api.example.com", "GET /markets?limit=5", Endpoint::ClobMarkets),
+        ("gammas.example.com", "GET /markets", Endpoint::ClobMarkets),
+        ("api.gamma.example.com", "GET /markets", Endpoint::ClobMarkets),
+        ("example.com", "GET /markets?limit=5", Endpoint::CatalogMarkets),
+        ("[::1]:8080", "GET /markets/540900", Endpoint::CatalogMarket),
+        ("gamma.example.com", "POST /order", Endpoint::PlaceOrder),
+        ("clob.example.com", "GET /events", Endpoint::Events),
+    ] {
+        for prefixes in [HostPrefixes::Off, HostPrefixes::On] {
+            let found = ask_host(host, line, prefixes).map(|(endpoint, _)| endpoint);
+            assert_eq!(found, Ok(expected), "{host} {line}");
+        }
+    }
+    let clob_in_path = ask_host("gamma.example.com", "GET /clob/markets", HostPrefixes::On);
+    assert_eq!(clob_in_path.map(|(endpoint, _)| endpoint), Ok(Endpoint::ClobMarkets));
+}
+
+#[test]
 fn host_prefixes_come_off_only_in_front_of_their_own_rows() {
     for (line, expected) in [
         ("POST /clob/order", Ok(Endpoint::PlaceOrder)),
@@ -117,7 +150,7 @@ fn host_prefixes_come_off_only_in_front_of_their_own_rows() {
     ] {
         assert_eq!(ask(line, HostPrefixes::On).map(|(endpoint, _)| endpoint), expected, "{line}");
     }
-    let found = route(Method::Post, "/clob/order", Query::default(), HostPrefixes::On).expect("known");
+    let found = route(Method::Post, None, "/clob/order", Query::default(), HostPrefixes::On).expect("known");
     assert_eq!((found.full_path, found.path), ("/clob/order", "/order"));
 }
 

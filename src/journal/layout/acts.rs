@@ -1,9 +1,10 @@
 //! What shards and the registrar decide besides orders.
 
-use super::wire::{Wire, bytes, record};
+use super::record;
 use crate::domain::{
     Collateral, MarketNo, Mode, OrderId, Payout, Position, Shares, Tick, TimeMs, WalletNo, Word,
 };
+use crate::memory::wire::bytes;
 
 /// Why a resting order left its book without being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,16 +142,6 @@ record! {
         pub signature: Vec<u8>,
         /// Orders that the falling shares no longer cover, newest first; reason `unfunded`.
         pub removed: Vec<Position>,
-    }
-}
-
-impl Wire for [Shares; 2] {
-    fn put(&self, out: &mut Vec<u8>) {
-        self[0].put(out);
-        self[1].put(out);
-    }
-    fn take(input: &mut super::wire::Input<'_>) -> Result<Self, super::wire::Damage> {
-        Ok([Shares::take(input)?, Shares::take(input)?])
     }
 }
 

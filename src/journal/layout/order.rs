@@ -1,11 +1,12 @@
 //! An order that came, with everything it did: one record, so it happened whole or not at all.
 
 use super::acts::RemovalReason;
-use super::wire::{Damage, Input, Wire, bytes, record};
+use super::record;
 use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
     SelfTrade, Shares, TimeMs, WalletNo,
 };
+use crate::memory::wire::{Damage, Input, Wire, bytes};
 
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
 pub const FILLS_MAX: usize = 4_096;

@@ -1,9 +1,9 @@
 //! The journal's own marks, and the registrar's rows.
 
-use super::wire::{Wire, record};
+use super::record;
 use crate::domain::{
-    Address, ConditionId, FeeSchedule, MarketNo, Mode, Payout, Position, Shares, Tick, TimeMs, TokenId,
-    WalletKind, WalletNo, Word,
+    Address, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, Payout, Position, Shares, Tick, TimeMs,
+    TokenId, WalletKind, WalletNo, Word,
 };
 
 record! {
@@ -93,6 +93,21 @@ record! {
 }
 
 record! {
+    /// A tag, series or creator that a file held by itself, new or changed. Those that only events
+    /// mention stand in the events' texts.
+    pub struct ItemText {
+        /// When.
+        pub time: TimeMs,
+        /// What it is: 0 a tag, 1 a series, 2 a creator.
+        pub kind: ItemKind,
+        /// Its row number: the next free one, or that of the row it replaces, of the same kind.
+        pub item: u32,
+        /// Its JSON as imported; a series' without its events.
+        pub text: String,
+    }
+}
+
+record! {
     /// A market exists from here on.
     pub struct MarketAdded {
         /// When.
@@ -141,15 +156,5 @@ record! {
         pub event: Option<u32>,
         /// Its JSON as imported.
         pub text: String,
-    }
-}
-
-impl Wire for [TokenId; 2] {
-    fn put(&self, out: &mut Vec<u8>) {
-        self[0].put(out);
-        self[1].put(out);
-    }
-    fn take(input: &mut super::wire::Input<'_>) -> Result<Self, super::wire::Damage> {
-        Ok([TokenId::take(input)?, TokenId::take(input)?])
     }
 }

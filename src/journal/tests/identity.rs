@@ -1,26 +1,11 @@
 //! Whose a directory and a log file are.
 
-use std::path::Path;
-
 use super::super::disk::Disk;
 use super::super::logfile::LogFile;
 use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_on};
 use super::super::{Fault, segment};
-use super::{BOOT, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
+use super::{BOOT, Home, KIND, SHARDS, copy, payload, payloads, start, wait_durable};
 use crate::domain::TimeMs;
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
 
 /// A home with one durable frame and one that perhaps only its log file has.
 fn died() -> Home {

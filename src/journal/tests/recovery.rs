@@ -2,10 +2,12 @@
 
 use std::os::unix::fs::FileExt;
 
+use super::super::disk::Disk;
 use super::super::follow::Follower;
 use super::super::layout::Start;
+use super::super::open::open_on;
 use super::super::segment::{self, ROW_BYTES};
-use super::{Bench, Home, KIND, payload, payloads, start, wait_durable};
+use super::{BOOT, Bench, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
 use crate::domain::{Position, TimeMs};
 
 #[test]
@@ -30,6 +32,27 @@ fn a_new_directory_begins_empty_and_goes_on_after_a_stop() {
     assert_eq!((opened.recovered().adopted_bytes, opened.recovered().cut_bytes()), (0, 0));
     assert_eq!(opened.recovered().cut, None);
     assert!(opened.recovered().closed);
+}
+
+#[test]
+fn a_death_before_the_first_frame_is_durable_is_no_stop_in_good_order() {
+    // The disk that a start needs, and not one operation more.
+    let started = (0..).find_map(|good| {
+        let home = Home::new();
+        let opened = open_on(home.options(), Disk::failing_after(good, 5), BOOT).ok()?;
+        let started = opened.start(TimeMs(1), SHARDS, Box::new(|_| ())).ok()?;
+        Some((home, started))
+    });
+    let (home, started) = started.unwrap();
+    started.log.append(KIND, &payload(1));
+    started.writer.stop(TimeMs(2)).unwrap_err();
+    drop(started.log);
+    std::fs::remove_file(home.log_path()).unwrap();
+
+    let opened = home.open().unwrap();
+    let recovered = opened.recovered();
+    assert_eq!((recovered.frames, recovered.closed), (0, false));
+    assert!(recovered.notes.iter().any(|note| note.contains("its log file is gone")), "{recovered:?}");
 }
 
 #[test]

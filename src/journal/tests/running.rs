@@ -133,7 +133,7 @@ fn a_survey_reads_beside_a_running_server_and_after_it() {
     let home = Home::new();
     let look = || {
         let mut count = 0_u64;
-        let survey = survey(home.data.path(), None, |_| {
+        let survey = survey(home.data.path(), None, None, |_| {
             count += 1;
             Ok::<(), Fault>(())
         })
@@ -168,12 +168,12 @@ fn a_survey_counts_what_only_the_log_file_has() {
     started.writer.abandon().unwrap();
     let span = started.log.append(KIND, &payload(1));
     drop(started.log);
-    let survey = survey(home.data.path(), Some(&home.log_path()), |_| Ok::<(), Fault>(())).unwrap();
+    let survey = survey(home.data.path(), Some(&home.log_path()), None, |_| Ok::<(), Fault>(())).unwrap();
     assert_eq!(survey.log_bytes, span.end.0 - span.start.0);
     let text = survey_of_nothing(home.memory.path());
     assert!(text.contains("it has no `identity`"), "{text}");
 }
 
 fn survey_of_nothing(path: &std::path::Path) -> String {
-    survey(path, None, |_| Ok::<(), Fault>(())).unwrap_err().to_string()
+    survey(path, None, None, |_| Ok::<(), Fault>(())).unwrap_err().to_string()
 }

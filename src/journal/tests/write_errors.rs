@@ -15,7 +15,7 @@ const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
 /// Thousands of syncs go faster where they do nothing; what fails is up to the seam.
-fn in_memory() -> Home {
+pub(super) fn in_memory() -> Home {
     let home = Home::new();
     match tempfile::tempdir_in("/dev/shm") {
         Ok(data) => Home { data, ..home },

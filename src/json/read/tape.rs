@@ -1,48 +1,29 @@
-//! The JSON parser behind a border of our own: the only file that names it.
+//! A body as values: a walk over the tape that `parse` makes.
 //!
-//! The parser lays a document out as a flat tape. [`Value`] walks the tape without recursion,
-//! so depth costs no stack, and tells whole numbers from all others: a float never gets in.
+//! [`Value`] walks without recursion and tells whole numbers from all others: a float never gets
+//! in.
 
-use simd_json::{Buffers, Node, StaticNode, Tape};
-
+use super::parse::{Kind, Node, parse};
 use crate::json::short::ShortText;
 
-/// Bytes of body that the parser's buffers begin with.
-const BODY_BYTES_START: usize = 4 * 1024;
+/// Nodes that the tape begins with: more than any order has.
+const NODES_START: usize = 256;
 
-/// The parser with its reused memory.
+/// A tape with its reused memory.
 pub(super) struct TapeReader {
-    buffers: Buffers,
-    tape: Tape<'static>,
+    nodes: Vec<Node>,
 }
 
 impl TapeReader {
     pub(super) fn new() -> Self {
-        Self { buffers: Buffers::new(BODY_BYTES_START), tape: Tape(Vec::new()) }
+        Self { nodes: Vec::with_capacity(NODES_START) }
     }
 
     /// Parses `body` in place and lets `judge` look at it; `None` if it is not JSON.
     pub(super) fn read<T>(&mut self, body: &mut [u8], judge: impl FnOnce(Value<'_, '_>) -> T) -> Option<T> {
-        if has_control_bytes(body) {
-            return None;
-        }
-        // Resetting a tape gives its memory the lifetime of another document; an empty vector
-        // takes its place meanwhile and costs nothing.
-        let mut tape = std::mem::replace(&mut self.tape, Tape(Vec::new())).reset();
-        let parsed = simd_json::fill_tape(body, &mut self.buffers, &mut tape);
-        let outcome = parsed.ok().map(|()| judge(Nodes(&tape.0).next().unwrap_or(Value::Null)));
-        self.tape = tape.reset();
-        outcome
+        parse(body, &mut self.nodes)?;
+        Nodes { nodes: &self.nodes, body }.next().map(judge)
     }
-}
-
-/// True if `body` holds a control byte that JSON has no place for, in strings or between tokens.
-///
-/// The parser takes NUL for white space, so that one number could read as two. Every byte is looked
-/// at, without a branch, so that the loop is one of wide compares.
-fn has_control_bytes(body: &[u8]) -> bool {
-    let misplaced = |byte: u8| byte < b' ' && byte != b'\t' && byte != b'\n' && byte != b'\r';
-    body.iter().fold(0, |found, &byte| found | u8::from(misplaced(byte))) != 0
 }
 
 /// A JSON value on the tape.
@@ -59,7 +40,7 @@ pub(super) enum Value<'t, 'b> {
     Integer(u64),
     /// `true` or `false`.
     Boolean(bool),
-    /// A number with a sign, a point or an exponent.
+    /// A number with a sign, a point or an exponent, or above `u64`.
     OtherNumber,
     /// An object.
     Object(Entries<'t, 'b>),
@@ -82,7 +63,7 @@ impl Value<'_, '_> {
             Self::Integer(number) => ShortText::integer(*number),
             Self::Boolean(true) => ShortText::new("true"),
             Self::Boolean(false) => ShortText::new("false"),
-            Self::OtherNumber => ShortText::new("a number that is not whole"),
+            Self::OtherNumber => ShortText::new("a number that is not whole or too large"),
             Self::Object(_) => ShortText::new("an object"),
             Self::Array(_) => ShortText::new("an array"),
         }
@@ -132,30 +113,41 @@ impl<'t, 'b> Iterator for Items<'t, 'b> {
 
 /// Values that follow each other on the tape.
 #[derive(Clone, Copy)]
-struct Nodes<'t, 'b>(&'t [Node<'b>]);
+struct Nodes<'t, 'b> {
+    nodes: &'t [Node],
+    body: &'b [u8],
+}
 
 impl<'t, 'b> Nodes<'t, 'b> {
-    /// Takes the `count` nodes that belong to the container whose node was just taken.
-    fn inside(&mut self, count: usize) -> Self {
-        let (inside, after) = self.0.split_at(count);
-        self.0 = after;
-        Nodes(inside)
+    /// Takes the nodes that belong to the container whose node was just taken.
+    fn inside(&mut self, container: &Node) -> Self {
+        let (inside, after) = self.nodes.split_at(index(container.value));
+        self.nodes = after;
+        Nodes { nodes: inside, body: self.body }
+    }
+
+    fn text(&self, node: &Node) -> &'b str {
+        let start = index(node.value);
+        let bytes = &self.body[start..start + node.count as usize];
+        std::str::from_utf8(bytes).expect("texts were checked when they were parsed")
     }
 
     fn next(&mut self) -> Option<Value<'t, 'b>> {
-        let (node, after) = self.0.split_first()?;
-        self.0 = after;
-        Some(match *node {
-            Node::String(text) => Value::Text(text),
-            Node::Object { count, .. } => Value::Object(Entries(self.inside(count))),
-            Node::Array { len, count } => Value::Array(Items { nodes: self.inside(count), count: len }),
-            Node::Static(StaticNode::Null) => Value::Null,
-            Node::Static(StaticNode::Bool(value)) => Value::Boolean(value),
-            Node::Static(StaticNode::U64(number)) => Value::Integer(number),
-            Node::Static(StaticNode::I64(number)) => {
-                u64::try_from(number).map_or(Value::OtherNumber, Value::Integer)
-            }
-            Node::Static(StaticNode::F64(_)) => Value::OtherNumber,
+        let (node, after) = self.nodes.split_first()?;
+        self.nodes = after;
+        Some(match node.kind {
+            Kind::Null => Value::Null,
+            Kind::False => Value::Boolean(false),
+            Kind::True => Value::Boolean(true),
+            Kind::Integer => Value::Integer(node.value),
+            Kind::OtherNumber => Value::OtherNumber,
+            Kind::Text => Value::Text(self.text(node)),
+            Kind::Object => Value::Object(Entries(self.inside(node))),
+            Kind::Array => Value::Array(Items { nodes: self.inside(node), count: node.count as usize }),
         })
     }
+}
+
+fn index(value: u64) -> usize {
+    usize::try_from(value).expect("a place in a body that is in memory")
 }

@@ -245,6 +245,31 @@ fn what_is_not_json_is_refused_and_the_reader_goes_on() {
 }
 
 #[test]
+fn half_a_surrogate_pair_is_no_text() {
+    let good = body().to_string();
+    let with_note = |note: &str| read_text(&good.replacen('{', &format!("{{\"note\":\"{note}\","), 1));
+    for whole in [r"\uD83D\ude00", r"\\ud800", r"\\\\ud800", r"\ud7ff\ue000", r"\u0041\n\t", r"\uD83D\uDE00x"]
+    {
+        assert!(with_note(whole).is_ok(), "{whole}");
+    }
+    for half in [
+        r"\ud800",
+        r"\uDBFFx",
+        r"\ud800\n",
+        r"\ud800\\udc00",
+        r"\ud800\u0041",
+        r"\ud800\ue000",
+        r"\ud800\ud800",
+        r"\udc00",
+        r"\uDFFF\ud800",
+        r"\\\udc00",
+    ] {
+        let error = with_note(half).expect_err("refused");
+        assert_eq!((error.reject, error.field), (Reject::InvalidPayload, "body"), "{half}");
+    }
+}
+
+#[test]
 fn an_order_cut_anywhere_is_refused_and_never_misread() {
     let mut reader = BodyReader::new();
     let good = body().to_string();

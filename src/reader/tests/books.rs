@@ -138,7 +138,9 @@ fn prices_over_time_are_the_last_of_each_step_and_mirror_each_other() {
     assert_eq!(exchange.reads(&target(301))["history"][0]["p"], 0.59);
     assert_eq!(exchange.reads("/prices-history?market=310&interval=max"), json!({"history": []}));
     let whole = exchange.reads("/prices-history?market=300&interval=max");
-    assert_eq!(whole["history"].as_array().map(Vec::len), Some(1));
+    assert_eq!(whole["history"].as_array().map(Vec::len), Some(2));
+    let half_days = exchange.reads("/prices-history?market=300&interval=all&fidelity=720");
+    assert_eq!(half_days["history"].as_array().map(Vec::len), Some(1));
     let body = format!(r#"{{"markets":["300","999"],"start_ts":{start_s},"end_ts":{}}}"#, start_s + 10);
     assert_eq!(
         exchange.answers(None, "POST /batch-prices-history", &body),

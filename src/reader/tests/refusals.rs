@@ -12,6 +12,7 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
     let no_book = "No orderbook exists for the requested token id";
     let orders = "invalid order params payload";
     let trades = "Invalid trade params payload";
+    let history = "POST /batch-prices-history";
     for (line, body, status, error, field) in [
         ("GET /book", "", 400, "Invalid token id", "token_id"),
         ("GET /book?token_id=", "", 400, "Invalid token id", "token_id"),
@@ -40,13 +41,19 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
         ("GET /prices-history?market=300", "", 400, "Invalid parameter", "interval"),
         ("GET /prices-history?interval=1h", "", 400, "Invalid token id", "market"),
         ("GET /prices-history?market=300&startTs=x", "", 400, "Invalid parameter", "startTs"),
-        (
-            "POST /batch-prices-history",
-            r#"{"markets":[],"interval":"1h"}"#,
-            400,
-            "Payload exceeds the limit",
-            "markets",
-        ),
+        ("GET /prices-history?market=300&endTs=1", "", 400, "Invalid parameter", "startTs"),
+        ("GET /prices-history?market=300&startTs=2&endTs=1", "", 400, "Invalid parameter", "endTs"),
+        ("GET /prices-history?market=300&interval=2h", "", 400, "Invalid parameter", "interval"),
+        ("GET /prices-history?market=300&interval=1h&fidelity=0", "", 400, "Invalid parameter", "fidelity"),
+        (history, "[]", 400, "Invalid payload", "body"),
+        (history, r#"{"interval":"1h"}"#, 400, "Invalid payload", "markets"),
+        (history, r#"{"markets":[7],"interval":"1h"}"#, 400, "Invalid payload", "markets"),
+        (history, r#"{"markets":[],"interval":"1h"}"#, 400, "Payload exceeds the limit", "markets"),
+        (history, r#"{"markets":["300"],"interval":1}"#, 400, "Invalid payload", "interval"),
+        (history, r#"{"markets":["300"],"start_ts":"1"}"#, 400, "Invalid payload", "start_ts"),
+        (history, r#"{"markets":["300"],"start_ts":0,"end_ts":-1}"#, 400, "Invalid payload", "end_ts"),
+        (history, r#"{"markets":["300"],"start_ts":2,"end_ts":1}"#, 400, "Invalid parameter", "end_ts"),
+        (history, r#"{"markets":["300"],"start_ts":2,"fidelity":1.5}"#, 400, "Invalid payload", "fidelity"),
         (order.as_str(), "", 404, "order not found", ""),
         ("GET /data/order/7", "", 400, "Invalid orderID", "id"),
         ("GET /data/orders?id=7", "", 400, orders, "id"),
@@ -65,6 +72,7 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
         ("GET /balance-allowance", "", 400, "Invalid asset type", "asset_type"),
         ("GET /balance-allowance?asset_type=GOLD", "", 400, "Invalid asset type", "asset_type"),
         ("GET /balance-allowance?asset_type=CONDITIONAL", "", 400, "Invalid token id", "token_id"),
+        ("GET /balance-allowance?asset_type=COLLATERAL&token_id=x", "", 400, "Invalid token id", "token_id"),
         ("GET /balance-allowance?asset_type=CONDITIONAL&token_id=9", "", 404, "market not found", "token_id"),
         (
             "GET /balance-allowance?asset_type=COLLATERAL&signature_type=9",
@@ -113,4 +121,64 @@ fn a_closed_market_has_terms_but_no_book() {
     assert_eq!(exchange.sends(None, "GET /book?token_id=300", "").0, 404);
     assert_eq!(exchange.sends(None, "GET /tick-size?token_id=300", "").0, 200);
     assert_eq!(exchange.answers(None, "POST /books", r#"[{"token_id":"300"}]"#), serde_json::json!([]));
+}
+
+#[test]
+fn whatever_is_wrong_with_a_query_about_wallets_is_named() {
+    let mut exchange = super::wallets::traded();
+    let alice = address_text(ALICE);
+    for (target, error, field, got) in [
+        ("/positions".to_owned(), "missing_field: user", "user", ""),
+        ("/positions?user=".to_owned(), "missing_field: user", "user", ""),
+        ("/holders".to_owned(), "missing_field: market", "market", ""),
+        ("/live-volume?market=".to_owned(), "missing_field: market", "market", ""),
+        (format!("/positions?user={alice}&foo=1"), "unknown_field: foo", "foo", "1"),
+        (
+            format!("/closed-positions?user={alice}&sizeThreshold=1"),
+            "unknown_field: sizeThreshold",
+            "sizeThreshold",
+            "1",
+        ),
+        (
+            "/activity?user=0x12".to_owned(),
+            "invalid_field: user: 0x12 is not 0x and 40 hex digits",
+            "user",
+            "0x12",
+        ),
+        (
+            format!("/positions?user={alice}&limit=&limit=5"),
+            "invalid_field: limit: it stands twice",
+            "limit",
+            "5",
+        ),
+        (format!("/value?user={alice}&user={alice}"), "invalid_field: user: it stands twice", "user", &alice),
+        (
+            format!("/positions?user={alice}&limit=501"),
+            "invalid_field: limit: 501 is not a whole number from 0 to 500",
+            "limit",
+            "501",
+        ),
+        (
+            format!("/positions?user={alice}&limit=-1"),
+            "invalid_field: limit: -1 is not a whole number from 0 to 500",
+            "limit",
+            "-1",
+        ),
+        (
+            format!("/positions?user={alice}&redeemable=yes"),
+            "invalid_field: redeemable: yes is not true or false",
+            "redeemable",
+            "yes",
+        ),
+        ("/trades?filterType=CASH".to_owned(), "missing_field: filterAmount", "filterAmount", ""),
+        ("/trades?filterAmount=1".to_owned(), "missing_field: filterType", "filterType", ""),
+        ("/v1/leaderboard?category=SPORTS".to_owned(), "not_implemented: category", "category", "SPORTS"),
+    ] {
+        let (status, text) = exchange.sends(None, &format!("GET {target}"), "");
+        let body: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((status, &body["error"]), (400, &Value::from(error)), "{target}");
+        assert_eq!(body["code"], error.split(':').next().expect("a code"), "{target}");
+        assert_eq!((&body["field"], &body["got"]), (&Value::from(field), &Value::from(got)), "{target}");
+        assert!(!body["allowed"].as_str().expect("a text").is_empty(), "{target}");
+    }
 }

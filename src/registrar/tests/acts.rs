@@ -33,6 +33,20 @@ fn a_deposit_wallet_is_linked_once_and_for_good() {
 }
 
 #[test]
+fn a_credited_deposit_wallet_belongs_to_nobody_until_it_is_linked() {
+    let mut rig = Rig::new();
+    let credited = rig.credit_as(WalletKind::Deposit, address(2), 5, "a").expect("room");
+    assert_eq!(rig.follow(), 2, "the wallet and its money");
+    assert_eq!(rig.registry().wallet(credited.wallet).principal(), None);
+    assert!(rig.credit_as(WalletKind::Deposit, address(2), 5, "a").is_ok_and(|again| again.repeated));
+    assert!(rig.credit(address(2), 2, "b").is_ok(), "a known wallet's kind need not be said");
+    assert_eq!(rig.credit_as(WalletKind::Eoa, address(2), 1, "c"), Err(Refusal::WalletOfOtherKind));
+    assert_eq!(rig.registrar.link(NOW, address(2), address(1)), Ok(credited.wallet));
+    assert_eq!(rig.balance(address(2)), Collateral(7));
+    rig.check_restart();
+}
+
+#[test]
 fn linking_a_wallet_that_is_derived_for_the_owner_anyway_changes_nothing_more() {
     let mut rig = Rig::new();
     let proxy = derive::proxy(&address(1));
@@ -118,7 +132,7 @@ fn a_repeated_reference_gives_the_first_result() {
     let first = rig.credit(address(1), 500, "a").expect("room");
     assert_eq!(rig.follow(), 4, "the owner's wallets and the money");
     let later = TimeMs(NOW.0 + 5);
-    let order = MoneyOrder { wallet: address(1), amount: Collateral(500), reference: "a" };
+    let order = MoneyOrder { wallet: address(1), amount: Collateral(500), reference: "a", kind: None };
     let again = rig.registrar.credit(later, &order);
     assert_eq!(again, Ok(MoneyResult { repeated: true, ..first }));
     assert_eq!(rig.restarted().credit(later, &order), again, "also after a restart");
@@ -217,7 +231,7 @@ fn a_row_without_tokens_is_shown_but_closed() {
 fn time_never_runs_backwards() {
     let mut rig = Rig::new();
     rig.credit(address(1), 1, "a").expect("room");
-    let order = MoneyOrder { wallet: address(1), amount: Collateral(1), reference: "b" };
+    let order = MoneyOrder { wallet: address(1), amount: Collateral(1), reference: "b", kind: None };
     let earlier = rig.registrar.credit(TimeMs(5), &order).expect("room");
     assert_eq!(earlier.time, NOW);
 }

@@ -47,6 +47,10 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             rig.registrar.owner(NOW, address(2)).expect("room");
             Box::new(|rig| rig.registrar.link(NOW, address(2), address(1)).map(|_| ()))
         }
+        Refusal::WalletOfOtherKind => {
+            rig.registrar.owner(NOW, address(1)).expect("room");
+            Box::new(|rig| rig.credit_as(WalletKind::Deposit, address(1), 1, "a").map(|_| ()))
+        }
         Refusal::WalletLinkedElsewhere => {
             rig.registrar.link(NOW, address(2), address(1)).expect("room");
             Box::new(|rig| rig.registrar.link(NOW, address(2), address(3)).map(|_| ()))

@@ -17,6 +17,8 @@ use crate::server::topology::{SPIN_TURNS, Wait};
 const HAND_SLOTS_PER_TURN: usize = 64;
 /// How long a loop sleeps at most while a read waits for frames.
 const READ_NAP: Duration = Duration::from_millis(20);
+/// The same while an import waits for the journal, which rings for acknowledgements only.
+const ROOM_NAP: Duration = Duration::from_millis(1);
 
 /// Steps 6 and 7: time, rest, the end.
 impl CoreLoop {
@@ -95,7 +97,13 @@ impl CoreLoop {
             || self.roles.as_ref().and_then(|roles| roles.reading.as_ref()).is_some_and(Reading::has_work);
         if !work_came {
             let reading = self.roles.as_ref().and_then(|roles| roles.reading.as_ref());
-            let nap = if reading.is_some_and(Reading::waits) { READ_NAP } else { self.shared.plan.nap() };
+            let nap = if self.desk.imports_wait_for_room() {
+                ROOM_NAP
+            } else if reading.is_some_and(Reading::waits) {
+                READ_NAP
+            } else {
+                self.shared.plan.nap()
+            };
             let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
             self.watch.wait(nap_ms, &mut self.events);
         }

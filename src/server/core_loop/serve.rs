@@ -157,15 +157,19 @@ impl CoreLoop {
             return if pass == Pass::All { self.admin(client, line, request, phase) } else { Step::Later };
         }
         let connection = connection_word(head.keep_alive);
-        let route = match http::route(head.method, head.path, Query::new(head.query), self.prefixes) {
-            Ok(route) => route,
-            Err(reason) => {
-                answer_now(line, |out| respond::no_route(out, reason, connection));
-                return Step::Took;
-            }
-        };
+        let route =
+            match http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes) {
+                Ok(route) => route,
+                Err(reason) => {
+                    answer_now(line, |out| respond::no_route(out, reason, connection));
+                    return Step::Took;
+                }
+            };
         if route.class() != Class::Trading {
-            return if pass == Pass::All { self.read(client, line, request, phase) } else { Step::Later };
+            return match pass {
+                Pass::All => self.read(client, line, request, route.endpoint, phase),
+                Pass::Cancels => Step::Later,
+            };
         }
         if pass == Pass::Cancels && !is_cancel(route.endpoint) {
             return Step::Later;
@@ -177,7 +181,11 @@ impl CoreLoop {
         let Some(trade) = &mut roles.trade else {
             return if line.is_idle() { Step::Move } else { Step::Blocked };
         };
-        match trade.begin(client, line, &route, request, self.now, &mut self.mesh) {
+        let began = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
+        if matches!(began, ingress::Began::Took | ingress::Began::TookWithSignature) {
+            self.tally().trading.add_one();
+        }
+        match began {
             ingress::Began::Took => Step::Took,
             ingress::Began::TookWithSignature => Step::TookMine,
             ingress::Began::Later => Step::Later,
@@ -186,7 +194,14 @@ impl CoreLoop {
     }
 
     /// A request that only asks, or that is answered where reads are.
-    fn read(&mut self, client: Client, line: &mut Line, request: &Request<'_>, phase: Phase) -> Step {
+    fn read(
+        &mut self,
+        client: Client,
+        line: &mut Line,
+        request: &Request<'_>,
+        endpoint: Endpoint,
+        phase: Phase,
+    ) -> Step {
         if line.writes_open() {
             return Step::Blocked;
         }
@@ -195,15 +210,8 @@ impl CoreLoop {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }
-        let intent = match http::route(
-            request.head.method,
-            request.head.path,
-            Query::new(request.head.query),
-            self.prefixes,
-        ) {
-            Ok(route) if reading::changes_state(route.endpoint) => Intent::Write,
-            _ => Intent::Read,
-        };
+        let intent = if reading::changes_state(endpoint) { Intent::Write } else { Intent::Read };
+        self.tally().reading.add_one();
         let number = line.open(intent);
         let job = Box::new(ReadJob {
             origin: self.mesh.no(),
@@ -214,7 +222,8 @@ impl CoreLoop {
             deadline_ms: self.elapsed_ms + self.shared.plan.limits.read_wait_ms,
             keep_alive: request.head.keep_alive,
             head_only: false,
-            answer: Vec::new(),
+            // The buffer of the request's place comes back with the answer in it.
+            answer: std::mem::take(line.answer(number).expect("just opened")),
             at: Position(0),
         });
         let to = self.shared.plan.topology.reader_loop();
@@ -224,7 +233,8 @@ impl CoreLoop {
             return Step::Took;
         }
         if let Err(Letter::Read(job)) = self.mesh.post(to, Letter::Read(job)) {
-            refuse_open(line, job.number, Reject::Busy, connection);
+            *line.answer(number).expect("just opened") = job.answer;
+            refuse_open(line, number, Reject::Busy, connection);
         }
         Step::Took
     }

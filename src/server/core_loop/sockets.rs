@@ -140,7 +140,7 @@ impl CoreLoop {
         let highest = connection.line.release(mark);
         if let Some(position) = highest {
             self.shared.acknowledge(position);
-            self.shared.answered.fetch_add(1, Ordering::Relaxed);
+            self.tally().answers.add_one();
             self.connections.touch(slot, &mut connection);
             if !connection.input.unread().is_empty() {
                 self.connections.queue(slot, &mut connection);

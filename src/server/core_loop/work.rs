@@ -5,8 +5,10 @@ use crate::domain::Position;
 use crate::server::acts;
 use crate::server::connection::Door;
 use crate::server::connections::Client;
-use crate::server::message::{Letter, ReadJob};
+use crate::server::message::{ActJob, Letter, ReadJob, Report};
+use crate::server::operator::intake;
 use crate::server::plan::Durability;
+use crate::server::snapshotter;
 use std::sync::atomic::Ordering;
 
 /// Messages taken from one other loop in one turn.
@@ -15,7 +17,7 @@ const MESSAGES_PER_TURN: usize = 64;
 /// Steps 3 and 4: other loops, and the roles' own work.
 impl CoreLoop {
     pub(super) fn take_messages(&mut self) -> bool {
-        let mut busy = false;
+        let mut busy = self.go_on();
         for from in 0..self.mesh.loops() {
             for _ in 0..MESSAGES_PER_TURN {
                 let Some(letter) = self.mesh.next_letter(from) else {
@@ -56,9 +58,37 @@ impl CoreLoop {
                 trade.expect("cancels are posted to loops with a shard").do_wide(&mut job, self.now);
                 self.mesh.reply(from, Letter::Wide(job));
             }
-            Letter::Act(mut job) => {
-                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
-                trade.expect("errands are posted to loops with a shard").run_errand(&mut job, self.now);
+            Letter::Act(job) => {
+                // A clock that was moved before the act was sent has moved for the act, and for all
+                // that comes behind it, though this turn may have begun before.
+                self.now = self.now.max(self.shared.clock.now());
+                self.run(from, job);
+            }
+        }
+    }
+
+    /// Runs the errands that go on here: each one piece a turn, so that orders come in between.
+    /// Returns whether there were any.
+    fn go_on(&mut self) -> bool {
+        let count = self.going_on.len();
+        for _ in 0..count {
+            let (from, job) = self.going_on.pop_front().expect("they were just counted");
+            self.run(from, job);
+        }
+        0 < count
+    }
+
+    fn run(&mut self, from: usize, mut job: Box<ActJob>) {
+        let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+        trade.expect("errands are posted to loops with a shard").run_errand(&mut job, self.now);
+        match job.report.take() {
+            // The way over the sender's loop would cost two bells a piece.
+            Some(Report::Next(to, errand)) if to == self.mesh.no() => {
+                job.errand = Some(errand);
+                self.going_on.push_back((from, job));
+            }
+            report => {
+                job.report = report;
                 self.mesh.reply(from, Letter::Act(job));
             }
         }
@@ -66,11 +96,11 @@ impl CoreLoop {
 
     fn open_reply(&mut self, letter: Letter) {
         match letter {
-            Letter::Read(job) => self.deliver(&job),
+            Letter::Read(job) => self.deliver(*job),
             Letter::Wide(job) => {
                 let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
                 let trade = trade.expect("cancels are posted by loops with a shard");
-                trade.told_of_wide(*job, self.now, &mut self.mesh);
+                trade.told_of_wide(job, self.now, &mut self.mesh);
             }
             Letter::Act(job) => acts::came_back(self, job),
             Letter::Moved(_) => unreachable!("a move is not answered"),
@@ -78,17 +108,21 @@ impl CoreLoop {
     }
 
     /// Puts the answer of a read into its place in the line.
-    pub(super) fn deliver(&mut self, job: &ReadJob) {
-        self.answer(job.client, job.number, &job.answer, job.at);
+    pub(super) fn deliver(&mut self, job: ReadJob) {
+        self.put_answer(job.client, job.number, job.at, |place| *place = job.answer);
     }
 
     /// Puts an answer into its place in the line, if its client is still there.
     pub(in crate::server) fn answer(&mut self, client: Client, number: u32, answer: &[u8], at: Position) {
+        self.put_answer(client, number, at, |place| place.extend_from_slice(answer));
+    }
+
+    fn put_answer(&mut self, client: Client, number: u32, at: Position, put: impl FnOnce(&mut Vec<u8>)) {
         let Some(mut connection) = self.connections.take_client(client) else {
             return;
         };
         if let Some(place) = connection.line.answer(number) {
-            place.extend_from_slice(answer);
+            put(place);
             connection.line.ready(number, at);
         }
         self.connections.put(client.slot, connection);
@@ -117,18 +151,23 @@ impl CoreLoop {
         }
         let mark = roles.marks.advance();
         if let Some(reading) = &mut roles.reading {
+            if let Some(archive) = self.shared.snapshots.next_archive() {
+                reading.set_archive(archive);
+            }
             busy |= reading.work(mark, self.now, self.elapsed_ms);
             while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_act()) {
                 acts::send(self, REGISTRAR_LOOP, job);
             }
             while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_done()) {
                 if job.origin == self.mesh.no() {
-                    self.deliver(&job);
+                    self.deliver(*job);
                 } else {
                     let origin = job.origin;
                     self.mesh.reply(origin, Letter::Read(job));
                 }
             }
+            busy |= snapshotter::answer(self);
+            busy |= intake::look_for_room(self);
         }
         busy
     }

@@ -6,14 +6,14 @@ use super::client::Client;
 use super::made_up_reference;
 use super::market::{segment, shown};
 use crate::catalog::quoted;
-use crate::server::command::{AccountCommand, MoneyArgs};
+use crate::server::command::{AccountCommand, CreditedKind, MoneyArgs};
 use crate::server::run::complain;
 
 /// Does one `account` command.
 pub(crate) fn run(command: &AccountCommand) -> Result<ExitCode, String> {
     match command {
-        AccountCommand::Credit(args) => money(args, "credit"),
-        AccountCommand::Debit(args) => money(args, "debit"),
+        AccountCommand::Credit { money: args, kind } => money(args, "credit", *kind),
+        AccountCommand::Debit(args) => money(args, "debit", None),
         AccountCommand::Link { admin, wallet, owner } => {
             let body = format!("{{\"owner\":{}}}", quoted(owner));
             shown(
@@ -34,7 +34,7 @@ pub(crate) fn run(command: &AccountCommand) -> Result<ExitCode, String> {
 
 /// The reference is made up here, before anything is sent: if the answer is lost, the same
 /// command with `--ref` finds out what became of it and moves nothing twice.
-fn money(args: &MoneyArgs, direction: &str) -> Result<ExitCode, String> {
+fn money(args: &MoneyArgs, direction: &str, kind: Option<CreditedKind>) -> Result<ExitCode, String> {
     let reference = if let Some(reference) = &args.reference {
         reference.clone()
     } else {
@@ -43,6 +43,7 @@ fn money(args: &MoneyArgs, direction: &str) -> Result<ExitCode, String> {
         reference
     };
     let path = format!("/accounts/{}/{direction}", segment(&args.wallet.wallet)?);
-    let body = format!("{{\"amount\":{},\"ref\":{}}}", quoted(&args.amount), quoted(&reference));
+    let kind = kind.map_or_else(String::new, |kind| format!(",\"kind\":{}", quoted(kind.text())));
+    let body = format!("{{\"amount\":{},\"ref\":{}{kind}}}", quoted(&args.amount), quoted(&reference));
     shown(&Client::of(&args.wallet.admin)?.post(&path, &body)?.success()?)
 }

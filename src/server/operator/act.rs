@@ -66,8 +66,10 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
         Asked::Markets => return Ok(Next::Say(desk::markets(core))),
         Asked::Market(market) => return Ok(Next::Say(desk::market(core, &find(core, market)?))),
         Asked::Account(wallet) => return desk::account(core, &wallet).map(Next::Say),
-        Asked::Advance(ms) => return advance(core, ms),
-        Asked::Import => (REGISTRAR_LOOP, Binding::Nobody, intake::errand(core, body)?),
+        Asked::FeeAccount => return desk::fee_account(core).map(Next::Say),
+        Asked::Advance(ms) => (REGISTRAR_LOOP, Binding::EveryShard, advance(core, ms)?),
+        Asked::Snapshot => return snapshot(core, pending),
+        Asked::Import => return intake::begin(core, pending, body).map(|()| Next::Sent),
         Asked::NewMarket(market) => (REGISTRAR_LOOP, Binding::Nobody, market_acts::new_market(core, market)?),
         Asked::SetMarketMode(market, mode) => {
             let place = find(core, market)?;
@@ -122,20 +124,31 @@ fn find(core: &CoreLoop, market: MarketName) -> Result<Place, Refusal> {
     })
 }
 
-fn advance(core: &CoreLoop, ms: u64) -> Result<Next, Refusal> {
+fn snapshot(core: &CoreLoop, pending: Pending) -> Result<Next, Refusal> {
+    if core.shared.snapshots.ask(pending) {
+        Ok(Next::Sent)
+    } else {
+        Err(Refusal::new(503, "busy", "", "", "enough requests wait for a snapshot; try again"))
+    }
+}
+
+/// Moves the clock; the answer says that every shard has the new time.
+fn advance(core: &CoreLoop, ms: u64) -> Result<Errand, Refusal> {
     let Some(now) = core.shared.clock.advance_ms(ms) else {
         return Err(Refusal::new(409, "clock_is_real", "clock", "real", "manual: dev --clock manual"));
     };
     for waker in &core.shared.wakers {
         waker.ring();
     }
-    let mut body = Vec::new();
-    Writer::new(&mut body).open_object().key("timeMs").number(now.0).close_object();
-    Ok(Next::Say(body))
+    Ok(Box::new(move |_, _| {
+        said(|json| {
+            json.key("timeMs").number(now.0);
+        })
+    }))
 }
 
 fn money(movement: Movement) -> Result<Errand, Refusal> {
-    let Movement { wallet, direction, amount, reference } = movement;
+    let Movement { wallet, direction, amount, reference, kind } = movement;
     let word = if direction == MoneyDirection::Credit { "credit" } else { "debit" };
     let reference = match reference {
         Some(reference) => reference,
@@ -144,7 +157,7 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
     };
     Ok(Box::new(move |trade, now| {
         let registrar = registrar_of(trade);
-        let order = MoneyOrder { wallet, amount, reference: &reference };
+        let order = MoneyOrder { wallet, amount, reference: &reference, kind };
         let done = match direction {
             MoneyDirection::Credit => registrar.credit(now, &order),
             MoneyDirection::Debit => registrar.debit(now, &order),
@@ -158,9 +171,11 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
             Err(registrar::Refusal::ReferenceTaken) => {
                 refused(registrar::Refusal::ReferenceTaken, &reference)
             }
-            Err(registrar::Refusal::WalletUnknown) => {
-                refused(registrar::Refusal::WalletUnknown, &hex(wallet.as_bytes()))
-            }
+            Err(
+                refusal @ (registrar::Refusal::WalletUnknown
+                | registrar::Refusal::WalletOfOtherKind
+                | registrar::Refusal::WalletIsForFees),
+            ) => refused(refusal, &hex(wallet.as_bytes())),
             Err(refusal) => refused(refusal, ShortText::millionths(amount.0).as_str()),
         }
     }))

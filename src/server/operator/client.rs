@@ -1,11 +1,12 @@
-//! A small HTTP/1.1 client for loopback: one connection, one request at a time.
+//! A small HTTP/1.1 client for loopback: one connection, one request at a time; or, in two halves
+//! ([`Client::halves`]), requests ahead of their answers.
 //!
 //! It speaks what our own server speaks (`Content-Length`, no redirects, no TLS), so that the
 //! commands need no HTTP library and an answer is read to its last byte or not at all.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use crate::catalog::Fields;
@@ -74,6 +75,18 @@ impl Client {
         Self { address, name: address.to_string(), token: None, stream: None }
     }
 
+    /// A connection of its own in two halves, for requests that do not wait for the answers to
+    /// those before them. One half may be used while the other waits.
+    pub(crate) fn halves(&self) -> Result<(Requests, Answers), String> {
+        let open = || -> std::io::Result<(Requests, Answers)> {
+            let stream = connect(self.address)?;
+            let (name, token) = (self.name.clone(), self.token.clone());
+            let requests = Requests { stream: stream.try_clone()?, name: name.clone(), token };
+            Ok((requests, Answers { stream, unread: Vec::new(), name }))
+        };
+        open().map_err(|fault| format!("http://{}: {fault}", self.name))
+    }
+
     /// Asks without a body.
     pub(crate) fn get(&mut self, path: &str) -> Result<Answer, String> {
         self.ask("GET", path, &[], None)
@@ -107,45 +120,97 @@ impl Client {
         headers: &[(&str, &str)],
         body: Option<&str>,
     ) -> std::io::Result<Answer> {
-        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.name);
-        let token = self.token.as_ref().map(|token| format!("Bearer {token}"));
-        let token = token.iter().map(|token| ("Authorization", token.as_str()));
-        for (name, value) in token.chain(headers.iter().copied()) {
-            let _ = write!(request, "{name}: {value}\r\n");
-        }
-        if let Some(body) = body {
-            let _ = write!(
-                request,
-                "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-        } else {
-            request.push_str("\r\n");
-        }
+        let request = request(&self.name, self.token.as_deref(), (method, path), headers, body);
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            none => {
-                let stream = TcpStream::connect(self.address)?;
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(ANSWER_TIME))?;
-                stream.set_write_timeout(Some(ANSWER_TIME))?;
-                none.insert(stream)
-            }
+            none => none.insert(connect(self.address)?),
         };
         stream.write_all(request.as_bytes())?;
-        let (answer, stays) = read_answer(stream)?;
-        if !stays {
+        let mut unread = Vec::new();
+        let (answer, stays) = read_answer(stream, &mut unread)?;
+        if !stays || !unread.is_empty() {
             self.stream = None;
         }
         Ok(answer)
     }
 }
 
-/// Reads one answer; also whether the connection stays open behind it.
-fn read_answer(stream: &mut impl Read) -> std::io::Result<(Answer, bool)> {
+/// A connection on which requests go out.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    stream: TcpStream,
+    name: String,
+    token: Option<String>,
+}
+
+impl Requests {
+    /// Sends a JSON body. Its answer comes behind those of the requests before it.
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> Result<(), String> {
+        let request = request(&self.name, self.token.as_deref(), ("POST", path), &[], Some(body));
+        let sent = self.stream.write_all(request.as_bytes());
+        sent.map_err(|fault| format!("http://{}: {fault}", self.name))
+    }
+}
+
+/// The same connection, on which answers come in, in the order of the requests.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    stream: TcpStream,
+    unread: Vec<u8>,
+    name: String,
+}
+
+impl Answers {
+    /// The answer to the oldest request that has none yet.
+    pub(crate) fn next(&mut self) -> Result<Answer, String> {
+        let read = read_answer(&mut self.stream, &mut self.unread);
+        read.map(|(answer, _)| answer).map_err(|fault| format!("http://{}: {fault}", self.name))
+    }
+}
+
+impl Drop for Answers {
+    /// Whoever is still sending finds out now: nobody will read the answers.
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(ANSWER_TIME))?;
+    stream.set_write_timeout(Some(ANSWER_TIME))?;
+    Ok(stream)
+}
+
+/// One whole request.
+fn request(
+    host: &str,
+    token: Option<&str>,
+    (method, path): (&str, &str),
+    headers: &[(&str, &str)],
+    body: Option<&str>,
+) -> String {
+    let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n");
+    let token = token.map(|token| format!("Bearer {token}"));
+    let token = token.iter().map(|token| ("Authorization", token.as_str()));
+    for (name, value) in token.chain(headers.iter().copied()) {
+        let _ = write!(request, "{name}: {value}\r\n");
+    }
+    if let Some(body) = body {
+        let _ =
+            write!(request, "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    } else {
+        request.push_str("\r\n");
+    }
+    request
+}
+
+/// Reads one answer, of which `bytes` have come already; leaves in `bytes` what came behind it.
+/// Also whether the connection stays open behind it.
+fn read_answer(stream: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<(Answer, bool)> {
     let bad =
         |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, format!("not our HTTP: {what}"));
-    let mut bytes = Vec::new();
     let mut chunk = [0_u8; 16 << 10];
     let mut more = |bytes: &mut Vec<u8>| -> std::io::Result<()> {
         let read = loop {
@@ -170,7 +235,7 @@ fn read_answer(stream: &mut impl Read) -> std::io::Result<(Answer, bool)> {
         if HEAD_BYTES_MAX < bytes.len() {
             return Err(bad("a head without an end"));
         }
-        more(&mut bytes)?;
+        more(bytes)?;
     };
     let head = String::from_utf8_lossy(&bytes[..body_at]).into_owned();
     let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
@@ -185,11 +250,12 @@ fn read_answer(stream: &mut impl Read) -> std::io::Result<(Answer, bool)> {
     let length: usize =
         length.filter(|length| *length <= ANSWER_BYTES_MAX).ok_or_else(|| bad("no length"))?;
     while bytes.len() < body_at + length {
-        more(&mut bytes)?;
+        more(bytes)?;
     }
     let body = String::from_utf8(bytes[body_at..body_at + length].to_vec())
         .map_err(|_| bad("a body that is no text"))?;
     let stays = !header("Connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+    bytes.drain(..body_at + length);
     Ok((Answer { status, body }, stays))
 }
 
@@ -199,12 +265,19 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_to_its_last_byte_or_not_at_all() {
-        let whole =
+        let whole: &[u8] =
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:        5\r\n\r\n\"abc\"";
-        let (answer, stays) = read_answer(&mut &whole[..]).expect("whole");
-        assert_eq!((answer.status, answer.body.as_str(), stays), (200, "\"abc\"", true));
+        for behind in [&b""[..], b"HTTP/1.1 200"] {
+            let mut unread = Vec::new();
+            let (answer, stays) =
+                read_answer(&mut &[whole, behind].concat()[..], &mut unread).expect("whole");
+            assert_eq!((answer.status, answer.body.as_str(), stays), (200, "\"abc\"", true));
+            assert_eq!(unread, behind, "the next answer's bytes are kept");
+        }
         for end in 0..whole.len() {
-            assert!(read_answer(&mut &whole[..end]).is_err(), "cut at {end}");
+            assert!(read_answer(&mut &whole[..end], &mut Vec::new()).is_err(), "cut at {end}");
+            let mut came = whole[..end].to_vec();
+            assert!(read_answer(&mut &whole[end..], &mut came).is_ok_and(|(answer, _)| answer.status == 200));
         }
     }
 

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
+use super::intake::Imports;
 use super::request::{MarketName, Refusal, mode_text};
 use crate::catalog::{Fields, event_key};
-use crate::domain::{Address, ConditionId, MarketNo, Outcome, Payout};
+use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, WalletKind};
 use crate::json::Writer;
-use crate::ledger::{Ledger, MarketRow};
+use crate::ledger::{Ledger, MarketRow, WalletRow};
 use crate::server::core_loop::CoreLoop;
 
 /// Turns that a look waits at most for the reader to have applied what was acknowledged.
@@ -20,8 +21,12 @@ const CATCH_UP_TURNS_MAX: u32 = 10_000;
 pub(crate) struct Desk {
     events: HashMap<String, u32>,
     events_seen: usize,
+    items: HashMap<(ItemKind, String), u32>,
+    items_seen: usize,
     conditions: HashMap<ConditionId, MarketNo>,
     ids: HashMap<u64, MarketNo>,
+    /// Imports that were read and are not done.
+    pub(super) imports: Imports,
 }
 
 impl Desk {
@@ -32,15 +37,31 @@ impl Desk {
             }
         }
         self.events_seen = ledger.events().len();
+        for row in &ledger.items()[self.items_seen..] {
+            if let Some(key) = event_key(&row.text) {
+                self.items.insert((row.kind, key), row.item);
+            }
+        }
+        self.items_seen = ledger.items().len();
         for row in &ledger.markets()[self.conditions.len()..] {
             self.conditions.insert(row.condition, row.market);
             self.ids.insert(row.market_id, row.market);
         }
     }
 
+    /// True if an import waits for room in the log.
+    pub(crate) const fn imports_wait_for_room(&self) -> bool {
+        self.imports.waits_for_room()
+    }
+
     /// The number of the event with this id.
     pub(super) fn event(&self, key: &str) -> Option<u32> {
         self.events.get(key).copied()
+    }
+
+    /// The number of the tag, series or creator of its own with this id.
+    pub(super) fn item(&self, kind: ItemKind, key: &str) -> Option<u32> {
+        self.items.get(&(kind, key.to_owned())).copied()
     }
 
     /// The market with this condition.
@@ -197,7 +218,20 @@ pub(super) fn account(core: &CoreLoop, address: &Address) -> Result<Vec<u8>, Ref
             "a wallet that was credited, linked or has an API key",
         )
     })?;
+    Ok(written(ledger, row))
+}
+
+/// The wallet that fees are shown under: what was collected and not paid out yet is its balance.
+pub(super) fn fee_account(core: &CoreLoop) -> Result<Vec<u8>, Refusal> {
+    let ledger = ledger(core);
+    let found = ledger.wallets().iter().find(|row| row.kind == WalletKind::Fee);
+    let none = || Refusal::new(404, "wallet_unknown", "wallet", "fees", "known when the exchange has begun");
+    found.map(|row| written(ledger, row)).ok_or_else(none)
+}
+
+fn written(ledger: &Ledger, row: &WalletRow) -> Vec<u8> {
     let principal = row.principal.and_then(|principal| ledger.wallet(principal));
+    let balance = if row.kind == WalletKind::Fee { ledger.fees() } else { row.cell };
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object().key("wallet").address(&row.address);
@@ -205,7 +239,7 @@ pub(super) fn account(core: &CoreLoop, address: &Address) -> Result<Vec<u8>, Ref
     if let Some(principal) = principal {
         json.key("owner").address(&principal.address).key("frozen").boolean(principal.frozen);
     }
-    json.key("balance").millionths_text(row.cell.0).key("positions").open_array();
+    json.key("balance").millionths_text(balance.0).key("positions").open_array();
     let mut held: Vec<_> = ledger.holdings().filter(|(wallet, ..)| *wallet == row.wallet).collect();
     held.sort_by_key(|(_, market, _)| *market);
     for (_, market, shares) in held {
@@ -214,5 +248,5 @@ pub(super) fn account(core: &CoreLoop, address: &Address) -> Result<Vec<u8>, Ref
         json.millionths_text(shares[0].0).millionths_text(shares[1].0).close_array().close_object();
     }
     json.close_array().close_object();
-    Ok(out)
+    out
 }

@@ -2,24 +2,29 @@
 //! the reader's loop, then done by the registrar in pieces, so that orders go on in between.
 //!
 //! What was decided against an older state is judged again by the registrar, which refuses what
-//! came twice; an import that was refused for want of room can be sent again as it is.
+//! came twice. Requests are done one behind the other, in the order in which they came, whatever
+//! connection they came on; when the log has no room for more, the one that is under way waits for
+//! it ([`ROOM_WAIT_MS`]). An import that was refused for want of room can be sent again as it is.
 
 use std::collections::VecDeque;
 
-use super::act::{refused, registrar_of, said};
+use super::act::{registrar_of, said};
 use super::desk::{self, Place};
 use super::market_defaults;
 use super::request::Refusal;
 use crate::catalog::{
-    EventStep, Import, ImportedEvent, ImportedMarket, KnownMarket, MarketStep, MarketUpdate, Refused,
-    event_step, market_step,
+    Import, ImportedEvent, ImportedItem, ImportedMarket, KnownMarket, MarketStep, MarketUpdate, Refused,
+    TextStep, market_step, text_step,
 };
 use crate::domain::{MarketNo, Mode, Payout, Tick, TimeMs};
 use crate::json::Writer;
 use crate::registrar::{self, NewMarket};
+use crate::server::acts;
+use crate::server::admin::Pending;
+use crate::server::connection::OPEN_MAX;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use crate::server::ingress::Trade;
-use crate::server::message::{Errand, Report};
+use crate::server::message::{ActJob, Binding, Errand, Purpose, Report};
 
 /// Bytes of text that go into the log before orders are let through.
 const PIECE_BYTES: usize = 32 << 10;
@@ -30,6 +35,8 @@ enum Step {
     AddEvent(ImportedEvent),
     /// An event's new text.
     UpdateEvent(u32, String),
+    /// An item's text; with whether it is new.
+    PutItem(ImportedItem, usize),
     /// A new market.
     AddMarket(Box<ImportedMarket>),
     /// A market's new text or event.
@@ -50,6 +57,7 @@ impl Step {
         match self {
             Self::AddEvent(event) => event.text.len(),
             Self::UpdateEvent(_, text) | Self::UpdateMarket { text, .. } => text.len(),
+            Self::PutItem(item, _) => item.text.len(),
             Self::AddMarket(market) => market.text.len(),
         }
     }
@@ -78,6 +86,7 @@ struct Change {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     events: [u64; 3],
+    items: [u64; 3],
     markets: [u64; 4],
 }
 
@@ -87,8 +96,94 @@ const UPDATED: usize = 1;
 const UNCHANGED: usize = 2;
 const OLDER: usize = 3;
 
+/// Imports that were read and are not done; they are at the reader's.
+#[derive(Default)]
+pub(crate) struct Imports {
+    waiting: VecDeque<(Pending, Errand)>,
+    is_one_under_way: bool,
+    /// The one under way, if it waits for room in the log; and until when.
+    short_of_room: Option<(Box<ActJob>, u64)>,
+}
+
+impl std::fmt::Debug for Imports {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Imports").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+    }
+}
+
+impl Imports {
+    /// True if the one under way waits for room in the log.
+    pub(super) const fn waits_for_room(&self) -> bool {
+        self.short_of_room.is_some()
+    }
+}
+
+/// Imports that wait for the one under way: a connection's worth of requests.
+const WAITING_MAX: usize = OPEN_MAX;
+
+/// How long an import waits for room at most; then it is refused as busy.
+const ROOM_WAIT_MS: u64 = 10_000;
+
+/// Takes in what `body` holds, behind the imports that came before.
+pub(super) fn begin(core: &mut CoreLoop, pending: Pending, body: &[u8]) -> Result<(), Refusal> {
+    if core.desk.imports.waiting.len() == WAITING_MAX {
+        return Err(Refusal::new(503, "busy", "", "", "enough imports wait for their turn; try again"));
+    }
+    let errand = errand(core, body)?;
+    core.desk.imports.waiting.push_back((pending, errand));
+    send_next(core);
+    Ok(())
+}
+
+/// The import under way is answered.
+pub(in crate::server) fn ended(core: &mut CoreLoop) {
+    core.desk.imports.is_one_under_way = false;
+    send_next(core);
+}
+
+fn send_next(core: &mut CoreLoop) {
+    let imports = &mut core.desk.imports;
+    if imports.is_one_under_way {
+        return;
+    }
+    if let Some((pending, errand)) = imports.waiting.pop_front() {
+        imports.is_one_under_way = true;
+        let job = ActJob::new(Purpose::Import(pending), Binding::Nobody, errand);
+        acts::send(core, REGISTRAR_LOOP, Box::new(job));
+    }
+}
+
+/// The import under way goes on when the log has room.
+pub(in crate::server) fn wait_for_room(core: &mut CoreLoop, job: Box<ActJob>) {
+    assert!(core.desk.imports.is_one_under_way, "only the import under way comes here");
+    core.desk.imports.short_of_room = Some((job, core.elapsed_ms + ROOM_WAIT_MS));
+}
+
+/// Looks whether there is room for the import under way. Returns whether it went on or ended.
+pub(in crate::server) fn look_for_room(core: &mut CoreLoop) -> bool {
+    let Some((_, until_ms)) = &core.desk.imports.short_of_room else {
+        return false;
+    };
+    let is_over = *until_ms <= core.elapsed_ms;
+    let shards = core.shared.plan.topology.shards;
+    let has_room = core.roles.as_ref().is_some_and(|roles| {
+        let log = roles.marks.log();
+        log.room_for_bulk() && log.room_for_order(shards)
+    });
+    if !is_over && !has_room {
+        return false;
+    }
+    let (job, _) = core.desk.imports.short_of_room.take().expect("just seen");
+    if has_room {
+        acts::send(core, REGISTRAR_LOOP, job);
+    } else {
+        acts::busy(core, *job);
+    }
+    true
+}
+
 /// The errand that takes in what `body` holds.
-pub(super) fn errand(core: &CoreLoop, body: &[u8]) -> Result<Errand, Refusal> {
+fn errand(core: &CoreLoop, body: &[u8]) -> Result<Errand, Refusal> {
     let defaults = market_defaults(&core.shared.plan.options);
     let defaults = defaults.map_err(|_| {
         Refusal::new(500, "configuration", "orders.min_size", "", "a configuration that check takes")
@@ -108,14 +203,25 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
         let number = core.desk.event(&event.key);
         let known =
             number.and_then(|number| ledger.events().get(number as usize)).map(|row| row.text.as_str());
-        match (event_step(known, event), number) {
-            (EventStep::Update(text), Some(number)) => run.steps.push_back(Step::UpdateEvent(number, text)),
-            (EventStep::Add, _) | (EventStep::Update(_), None) => {
+        match (text_step(known, event.updated, &event.text), number) {
+            (TextStep::Update(text), Some(number)) => run.steps.push_back(Step::UpdateEvent(number, text)),
+            (TextStep::Add, _) | (TextStep::Update(_), None) => {
                 run.steps.push_back(Step::AddEvent(event.clone()));
             }
             // A market that only names its event says nothing about it.
-            (EventStep::Keep, _) if event.is_bare() => {}
-            (EventStep::Keep, _) => run.counts.events[UNCHANGED] += 1,
+            (TextStep::Keep, _) if event.is_bare() => {}
+            (TextStep::Keep, _) => run.counts.events[UNCHANGED] += 1,
+        }
+    }
+    for item in import.items() {
+        let number = core.desk.item(item.kind, &item.key);
+        let known = number.and_then(|number| ledger.items().get(number as usize)).map(|row| &*row.text);
+        match text_step(known, item.updated, &item.text) {
+            TextStep::Add => run.steps.push_back(Step::PutItem(item.clone(), ADDED)),
+            TextStep::Update(text) => {
+                run.steps.push_back(Step::PutItem(ImportedItem { text, ..item.clone() }, UPDATED));
+            }
+            TextStep::Keep => run.counts.items[UNCHANGED] += 1,
         }
     }
     for market in import.markets() {
@@ -169,21 +275,22 @@ fn go_on(trade: &mut Trade, now: TimeMs, mut run: Run) -> Report {
             return Report::Next(REGISTRAR_LOOP, Box::new(move |trade, now| go_on(trade, now, run)));
         }
         bytes += step.bytes();
-        if let Err(refusal) = take(registrar_of(trade), now, &step, &mut run) {
-            return refused(refusal, "");
+        if !take(registrar_of(trade), now, &step, &mut run) {
+            run.steps.push_front(step);
+            return Report::WhenRoom(Box::new(move |trade, now| go_on(trade, now, run)));
         }
     }
     change(run)
 }
 
-/// Does one step. An error ends the import: there is no room for more now.
-fn take(
-    registrar: &mut registrar::Registrar,
-    now: TimeMs,
-    step: &Step,
-    run: &mut Run,
-) -> Result<(), registrar::Refusal> {
+/// Does one step; false if there is no room for it now.
+fn take(registrar: &mut registrar::Registrar, now: TimeMs, step: &Step, run: &mut Run) -> bool {
     let (row, done) = match step {
+        // It came between the plan and now.
+        Step::AddEvent(event) if registrar.event(&event.key).is_some() => {
+            run.counts.events[UNCHANGED] += u64::from(!event.is_bare());
+            return true;
+        }
         Step::AddEvent(event) => {
             let done =
                 registrar.add_event(now, &event.key, &event.text).map(|_| &mut run.counts.events[ADDED]);
@@ -192,6 +299,10 @@ fn take(
         Step::UpdateEvent(event, text) => {
             let done = registrar.update_event(now, *event, text).map(|()| &mut run.counts.events[UPDATED]);
             (format!("event number {event}"), done)
+        }
+        Step::PutItem(item, counted) => {
+            let done = registrar.put_item(now, item.kind, &item.key, &item.text);
+            (format!("{} {}", item.kind.text(), item.key), done.map(|()| &mut run.counts.items[*counted]))
         }
         Step::AddMarket(market) => {
             let event = market.event.as_ref().and_then(|key| registrar.event(key));
@@ -207,10 +318,10 @@ fn take(
     };
     match done {
         Ok(count) => *count += 1,
-        Err(registrar::Refusal::LogFull) => return Err(registrar::Refusal::LogFull),
+        Err(registrar::Refusal::LogFull) => return false,
         Err(refusal) => run.clashes.push((row, refusal)),
     }
-    Ok(())
+    true
 }
 
 fn new_market(market: &ImportedMarket, event: Option<u32>) -> NewMarket<'_> {
@@ -267,8 +378,9 @@ impl Change {
 fn report(run: &Run) -> Report {
     said(|json| {
         let events = ["eventsAdded", "eventsUpdated", "eventsUnchanged"].into_iter().zip(run.counts.events);
+        let items = ["itemsAdded", "itemsUpdated", "itemsUnchanged"].into_iter().zip(run.counts.items);
         let markets = ["marketsAdded", "marketsUpdated", "marketsUnchanged", "marketsOlder"];
-        for (name, count) in events.chain(markets.into_iter().zip(run.counts.markets)) {
+        for (name, count) in events.chain(items).chain(markets.into_iter().zip(run.counts.markets)) {
             json.key(name).number(count);
         }
         json.key("refused").open_array();

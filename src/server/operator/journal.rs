@@ -1,8 +1,9 @@
 //! `outcry journal …`: what a data directory says, without a server and without changing a byte.
 //!
 //! `verify` and `replay` apply every frame to a [`Ledger`]: the very code that recovery and the
-//! reader run. `verify` ends with exit code 1 at the first thing that is wrong and names its
-//! place. `dump` decodes frames and applies nothing, so that it also shows a log that contradicts
+//! reader run. `verify` ends with exit code 1 at the first frame that is wrong and names its place;
+//! snapshots are all read, each is held against the state at its position, and exit code 1 names
+//! every one that is damaged or says otherwise. `dump` decodes frames and applies nothing, so that it also shows a log that contradicts
 //! itself.
 
 mod dump;
@@ -12,17 +13,21 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::domain::Position;
 use crate::journal::layout::{Damage, Record};
-use crate::journal::{Fault, Frame, Survey, survey};
+use crate::journal::{self, Archive, Base, Fault, Frame, SnapshotReader, Survey, survey};
 use crate::ledger::{Ledger, Totals};
 use crate::server::command::{JournalArgs, JournalCommand};
-use crate::server::run::say;
+use crate::server::run::{complain, say};
 
 /// Does one `journal` command.
 pub(crate) fn run(command: &JournalCommand) -> Result<ExitCode, String> {
     match command {
-        JournalCommand::Verify(args) => say(&verify(&args.data_dir)?),
-        JournalCommand::Replay(args) => say(&replay(&args.data_dir)?),
+        JournalCommand::Verify(args) => {
+            let (data_dir, log_path) = args.places()?;
+            say(&verify(&data_dir, log_path.as_deref())?)
+        }
+        JournalCommand::Replay(args) => say(&replay(&args.places()?.0)?),
         JournalCommand::Dump(args) => print_frames(args),
     }
 }
@@ -60,36 +65,126 @@ impl std::fmt::Display for Stop {
     }
 }
 
-/// A journal, applied whole.
+/// A journal, applied as far as its files go.
 struct Applied {
     survey: Survey,
     ledger: Ledger,
     starts: u64,
     closed: bool,
+    /// Where it began, if not at the first frame.
+    begun: Option<String>,
+    shelf: Shelf,
 }
 
-fn apply(data_dir: &Path) -> Result<Applied, String> {
-    let mut ledger = Ledger::new();
+/// What is known of each snapshot.
+#[derive(Default)]
+struct Shelf {
+    /// Those that are whole and whose position was not reached yet, the newest first.
+    ahead: Vec<Base>,
+    /// Those whose hash is that of the state at their position.
+    good: Vec<String>,
+    /// What is wrong with the others, by file.
+    wrong: Vec<String>,
+}
+
+impl Shelf {
+    /// Reads every snapshot to its end, with its archive, and counts its state hash again.
+    fn read(data_dir: &Path) -> Result<Self, Fault> {
+        let mut shelf = Self::default();
+        for kept in journal::snapshots(data_dir)?.check(|snapshot| load(snapshot).map(drop))? {
+            match kept {
+                Ok(base) => shelf.ahead.push(base),
+                Err(fault) => shelf.wrong.push(fault.to_string()),
+            }
+        }
+        Ok(shelf)
+    }
+
+    /// Holds the state before the frame at `at` against the snapshots of that position.
+    fn meet(&mut self, at: Position, ledger: &Ledger) {
+        while let Some(kept) = self.ahead.pop_if(|kept| kept.position() <= at) {
+            let file = kept.file().display();
+            if ledger.end() <= kept.position() && kept.hash() == ledger.state_hash() {
+                self.good.push(format!("snapshot {file}: good"));
+            } else {
+                self.wrong.push(format!(
+                    "snapshot {file}: state hash: expected {:032x}, found {:032x}",
+                    ledger.state_hash(),
+                    kept.hash()
+                ));
+            }
+        }
+    }
+}
+
+/// Applies every frame that is there. Where the first segments were given back, the state that they
+/// led to comes out of the oldest whole snapshot; each other one is held against the state.
+fn apply(data_dir: &Path, log_path: Option<&Path>) -> Result<Applied, String> {
+    let (base, mut ledger) = beginning(data_dir).map_err(|fault| fault.to_string())?;
+    let mut shelf = Shelf::read(data_dir).map_err(|fault| fault.to_string())?;
     let (mut starts, mut closed) = (0, false);
-    let survey = survey(data_dir, None, |frame| {
+    let survey = survey(data_dir, log_path, base.as_ref(), |frame| {
         let record = decode(frame)?;
+        shelf.meet(frame.span.start, &ledger);
         starts += u64::from(matches!(record, Record::Start(_)));
         closed = matches!(record, Record::Close(_));
         let applied = ledger.apply(frame.span.start, frame.span.end, &record);
         applied.map_err(|why| Stop::Impossible(frame.span.start.0, why.to_string()))
     });
     let survey = survey.map_err(|stop: Stop| stop.to_string())?;
-    Ok(Applied { survey, ledger, starts, closed })
+    shelf.meet(survey.end, &ledger);
+    if !survey.in_use {
+        let ahead = shelf.ahead.drain(..);
+        shelf.wrong.extend(
+            ahead.map(|kept| format!("snapshot {}: is ahead of the segments", kept.file().display())),
+        );
+    }
+    Ok(Applied { survey, ledger, starts, closed, begun: base.as_ref().map(begins), shelf })
+}
+
+/// The ledger of a snapshot, whose rows come to the hash that its header says.
+fn load(snapshot: &mut SnapshotReader) -> Result<Ledger, Fault> {
+    let mut ledger = Ledger::new();
+    ledger.set_archive(snapshot.archive(&Archive::default())?);
+    while let Some((name, bytes)) = snapshot.next()? {
+        // What is not the ledger's is the reader's, and nothing here.
+        if let Err(damage) = ledger.take_section(name, bytes) {
+            return Err(snapshot.meaningless(damage.field, damage.at));
+        }
+    }
+    let hash = ledger.recounted_hash();
+    if hash == snapshot.base().hash() && hash == ledger.state_hash() {
+        Ok(ledger)
+    } else {
+        Err(snapshot.meaningless("state hash of the rows", 0))
+    }
+}
+
+/// Where applying begins: at the first frame, or at the oldest whole snapshot.
+fn beginning(data_dir: &Path) -> Result<(Option<Base>, Ledger), Fault> {
+    if journal::has_first_segment(data_dir)? {
+        return Ok((None, Ledger::new()));
+    }
+    // What is wrong with others is said by whoever reads the whole shelf.
+    let oldest = journal::snapshots(data_dir)?.oldest(&mut Vec::new(), load)?;
+    let (base, ledger) = oldest.unzip();
+    Ok((base, ledger.unwrap_or_default()))
+}
+
+fn begins(base: &Base) -> String {
+    format!("older segments were given back; begins at the snapshot of position {}", base.position().0)
 }
 
 fn decode(frame: &Frame<'_>) -> Result<Record, Stop> {
     Record::decode(frame.kind, frame.payload).map_err(|damage| Stop::Record(frame.span.start.0, damage))
 }
 
-fn verify(data_dir: &Path) -> Result<String, String> {
-    let applied = apply(data_dir)?;
+/// What `journal verify` says of a data directory and its log: an error if anything in it is not what
+/// it should be, a snapshot too, though a start does without a damaged one.
+pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String, String> {
+    let applied = apply(data_dir, log_path)?;
     let totals = applied.ledger.conserved().map_err(|imbalance| imbalance.to_string())?;
-    let Applied { survey, ledger, starts, closed } = applied;
+    let Applied { survey, ledger, starts, closed, begun, shelf } = applied;
     let mut lines = vec![
         format!(
             "{} frames in {} segments, {} starts, {}",
@@ -104,6 +199,8 @@ fn verify(data_dir: &Path) -> Result<String, String> {
         format!("chain {:016x}", survey.chain),
         law(&totals),
     ];
+    lines.extend(begun);
+    lines.extend(shelf.good);
     if let Some(cut) = &survey.cut {
         lines.push(format!("torn tail of {} bytes: {}; the next start cuts it off", cut.bytes, cut.place));
     }
@@ -113,11 +210,23 @@ fn verify(data_dir: &Path) -> Result<String, String> {
             survey.log_bytes
         ));
     }
+    if !closed && !survey.in_use && !survey.log_found {
+        lines.push(format!(
+            "no log at {}: what was not in segments yet is not counted; if the log has another path, give \
+             --log-path",
+            survey.log_path.display()
+        ));
+    }
     if survey.in_use {
         lines.push("a server has this directory; what it wrote meanwhile is not in this report".to_owned());
     }
-    lines.push("good".to_owned());
-    Ok(lines.join("\n") + "\n")
+    if shelf.wrong.is_empty() {
+        lines.push("good".to_owned());
+        return Ok(lines.join("\n") + "\n");
+    }
+    lines.push(format!("segments are good, snapshots are not: {}", shelf.wrong.len()));
+    lines.extend(shelf.wrong);
+    Err(lines.join("\n"))
 }
 
 fn end_text(closed: bool) -> &'static str {
@@ -142,7 +251,7 @@ fn usdc(millionths: u128) -> String {
 }
 
 fn replay(data_dir: &Path) -> Result<String, String> {
-    let Applied { survey, ledger, .. } = apply(data_dir)?;
+    let Applied { survey, ledger, begun, shelf, .. } = apply(data_dir, None)?;
     let totals = ledger.totals();
     let live: usize = ledger.markets().iter().map(|market| market.live.len()).sum();
     let lines = [
@@ -154,7 +263,7 @@ fn replay(data_dir: &Path) -> Result<String, String> {
         ("keys", ledger.keys().count().to_string()),
         ("events", ledger.events().len().to_string()),
         ("markets", ledger.markets().len().to_string()),
-        ("orders", ledger.orders().len().to_string()),
+        ("orders", ledger.orders_ever().to_string()),
         ("live orders", live.to_string()),
         ("holdings", ledger.holdings().count().to_string()),
         ("cells", usdc(totals.cells)),
@@ -168,13 +277,23 @@ fn replay(data_dir: &Path) -> Result<String, String> {
     for (name, value) in lines {
         let _ = writeln!(text, "{name:12} {value}");
     }
+    for said in begun.into_iter().chain(shelf.good).chain(shelf.wrong) {
+        text.push_str(&said);
+        text.push('\n');
+    }
     Ok(text)
 }
 
 fn print_frames(args: &JournalArgs) -> Result<ExitCode, String> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
-    let read = survey(&args.data_dir, None, |frame| {
+    let (data_dir, _) = args.places()?;
+    let base = beginning(&data_dir).map_err(|fault| fault.to_string())?.0;
+    // Beside the frames, which are for programs to read.
+    if let Some(base) = &base {
+        complain(&begins(base));
+    }
+    let read = survey(&data_dir, None, base.as_ref(), |frame| {
         let record = decode(frame)?;
         line.clear();
         dump::write(frame, &record, &mut line);
@@ -201,7 +320,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_no_data_directory_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
-        let fault = verify(folder.path()).expect_err("refused");
+        let fault = verify(folder.path(), None).expect_err("refused");
         assert!(fault.contains(&folder.path().display().to_string()), "{fault}");
     }
 

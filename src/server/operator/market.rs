@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::client::Client;
 use crate::catalog::{Fields, items, quoted};
-use crate::server::command::{MarketCommand, MarketName};
+use crate::server::command::{AdminArgs, MarketCommand, MarketName};
 use crate::server::run::say;
 
 /// Does one `market` command.
@@ -28,6 +28,11 @@ pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
             act(market, "tick", &format!("{{\"tick\":{}}}", quoted(tick)))
         }
     }
+}
+
+/// `outcry snapshot`: asks for one and waits until it is there.
+pub(crate) fn snapshot(admin: &AdminArgs) -> Result<ExitCode, String> {
+    shown(&Client::of(admin)?.post("/snapshot", "{}")?.success()?)
 }
 
 fn act(name: &MarketName, act: &str, body: &str) -> Result<ExitCode, String> {

@@ -2,13 +2,14 @@
 //!
 //! | route | body |
 //! |---|---|
-//! | `GET /markets`, `/markets/{market}`, `/accounts/{wallet}` | |
+//! | `GET /markets`, `/markets/{market}`, `/accounts/{wallet}`, `/accounts/fees` | |
 //! | `POST /import` | Gamma JSON, at most a request's body |
 //! | `POST /markets` | `{"question", "outcomes"?, "tick"?, "minSize"?, "event"?}` |
 //! | `POST /markets/{market}/pause`, `/resume` | `{}` or none |
 //! | `POST /markets/{market}/resolve` | `{"payout", "redeem"?}` |
 //! | `POST /markets/{market}/tick` | `{"tick"}` |
-//! | `POST /accounts/{wallet}/credit`, `/debit` | `{"amount", "ref"?}` |
+//! | `POST /accounts/{wallet}/credit` | `{"amount", "ref"?, "kind"?}` |
+//! | `POST /accounts/{wallet}/debit` | `{"amount", "ref"?}`; of the fee wallet it pays out fees |
 //! | `POST /accounts/{wallet}/link` | `{"owner"}` |
 //! | `POST /accounts/{wallet}/freeze` | `{"frozen"?}` |
 //! | `POST /mode` | `{"mode"}` |
@@ -19,7 +20,7 @@
 
 use crate::catalog::{Fields, LABEL_BYTES_MAX, texts};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
-use crate::domain::{Address, Collateral, ConditionId, Mode, Payout, Shares, Tick};
+use crate::domain::{Address, Collateral, ConditionId, Mode, Payout, Shares, Tick, WalletKind};
 use crate::http::Method;
 use crate::journal::layout::MoneyDirection;
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
@@ -39,6 +40,8 @@ pub(crate) enum Asked {
     Market(MarketName),
     /// One wallet.
     Account(Address),
+    /// The wallet that fees are shown under.
+    FeeAccount,
     /// Events and markets from a file's text.
     Import,
     /// A market of the operator's own.
@@ -76,6 +79,8 @@ pub(crate) enum Asked {
     SetMode(Mode),
     /// A manual clock moves on.
     Advance(u64),
+    /// A snapshot of the state is made.
+    Snapshot,
 }
 
 /// A market as people name it.
@@ -113,6 +118,8 @@ pub(crate) struct Movement {
     pub(crate) amount: Collateral,
     /// Its name; made up if it is not said.
     pub(crate) reference: Option<String>,
+    /// What the wallet of a credit is, if it is said.
+    pub(crate) kind: Option<WalletKind>,
 }
 
 /// Why a request was not done. Nothing has changed.
@@ -176,6 +183,7 @@ pub(crate) fn read(method: Method, path: &str, body: &[u8]) -> Result<Asked, Ref
         (Method::Post, ["markets", market, act]) => market_act(market_name(market)?, act, path, body),
         (Method::Post, ["accounts", wallet, act]) => account_act(address("wallet", wallet)?, act, path, body),
         (Method::Post, ["mode"]) => Ok(Asked::SetMode(mode(&object(body, &["mode"])?)?)),
+        (Method::Post, ["snapshot"]) => object(body, &[]).map(|_| Asked::Snapshot),
         (Method::Post, ["clock"]) => advance(&object(body, &["advance_ms"])?),
         _ => Err(no_route(path)),
     }
@@ -189,6 +197,7 @@ fn read_get(path: &str, words: &[&str]) -> Result<Asked, Refusal> {
     Ok(match words {
         ["markets"] => Asked::Markets,
         ["markets", market] => Asked::Market(market_name(market)?),
+        ["accounts", "fees"] => Asked::FeeAccount,
         ["accounts", wallet] => Asked::Account(address("wallet", wallet)?),
         _ => return Err(no_route(path)),
     })
@@ -226,7 +235,8 @@ fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<As
         }
         _ => return Err(no_route(path)),
     };
-    let fields = object(body, &["amount", "ref"])?;
+    let is_credit = direction == MoneyDirection::Credit;
+    let fields = object(body, if is_credit { &["amount", "ref", "kind"] } else { &["amount", "ref"] })?;
     let text = fields.words("amount").unwrap_or_default();
     let amount = decimal::parse_millionths(text.as_bytes())
         .ok()
@@ -241,7 +251,13 @@ fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<As
     } else if let Some(raw) = fields.raw("ref") {
         return Err(wrong("ref", raw, "a text of 1 to 64 bytes"));
     }
-    Ok(Asked::Money(Movement { wallet, direction, amount: Collateral(amount), reference }))
+    let kind = match fields.words("kind").as_deref() {
+        None => None,
+        Some("owner") => Some(WalletKind::Eoa),
+        Some("deposit") => Some(WalletKind::Deposit),
+        Some(other) => return Err(wrong("kind", other, "owner or deposit")),
+    };
+    Ok(Asked::Money(Movement { wallet, direction, amount: Collateral(amount), reference, kind }))
 }
 
 fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
@@ -369,6 +385,7 @@ mod tests {
             Asked::SetTick(MarketName::Id(7), Tick::new(10).expect("a tick"))
         );
         assert_eq!(post("/mode", r#"{"mode":"cancel-only"}"#), Asked::SetMode(Mode::CancelOnly));
+        assert_eq!(post("/snapshot", "{}"), Asked::Snapshot);
         assert_eq!(post("/clock", r#"{"advance_ms":1000}"#), Asked::Advance(1_000));
         let Asked::Money(movement) = post(&format!("{WALLET}/credit"), r#"{"amount":"100.5","ref":"a"}"#)
         else {
@@ -404,7 +421,9 @@ mod tests {
         ] {
             assert_eq!(refused(path, body), said, "{path} {body}");
         }
+        assert_eq!(refused(&format!("{WALLET}/credit"), r#"{"amount":1,"kind":"safe"}"#), "400 kind: safe");
         for (body, said) in [
+            (r#"{"amount":1,"kind":"deposit"}"#, "400 body: kind"),
             (r#"{"amount":0}"#, "400 amount: 0"),
             (r#"{"amount":"0.0000001"}"#, "400 amount: 0.0000001"),
             (r#"{"amount":1,"ref":""}"#, "400 ref: "),

@@ -32,9 +32,12 @@ impl Naive {
         ids
     }
 
-    /// A cancel that came before its order.
+    /// A cancel that came before its order; another one while it waits does not prolong it.
     pub fn tombstone(&mut self, principal: WalletNo, id: &OrderId, until: u64) {
-        self.tombstones.entry((*id, principal)).or_insert(until);
+        let waits = self.tombstones.entry((*id, principal)).or_insert(until);
+        if *waits <= self.now.0 {
+            *waits = until;
+        }
     }
 
     /// A split, merge or redeem: the collateral moved, and the sells that left.
@@ -45,7 +48,7 @@ impl Naive {
         if let Some((owner, first)) = self.first(shard, &id) {
             return match first {
                 First::Act(collateral) if *owner == principal => Ok((*collateral, Vec::new())),
-                _ => Err(Reject::Duplicate.into()),
+                _ => Err(Reject::MakerNotAuthorized.into()),
             };
         }
         self.judge_act(act, principal, market, stamp)?;

@@ -142,7 +142,9 @@ impl Naive {
             return plan.stopped;
         }
         match work.place.order.order_type {
-            OrderType::Fok if !self.is_full(work) => Some(Reject::FokNotFilled),
+            OrderType::Fok if self.is_full(work) => None,
+            OrderType::Fok if plan.stopped == Some(Reject::FillsLimit) => plan.stopped,
+            OrderType::Fok => Some(Reject::FokNotFilled),
             OrderType::Fak if !trades => Some(Reject::FakNoMatch),
             OrderType::Gtc | OrderType::Gtd if !trades && open == 0 => Some(Reject::SizeTooSmall),
             _ => None,

@@ -150,7 +150,7 @@ pub(super) fn seed(
 fn import_catalog(operator: &mut Client, plan: &Plan) -> Result<Vec<Quoted>, String> {
     let import = Import::read(catalog::DEV.as_bytes(), &super::super::market_defaults(&plan.options)?);
     let import = import.map_err(|fault| format!("the catalog of dev: {fault}"))?;
-    import::send(operator, &import, |_, _| ())?;
+    import::send(operator, &import, &[], |_, _| ())?;
     Ok(import.markets().iter().filter_map(Quoted::of).collect())
 }
 

@@ -56,6 +56,10 @@ fn fields(json: &mut Writer<'_>, record: &Record) {
         Record::EventText(row) => {
             json.key("event").number(row.event.into()).key("text").text(&row.text);
         }
+        Record::ItemText(row) => {
+            json.key("kind").text(row.kind.text()).key("item").number(row.item.into());
+            json.key("text").text(&row.text);
+        }
         Record::MarketAdded(row) => market(json, row),
         Record::MarketText(row) => {
             json.key("market").number(row.market.0.into());
@@ -223,7 +227,7 @@ fn event(json: &mut Writer<'_>, event: Option<u32>) {
     }
 }
 
-fn positions(json: &mut Writer<'_>, name: &str, positions: &[Position]) {
+fn positions(json: &mut Writer<'_>, name: &'static str, positions: &[Position]) {
     json.key(name).open_array();
     for position in positions {
         json.number(position.0);

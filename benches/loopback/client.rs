@@ -51,14 +51,17 @@ impl Client {
 }
 
 fn reply_is_whole(bytes: &[u8]) -> bool {
-    let Some(head) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
-        return false;
-    };
+    reply_bytes(bytes).is_some_and(|length| bytes.len() >= length)
+}
+
+/// The length of the reply at the front of `bytes`, head and body; `None` until its head is whole.
+pub(crate) fn reply_bytes(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let text = std::str::from_utf8(&bytes[..head]).expect("heads are ASCII").to_ascii_lowercase();
     let length = text.split("content-length:").nth(1).expect("replies have a length");
     let length: usize =
         length.split("\r\n").next().expect("split gives one").trim().parse().expect("a number");
-    bytes.len() >= head + 4 + length
+    Some(head + 4 + length)
 }
 
 /// Makes the credentials of `signer` on the server at `port`.
@@ -77,15 +80,21 @@ pub(crate) fn credentials(port: u16, signer: &Signer) -> Credentials {
     serde_json::from_str(body).expect("an api key")
 }
 
-/// A signed bid for 5 shares of `token` at 0.01, which rests, as one whole request.
-pub(crate) fn order_request(signer: &Signer, credentials: &Credentials, token: U256, salt: u64) -> Vec<u8> {
+/// A signed bid of `collateral` millionths for 5 shares of `token`, as one whole request.
+pub(crate) fn bid(
+    signer: &Signer,
+    credentials: &Credentials,
+    token: U256,
+    collateral: u64,
+    salt: u64,
+) -> Vec<u8> {
     let timestamp = now_ms();
     let words = OrderWords([
         number(salt),
         signer.address.into_word().0,
         signer.address.into_word().0,
         token.to_be_bytes(),
-        number(50_000),
+        number(collateral),
         number(5_000_000),
         number(0),
         number(0),
@@ -96,7 +105,7 @@ pub(crate) fn order_request(signer: &Signer, credentials: &Credentials, token: U
     let signature = signer.sign(words.digest(order_type_hash(), order_domain()));
     let body = format!(
         "{{\"order\":{{\"salt\":{salt},\"maker\":\"{address}\",\"signer\":\"{address}\",\
-         \"tokenId\":\"{token}\",\"makerAmount\":\"50000\",\"takerAmount\":\"5000000\",\"side\":\"BUY\",\
+         \"tokenId\":\"{token}\",\"makerAmount\":\"{collateral}\",\"takerAmount\":\"5000000\",\"side\":\"BUY\",\
          \"expiration\":\"0\",\"signatureType\":0,\"timestamp\":\"{milliseconds}\",\"metadata\":\"{zero}\",\
          \"builder\":\"{zero}\",\"signature\":\"{signature}\"}},\"owner\":\"{owner}\",\"orderType\":\"GTC\",\
          \"deferExec\":false,\"postOnly\":false}}",

@@ -1,0 +1,213 @@
+//! A catalog as large as the largest venue's: 164,000 markets, made from the real rows beside the
+//! repository with ids of their own (or from the sample catalog, where those are absent).
+//!
+//! `cargo bench --bench catalog -- [--markets N] [--seed N] [--file PATH] [import | lists]`
+//!
+//! - `import` runs the command against a running exchange, twice: the second time has to change
+//!   nothing. Seconds, rows a second, CPU time of each part, most memory of either side.
+//! - `lists` says how long each step of an import takes within one thread, and what a page of each
+//!   list costs; beside every list the obvious twin, which parses every text for every question and
+//!   has to find the same.
+//! - With `--file PATH` the rows are written there and kept. Without a word both are done.
+//!
+//! A good number: a venue's whole catalog within ten seconds on two cores, a client that stays below
+//! a fifth of the file; a page of 100 in the default order within a millisecond, in any other order
+//! within the time that a read may wait.
+
+#![allow(clippy::print_stdout, reason = "it says what it measured")]
+
+use outcry::catalog::{
+    Catalog, Column, Direction, Event, Filter, Import, ImportedMarket, Market, MarketDefaults, MarketEntry,
+    Page, Source, Texts,
+};
+use outcry::domain::{FeeSchedule, Mode, Shares, Tick, TimeMs};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::{BufWriter, Read as _, Write as _};
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[path = "catalog/import.rs"]
+mod import;
+
+const MARKETS: u64 = 164_000;
+const SEED: u64 = 7;
+const FIRST_ID: u64 = 10_000_000;
+
+const REAL: &str = "../shared/data/gamma-markets-500/polymarket_markets.json.gz";
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let value = |flag: &str| words.iter().skip_while(|word| *word != flag).nth(1);
+    let number = |flag: &str, default: u64| {
+        value(flag).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{flag}: a number")))
+    };
+    let (count, seed) = (number("--markets", MARKETS), number("--seed", SEED));
+    let markets = usize::try_from(count).expect("64 bits");
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let file = value("--file").map_or_else(|| folder.path().join("markets.json"), PathBuf::from);
+    let bytes = write_rows(&file, count, seed);
+    println!("{markets} markets, {} MiB, seed {seed}", bytes >> 20);
+    let all = !words.iter().any(|word| word == "import" || word == "lists");
+    if all || words.iter().any(|word| word == "import") {
+        import::measure(&file, markets, FIRST_ID + count - 1);
+    }
+    if all || words.iter().any(|word| word == "lists") {
+        let text = std::fs::read(&file).expect("just written");
+        let tick = Tick::new(100).expect("0.01 is a tick");
+        let defaults = MarketDefaults { tick, min_size: Shares(5_000_000), fee: FeeSchedule::FREE };
+        let import = timed("read the file", markets, || {
+            Import::read(&text, &defaults).expect("the rows are Gamma JSON")
+        });
+        assert_eq!((import.markets().len(), import.refused().len()), (markets, 0));
+        drop(text);
+        let (catalog, rows) = timed("build the catalog", markets, || built(&import));
+        lists(&catalog, &rows);
+    }
+}
+
+/// Does `work` and says how long it took, and how many of `count` things that is a second.
+#[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+fn timed<T>(what: &str, count: usize, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let done = work();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{what}: {seconds:.2} s, {:.0} markets/s", count as f64 / seconds);
+    done
+}
+
+/// Writes the real rows again and again, each copy with an id, a condition, tokens, a slug and a title
+/// of its own, which `seed` decides; markets of one event stay together. Gives the file's length.
+fn write_rows(file: &std::path::Path, count: u64, seed: u64) -> u64 {
+    let real: Vec<Value> = if let Ok(bytes) = std::fs::read(REAL) {
+        let mut text = String::new();
+        flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_string(&mut text).expect("gzip");
+        serde_json::from_str(&text).expect("JSON")
+    } else {
+        let events: Vec<Value> = serde_json::from_str(outcry::catalog::DEV).expect("JSON");
+        events.iter().flat_map(|event| event["markets"].as_array().cloned().unwrap_or_default()).collect()
+    };
+    let mut out = BufWriter::new(std::fs::File::create(file).expect("a place for the file"));
+    let own = |row: &mut Value, name: &str, copy: u64| {
+        let text = row[name].as_str().unwrap_or_default();
+        row[name] = format!("{text}{}{seed}-{copy}", if name == "slug" { "-" } else { " " }).into();
+    };
+    for number in 0..count {
+        let (copy, at) = (number / real.len() as u64, number % real.len() as u64);
+        let mut row = real[usize::try_from(at).expect("64 bits")].clone();
+        let id = FIRST_ID + number;
+        let [one, two, three, four] = [0, 1, 2, 3].map(|part| mixed(seed ^ mixed(4 * id + part)));
+        row["id"] = id.to_string().into();
+        row["conditionId"] = format!("0x{one:016x}{two:016x}{three:016x}{four:016x}").into();
+        row["clobTokenIds"] = format!("[\"{one}{two}{three}1\", \"{one}{two}{three}2\"]").into();
+        own(&mut row, "slug", copy);
+        own(&mut row, "question", copy);
+        for event in row["events"].as_array_mut().into_iter().flatten() {
+            event["id"] = format!("{}{copy:04}", event["id"].as_str().unwrap_or_default()).into();
+            own(event, "slug", copy);
+            own(event, "title", copy);
+        }
+        write!(out, "{}{row}", if number == 0 { "[" } else { ",\n" }).expect("room for the file");
+    }
+    writeln!(out, "]").expect("room for the file");
+    let file = out.into_inner().expect("room for the file");
+    file.metadata().expect("just written").len()
+}
+
+/// A number that looks like any other (the finaliser of splitmix64).
+const fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// The texts where the ledger would have them.
+struct Rows<'a>(&'a Import);
+
+impl Texts for Rows<'_> {
+    fn text(&self, source: Source) -> &str {
+        match source {
+            Source::Event(event) => &self.0.events()[event as usize].text,
+            Source::Market(market) => &self.0.markets()[market as usize].text,
+            Source::Row(item) => &self.0.items()[item as usize].text,
+        }
+    }
+
+    fn added(&self, _: Source) -> TimeMs {
+        TimeMs(1)
+    }
+}
+
+fn built(import: &Import) -> (Catalog, Rows<'_>) {
+    let (mut catalog, rows) = (Catalog::default(), Rows(import));
+    let mut numbers = HashMap::new();
+    for (event, number) in import.events().iter().zip(0_u32..) {
+        catalog.put_event(number, &rows);
+        numbers.insert(event.key.as_str(), number);
+    }
+    for market in import.markets() {
+        let event = market.event.as_deref().and_then(|key| numbers.get(key)).copied();
+        let closed = market.mode != Mode::Open;
+        let id = market.market_id.expect("every row has a number");
+        catalog.add_market(&MarketEntry { id, event, added: TimeMs(1), closed }, &rows);
+    }
+    (catalog, rows)
+}
+
+fn lists(catalog: &Catalog, rows: &Rows<'_>) {
+    let page = |columns: &[Column]| Page {
+        columns: columns.to_vec(),
+        direction: Direction::Descending,
+        offset: 0,
+        limit: 100,
+    };
+    let open = Filter { closed: Some(false), ..Filter::default() };
+    for (what, columns) in
+        [("newest ids", &[][..]), ("volume", &[Column::Volume]), ("end date", &[Column::EndDate])]
+    {
+        let twin = Instant::now();
+        let expected = naive(rows.0.markets(), columns);
+        let twin = twin.elapsed();
+        let start = Instant::now();
+        let found = catalog.list_markets(&open, &page(columns), TimeMs(2));
+        let fast = start.elapsed();
+        let ids: Vec<u64> = found.iter().map(|market| id_of(catalog.market(*market))).collect();
+        assert_eq!(ids, expected, "{what}");
+        println!("100 markets by {what}: {fast:?}; naive {twin:?}");
+        let start = Instant::now();
+        let events = catalog.list_events(&open, &page(columns), TimeMs(2));
+        assert_eq!(events.len(), 100.min(catalog.events().iter().filter(|event| is_open(event)).count()));
+        println!("100 events by {what}: {:?}", start.elapsed());
+    }
+}
+
+const fn id_of(market: &Market) -> u64 {
+    market.id
+}
+
+fn is_open(event: &Event) -> bool {
+    !event.is_closed()
+}
+
+/// The ids of the first 100 open markets in an order, by parsing everything.
+fn naive(markets: &[ImportedMarket], columns: &[Column]) -> Vec<u64> {
+    let mut keyed: Vec<(u64, String, u64)> = markets
+        .iter()
+        .map(|market| {
+            let row: Value = serde_json::from_str(&market.text).expect("JSON");
+            let volume = row["volumeNum"].to_string();
+            let (whole, places) = volume.split_once('.').unwrap_or((&volume, ""));
+            let millionths = format!("{whole}{places:0<6.6}").parse().unwrap_or(0);
+            let id = row["id"].as_str().and_then(|id| id.parse().ok()).expect("a number");
+            let end = row["endDate"].as_str().unwrap_or_default().to_owned();
+            match columns.first() {
+                Some(Column::Volume) => (millionths, String::new(), id),
+                Some(_) => (0, end, id),
+                None => (0, String::new(), id),
+            }
+        })
+        .collect();
+    keyed.sort_by(|one, other| other.cmp(one));
+    keyed.into_iter().take(100).map(|(_, _, id)| id).collect()
+}

@@ -1,0 +1,93 @@
+//! The server under measurement as a process: started on its CPU, told what to hold, ended.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A process that ends with this value.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    /// Lets the process run, or stops it where it is: two servers that poll on one CPU would take
+    /// turns by the scheduler's slices, and neither would be measured.
+    pub(crate) fn let_run(&self, runs: bool) {
+        let signal = if runs { Signal::CONT } else { Signal::STOP };
+        kill_process(Pid::from_child(&self.0), signal).expect("our own child");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait().map(drop)).expect("our own child");
+    }
+}
+
+/// A running `outcry serve` with its data below one directory.
+pub(crate) struct Outcry {
+    pub(crate) process: Running,
+    /// The public port.
+    pub(crate) http: u16,
+    admin: u16,
+    token_file: PathBuf,
+}
+
+impl Outcry {
+    /// Starts it with these settings, each `key=value`, and waits until it has bound its ports.
+    pub(crate) fn start(directory: &Path, settings: &[String]) -> Self {
+        let ports = directory.join("ports.json");
+        let data = directory.join("data");
+        let token_file = data.join("admin-token");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_outcry"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.args(["--set", &format!("journal.log_path={}", directory.join("log").display())]);
+        command.arg("--data-dir").arg(&data).arg("--ports-file").arg(&ports).stdout(Stdio::null());
+        let process = Running(command.spawn().expect("outcry starts"));
+        let (http, admin) = wait_for_ports(&ports);
+        Self { process, http, admin, token_file }
+    }
+
+    /// Runs one of the operator's commands, which has to succeed.
+    pub(crate) fn operator(&self, words: &[&str]) {
+        let done = Command::new(env!("CARGO_BIN_EXE_outcry"))
+            .args(words)
+            .args(["--admin", &format!("http://127.0.0.1:{}", self.admin), "--token-file"])
+            .arg(&self.token_file)
+            .output()
+            .expect("outcry runs");
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+fn wait_for_ports(path: &Path) -> (u16, u16) {
+    loop {
+        if let Ok(text) = std::fs::read_to_string(path)
+            && let Ok(ports) = serde_json::from_str::<serde_json::Value>(&text)
+        {
+            let port = |name: &str| u16::try_from(ports[name].as_u64().expect("a number")).expect("a port");
+            return (port("http"), port("admin"));
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Keeps the calling thread on one CPU until the value is dropped; processes that it starts
+/// meanwhile are kept there too.
+pub(crate) struct Pinned(rustix::thread::CpuSet);
+
+/// Keeps the calling thread on `cpu`.
+pub(crate) fn pin(cpu: usize) -> Pinned {
+    let before = rustix::thread::sched_getaffinity(None).expect("it is known");
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set).expect("the CPU is allowed");
+    Pinned(before)
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        rustix::thread::sched_setaffinity(None, &self.0).expect("the CPUs were allowed before");
+    }
+}

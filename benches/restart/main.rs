@@ -1,0 +1,169 @@
+//! How long a restart takes: a history is written, the exchange is started on it, makes a snapshot,
+//! is killed, the page cache is dropped, and the time from the new process to `/ready` is taken.
+//!
+//! `cargo bench --bench restart -- [ORDERS] [DIRECTORY]`. A good number: ten million orders of which
+//! a million rest within ten seconds on two cores. Beside it stands the start without a snapshot.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+
+mod history;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SEGMENT_BYTES: u64 = 64 << 20;
+/// Orders between two snapshots: about the eight segments of 64 MiB behind which a server makes one.
+const STEP: usize = 1_000_000;
+
+fn main() -> Result<(), String> {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let orders: u64 =
+        words.first().map_or(Ok(100_000), |word| word.parse()).map_err(|_| "ORDERS: a number")?;
+    let directory = words.get(1).map_or_else(|| std::env::temp_dir().join("outcry-restart"), PathBuf::from);
+    let data_dir = directory.join("data");
+    if !data_dir.join("journal").exists() {
+        std::fs::create_dir_all(&directory).map_err(|fault| fault.to_string())?;
+        outcry(&["init", "--data-dir", &text(&data_dir), "--config", &text(&directory.join("outcry.toml"))])?;
+        for first in (0..orders).step_by(STEP) {
+            step(&directory, first..orders.min(first + STEP as u64))?;
+        }
+    }
+    println!(
+        "on disk: segments {} MiB, snapshots {} MiB",
+        mib(&data_dir.join("journal")),
+        mib(&data_dir.join("snapshots"))
+    );
+    for _ in 0..3 {
+        let dropped = drop_page_cache();
+        let (mut server, ready) = Server::start(&directory)?;
+        println!(
+            "start from the snapshot: ready in {ready:.1?} (page cache {dropped}), {} MiB resident",
+            server.resident_mib()
+        );
+        server.kill();
+    }
+    Ok(())
+}
+
+/// Lengthens the history, lets the exchange start on it, and has it make a snapshot.
+fn step(directory: &Path, orders: Range<u64>) -> Result<(), String> {
+    let began = Instant::now();
+    let last = orders.end;
+    let end = history::write(&directory.join("data"), SEGMENT_BYTES, orders)?;
+    println!("history: {last} orders, {} MiB of frames, written in {:.1?}", end.0 >> 20, began.elapsed());
+    let (mut server, ready) = Server::start(directory)?;
+    println!("start with a million orders behind the last snapshot: ready in {ready:.1?}");
+    println!("snapshot: {}", server.ask("POST", "/snapshot", "{}")?);
+    println!("{} MiB resident after it", server.resident_mib());
+    server.kill();
+    Ok(())
+}
+
+struct Server {
+    child: Child,
+    admin: u16,
+    token: String,
+}
+
+impl Server {
+    /// Starts the exchange; gives it with the time until it was ready.
+    fn start(directory: &Path) -> Result<(Self, Duration), String> {
+        let ports = directory.join("ports.json");
+        let _ = std::fs::remove_file(&ports);
+        let data_dir = directory.join("data");
+        let began = Instant::now();
+        let log = std::fs::File::create(directory.join("server.log")).map_err(|fault| fault.to_string())?;
+        let child = Command::new(env!("CARGO_BIN_EXE_outcry"))
+            .args([
+                "serve",
+                "--config",
+                &text(&directory.join("outcry.toml")),
+                "--data-dir",
+                &text(&data_dir),
+            ])
+            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ports-file", &text(&ports)])
+            .args(["--set", "cpu.shards=2", "--set", "sizes.resting_orders=2000000"])
+            .args(["--set", &format!("journal.log_path={}", text(&directory.join("log")))])
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(|fault| fault.to_string())?;
+        let mut server = Self { child, admin: 0, token: String::new() };
+        let found = loop {
+            if let Ok(text) = std::fs::read_to_string(&ports) {
+                break text;
+            }
+            if let Ok(Some(status)) = server.child.try_wait() {
+                let said = std::fs::read_to_string(directory.join("server.log")).unwrap_or_default();
+                return Err(format!("the exchange ended with {status}: {said}"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        let admin = found.split("\"admin\":").nth(1).unwrap_or("").trim_end().trim_end_matches('}');
+        server.admin = admin.parse().map_err(|_| format!("ports file: {found}"))?;
+        let token = std::fs::read_to_string(data_dir.join("admin-token"));
+        token.unwrap_or_default().trim().clone_into(&mut server.token);
+        while !server.ask("GET", "/ready", "")?.contains("true") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok((server, began.elapsed()))
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Result<String, String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.admin)).map_err(|fault| fault.to_string())?;
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.token,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).map_err(|fault| fault.to_string())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).map_err(|fault| fault.to_string())?;
+        Ok(answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or(answer))
+    }
+
+    fn resident_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn outcry(words: &[&str]) -> Result<(), String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_outcry")).args(words).output();
+    let output = output.map_err(|fault| fault.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+fn drop_page_cache() -> &'static str {
+    let _ = Command::new("sync").status();
+    match std::fs::write("/proc/sys/vm/drop_caches", "3") {
+        Ok(()) => "dropped",
+        Err(_) => "warm: only root may drop it",
+    }
+}
+
+fn mib(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|about| about.len()).sum::<u64>() >> 20
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,63 @@
+//! One tag, series or creator that a file holds by itself.
+
+use super::event::{ImportedEvent, event_key, updated};
+use super::fields::Fields;
+use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
+use crate::domain::ItemKind;
+
+/// An item, ready to be written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedItem {
+    /// What it is.
+    pub kind: ItemKind,
+    /// Its id in the file.
+    pub key: String,
+    /// Its `updatedAt`; the default if it has none.
+    pub updated: Moment,
+    /// Its JSON; a series' without `events`.
+    pub text: String,
+}
+
+impl ImportedItem {
+    /// The kind of a row, by the fields that only such rows have; none for events and markets.
+    pub(super) fn kind_of(fields: &Fields<'_>) -> Option<ItemKind> {
+        let has = |names: &[&str]| names.iter().any(|name| fields.has(name));
+        if has(&["markets", "conditionId", "clobTokenIds", "question"]) {
+            None
+        } else if has(&["seriesType", "recurrence"]) {
+            Some(ItemKind::Series)
+        } else if has(&["creatorName", "creatorHandle"]) {
+            Some(ItemKind::Creator)
+        } else if has(&["label"]) && !has(&["title"]) {
+            Some(ItemKind::Tag)
+        } else {
+            None
+        }
+    }
+
+    /// Reads one object; `row` names it until its id is known.
+    pub(super) fn read(kind: ItemKind, fields: &Fields<'_>, row: &str) -> Result<Self, Refused> {
+        let text = fields.without("events");
+        let key = event_key(&text).ok_or_else(|| {
+            Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), "an id of 1 to 64 bytes")
+        })?;
+        debug_assert!(key.len() <= EVENT_KEY_BYTES_MAX, "ids are bounded where they are read");
+        if text.len() > TEXT_BYTES_MAX {
+            let row = format!("{} {key}", kind.text());
+            return Err(Refused::new(&row, "text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
+        }
+        Ok(Self { kind, key, updated: updated(fields), text })
+    }
+
+    /// Takes in what another text of the same item says; see [`ImportedEvent::absorb`].
+    pub(super) fn absorb(&mut self, other: &Self) {
+        let of = |item: &Self| ImportedEvent {
+            key: item.key.clone(),
+            updated: item.updated,
+            text: item.text.clone(),
+        };
+        let mut merged = of(self);
+        merged.absorb(&of(other));
+        (self.updated, self.text) = (merged.updated, merged.text);
+    }
+}

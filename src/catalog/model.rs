@@ -1,0 +1,489 @@
+//! The catalog as lists and pages see it: small facts of every event, market, tag, series and
+//! creator, and where to find them. The texts stay where they are kept ([`Texts`]).
+//!
+//! A [`Catalog`] is a function of the texts and of a few live numbers a market: closed or not,
+//! what was traded here and when, and what rests in its book. So it can be built again from the
+//! ledger's rows, and the reader's tests do that. Sums of an event are kept with every change of
+//! one of its markets, so that a list ordered by volume adds nothing up.
+//!
+//! - **Volume** is the text's (what was traded before the import, where the text comes from) plus
+//!   what was traded here, in collateral, as the takers paid or received it without fees. An
+//!   event whose text says nothing has the sum of its markets' texts instead.
+//! - **Volume of 24 hours** is what was traded here in the 24 hours before the answer.
+//! - **Liquidity** is what rests here: of every open order the collateral that it would take to
+//!   buy its shares, or those of the other outcome if it sells. Texts count nothing towards it.
+//! - An event is **closed** if its text says so, or if it has markets and all of them are.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::facts::{EventFacts, MarketFacts};
+use super::order::{Column, IdKey, Value};
+use super::shelf::{Shelf, Source, Texts};
+use super::{Moment, event_key};
+use crate::domain::{ItemKind, TimeMs};
+
+/// A day, over which recent trades are counted.
+const DAY_MS: u64 = 86_400_000;
+
+/// One event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// What its text says.
+    pub facts: EventFacts,
+    /// When it came.
+    pub added: TimeMs,
+    markets: BTreeSet<u32>,
+    open_markets: u32,
+    imported: u64,
+    traded: u64,
+    resting: u128,
+    tags: Box<[u32]>,
+    series: Box<[u32]>,
+    creators: Box<[u32]>,
+}
+
+impl Event {
+    /// The numbers of its markets, in the order in which they came.
+    pub fn markets(&self) -> impl Iterator<Item = u32> {
+        self.markets.iter().copied()
+    }
+
+    /// Its tags, as they stand in its text.
+    #[must_use]
+    pub fn tags(&self) -> &[u32] {
+        &self.tags
+    }
+
+    /// Its series.
+    #[must_use]
+    pub fn series(&self) -> &[u32] {
+        &self.series
+    }
+
+    /// Its creators.
+    #[must_use]
+    pub fn creators(&self) -> &[u32] {
+        &self.creators
+    }
+
+    /// True if nothing of it is open.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.facts.closed || (self.open_markets == 0 && !self.markets.is_empty())
+    }
+
+    /// Its volume, in millionths.
+    #[must_use]
+    pub fn volume(&self) -> u64 {
+        self.facts.volume.unwrap_or(self.imported).saturating_add(self.traded)
+    }
+
+    /// Its liquidity, in millionths.
+    #[must_use]
+    pub fn liquidity(&self) -> u64 {
+        in_millionths(self.resting)
+    }
+}
+
+/// One market.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Market {
+    /// What its text says.
+    pub facts: MarketFacts,
+    /// When it came.
+    pub added: TimeMs,
+    /// Its numeric id.
+    pub id: u64,
+    /// The number of the event that holds it.
+    pub event: Option<u32>,
+    tags: Box<[u32]>,
+    closed: bool,
+    traded: u64,
+    resting: u128,
+    /// When something was traded, and all that had been by then.
+    tape: Vec<(TimeMs, u64)>,
+}
+
+impl Market {
+    /// Its own tags; those of its event besides.
+    #[must_use]
+    pub fn tags(&self) -> &[u32] {
+        &self.tags
+    }
+
+    /// True if it is closed or resolved.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Its volume, in millionths.
+    #[must_use]
+    pub const fn volume(&self) -> u64 {
+        self.facts.volume.saturating_add(self.traded)
+    }
+
+    /// Its liquidity, in millionths.
+    #[must_use]
+    pub fn liquidity(&self) -> u64 {
+        in_millionths(self.resting)
+    }
+
+    /// When something was traded, and all that had been by then, in millionths.
+    #[must_use]
+    pub fn tape(&self) -> &[(TimeMs, u64)] {
+        &self.tape
+    }
+
+    /// What was traded in the 24 hours before `now`, in millionths.
+    #[must_use]
+    pub fn volume_of_day(&self, now: TimeMs) -> u64 {
+        let from = TimeMs(now.0.saturating_sub(DAY_MS));
+        let before = self.tape.partition_point(|(time, _)| *time <= from);
+        self.traded - before.checked_sub(1).map_or(0, |last| self.tape[last].1)
+    }
+}
+
+/// Prices are ten-thousandths and shares millionths, so their product is 1e-10.
+fn in_millionths(resting: u128) -> u64 {
+    u64::try_from(resting / 10_000).unwrap_or(u64::MAX)
+}
+
+/// What a market is when it comes.
+#[derive(Clone, Copy, Debug)]
+pub struct MarketEntry {
+    /// Its numeric id.
+    pub id: u64,
+    /// The number of the event that holds it.
+    pub event: Option<u32>,
+    /// When it came.
+    pub added: TimeMs,
+    /// True if it is closed or resolved.
+    pub closed: bool,
+}
+
+/// Everything in the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalog {
+    events: Vec<Event>,
+    markets: Vec<Market>,
+    event_ids: HashMap<String, u32>,
+    market_ids: HashMap<u64, u32>,
+    event_slugs: Slugs,
+    market_slugs: Slugs,
+    pub(super) event_order: BTreeSet<(IdKey, u32)>,
+    pub(super) market_order: BTreeSet<(u64, u32)>,
+    tags: Shelf,
+    series: Shelf,
+    creators: Shelf,
+    /// What each row of its own names.
+    rows: Vec<Box<[u32]>>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self {
+            events: Vec::new(),
+            markets: Vec::new(),
+            event_ids: HashMap::new(),
+            market_ids: HashMap::new(),
+            event_slugs: Slugs::default(),
+            market_slugs: Slugs::default(),
+            event_order: BTreeSet::new(),
+            market_order: BTreeSet::new(),
+            tags: Shelf::new(ItemKind::Tag),
+            series: Shelf::new(ItemKind::Series),
+            creators: Shelf::new(ItemKind::Creator),
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl Catalog {
+    /// Every event, by number.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Every market, by number.
+    #[must_use]
+    pub fn markets(&self) -> &[Market] {
+        &self.markets
+    }
+
+    /// An event that came.
+    #[must_use]
+    pub fn event(&self, number: u32) -> &Event {
+        &self.events[number as usize]
+    }
+
+    /// A market that came.
+    #[must_use]
+    pub fn market(&self, number: u32) -> &Market {
+        &self.markets[number as usize]
+    }
+
+    /// The items of one kind.
+    #[must_use]
+    pub const fn shelf(&self, kind: ItemKind) -> &Shelf {
+        match kind {
+            ItemKind::Tag => &self.tags,
+            ItemKind::Series => &self.series,
+            ItemKind::Creator => &self.creators,
+        }
+    }
+
+    fn shelf_mut(&mut self, kind: ItemKind) -> &mut Shelf {
+        match kind {
+            ItemKind::Tag => &mut self.tags,
+            ItemKind::Series => &mut self.series,
+            ItemKind::Creator => &mut self.creators,
+        }
+    }
+
+    /// The event with this id.
+    #[must_use]
+    pub fn event_by_id(&self, id: &str) -> Option<u32> {
+        self.event_ids.get(id).copied()
+    }
+
+    /// The market with this id.
+    #[must_use]
+    pub fn market_by_id(&self, id: u64) -> Option<u32> {
+        self.market_ids.get(&id).copied()
+    }
+
+    /// The events with this slug, by number.
+    pub fn events_by_slug(&self, slug: &str) -> impl Iterator<Item = u32> {
+        self.event_slugs.of(slug)
+    }
+
+    /// The markets with this slug, by number.
+    pub fn markets_by_slug(&self, slug: &str) -> impl Iterator<Item = u32> {
+        self.market_slugs.of(slug)
+    }
+
+    /// The text of event `number` is new or another one; `texts` has it already.
+    pub fn put_event(&mut self, number: u32, texts: &dyn Texts) {
+        let source = Source::Event(number);
+        let text = texts.text(source);
+        let facts = EventFacts::parse(text);
+        if number as usize == self.events.len() {
+            let key = event_key(text).unwrap_or_default();
+            self.event_order.insert((IdKey::of(&key), number));
+            self.event_ids.entry(key).or_insert(number);
+            self.events.push(Event { added: texts.added(source), ..Event::default() });
+        }
+        let event = &mut self.events[number as usize];
+        self.event_slugs.change(number, &event.facts.slug, &facts.slug);
+        let old = [&mut event.tags, &mut event.series, &mut event.creators].map(std::mem::take);
+        event.facts = facts;
+        for (kind, old) in ItemKind::ALL.into_iter().zip(old) {
+            self.shelf_mut(kind).forget(source, &old, texts);
+            let facts = &self.events[number as usize].facts;
+            let spans = match kind {
+                ItemKind::Tag => facts.tag_spans.clone(),
+                ItemKind::Series => facts.series_spans.clone(),
+                ItemKind::Creator => facts.creator_spans.clone(),
+            };
+            let items = self.shelf_mut(kind).mention(source, &spans, texts);
+            let event = &mut self.events[number as usize];
+            match kind {
+                ItemKind::Tag => event.tags = items,
+                ItemKind::Series => event.series = items,
+                ItemKind::Creator => event.creators = items,
+            }
+        }
+    }
+
+    /// The next market; `texts` has its text already.
+    pub fn add_market(&mut self, entry: &MarketEntry, texts: &dyn Texts) {
+        let number = u32::try_from(self.markets.len()).expect("market numbers are u32");
+        self.market_order.insert((entry.id, number));
+        self.market_ids.entry(entry.id).or_insert(number);
+        self.markets.push(Market {
+            added: entry.added,
+            id: entry.id,
+            closed: entry.closed,
+            ..Market::default()
+        });
+        self.put_market_text(number, entry.event, texts);
+    }
+
+    /// The text or the event of a market is another one; `texts` has it already.
+    pub fn put_market_text(&mut self, number: u32, event: Option<u32>, texts: &dyn Texts) {
+        let source = Source::Market(number);
+        self.leave_event(number);
+        let market = &mut self.markets[number as usize];
+        let facts = MarketFacts::parse(texts.text(source));
+        self.market_slugs.change(number, &market.facts.slug, &facts.slug);
+        let old = std::mem::take(&mut market.tags);
+        market.facts = facts;
+        market.event = event;
+        self.tags.forget(source, &old, texts);
+        let market = &mut self.markets[number as usize];
+        market.tags = self.tags.mention(source, &market.facts.tag_spans, texts);
+        self.enter_event(number);
+    }
+
+    /// A row that is an item by itself is new or another one; `texts` has it already.
+    pub fn put_item(&mut self, kind: ItemKind, row: u32, texts: &dyn Texts) {
+        if row as usize == self.rows.len() {
+            self.rows.push(Box::default());
+        }
+        let source = Source::Row(row);
+        let text = texts.text(source);
+        let old = std::mem::take(&mut self.rows[row as usize]);
+        let shelf = self.shelf_mut(kind);
+        shelf.forget(source, &old, texts);
+        let named = shelf.mention(source, &[super::sheet::Span::within(text, text)], texts);
+        self.rows[row as usize] = named;
+    }
+
+    /// A market is closed or resolved, or open again.
+    pub fn set_closed(&mut self, number: u32, closed: bool) {
+        self.leave_event(number);
+        self.markets[number as usize].closed = closed;
+        self.enter_event(number);
+    }
+
+    /// `volume` millionths of collateral were traded in a market.
+    pub fn trade(&mut self, number: u32, time: TimeMs, volume: u64) {
+        let market = &mut self.markets[number as usize];
+        market.traded = market.traded.saturating_add(volume);
+        market.tape.push((time, market.traded));
+        if let Some(event) = market.event {
+            let event = &mut self.events[event as usize];
+            event.traded = event.traded.saturating_add(volume);
+        }
+    }
+
+    /// What rests in a market, in 1e-10 of collateral.
+    pub fn set_resting(&mut self, number: u32, resting: u128) {
+        let market = &mut self.markets[number as usize];
+        let old = std::mem::replace(&mut market.resting, resting);
+        if let Some(event) = market.event {
+            let event = &mut self.events[event as usize];
+            event.resting = event.resting - old + resting;
+        }
+    }
+
+    /// What was traded in the 24 hours before `now` in all markets of an event, in millionths.
+    #[must_use]
+    pub fn volume_of_day(&self, event: &Event, now: TimeMs) -> u64 {
+        event.markets().map(|market| self.market(market).volume_of_day(now)).sum()
+    }
+
+    fn leave_event(&mut self, number: u32) {
+        let market = &self.markets[number as usize];
+        let Some(event) = market.event.and_then(|event| self.events.get_mut(event as usize)) else {
+            return;
+        };
+        if event.markets.remove(&number) {
+            event.open_markets -= u32::from(!market.closed);
+            event.imported = event.imported.saturating_sub(market.facts.volume);
+            event.traded -= market.traded;
+            event.resting -= market.resting;
+        }
+    }
+
+    fn enter_event(&mut self, number: u32) {
+        let market = &self.markets[number as usize];
+        let Some(event) = market.event.and_then(|event| self.events.get_mut(event as usize)) else {
+            return;
+        };
+        if event.markets.insert(number) {
+            event.open_markets += u32::from(!market.closed);
+            event.imported = event.imported.saturating_add(market.facts.volume);
+            event.traded += market.traded;
+            event.resting += market.resting;
+        }
+    }
+
+    /// An event's value in one column.
+    pub(super) fn value_of_event(&self, number: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
+        let event = self.event(number);
+        let facts = &event.facts;
+        match column {
+            Column::Id | Column::Question => None,
+            Column::Slug => text(&facts.slug),
+            Column::Title => text(&facts.title),
+            Column::Ticker => text(&facts.ticker),
+            Column::StartDate => moment(facts.start),
+            Column::EndDate => moment(facts.end),
+            Column::CreationDate => moment(facts.creation),
+            Column::CreatedAt => moment(facts.created),
+            Column::UpdatedAt => moment(facts.updated),
+            Column::ClosedTime => moment(facts.closed_at),
+            Column::Volume => amount(event.volume()),
+            Column::Volume24hr => amount(self.volume_of_day(event, now)),
+            Column::Liquidity => amount(event.liquidity()),
+            Column::Competitive => facts.competitive.and_then(amount),
+        }
+    }
+
+    /// A market's value in one column.
+    pub(super) fn value_of_market(&self, number: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
+        let market = self.market(number);
+        let facts = &market.facts;
+        match column {
+            Column::Id | Column::Title | Column::Ticker | Column::CreationDate => None,
+            Column::Slug => text(&facts.slug),
+            Column::Question => text(&facts.question),
+            Column::StartDate => moment(facts.start),
+            Column::EndDate => moment(facts.end),
+            Column::CreatedAt => moment(facts.created),
+            Column::UpdatedAt => moment(facts.updated),
+            Column::ClosedTime => moment(facts.closed_at),
+            Column::Volume => amount(market.volume()),
+            Column::Volume24hr => amount(market.volume_of_day(now)),
+            Column::Liquidity => amount(market.liquidity()),
+            Column::Competitive => facts.competitive.and_then(amount),
+        }
+    }
+}
+
+fn text(text: &str) -> Option<Value<'_>> {
+    (!text.is_empty()).then_some(Value::Text(text))
+}
+
+fn moment(moment: Option<Moment>) -> Option<Value<'static>> {
+    moment.map(|moment| Value::Number(moment.0))
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "one type for all columns")]
+fn amount(amount: u64) -> Option<Value<'static>> {
+    Some(Value::Number(amount))
+}
+
+/// Rows by slug. A slug should name one row; where it names several, all are found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Slugs(HashMap<String, Vec<u32>>);
+
+impl Slugs {
+    fn of(&self, slug: &str) -> impl Iterator<Item = u32> {
+        self.0.get(slug).into_iter().flatten().copied()
+    }
+
+    /// Row `number` has another slug; no row is found by an empty one.
+    fn change(&mut self, number: u32, old: &str, new: &str) {
+        if old == new {
+            return;
+        }
+        if let Some(rows) = self.0.get_mut(old) {
+            rows.retain(|row| *row != number);
+            if rows.is_empty() {
+                self.0.remove(old);
+            }
+        }
+        if !new.is_empty() {
+            let rows = self.0.entry(new.to_owned()).or_default();
+            let place = rows.partition_point(|row| *row < number);
+            rows.insert(place, number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

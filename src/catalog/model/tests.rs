@@ -1,0 +1,544 @@
+//! Random catalogs against the plain way: keep the last text of everything, parse it all for every
+//! question, sort everything.
+
+use super::super::order::{Direction, Page};
+use super::super::select::{Between, Filter};
+use super::*;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use std::cmp::Ordering;
+
+const NOW: TimeMs = TimeMs(1_800_000_000_000);
+
+/// What the random texts are made of.
+#[derive(Clone, Debug)]
+struct Words {
+    id: u32,
+    slug: u8,
+    title: Option<u8>,
+    volume: Option<u16>,
+    start: Option<u8>,
+    flags: u8,
+    tags: Vec<u8>,
+    series: Option<u8>,
+    creator: Option<u8>,
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    AddEvent(Words),
+    ChangeEvent(usize, Words),
+    AddMarket(Words, Option<usize>, bool),
+    ChangeMarket(usize, Words, Option<usize>),
+    Close(usize, bool),
+    Trade(usize, u64, u32),
+    Rest(usize, u32),
+    PutTag(usize, u8),
+}
+
+fn words() -> impl Strategy<Value = Words> {
+    let more = (any::<u8>(), prop::collection::vec(0_u8..6, 0..4), prop::option::of(0_u8..3));
+    (
+        0_u32..1_000,
+        0_u8..6,
+        prop::option::of(0_u8..4),
+        prop::option::of(0_u16..50),
+        prop::option::of(1_u8..28),
+        prop::option::of(0_u8..3),
+        more,
+    )
+        .prop_map(|(id, slug, title, volume, start, creator, (flags, tags, series))| Words {
+            id,
+            slug,
+            title,
+            volume,
+            start,
+            flags,
+            tags,
+            series,
+            creator,
+        })
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let place = 0_usize..8;
+    prop_oneof![
+        3 => words().prop_map(Act::AddEvent),
+        2 => (place.clone(), words()).prop_map(|(at, words)| Act::ChangeEvent(at, words)),
+        5 => (words(), prop::option::of(place.clone()), any::<bool>())
+            .prop_map(|(words, event, closed)| Act::AddMarket(words, event, closed)),
+        2 => (place.clone(), words(), prop::option::of(place.clone()))
+            .prop_map(|(at, words, event)| Act::ChangeMarket(at, words, event)),
+        1 => (place.clone(), any::<bool>()).prop_map(|(at, closed)| Act::Close(at, closed)),
+        2 => (place.clone(), 0_u64..3 * DAY_MS, 0_u32..1_000_000)
+            .prop_map(|(at, ago, volume)| Act::Trade(at, ago, volume)),
+        1 => (place.clone(), any::<u32>()).prop_map(|(at, rests)| Act::Rest(at, rests)),
+        1 => (place, 0_u8..6).prop_map(|(at, tag)| Act::PutTag(at, tag)),
+    ]
+}
+
+impl Words {
+    fn flag(&self, bit: u8) -> bool {
+        self.flags & (1 << bit) != 0
+    }
+
+    fn tags(&self) -> Vec<Json> {
+        let tag = |tag: &u8| json!({"id": tag.to_string(), "label": format!("L{}", self.slug), "slug": format!("t{tag}")});
+        self.tags.iter().map(tag).collect()
+    }
+
+    fn common(&self, number: usize) -> Json {
+        let mut text = json!({
+            // Numbers make ids different, also across "7" and "07".
+            "id": format!("{}", self.id * 100 + u32::try_from(number).expect("few")),
+            "slug": format!("s{}", self.slug), "tags": self.tags(),
+            "active": !self.flag(0), "archived": self.flag(1), "featured": self.flag(2), "cyom": self.flag(4),
+        });
+        if let Some(volume) = self.volume {
+            text["volume"] = json!(volume);
+        }
+        if let Some(day) = self.start {
+            text["startDate"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
+        }
+        if let Some(creator) = self.creator {
+            text["creator"] = json!(format!("C{creator}"));
+        }
+        text
+    }
+
+    fn event(&self, number: usize, id: Option<&str>) -> String {
+        let mut text = self.common(number);
+        text["closed"] = json!(self.flag(3));
+        if let Some(title) = self.title {
+            text["title"] = json!(format!("T{title}"));
+        }
+        if let Some(series) = self.series {
+            text["series"] = json!([{"id": series.to_string(), "slug": format!("x{series}"), "recurrence": recurrence_of(series)}]);
+        }
+        if let Some(id) = id {
+            text["id"] = json!(id);
+        }
+        text.to_string()
+    }
+
+    fn market(&self, number: usize) -> String {
+        let mut text = self.common(number);
+        if let Some(title) = self.title {
+            text["question"] = json!(format!("T{title}"));
+        }
+        text.to_string()
+    }
+}
+
+/// How often a series comes round, by its id.
+const fn recurrence_of(series: u8) -> &'static str {
+    if series.is_multiple_of(2) { "daily" } else { "Weekly" }
+}
+
+/// Everything, as plainly as it can be kept.
+#[derive(Default)]
+struct Plain {
+    events: Vec<String>,
+    markets: Vec<PlainMarket>,
+    items: Vec<String>,
+}
+
+struct PlainMarket {
+    text: String,
+    id: u64,
+    event: Option<u32>,
+    closed: bool,
+    trades: Vec<(TimeMs, u64)>,
+    resting: u128,
+}
+
+impl Texts for Plain {
+    fn text(&self, source: Source) -> &str {
+        match source {
+            Source::Event(event) => &self.events[event as usize],
+            Source::Market(market) => &self.markets[market as usize].text,
+            Source::Row(item) => &self.items[item as usize],
+        }
+    }
+
+    fn added(&self, _: Source) -> TimeMs {
+        TimeMs(1)
+    }
+}
+
+/// Does all acts on both.
+fn done(acts: &[Act]) -> (Catalog, Plain) {
+    let (mut catalog, mut plain) = (Catalog::default(), Plain::default());
+    let mut time = NOW.0 - 4 * DAY_MS;
+    for act in acts {
+        let event_at = |plain: &Plain, at: &Option<usize>| {
+            at.filter(|_| !plain.events.is_empty())
+                .map(|at| u32::try_from(at % plain.events.len()).expect("few"))
+        };
+        match act {
+            Act::AddEvent(words) => {
+                plain.events.push(words.event(plain.events.len(), None));
+                catalog.put_event(number(plain.events.len() - 1), &plain);
+            }
+            Act::ChangeEvent(at, words) if !plain.events.is_empty() => {
+                let at = at % plain.events.len();
+                let id = event_key(&plain.events[at]).expect("an id");
+                plain.events[at] = words.event(at, Some(&id));
+                catalog.put_event(number(at), &plain);
+            }
+            Act::AddMarket(words, event, closed) => {
+                let event = event_at(&plain, event);
+                let id = u64::from(words.id) * 100 + plain.markets.len() as u64;
+                let text = words.market(plain.markets.len());
+                let (trades, resting) = (Vec::new(), 0);
+                plain.markets.push(PlainMarket { text, id, event, closed: *closed, trades, resting });
+                let entry = MarketEntry { id, event, added: TimeMs(1), closed: *closed };
+                catalog.add_market(&entry, &plain);
+            }
+            Act::PutTag(at, tag) => {
+                let at = at % (plain.items.len() + 1);
+                let text =
+                    json!({"id": tag.to_string(), "label": "own", "slug": format!("t{tag}")}).to_string();
+                if at == plain.items.len() {
+                    plain.items.push(text);
+                } else {
+                    plain.items[at] = text;
+                }
+                catalog.put_item(ItemKind::Tag, number(at), &plain);
+            }
+            _ if plain.markets.is_empty() => {}
+            Act::ChangeMarket(at, words, event) => {
+                let (at, event) = (at % plain.markets.len(), event_at(&plain, event));
+                plain.markets[at].text = words.market(at);
+                plain.markets[at].event = event;
+                catalog.put_market_text(number(at), event, &plain);
+            }
+            Act::Close(at, closed) => {
+                let at = at % plain.markets.len();
+                plain.markets[at].closed = *closed;
+                catalog.set_closed(number(at), *closed);
+            }
+            Act::Trade(at, later, volume) => {
+                let at = at % plain.markets.len();
+                time = (time + later / 8).min(NOW.0);
+                plain.markets[at].trades.push((TimeMs(time), u64::from(*volume)));
+                catalog.trade(number(at), TimeMs(time), u64::from(*volume));
+            }
+            Act::Rest(at, resting) => {
+                let at = at % plain.markets.len();
+                plain.markets[at].resting = u128::from(*resting) * 10_000;
+                catalog.set_resting(number(at), u128::from(*resting) * 10_000);
+            }
+            Act::ChangeEvent(..) => {}
+        }
+    }
+    (catalog, plain)
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).expect("few")
+}
+
+/// One row with everything that a filter or an order looks at, worked out from the texts.
+#[derive(Debug)]
+struct Row {
+    number: u32,
+    id: u64,
+    text: Json,
+    closed: bool,
+    volume: u64,
+    day: u64,
+    liquidity: u64,
+    tags: Vec<String>,
+    series: Option<String>,
+    creators: Vec<String>,
+}
+
+impl Row {
+    fn recurs(&self, often: &str) -> bool {
+        let said = self.text["series"][0]["recurrence"].as_str();
+        said.is_some_and(|said| said.eq_ignore_ascii_case(often))
+    }
+}
+
+fn millionths(text: &Json) -> u64 {
+    text["volume"].as_u64().unwrap_or(0) * 1_000_000
+}
+
+fn ids(text: &Json, name: &str) -> Vec<String> {
+    let items = text[name].as_array().cloned().unwrap_or_default();
+    items.iter().map(|item| item["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+fn named(text: &Json) -> Option<String> {
+    text["creator"].as_str().map(str::to_owned)
+}
+
+impl Plain {
+    fn market(&self, at: usize) -> Row {
+        let market = &self.markets[at];
+        let text: Json = serde_json::from_str(&market.text).expect("JSON");
+        let event = market.event.map(|event| self.event_text(event));
+        let of_event = event.as_ref().map_or_else(Vec::new, |event| ids(event, "tags"));
+        let day = market.trades.iter().filter(|(time, _)| time.0 > NOW.0 - DAY_MS);
+        Row {
+            number: number(at),
+            id: market.id,
+            closed: market.closed,
+            volume: millionths(&text) + market.trades.iter().map(|(_, volume)| volume).sum::<u64>(),
+            day: day.map(|(_, volume)| volume).sum(),
+            liquidity: in_millionths(market.resting),
+            tags: [ids(&text, "tags"), of_event].concat(),
+            series: None,
+            creators: named(&text).into_iter().chain(event.as_ref().and_then(named)).collect(),
+            text,
+        }
+    }
+
+    fn event_text(&self, event: u32) -> Json {
+        serde_json::from_str(&self.events[event as usize]).expect("JSON")
+    }
+
+    fn event(&self, at: usize) -> Row {
+        let text = self.event_text(number(at));
+        let of = |market: &PlainMarket| market.event == Some(number(at));
+        let markets: Vec<usize> =
+            (0..self.markets.len()).filter(|market| of(&self.markets[*market])).collect();
+        let rows: Vec<Row> = markets.iter().map(|market| self.market(*market)).collect();
+        let traded: u64 =
+            markets.iter().flat_map(|market| &self.markets[*market].trades).map(|(_, volume)| volume).sum();
+        let imported: u64 = rows.iter().map(|row| millionths(&row.text)).sum();
+        let resting: u128 = markets.iter().map(|market| self.markets[*market].resting).sum();
+        Row {
+            number: number(at),
+            id: text["id"].as_str().expect("an id").parse().expect("a number"),
+            closed: text["closed"] == true || (!rows.is_empty() && rows.iter().all(|row| row.closed)),
+            volume: text["volume"].as_u64().map_or(imported, |volume| volume * 1_000_000) + traded,
+            day: rows.iter().map(|row| row.day).sum(),
+            liquidity: in_millionths(resting),
+            tags: ids(&text, "tags"),
+            series: ids(&text, "series").into_iter().next(),
+            creators: named(&text)
+                .into_iter()
+                .chain(rows.iter().filter_map(|row| named(&row.text)))
+                .collect(),
+            text,
+        }
+    }
+}
+
+/// A question, in words that both understand.
+#[derive(Clone, Debug)]
+struct Question {
+    active: Option<bool>,
+    closed: Option<bool>,
+    archived: Option<bool>,
+    cyom: Option<bool>,
+    slug: Option<u8>,
+    tag: Option<u8>,
+    without: Option<u8>,
+    series: Option<u8>,
+    recurrence: Option<&'static str>,
+    event: Option<u8>,
+    creator: Option<u8>,
+    volume_min: Option<u64>,
+    column: Option<Column>,
+    ascending: bool,
+    offset: u64,
+    limit: usize,
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let columns = prop::sample::select(vec![
+        Column::Id,
+        Column::Slug,
+        Column::Title,
+        Column::Question,
+        Column::StartDate,
+        Column::Volume,
+        Column::Volume24hr,
+        Column::Liquidity,
+    ]);
+    let rare = |upto: u8| prop::option::weighted(0.25, 0..upto);
+    let flag = || prop::option::weighted(0.3, any::<bool>());
+    (
+        (flag(), flag(), flag(), flag()),
+        (rare(6), rare(6), rare(6), rare(3), rare(8), rare(3)),
+        (
+            prop::option::weighted(0.2, 0_u64..40_000_000),
+            prop::option::weighted(0.2, prop::sample::select(vec!["daily", "weekly", "never"])),
+        ),
+        (prop::option::of(columns), any::<bool>(), 0_u64..6, 1_usize..6),
+    )
+        .prop_map(|(flags, named, (volume_min, recurrence), (column, ascending, offset, limit))| {
+            Question {
+                active: flags.0,
+                closed: flags.1,
+                archived: flags.2,
+                cyom: flags.3,
+                slug: named.0,
+                tag: named.1,
+                without: named.2,
+                series: named.3,
+                recurrence,
+                event: named.4,
+                creator: named.5,
+                volume_min,
+                column,
+                ascending,
+                offset,
+                limit,
+            }
+        })
+}
+
+impl Question {
+    fn filter(&self, catalog: &Catalog, events: bool) -> Filter {
+        let tag = |tag: u8| catalog.shelf(ItemKind::Tag).by_key(&tag.to_string()).into_iter().collect();
+        let slug = |slug: u8| {
+            let slug = format!("s{slug}");
+            if events {
+                catalog.events_by_slug(&slug).collect()
+            } else {
+                catalog.markets_by_slug(&slug).collect()
+            }
+        };
+        let of_event =
+            |event: u8| (0..number(catalog.events().len())).filter(|at| *at == u32::from(event)).collect();
+        Filter {
+            active: self.active,
+            closed: self.closed,
+            archived: self.archived,
+            cyom: self.cyom,
+            only: self.slug.map(slug),
+            tags: self.tag.map(tag),
+            without_tags: self.without.map(tag).unwrap_or_default(),
+            series: self
+                .series
+                .filter(|_| events)
+                .map(|series| catalog.shelf(ItemKind::Series).by_slug(&format!("x{series}")).collect()),
+            recurring: self.recurrence.filter(|_| events).map(|often| catalog.series_by_recurrence(often)),
+            events: self.event.filter(|_| !events).map(of_event),
+            creator: self.creator.map(|creator| format!("c{creator}")),
+            volume: Between { min: self.volume_min, max: None },
+            ..Filter::default()
+        }
+    }
+
+    fn page(&self) -> Page {
+        Page {
+            columns: self.column.into_iter().collect(),
+            direction: if self.ascending { Direction::Ascending } else { Direction::Descending },
+            offset: self.offset,
+            limit: self.limit,
+        }
+    }
+
+    fn passes(&self, row: &Row, plain: &Plain, events: bool) -> bool {
+        let is = |wanted: Option<bool>, found: bool| wanted.is_none_or(|wanted| wanted == found);
+        let has = |tag: u8| row.tags.contains(&tag.to_string());
+        is(self.active, row.text["active"] == true)
+            && is(self.closed, row.closed)
+            && is(self.archived, row.text["archived"] == true)
+            && is(self.cyom, row.text["cyom"] == true)
+            && self.slug.is_none_or(|slug| row.text["slug"] == format!("s{slug}"))
+            && self.tag.is_none_or(has)
+            && !self.without.is_some_and(has)
+            && (!events || self.series.is_none_or(|series| row.series == Some(series.to_string())))
+            && (!events || self.recurrence.is_none_or(|often| row.recurs(often)))
+            && (events
+                || self
+                    .event
+                    .is_none_or(|event| plain.markets[row.number as usize].event == Some(event.into())))
+            && self.creator.is_none_or(|creator| row.creators.contains(&format!("C{creator}")))
+            && self.volume_min.is_none_or(|min| min <= row.volume)
+    }
+
+    /// The value that the order looks at, as a text or a number that compares.
+    fn value(&self, row: &Row, events: bool) -> Option<(u128, String)> {
+        let text = |name: &str| row.text[name].as_str().map(|text| (0, text.to_owned()));
+        let number = |number: u64| Some((u128::from(number), String::new()));
+        match self.column? {
+            Column::Slug => text("slug"),
+            Column::Title => text("title").filter(|_| events),
+            Column::Question => text("question").filter(|_| !events),
+            Column::StartDate => text("startDate"),
+            Column::Volume => number(row.volume),
+            Column::Volume24hr => number(row.day),
+            Column::Liquidity => number(row.liquidity),
+            _ => number(row.id),
+        }
+    }
+
+    fn answer(&self, plain: &Plain, events: bool) -> Vec<u32> {
+        let mut rows: Vec<Row> = if events {
+            (0..plain.events.len()).map(|at| plain.event(at)).collect()
+        } else {
+            (0..plain.markets.len()).map(|at| plain.market(at)).collect()
+        };
+        rows.retain(|row| self.passes(row, plain, events));
+        let turned = |order: Ordering| if self.ascending { order } else { order.reverse() };
+        rows.sort_by(|one, other| {
+            let first = match (self.value(one, events), self.value(other, events)) {
+                (Some(one), Some(other)) => turned(one.cmp(&other)),
+                (one, other) => other.is_some().cmp(&one.is_some()),
+            };
+            first.then(turned(one.id.cmp(&other.id)))
+        });
+        let skipped = usize::try_from(self.offset).expect("small");
+        rows.iter().skip(skipped).take(self.limit).map(|row| row.number).collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn lists_are_what_the_plain_way_finds(
+        acts in prop::collection::vec(act(), 0..40),
+        questions in prop::collection::vec(question(), 8),
+    ) {
+        let (catalog, plain) = done(&acts);
+        for question in &questions {
+            let page = question.page();
+            let events = catalog.list_events(&question.filter(&catalog, true), &page, NOW);
+            prop_assert_eq!(events, question.answer(&plain, true), "events: {:?}", question);
+            let markets = catalog.list_markets(&question.filter(&catalog, false), &page, NOW);
+            prop_assert_eq!(markets, question.answer(&plain, false), "markets: {:?}", question);
+        }
+    }
+
+    #[test]
+    fn a_catalog_built_from_the_last_texts_shows_the_same(acts in prop::collection::vec(act(), 0..40)) {
+        let (followed, plain) = done(&acts);
+        let mut built = Catalog::default();
+        for at in (0..plain.items.len()).map(number) {
+            built.put_item(ItemKind::Tag, at, &plain);
+        }
+        for at in (0..plain.events.len()).map(number) {
+            built.put_event(at, &plain);
+        }
+        for (at, market) in plain.markets.iter().enumerate() {
+            let (id, event, closed) = (market.id, market.event, market.closed);
+            built.add_market(&MarketEntry { id, event, added: TimeMs(1), closed }, &plain);
+            built.set_resting(number(at), market.resting);
+            market.trades.iter().for_each(|(time, volume)| built.trade(number(at), *time, *volume));
+        }
+        let all = Page { limit: usize::MAX, ..Page::default() };
+        for kind in ItemKind::ALL {
+            let shown = |catalog: &Catalog| {
+                let items = catalog.list_items(kind, &all, |_| true);
+                let item = |at: u32| {
+                    let item = catalog.shelf(kind).item(at);
+                    (item.key.clone(), item.shown().cloned(), item.events().collect::<Vec<_>>())
+                };
+                items.into_iter().map(item).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(shown(&followed), shown(&built));
+        }
+        for (one, other) in followed.events().iter().zip(built.events()) {
+            prop_assert_eq!(one.volume(), other.volume());
+            prop_assert_eq!((one.liquidity(), one.is_closed()), (other.liquidity(), other.is_closed()));
+            prop_assert_eq!(&one.facts, &other.facts);
+            prop_assert!(one.markets().eq(other.markets()));
+        }
+    }
+}

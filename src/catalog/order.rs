@@ -1,0 +1,292 @@
+//! The orders of lists: columns, how rows compare, and one page of them.
+//!
+//! Ids compare as numbers where they are numbers, and those come before all others. A list
+//! without a named column is in the order of ids, descending unless it asks for ascending. Behind
+//! the named columns rows are in the order of ids in the same direction, so every order is total
+//! and pages never overlap. A row that lacks the column's value comes last in both directions.
+
+use std::cmp::Ordering;
+
+/// The most columns that one order may name.
+pub const ORDER_COLUMNS_MAX: usize = 3;
+
+/// An id as lists are ordered by it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum IdKey {
+    /// One that is a number.
+    Number(u64),
+    /// Any other.
+    Text(String),
+}
+
+impl IdKey {
+    /// The key of an id.
+    pub(super) fn of(id: &str) -> Self {
+        match id_value(id) {
+            Value::Number(_) => Self::Number(id.parse().expect("it was parsed before")),
+            Value::Text(_) => Self::Text(id.to_owned()),
+        }
+    }
+}
+
+/// An id as a value to compare: in the order of [`IdKey`].
+pub(super) fn id_value(id: &str) -> Value<'_> {
+    let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    match id.parse::<u64>() {
+        Ok(number) if is_number => Value::Number(number),
+        _ => Value::Text(id),
+    }
+}
+
+/// One row's value in one column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Value<'a> {
+    /// A number, an amount or an instant.
+    Number(u64),
+    /// A text; bytes decide.
+    Text(&'a str),
+}
+
+/// What a list can be ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is the field of the same name")]
+pub enum Column {
+    Id,
+    Slug,
+    Title,
+    Ticker,
+    Question,
+    StartDate,
+    EndDate,
+    CreationDate,
+    CreatedAt,
+    UpdatedAt,
+    ClosedTime,
+    Volume,
+    Volume24hr,
+    Liquidity,
+    Competitive,
+}
+
+/// Names of columns, and what they are.
+pub type Columns = &'static [(&'static str, Column)];
+
+/// What events can be ordered by.
+pub const EVENT_COLUMNS: Columns = &[
+    ("id", Column::Id),
+    ("slug", Column::Slug),
+    ("title", Column::Title),
+    ("ticker", Column::Ticker),
+    ("startDate", Column::StartDate),
+    ("endDate", Column::EndDate),
+    ("creationDate", Column::CreationDate),
+    ("createdAt", Column::CreatedAt),
+    ("updatedAt", Column::UpdatedAt),
+    ("closedTime", Column::ClosedTime),
+    ("volume", Column::Volume),
+    ("volume24hr", Column::Volume24hr),
+    ("liquidity", Column::Liquidity),
+    ("competitive", Column::Competitive),
+];
+
+/// What markets can be ordered by.
+pub const MARKET_COLUMNS: Columns = &[
+    ("id", Column::Id),
+    ("slug", Column::Slug),
+    ("question", Column::Question),
+    ("startDate", Column::StartDate),
+    ("endDate", Column::EndDate),
+    ("createdAt", Column::CreatedAt),
+    ("updatedAt", Column::UpdatedAt),
+    ("closedTime", Column::ClosedTime),
+    ("volume", Column::Volume),
+    ("volumeNum", Column::Volume),
+    ("volume24hr", Column::Volume24hr),
+    ("liquidity", Column::Liquidity),
+    ("liquidityNum", Column::Liquidity),
+    ("competitive", Column::Competitive),
+];
+
+/// What tags can be ordered by.
+pub const TAG_COLUMNS: Columns = &[
+    ("id", Column::Id),
+    ("label", Column::Title),
+    ("slug", Column::Slug),
+    ("createdAt", Column::CreatedAt),
+    ("updatedAt", Column::UpdatedAt),
+];
+
+/// What series can be ordered by.
+pub const SERIES_COLUMNS: Columns = &[
+    ("id", Column::Id),
+    ("title", Column::Title),
+    ("slug", Column::Slug),
+    ("createdAt", Column::CreatedAt),
+    ("updatedAt", Column::UpdatedAt),
+];
+
+/// What creators can be ordered by.
+pub const CREATOR_COLUMNS: Columns = &[
+    ("id", Column::Id),
+    ("creatorName", Column::Title),
+    ("creatorHandle", Column::Slug),
+    ("createdAt", Column::CreatedAt),
+    ("updatedAt", Column::UpdatedAt),
+];
+
+/// Which way a list goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Largest first.
+    #[default]
+    Descending,
+    /// Smallest first.
+    Ascending,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The columns, the most important first; none is the id.
+    pub columns: Vec<Column>,
+    /// The direction of all of them.
+    pub direction: Direction,
+    /// Rows before the page.
+    pub offset: u64,
+    /// Rows on the page at most.
+    pub limit: usize,
+}
+
+impl Page {
+    /// True if the list is in the order of ids.
+    pub(super) fn is_by_id(&self) -> bool {
+        self.columns.first().is_none_or(|column| *column == Column::Id)
+    }
+
+    /// The page of rows that come in the order of ids, ascending.
+    pub(super) fn cut(
+        &self,
+        rows: impl DoubleEndedIterator<Item = u32>,
+        passes: impl Fn(u32) -> bool,
+    ) -> Vec<u32> {
+        let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        match self.direction {
+            Direction::Ascending => rows.filter(|row| passes(*row)).skip(skip).take(self.limit).collect(),
+            Direction::Descending => {
+                rows.rev().filter(|row| passes(*row)).skip(skip).take(self.limit).collect()
+            }
+        }
+    }
+
+    /// The page of rows that come in any order. Never more than twice the rows up to the page's
+    /// end are held, and only those up to it are sorted.
+    pub(super) fn sort<'a>(
+        &self,
+        rows: impl Iterator<Item = u32>,
+        id: impl Fn(u32) -> Value<'a>,
+        value: impl Fn(u32, Column) -> Option<Value<'a>>,
+    ) -> Vec<u32> {
+        let compare = |one: &(Keys<'a>, u32), other: &(Keys<'a>, u32)| {
+            one.0.compare(&other.0, self.columns.len(), self.direction).then(one.1.cmp(&other.1))
+        };
+        let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(self.limit);
+        let held_max = end.saturating_mul(2).max(ROWS_HELD_MIN);
+        let mut held: Vec<(Keys<'a>, u32)> = Vec::new();
+        for row in rows {
+            let mut values = [None; ORDER_COLUMNS_MAX];
+            for (place, column) in values.iter_mut().zip(&self.columns) {
+                *place = value(row, *column);
+            }
+            held.push((Keys { values, id: id(row) }, row));
+            if held.len() == held_max {
+                held.select_nth_unstable_by(end, compare);
+                held.truncate(end);
+            }
+        }
+        held.sort_unstable_by(compare);
+        held.iter().skip(start).take(self.limit).map(|(_, row)| *row).collect()
+    }
+}
+
+/// Rows that a sort holds before it drops those behind the page: few enough to stay in a cache.
+const ROWS_HELD_MIN: usize = 1_024;
+
+#[derive(Clone, Copy, Debug)]
+struct Keys<'a> {
+    values: [Option<Value<'a>>; ORDER_COLUMNS_MAX],
+    id: Value<'a>,
+}
+
+impl Keys<'_> {
+    fn compare(&self, other: &Self, columns: usize, direction: Direction) -> Ordering {
+        let turned = |order: Ordering| match direction {
+            Direction::Ascending => order,
+            Direction::Descending => order.reverse(),
+        };
+        for (here, there) in self.values.iter().zip(&other.values).take(columns) {
+            let order = match (here, there) {
+                (Some(here), Some(there)) => turned(here.cmp(there)),
+                (here, there) => there.is_some().cmp(&here.is_some()),
+            };
+            if order != Ordering::Equal {
+                return order;
+            }
+        }
+        turned(self.id.cmp(&other.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_compare_as_numbers_where_they_are() {
+        let mut ids = ["b", "10", "9", "a", "", "+1", "99999999999999999999"].map(IdKey::of);
+        ids.sort();
+        assert_eq!(ids, ["9", "10", "", "+1", "99999999999999999999", "a", "b"].map(IdKey::of));
+    }
+
+    /// Rows 0.. with these values; ids go up with the row.
+    fn sorted(values: &[Option<u64>], direction: Direction, offset: u64, limit: usize) -> Vec<u32> {
+        let page = Page { columns: vec![Column::Volume], direction, offset, limit };
+        let rows = 0..u32::try_from(values.len()).expect("few");
+        page.sort(rows, |row| Value::Number(row.into()), |row, _| values[row as usize].map(Value::Number))
+    }
+
+    #[test]
+    fn a_missing_value_is_last_and_ids_break_ties_the_same_way() {
+        let values = [Some(5), None, Some(7), Some(5), None];
+        assert_eq!(sorted(&values, Direction::Descending, 0, 9), [2, 3, 0, 4, 1]);
+        assert_eq!(sorted(&values, Direction::Ascending, 0, 9), [0, 3, 2, 1, 4]);
+    }
+
+    #[test]
+    fn pages_join_to_the_whole() {
+        let values: Vec<Option<u64>> = (0..23).map(|n| (n % 5 != 0).then_some((n * 7) % 4)).collect();
+        for direction in [Direction::Ascending, Direction::Descending] {
+            let whole = sorted(&values, direction, 0, 100);
+            for limit in 1..=24 {
+                let pages = (0_u64..24).step_by(limit).flat_map(|at| sorted(&values, direction, at, limit));
+                assert_eq!(pages.collect::<Vec<_>>(), whole);
+            }
+            assert!(sorted(&values, direction, u64::MAX, 3).is_empty());
+        }
+    }
+
+    #[test]
+    fn more_rows_than_are_held_at_once_make_the_same_pages() {
+        let count = 5 * ROWS_HELD_MIN as u64;
+        let values: Vec<Option<u64>> =
+            (0..count).map(|n| (n % 7 != 0).then_some(n * 7_919 % 1_009)).collect();
+        for direction in [Direction::Ascending, Direction::Descending] {
+            let whole = sorted(&values, direction, 0, usize::MAX);
+            for (offset, limit) in [(0, 1), (0, 100), (511, 1), (512, 100), (1_024, 7), (count - 3, 100)] {
+                let at = usize::try_from(offset).expect("few");
+                let end = (at + limit).min(whole.len());
+                assert_eq!(sorted(&values, direction, offset, limit), whole[at..end], "{offset} {limit}");
+            }
+        }
+    }
+}

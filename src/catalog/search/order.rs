@@ -1,0 +1,24 @@
+//! Hits in the order of one of the catalog's columns, of which some change with every order placed.
+
+use super::Hit;
+use super::hits::HitNo;
+use crate::catalog::Catalog;
+use crate::catalog::order::{Column, Page, Value, id_value};
+use crate::domain::TimeMs;
+
+impl Catalog {
+    /// One page of `hits` in the page's order at `now`; what lacks the column's value comes last.
+    #[must_use]
+    pub fn page_of_hits(&self, hits: &[Hit], page: &Page, now: TimeMs) -> Vec<Hit> {
+        let id = |number: u32| match HitNo(number).hit() {
+            Hit::Event(event) => id_value(&self.event(event).facts.id),
+            Hit::Market(market) => Value::Number(self.market(market).id),
+        };
+        let value = |number: u32, column: Column| match HitNo(number).hit() {
+            Hit::Event(event) => self.value_of_event(event, column, now),
+            Hit::Market(market) => self.value_of_market(market, column, now),
+        };
+        let numbers = hits.iter().map(|hit| HitNo::of(*hit).0);
+        page.sort(numbers, id, value).into_iter().map(|number| HitNo(number).hit()).collect()
+    }
+}

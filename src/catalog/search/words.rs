@@ -1,0 +1,268 @@
+//! How texts become words, and which words are close enough.
+//!
+//! | text | words |
+//! |---|---|
+//! | `Beyoncé & Jay-Z` | beyonce jay z |
+//! | `ÅRSTA, Straße` | arsta strasse |
+//! | `GPT-5.1?` | gpt 5 1 |
+//! | `東京2026` | 東 京 2026 |
+//!
+//! Accents go, whether they are part of their letter or follow it. Scripts that are written
+//! without blanks are searched letter by letter.
+
+use std::borrow::Cow;
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, LowerCaser, RemoveLongFilter, SimpleTokenizer, TextAnalyzer, TokenStream,
+};
+
+/// Words of this many letters may have one typo, of twice as many two.
+const LETTERS_PER_TYPO: usize = 4;
+
+/// The most edits that the library's automata take.
+const TYPOS_MAX: u8 = 2;
+
+/// Fewer letters are only looked for as the beginning of words in titles and questions.
+const BEGINNING_LETTERS_MIN: usize = 3;
+
+/// Longer words than any search term are not worth keeping.
+const WORD_BYTES_MAX: usize = super::TERM_BYTES_MAX;
+
+/// What cuts a text into words; the same for texts and for queries.
+pub(super) fn analyzer() -> TextAnalyzer {
+    TextAnalyzer::builder(SimpleTokenizer::default())
+        .filter(RemoveLongFilter::limit(WORD_BYTES_MAX + 1))
+        .filter(LowerCaser)
+        .filter(AsciiFoldingFilter)
+        .build()
+}
+
+/// A text as [`analyzer`] wants it: without loose accents, letters of some scripts apart.
+pub(super) fn prepared(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || !text.contains(|letter| is_loose_accent(letter) || stands_alone(letter)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() * 2);
+    for letter in text.chars() {
+        if stands_alone(letter) {
+            out.extend([' ', letter, ' ']);
+        } else if !is_loose_accent(letter) {
+            out.push(letter);
+        }
+    }
+    Cow::Owned(out)
+}
+
+const fn is_loose_accent(letter: char) -> bool {
+    matches!(letter, '\u{300}'..='\u{36f}')
+}
+
+/// Kana and Han.
+const fn stands_alone(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+/// The words of `text`, in order.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let text = prepared(text);
+    let mut analyzer = analyzer();
+    let mut stream = analyzer.token_stream(&text);
+    let mut words = Vec::new();
+    while let Some(token) = stream.next() {
+        words.push(token.text.clone());
+    }
+    words
+}
+
+/// The words of `text` with a blank between them: what titles are compared by.
+pub(super) fn folded(text: &str) -> String {
+    words(text).join(" ")
+}
+
+/// One word of a query.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Word {
+    /// The word.
+    pub(super) text: String,
+    /// True of the last one: it may go on.
+    pub(super) unfinished: bool,
+    letters: usize,
+}
+
+impl Word {
+    /// True if the word is too short to be the beginning of just any word.
+    pub(super) const fn begins_headings_only(&self) -> bool {
+        self.unfinished && self.letters < BEGINNING_LETTERS_MIN
+    }
+
+    /// True if `word` is this one but for so many edits.
+    fn fits(&self, word: &str, edits_max: u8) -> bool {
+        match (edits_max, self.unfinished) {
+            (0, false) => word == self.text,
+            (0, true) => word.starts_with(&self.text),
+            _ => {
+                // Every letter too many or too few is an edit: most words are told apart by length.
+                let (letters, edits_max) = (word.chars().count(), usize::from(edits_max));
+                let is_near = self.letters <= letters + edits_max
+                    && (self.unfinished || letters <= self.letters + edits_max);
+                is_near && edits(&self.text, word, self.unfinished) <= edits_max
+            }
+        }
+    }
+}
+
+/// How many edits each word of a query may be away from what is found, in the order of the words.
+pub(super) type Edits = Vec<u8>;
+
+/// The words of a query.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wanted {
+    folded: String,
+    words: Vec<Word>,
+}
+
+impl Wanted {
+    /// The words of `term`, each once.
+    pub(super) fn new(term: &str) -> Self {
+        let all = words(term);
+        let folded = all.join(" ");
+        let mut words: Vec<Word> = Vec::new();
+        let count = all.len();
+        for (place, text) in all.into_iter().enumerate() {
+            // A word that is there in full is there as a beginning too.
+            if words.iter().all(|word| word.text != text) {
+                let letters = text.chars().count();
+                words.push(Word { text, unfinished: place + 1 == count, letters });
+            }
+        }
+        Self { folded, words }
+    }
+
+    /// True if there is nothing to look for.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The words.
+    pub(super) fn words(&self) -> &[Word] {
+        &self.words
+    }
+
+    /// The words with a blank between them, each as often as it was asked for.
+    pub(super) fn folded(&self) -> &str {
+        &self.folded
+    }
+
+    /// Every word as it is.
+    pub(super) fn no_edits(&self) -> Edits {
+        vec![0; self.words.len()]
+    }
+
+    /// Every word with as many typos as it may have.
+    pub(super) fn edits_max(&self) -> Edits {
+        self.words.iter().map(|word| typos_max(&word.text)).collect()
+    }
+
+    /// 0 if `title`, which is folded, is the whole query, 1 if it begins with it, else 2.
+    pub(super) fn title_tier(&self, title: &str) -> u8 {
+        match title.strip_prefix(&self.folded) {
+            Some("") => 0,
+            Some(_) => 1,
+            None => 2,
+        }
+    }
+
+    /// True if every word is among `words`, but for its edits.
+    pub(super) fn all_in(&self, words: &[String], edits: &Edits) -> bool {
+        let mut wanted = self.words.iter().zip(edits);
+        wanted.all(|(wanted, edits_max)| words.iter().any(|word| wanted.fits(word, *edits_max)))
+    }
+}
+
+/// How many typos a word may have.
+pub(super) fn typos_max(word: &str) -> u8 {
+    if word.contains(|letter: char| letter.is_ascii_digit()) {
+        return 0;
+    }
+    u8::try_from(word.chars().count() / LETTERS_PER_TYPO).unwrap_or(TYPOS_MAX).min(TYPOS_MAX)
+}
+
+/// The fewest edits that make `wanted` out of `word`, or out of a beginning of it if the wanted
+/// word is unfinished. No letter is edited twice.
+pub(super) fn edits(wanted: &str, word: &str, unfinished: bool) -> usize {
+    let (wanted, word): (Vec<char>, Vec<char>) = (wanted.chars().collect(), word.chars().collect());
+    // Row i, column j: the edits between the first i letters of `word` and j of `wanted`.
+    let columns = wanted.len() + 1;
+    let mut rows: Vec<Vec<usize>> = vec![(0..columns).collect()];
+    for (above, letter) in word.iter().enumerate() {
+        let mut row = vec![above + 1];
+        for column in 1..columns {
+            let change = usize::from(wanted[column - 1] != *letter);
+            let mut fewest =
+                (rows[above][column - 1] + change).min(rows[above][column] + 1).min(row[column - 1] + 1);
+            let swapped = 0 < above
+                && 1 < column
+                && wanted[column - 1] == word[above - 1]
+                && wanted[column - 2] == *letter;
+            if swapped {
+                fewest = fewest.min(rows[above - 1][column - 2] + 1);
+            }
+            row.push(fewest);
+        }
+        rows.push(row);
+    }
+    let whole = rows[word.len()][columns - 1];
+    if !unfinished {
+        return whole;
+    }
+    rows.iter().map(|row| row[columns - 1]).min().unwrap_or(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_lose_case_accents_and_marks() {
+        for (text, folded_text) in [
+            ("Beyoncé & Jay-Z", "beyonce jay z"),
+            ("ÅRSTA, Straße", "arsta strasse"),
+            ("Beyonce\u{301} again", "beyonce again"),
+            ("GPT-5.1?", "gpt 5 1"),
+            ("$100k", "100k"),
+            ("東京2026", "東 京 2026"),
+            ("Привет, МИР", "привет мир"),
+            ("  ", ""),
+            ("???", ""),
+        ] {
+            assert_eq!(folded(text), folded_text, "{text}");
+        }
+    }
+
+    #[test]
+    fn edits_are_letters_too_many_too_few_changed_or_swapped() {
+        for (wanted, word, whole, begun) in [
+            ("trump", "trump", 0, 0),
+            ("trmp", "trump", 1, 1),
+            ("truump", "trump", 1, 1),
+            ("tromp", "trump", 1, 1),
+            ("turmp", "trump", 1, 1),
+            ("tru", "trump", 2, 0),
+            ("bticoi", "bitcoin", 2, 1),
+            ("", "abc", 3, 0),
+            ("abc", "", 3, 3),
+            ("ca", "abc", 3, 1),
+        ] {
+            assert_eq!(edits(wanted, word, false), whole, "{wanted} for {word}");
+            assert_eq!(edits(wanted, word, true), begun, "{wanted} for the beginning of {word}");
+        }
+    }
+
+    #[test]
+    fn short_words_and_numbers_are_meant_as_they_are() {
+        for (word, typos) in
+            [("etf", 0), ("gold", 1), ("bitcoin", 1), ("ethereum", 2), ("interoperability", 2), ("2025", 0)]
+        {
+            assert_eq!(typos_max(word), typos, "{word}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Which rows a list shows: filters on parsed facts, then one page.
+//!
+//! A filter narrows by a list of rows where it can (ids, slugs, tags, series, events), and looks
+//! at every row only where it has nothing but flags, creators and ranges. Within a list given by
+//! ids the order of the page decides, not the order of the ids.
+
+use std::collections::BTreeSet;
+
+use super::Moment;
+use super::model::{Catalog, Event, Market};
+use super::order::{Column, Page, Value, id_value};
+use super::shelf::Item;
+use crate::domain::{ItemKind, TimeMs};
+
+/// A range; an open end is none. What has no value is in no range but the endless one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Between {
+    /// The smallest that passes.
+    pub min: Option<u64>,
+    /// The largest that passes.
+    pub max: Option<u64>,
+}
+
+impl Between {
+    fn holds(self, value: Option<u64>) -> bool {
+        match value {
+            Some(value) => self.min.is_none_or(|min| min <= value) && self.max.is_none_or(|max| value <= max),
+            None => self == Self::default(),
+        }
+    }
+}
+
+/// What a list is narrowed to. Of lists, none is no filter and an empty one passes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Active or not.
+    pub active: Option<bool>,
+    /// Closed or not.
+    pub closed: Option<bool>,
+    /// Archived or not.
+    pub archived: Option<bool>,
+    /// Featured or not.
+    pub featured: Option<bool>,
+    /// Made by anybody, or not.
+    pub cyom: Option<bool>,
+    /// Markets that mirror another venue's, or those that do not.
+    pub mirror: Option<bool>,
+    /// These rows only, by number.
+    pub only: Option<BTreeSet<u32>>,
+    /// With one of these tags.
+    pub tags: Option<BTreeSet<u32>>,
+    /// With none of these tags.
+    pub without_tags: BTreeSet<u32>,
+    /// In one of these series.
+    pub series: Option<BTreeSet<u32>>,
+    /// In one of these series, which come round as often as was asked for.
+    pub recurring: Option<BTreeSet<u32>>,
+    /// Markets of one of these events.
+    pub events: Option<BTreeSet<u32>>,
+    /// Of this wallet or site.
+    pub creator: Option<String>,
+    /// The volume, in millionths.
+    pub volume: Between,
+    /// The liquidity, in millionths.
+    pub liquidity: Between,
+    /// The start date, in microseconds.
+    pub start: Between,
+    /// The end date, in microseconds.
+    pub end: Between,
+}
+
+impl Catalog {
+    /// One page of the events that pass.
+    #[must_use]
+    pub fn list_events(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
+        let passes = |event: u32| self.event_passes(event, filter);
+        let id = |event: u32| id_value(&self.event(event).facts.id);
+        let value = |event: u32, column| match column {
+            Column::Id => Some(id(event)),
+            column => self.value_of_event(event, column, now),
+        };
+        match self.events_to_look_at(filter) {
+            Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
+            None if page.is_by_id() => page.cut(self.event_order.iter().map(|(_, row)| *row), passes),
+            None => page.sort((0..count(self.events())).filter(|row| passes(*row)), id, value),
+        }
+    }
+
+    /// One page of the markets that pass.
+    #[must_use]
+    pub fn list_markets(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
+        let passes = |market: u32| self.market_passes(market, filter);
+        let id = |market: u32| Value::Number(self.market(market).id);
+        let value = |market: u32, column| match column {
+            Column::Id => Some(id(market)),
+            column => self.value_of_market(market, column, now),
+        };
+        match self.markets_to_look_at(filter) {
+            Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
+            None if page.is_by_id() => page.cut(self.market_order.iter().map(|(_, row)| *row), passes),
+            None => page.sort((0..count(self.markets())).filter(|row| passes(*row)), id, value),
+        }
+    }
+
+    /// One page of the items of a kind that pass.
+    #[must_use]
+    pub fn list_items(&self, kind: ItemKind, page: &Page, passes: impl Fn(&Item) -> bool) -> Vec<u32> {
+        let shelf = self.shelf(kind);
+        let passes = |number: u32| passes(shelf.item(number));
+        let rows = shelf.in_order().iter().map(|(_, row)| *row);
+        if page.is_by_id() {
+            return page.cut(rows, passes);
+        }
+        let id = |number: u32| id_value(&shelf.item(number).key);
+        let value = |number: u32, column| {
+            let shown = shelf.item(number).shown()?;
+            match column {
+                Column::Id => Some(id(number)),
+                Column::Slug => Some(Value::Text(&shown.slug)),
+                Column::Title => Some(Value::Text(&shown.label)),
+                Column::CreatedAt => Some(Value::Number(shown.created.0)),
+                Column::UpdatedAt => Some(Value::Number(shown.updated.0)),
+                _ => None,
+            }
+        };
+        page.sort(rows.filter(|row| passes(*row)), id, value)
+    }
+
+    /// The series that come round as often as `recurrence` says, in any case of letters.
+    #[must_use]
+    pub fn series_by_recurrence(&self, recurrence: &str) -> BTreeSet<u32> {
+        let series = self.shelf(ItemKind::Series);
+        let comes = |number: &u32| {
+            let shown = series.item(*number).shown();
+            shown.is_some_and(|shown| shown.recurrence.eq_ignore_ascii_case(recurrence))
+        };
+        series.in_order().iter().map(|(_, number)| *number).filter(comes).collect()
+    }
+
+    /// True if an event is of this wallet or site: its text or one of its creators names it, or
+    /// one of its markets does.
+    #[must_use]
+    pub fn event_is_of(&self, event: &Event, creator: &str) -> bool {
+        self.event_names(event, creator)
+            || event.markets().any(|market| market_names(self.market(market), creator))
+    }
+
+    /// True if a market is of this wallet or site: its text names it as creator or submitter, or
+    /// the text or a creator of its event does.
+    #[must_use]
+    pub fn market_is_of(&self, market: &Market, creator: &str) -> bool {
+        let of_event = |event| self.event_names(self.event(event), creator);
+        market_names(market, creator) || market.event.is_some_and(of_event)
+    }
+
+    /// The events of this wallet or site, by number.
+    #[must_use]
+    pub fn events_of(&self, creator: &str) -> BTreeSet<u32> {
+        let of = |event: &u32| self.event_is_of(self.event(*event), creator);
+        (0..count(self.events())).filter(of).collect()
+    }
+
+    fn event_names(&self, event: &Event, creator: &str) -> bool {
+        let is = |name: &str| name.eq_ignore_ascii_case(creator);
+        let of_item = |number: &u32| {
+            let item = self.shelf(ItemKind::Creator).item(*number);
+            is(&item.key) || item.shown().is_some_and(|shown| is(&shown.slug) || is(&shown.label))
+        };
+        event.facts.creator.as_deref().is_some_and(is) || event.creators().iter().any(of_item)
+    }
+
+    /// The rows that a list has to look at, if it need not look at all.
+    fn events_to_look_at(&self, filter: &Filter) -> Option<BTreeSet<u32>> {
+        let of = |kind, items: &BTreeSet<u32>| {
+            items.iter().flat_map(|item| self.shelf(kind).item(*item).events()).collect()
+        };
+        filter
+            .only
+            .clone()
+            .or_else(|| filter.series.as_ref().map(|series| of(ItemKind::Series, series)))
+            .or_else(|| filter.recurring.as_ref().map(|series| of(ItemKind::Series, series)))
+            .or_else(|| filter.tags.as_ref().map(|tags| of(ItemKind::Tag, tags)))
+    }
+
+    fn markets_to_look_at(&self, filter: &Filter) -> Option<BTreeSet<u32>> {
+        let of_events = |events: &BTreeSet<u32>| {
+            events.iter().flat_map(|event| self.event(*event).markets()).collect::<BTreeSet<u32>>()
+        };
+        let of_tags = |tags: &BTreeSet<u32>| {
+            let items = tags.iter().map(|tag| self.shelf(ItemKind::Tag).item(*tag));
+            let mut markets = of_events(&items.clone().flat_map(Item::events).collect());
+            markets.extend(items.flat_map(Item::markets));
+            markets
+        };
+        let only = filter.only.clone();
+        only.or_else(|| filter.events.as_ref().map(of_events)).or_else(|| filter.tags.as_ref().map(of_tags))
+    }
+
+    fn event_passes(&self, number: u32, filter: &Filter) -> bool {
+        let event = self.event(number);
+        let facts = &event.facts;
+        let tagged = |tags: &BTreeSet<u32>| event.tags().iter().any(|tag| tags.contains(tag));
+        let in_series = |all: &BTreeSet<u32>| event.series().iter().any(|one| all.contains(one));
+        is(filter.active, !facts.inactive)
+            && is(filter.closed, event.is_closed())
+            && is(filter.archived, facts.archived)
+            && is(filter.featured, facts.featured)
+            && is(filter.cyom, facts.cyom)
+            && filter.only.as_ref().is_none_or(|only| only.contains(&number))
+            && filter.tags.as_ref().is_none_or(tagged)
+            && !tagged(&filter.without_tags)
+            && filter.series.as_ref().is_none_or(in_series)
+            && filter.recurring.as_ref().is_none_or(in_series)
+            && filter.volume.holds(Some(event.volume()))
+            && filter.liquidity.holds(Some(event.liquidity()))
+            && filter.start.holds(micros(facts.start))
+            && filter.end.holds(micros(facts.end))
+            && filter.creator.as_ref().is_none_or(|creator| self.event_is_of(event, creator))
+    }
+
+    fn market_passes(&self, number: u32, filter: &Filter) -> bool {
+        let market = self.market(number);
+        let facts = &market.facts;
+        let of_event = market.event.map_or(&[][..], |event| self.event(event).tags());
+        let tagged =
+            |tags: &BTreeSet<u32>| market.tags().iter().chain(of_event).any(|tag| tags.contains(tag));
+        is(filter.active, !facts.inactive)
+            && is(filter.closed, market.is_closed())
+            && is(filter.archived, facts.archived)
+            && is(filter.featured, facts.featured)
+            && is(filter.cyom, facts.cyom)
+            && is(filter.mirror, facts.mirror)
+            && filter.only.as_ref().is_none_or(|only| only.contains(&number))
+            && filter.events.as_ref().is_none_or(|all| market.event.is_some_and(|event| all.contains(&event)))
+            && filter.tags.as_ref().is_none_or(tagged)
+            && !tagged(&filter.without_tags)
+            && filter.volume.holds(Some(market.volume()))
+            && filter.liquidity.holds(Some(market.liquidity()))
+            && filter.start.holds(micros(facts.start))
+            && filter.end.holds(micros(facts.end))
+            && filter.creator.as_ref().is_none_or(|creator| self.market_is_of(market, creator))
+    }
+}
+
+fn market_names(market: &Market, creator: &str) -> bool {
+    let names = [&market.facts.creator, &market.facts.submitted_by];
+    names.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(creator))
+}
+
+fn is(wanted: Option<bool>, found: bool) -> bool {
+    wanted.is_none_or(|wanted| wanted == found)
+}
+
+fn micros(moment: Option<Moment>) -> Option<u64> {
+    moment.map(|moment| moment.0)
+}
+
+fn count<T>(rows: &[T]) -> u32 {
+    u32::try_from(rows.len()).expect("rows have u32 numbers")
+}

@@ -1,0 +1,56 @@
+//! The interface as a document: OpenAPI 3.1, served at `GET /openapi.json`.
+//!
+//! The document is written by hand, in files that are JSON objects each: `document.json` holds
+//! what stands at the top, `components.json` the credentials, headers, parameters and refusals,
+//! `paths/` the operations and `schemas/` the shapes, both in one file a subject. [`TEXT`] has
+//! the members of these objects one behind the other; nothing is parsed.
+//!
+//! `tests/openapi.rs` holds it to the table of routes in both directions, and
+//! `tests/contract.rs` to what the running binary answers.
+
+use std::sync::LazyLock;
+
+/// What stands at the top.
+const DOCUMENT: &str = include_str!("openapi/document.json");
+
+/// Everything that operations refer to, but for the schemas.
+const COMPONENTS: &str = include_str!("openapi/components.json");
+
+/// The operations by path.
+const PATHS: [&str; 8] = [
+    include_str!("openapi/paths/trading.json"),
+    include_str!("openapi/paths/books.json"),
+    include_str!("openapi/paths/terms.json"),
+    include_str!("openapi/paths/account.json"),
+    include_str!("openapi/paths/keys.json"),
+    include_str!("openapi/paths/catalog.json"),
+    include_str!("openapi/paths/wallets.json"),
+    include_str!("openapi/paths/service.json"),
+];
+
+/// The shapes by name.
+const SCHEMAS: [&str; 6] = [
+    include_str!("openapi/schemas/common.json"),
+    include_str!("openapi/schemas/trading.json"),
+    include_str!("openapi/schemas/markets.json"),
+    include_str!("openapi/schemas/account.json"),
+    include_str!("openapi/schemas/catalog.json"),
+    include_str!("openapi/schemas/wallets.json"),
+];
+
+/// The whole document, put together when it is asked for first.
+pub static TEXT: LazyLock<String> = LazyLock::new(|| {
+    let members = |objects: &[&'static str]| {
+        let inside =
+            |object: &&'static str| object.trim().strip_prefix('{')?.strip_suffix('}').map(str::trim);
+        let members: Option<Vec<_>> = objects.iter().map(inside).collect();
+        members.expect("each file is one object").join(",")
+    };
+    format!(
+        "{{{},\"paths\":{{{}}},\"components\":{{{},\"schemas\":{{{}}}}}}}\n",
+        members(&[DOCUMENT]),
+        members(&PATHS),
+        members(&[COMPONENTS]),
+        members(&SCHEMAS)
+    )
+});

@@ -1,0 +1,412 @@
+//! The snapshots of a data directory: which there are, which is taken, which goes.
+
+use std::path::{Path, PathBuf};
+
+use super::{Base, SnapshotReader, SnapshotWriter};
+use crate::domain::Position;
+use crate::journal::Fault;
+use crate::journal::archive::{self, Archive, ArchiveRow};
+use crate::journal::disk::{Disk, free_bytes};
+use crate::journal::fault::Place;
+use crate::journal::frame::{Flaw, Frame};
+use crate::journal::history::Segments;
+use crate::journal::log::Log;
+use crate::journal::open::visit_between;
+use crate::journal::segment::{self, JournalId};
+use crate::memory::sections::Sink;
+use crate::memory::wire::Damage;
+
+/// Snapshots that stay: the newest, and one in case that it is damaged.
+const KEPT: usize = 2;
+
+/// The snapshots of one data directory, and the segments that they are made from.
+#[derive(Clone, Debug)]
+pub struct Snapshots {
+    data_dir: PathBuf,
+    journal: JournalId,
+    disk: Disk,
+    free_bytes_min: u64,
+}
+
+/// A snapshot that has its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its file.
+    pub path: PathBuf,
+    /// The position of its state.
+    pub position: Position,
+    /// How large it is.
+    pub bytes: u64,
+}
+
+impl Snapshots {
+    pub(crate) fn new(data_dir: &Path, journal: JournalId, disk: Disk) -> Self {
+        Self { data_dir: data_dir.to_path_buf(), journal, disk, free_bytes_min: 0 }
+    }
+
+    /// Snapshots without segments, for tests of what is in them.
+    #[cfg(test)]
+    pub(crate) fn alone(data_dir: &Path) -> Self {
+        Self::new(data_dir, [7; 16], Disk::default())
+    }
+
+    /// The runs that `base` names; those that `beside` has are not read again.
+    pub(crate) fn archive_of(&self, base: &Base, beside: &Archive) -> Result<Archive, Fault> {
+        Archive::open(&self.directory(), &base.runs, &self.journal, beside)
+    }
+
+    /// The same on another disk than the one that the journal writes to.
+    #[must_use]
+    pub(crate) fn on(self, disk: Disk) -> Self {
+        Self { disk, ..self }
+    }
+
+    /// The same, but no snapshot is written that leaves less room on the disk.
+    #[must_use]
+    pub fn leaving_free(self, free_bytes_min: u64) -> Self {
+        Self { free_bytes_min, ..self }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.data_dir.join("snapshots")
+    }
+
+    /// The files of all snapshots, the newest first.
+    pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, Fault> {
+        let directory = self.directory();
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Fault::io("list", &directory)(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(Fault::io("list", &directory))?.path();
+            let position = |path: &Path| path.file_stem()?.to_str()?.parse::<u64>().ok();
+            if path.extension().is_some_and(|extension| extension == "snapshot") {
+                found.extend(position(&path).map(|position| (position, path)));
+            }
+        }
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(found.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// Loads the newest snapshot that is whole, and says of each newer one why it is not used. None
+    /// is a beginning only while the first segment is there.
+    pub fn newest<T>(
+        &self,
+        notes: &mut Vec<String>,
+        load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
+    ) -> Result<Option<(Base, T)>, Fault> {
+        self.first_whole(self.paths()?, notes, load)
+    }
+
+    /// The same of the oldest that is whole: from there on, frames lead to all the others.
+    pub fn oldest<T>(
+        &self,
+        notes: &mut Vec<String>,
+        load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
+    ) -> Result<Option<(Base, T)>, Fault> {
+        let mut paths = self.paths()?;
+        paths.reverse();
+        self.first_whole(paths, notes, load)
+    }
+
+    fn first_whole<T>(
+        &self,
+        paths: Vec<PathBuf>,
+        notes: &mut Vec<String>,
+        mut load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
+    ) -> Result<Option<(Base, T)>, Fault> {
+        let mut damaged: Vec<String> = Vec::new();
+        let mut found = None;
+        for path in paths {
+            let loaded = SnapshotReader::open(&path, &self.journal).and_then(|mut reader| {
+                let state = load(&mut reader)?;
+                // Whoever loads may have stopped early; what is behind must be whole too.
+                while reader.next()?.is_some() {}
+                Ok((reader.base().clone(), state))
+            });
+            match loaded {
+                Ok(loaded) => {
+                    found = Some(loaded);
+                    break;
+                }
+                Err(fault) => damaged.push(fault.to_string()),
+            }
+        }
+        if found.is_none()
+            && !damaged.is_empty()
+            && let Some(missing) = self.missing_first()?
+        {
+            return Err(Fault::NoBeginning { missing, snapshots: damaged });
+        }
+        notes.extend(damaged.iter().map(|fault| format!("{fault}; it is not used")));
+        Ok(found)
+    }
+
+    /// The segment before the first that is there, unless it is the first of all.
+    fn missing_first(&self) -> Result<Option<PathBuf>, Fault> {
+        let directory = segment::directory(&self.data_dir);
+        if !directory.exists() {
+            return Ok(None);
+        }
+        let first = segment::numbers(&directory)?.first().copied();
+        Ok(first.filter(|&first| 1 < first).map(|first| segment::path(&directory, first - 1)))
+    }
+
+    /// Calls `visit` with every frame behind `base` up to `until`, which is durable; gives where it
+    /// ended, at the end of the batch that holds `until`.
+    pub fn follow<E: From<Fault>>(
+        &self,
+        base: Option<&Base>,
+        until: Position,
+        visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
+    ) -> Result<Base, E> {
+        let directory = segment::directory(&self.data_dir);
+        let runs = base.map_or_else(Vec::new, |base| base.runs.clone());
+        let found = visit_between(&directory, &self.journal, base, Some(until), visit)?;
+        if found.end < until {
+            let place = found.cut.map_or_else(
+                || Place {
+                    file: directory.clone(),
+                    offset: 0,
+                    position: found.end,
+                    field: "end of the segments",
+                    expected: until.0,
+                    found: found.end.0,
+                },
+                |cut| cut.place,
+            );
+            return Err(Fault::Damaged(place).into());
+        }
+        Ok(Base { runs, ..Base::of(found, PathBuf::new(), 0) })
+    }
+
+    /// Writes rows which are over behind those that `base` names, and lets it name them. The last run
+    /// is written anew with them if it has room: `again` makes rows of its bytes. Until a snapshot
+    /// names a run it is nothing.
+    pub fn archive(
+        &self,
+        base: &mut Base,
+        rows: Vec<ArchiveRow>,
+        again: fn(&[u8]) -> Result<ArchiveRow, Damage>,
+    ) -> Result<(), Fault> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let directory = self.directory();
+        self.disk.create_dir(&directory)?;
+        let mut rows = rows;
+        let last = base.runs.last().into_iter().cloned().collect::<Vec<_>>();
+        if let Some(unfilled) =
+            Archive::open(&directory, &last, &self.journal, &Archive::default())?.unfilled()?
+        {
+            base.runs.pop();
+            for bytes in unfilled {
+                let flaw = |damage: Damage| Flaw { field: damage.field, at: 0, expected: 0, found: 0 };
+                let damaged = |damage| {
+                    Fault::SnapshotDamaged(Place::of(
+                        flaw(damage),
+                        &directory.join(&last[0]),
+                        0,
+                        base.position,
+                    ))
+                };
+                rows.push(again(&bytes).map_err(damaged)?);
+            }
+        }
+        rows.sort_unstable_by_key(|row| row.position);
+        for (index, rows) in rows.chunks(archive::ROWS_MAX).enumerate() {
+            let bytes = rows.iter().map(|row| row.row.len() as u64).sum();
+            self.check_room(bytes)?;
+            let name = format!("{:020}-{index:03}.run", base.position.0);
+            let (path, unnamed) = (directory.join(&name), directory.join(format!("{name}.new")));
+            let nameless = Base { entries: Vec::new(), runs: Vec::new(), ..base.clone() };
+            let mut writer = SnapshotWriter::begin(&unnamed, &nameless, &self.journal, &self.disk)?;
+            for (name, bytes) in archive::sections(rows) {
+                writer.section(name, &bytes);
+            }
+            let written = writer.finish().and_then(|_| self.disk.rename(&unnamed, &path));
+            written.inspect_err(|_| drop(std::fs::remove_file(&unnamed)))?;
+            base.runs.push(name);
+        }
+        Ok(())
+    }
+
+    /// Writes the snapshot of the state at `base`, whose hash is `hash`: `put` puts its sections.
+    /// When it has its name, older ones than the two newest go.
+    ///
+    /// After a fault everything is as before.
+    pub fn write(
+        &self,
+        base: &mut Base,
+        hash: u128,
+        put: impl FnOnce(&mut SnapshotWriter),
+    ) -> Result<Written, Fault> {
+        let directory = self.directory();
+        self.disk.create_dir(&directory)?;
+        let path = directory.join(format!("{:020}.snapshot", base.position.0));
+        let unnamed = path.with_extension("new");
+        base.hash = hash;
+        base.file.clone_from(&path);
+        let written = self.write_unnamed(&unnamed, base, put).and_then(|bytes| {
+            self.disk.rename(&unnamed, &path)?;
+            Ok(bytes)
+        });
+        let bytes = written.inspect_err(|_| {
+            // Half a snapshot is of no use, and its room may be what was missing.
+            let _ = std::fs::remove_file(&unnamed);
+        })?;
+        self.forget_old()?;
+        Ok(Written { path, position: base.position, bytes })
+    }
+
+    fn write_unnamed(
+        &self,
+        unnamed: &Path,
+        base: &Base,
+        put: impl FnOnce(&mut SnapshotWriter),
+    ) -> Result<u64, Fault> {
+        let newest = self.paths()?.into_iter().next();
+        let expected = newest.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |about| about.len());
+        self.check_room(expected)?;
+        let mut writer = SnapshotWriter::begin(unnamed, base, &self.journal, &self.disk)?;
+        put(&mut writer);
+        let bytes = writer.finish()?;
+        self.check_room(0)?;
+        Ok(bytes)
+    }
+
+    /// Refuses to take `bytes` of the room that must stay free.
+    fn check_room(&self, bytes: u64) -> Result<(), Fault> {
+        let free_bytes = free_bytes(&self.data_dir)?;
+        if self.free_bytes_min.saturating_add(bytes) <= free_bytes {
+            return Ok(());
+        }
+        let (directory, free_bytes_min) = (self.directory(), self.free_bytes_min);
+        Err(Fault::NoRoomForSnapshot { directory, bytes, free_bytes, free_bytes_min })
+    }
+
+    /// Gives back the oldest segments: all but the newest `keep` sealed ones, as far as two whole
+    /// snapshots and what the log's ring still has lie behind them. Gives how many went.
+    ///
+    /// A death in between leaves a shorter history that begins at some later segment.
+    pub fn give_back(&self, segments: &Segments, log: &Log, keep: u64) -> Result<u64, Fault> {
+        let mut needed = segments.newest().saturating_sub(keep).min(segments.segment_of(log.oldest()));
+        let paths = self.paths()?;
+        if paths.len() < KEPT {
+            return Ok(0);
+        }
+        for path in &paths {
+            let mut reader = SnapshotReader::open(path, &self.journal)?;
+            while reader.next()?.is_some() {}
+            needed = needed.min(reader.base().segment);
+        }
+        let directory = segment::directory(&self.data_dir);
+        let old = segment::numbers(&directory)?.into_iter().filter(|&number| number < needed);
+        let mut gone = 0;
+        segments.forget_before(needed);
+        for number in old {
+            self.disk.remove(&segment::path(&directory, number))?;
+            // One after the other, so that what is left has no hole whenever the machine stops.
+            self.disk.sync_dir(&directory)?;
+            gone += 1;
+        }
+        Ok(gone)
+    }
+
+    /// Every snapshot, the newest first: what its header says if all of it and of its runs is whole,
+    /// and `load` finds nothing wrong with what it holds. One that a server removes meanwhile is none.
+    pub fn check(
+        &self,
+        mut load: impl FnMut(&mut SnapshotReader) -> Result<(), Fault>,
+    ) -> Result<Vec<Result<Base, Fault>>, Fault> {
+        let mut check = |path: &Path| {
+            let base = self.whole(path, &mut load)?;
+            for run in &base.runs {
+                self.whole(&self.directory().join(run), |_| Ok(()))?;
+            }
+            Ok(base)
+        };
+        let mut checked = Vec::new();
+        for path in self.paths()? {
+            let found = check(&path);
+            if found.is_ok() || path.exists() {
+                checked.push(found);
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Reads a snapshot or a run to its end.
+    fn whole(
+        &self,
+        path: &Path,
+        load: impl FnOnce(&mut SnapshotReader) -> Result<(), Fault>,
+    ) -> Result<Base, Fault> {
+        let mut reader = SnapshotReader::open(path, &self.journal)?;
+        load(&mut reader)?;
+        while reader.next()?.is_some() {}
+        Ok(reader.base().clone())
+    }
+
+    /// Removes files that never got their names, because the process that wrote them ended; gives how
+    /// many there were.
+    pub fn forget_unfinished(&self) -> Result<u64, Fault> {
+        let directory = self.directory();
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(Fault::io("list", &directory)(error)),
+        };
+        let mut gone = 0;
+        for entry in entries {
+            let path = entry.map_err(Fault::io("list", &directory))?.path();
+            if path.extension().is_some_and(|extension| extension == "new") {
+                self.disk.remove(&path)?;
+                gone += 1;
+            }
+        }
+        if 0 < gone {
+            self.disk.sync_dir(&directory)?;
+        }
+        Ok(gone)
+    }
+
+    fn forget_old(&self) -> Result<(), Fault> {
+        let directory = self.directory();
+        let old = self.paths()?.into_iter().skip(KEPT);
+        let mut any = false;
+        for path in old {
+            self.disk.remove(&path)?;
+            any = true;
+        }
+        for path in self.unnamed_runs()? {
+            self.disk.remove(&path)?;
+            any = true;
+        }
+        if any { self.disk.sync_dir(&directory) } else { Ok(()) }
+    }
+
+    /// The runs that no snapshot names; none while a snapshot cannot be read.
+    fn unnamed_runs(&self) -> Result<Vec<PathBuf>, Fault> {
+        let mut named = Vec::new();
+        for path in self.paths()? {
+            match SnapshotReader::open(&path, &self.journal) {
+                Ok(reader) => named.extend(reader.base().runs.iter().cloned()),
+                Err(_) => return Ok(Vec::new()),
+            }
+        }
+        let directory = self.directory();
+        let mut unnamed = Vec::new();
+        for entry in std::fs::read_dir(&directory).map_err(Fault::io("list", &directory))? {
+            let path = entry.map_err(Fault::io("list", &directory))?.path();
+            let is_named = named.iter().any(|name| path.ends_with(name));
+            if path.extension().is_some_and(|extension| extension == "run") && !is_named {
+                unnamed.push(path);
+            }
+        }
+        Ok(unnamed)
+    }
+}

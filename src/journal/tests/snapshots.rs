@@ -1,0 +1,358 @@
+//! Snapshots as files: whole or not used, never in the way of a start, never ahead of the log.
+//!
+//! The state here is the list of all payloads so far, so that a start can be held against it.
+
+use std::path::Path;
+
+use super::*;
+use crate::journal::open::open_from;
+use crate::journal::snapshot::{Base, SnapshotReader, Snapshots};
+use crate::journal::{Archive, ArchiveRow, History};
+use crate::memory::sections::Sink;
+use crate::memory::wire::Damage;
+
+const PAYLOADS: [u8; 8] = *b"payloads";
+
+pub(super) fn snapshots_on(bench: &Bench, disk: Disk) -> Snapshots {
+    let identity = Identity::load(bench.home.data.path()).unwrap().unwrap();
+    Snapshots::new(bench.home.data.path(), identity.journal(), disk)
+}
+
+fn load(reader: &mut SnapshotReader) -> Result<Vec<Vec<u8>>, Fault> {
+    let mut payloads = Vec::new();
+    while let Some((name, bytes)) = reader.next()? {
+        assert_eq!(name, PAYLOADS);
+        payloads.push(bytes.to_vec());
+    }
+    Ok(payloads)
+}
+
+/// A snapshot's place in the log, and the payloads that it keeps.
+type Kept = (Base, Vec<Vec<u8>>);
+
+/// The newest snapshot that can be loaded, and what was said of others.
+fn newest(snapshots: &Snapshots) -> (Option<Kept>, Vec<String>) {
+    let mut notes = Vec::new();
+    (snapshots.newest(&mut notes, load).unwrap(), notes)
+}
+
+/// Makes a snapshot of the log so far, from the last one on.
+pub(super) fn keep(snapshots: &Snapshots, until: Position) -> Result<Base, Fault> {
+    let (base, mut payloads) =
+        newest(snapshots).0.map_or((None, Vec::new()), |(base, kept)| (Some(base), kept));
+    let mut base = snapshots.follow(base.as_ref(), until, |frame| {
+        payloads.push(frame.payload.to_vec());
+        Ok::<_, Fault>(())
+    })?;
+    snapshots.write(&mut base, 7, |out| payloads.iter().for_each(|bytes| out.section(PAYLOADS, bytes)))?;
+    Ok(base)
+}
+
+/// A bench with batches of these sizes, in segments of the smallest size.
+pub(super) fn bench(batches: &[usize]) -> (Bench, Vec<Vec<u8>>) {
+    let mut bench = Bench::new(segment::SEGMENT_BYTES_MIN);
+    let mut all = Vec::new();
+    for &count in batches {
+        add(&mut bench, &mut all, count);
+    }
+    (bench, all)
+}
+
+pub(super) fn add(bench: &mut Bench, all: &mut Vec<Vec<u8>>, count: usize) {
+    let payloads: Vec<_> = (all.len()..all.len() + count).map(payload).collect();
+    bench.batch(&payloads);
+    all.extend(payloads);
+}
+
+/// What a start finds: the payloads of its snapshot and of the frames behind.
+pub(super) fn started(home: &Home) -> Result<(Vec<Vec<u8>>, Opened), Fault> {
+    let (opened, kept) = open_from(home.options(), Disk::default(), BOOT, load)?;
+    let mut all = kept.unwrap_or_default();
+    all.extend(payloads(&opened));
+    Ok((all, opened))
+}
+
+fn only_file(directory: &Path) -> PathBuf {
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.remove(0)
+}
+
+#[test]
+fn any_damaged_byte_or_cut_of_a_snapshot_is_noticed_and_named() {
+    let (bench, _) = bench(&[3, 1]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    keep(&snapshots, bench.batches.end()).unwrap();
+    let file = only_file(&bench.home.data.path().join("snapshots"));
+    let good = std::fs::read(&file).unwrap();
+    assert!(newest(&snapshots).0.is_some());
+    let noticed = |bytes: &[u8], what: &str| {
+        std::fs::write(&file, bytes).unwrap();
+        let (found, notes) = newest(&snapshots);
+        assert!(found.is_none(), "{what}");
+        assert!(notes[0].contains(&file.display().to_string()), "{what}: {notes:?}");
+    };
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        noticed(&bad, &format!("byte {at}"));
+        noticed(&good[..at], &format!("cut at {at}"));
+    }
+    let longer = [&good[..], &[0]].concat();
+    noticed(&longer, "longer");
+}
+
+#[test]
+fn a_start_goes_on_behind_a_snapshot_at_any_batch_and_finds_what_all_segments_say() {
+    for kept_at in 0..12 {
+        let (mut bench, mut all) = bench(&[]);
+        for index in 0..12 {
+            add(&mut bench, &mut all, 1 + index * 5 % 7);
+            if index == kept_at {
+                keep(&snapshots_on(&bench, Disk::default()), bench.batches.end()).unwrap();
+            }
+        }
+        // Nobody makes files any more when the next one takes the directory.
+        let Bench { home, batches, .. } = bench;
+        drop(batches);
+        let whole = home.scan().unwrap();
+        assert!(3 < whole.numbers.len(), "several segments");
+        let (found, opened) = started(&home).unwrap();
+        assert_eq!(found, all, "snapshot behind batch {kept_at}");
+        let recovered = opened.recovered();
+        let kept = recovered.snapshot.unwrap();
+        assert!(kept.0 <= recovered.end && kept.1 <= recovered.frames);
+        assert_eq!((recovered.end, recovered.frames), (whole.end, whole.frames));
+        // Frames before the snapshot are still found by position.
+        let running = start(opened);
+        let mut history = History::of_segments(running.segments);
+        let first = history.bytes(crate::journal::FIRST_POSITION).unwrap();
+        assert_eq!(first.len() as u64, crate::journal::frame::frame_bytes(all[0].len()));
+        // And the next start reads what this one writes.
+        running.writer.stop(TimeMs(2)).unwrap();
+        drop(running.log);
+        assert_eq!(started(&home).unwrap().0, all);
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_gives_way_to_the_older_one_and_then_to_all_segments() {
+    let (mut bench, mut all) = bench(&[4, 4]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    keep(&snapshots, bench.batches.end()).unwrap();
+    add(&mut bench, &mut all, 5);
+    keep(&snapshots, bench.batches.end()).unwrap();
+    add(&mut bench, &mut all, 2);
+    let Bench { home, batches, .. } = bench;
+    drop(batches);
+    let frames_before = |home: &Home| {
+        let (found, opened) = started(home).unwrap();
+        assert_eq!(found, all);
+        let named = opened.recovered().notes.iter().filter(|note| note.contains("it is not used")).count();
+        (opened.recovered().snapshot.map(|(_, frames)| frames), named)
+    };
+    assert_eq!(frames_before(&home), (Some(13), 0));
+    for (damaged, expected) in [(0, (Some(8), 1)), (1, (None, 2))] {
+        let path = snapshots.paths().unwrap().remove(damaged);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(frames_before(&home), expected);
+    }
+}
+
+#[test]
+fn the_two_newest_stay_and_a_disk_that_fails_takes_none_of_them() {
+    let (mut bench, mut all) = bench(&[2]);
+    for _ in 0..4 {
+        keep(&snapshots_on(&bench, Disk::default()), bench.batches.end()).unwrap();
+        add(&mut bench, &mut all, 2);
+    }
+    let good = snapshots_on(&bench, Disk::default());
+    let before = good.paths().unwrap();
+    assert_eq!(before.len(), 2);
+    let (mut refusals, mut done) = (0, false);
+    for errno in [rustix::io::Errno::IO, rustix::io::Errno::NOSPC].map(rustix::io::Errno::raw_os_error) {
+        for operations in 0.. {
+            let failing = snapshots_on(&bench, Disk::failing_after(operations, errno));
+            match keep(&failing, bench.batches.end()) {
+                Ok(_) => {
+                    done = true;
+                    break;
+                }
+                Err(fault) => {
+                    refusals += 1;
+                    assert!(matches!(fault, Fault::Io { .. }), "{fault}");
+                    // The last one that stood stays whatever fails.
+                    let (found, notes) = newest(&good);
+                    assert!(notes.is_empty() && found.unwrap().1.len() >= 8, "{notes:?}");
+                    assert!(good.paths().unwrap().contains(&before[0]));
+                }
+            }
+        }
+    }
+    assert!(done && 4 < refusals, "{refusals}");
+    let left = std::fs::read_dir(bench.home.data.path().join("snapshots")).unwrap();
+    assert!(left.count() <= 3, "nothing half is left");
+}
+
+#[test]
+fn a_snapshot_leaves_the_room_that_must_stay_free() {
+    let (bench, _) = bench(&[2]);
+    let refused = keep(&snapshots_on(&bench, Disk::default()).leaving_free(u64::MAX), bench.batches.end());
+    assert!(matches!(refused, Err(Fault::NoRoomForSnapshot { .. })));
+    assert!(newest(&snapshots_on(&bench, Disk::default())).0.is_none());
+}
+
+#[test]
+fn segments_that_do_not_lead_to_a_snapshot_are_refused() {
+    let (bench, _) = bench(&[3, 3, 3]);
+    keep(&snapshots_on(&bench, Disk::default()), bench.batches.end()).unwrap();
+    let Bench { home, batches, .. } = bench;
+    drop(batches);
+    // The last segment goes back to what a copy from yesterday has.
+    let last = segment::numbers(&segment::directory(home.data.path())).unwrap().pop().unwrap();
+    let path = segment::path(&segment::directory(home.data.path()), last);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let bytes = file.metadata().unwrap().len();
+    segment::fill_zero(&file, &path, segment::ROW_BYTES..bytes, &Disk::default()).unwrap();
+    let refused = started(&home).map(|_| ());
+    assert!(matches!(refused, Err(Fault::SnapshotMisfit { .. })), "{refused:?}");
+}
+
+#[test]
+fn segments_go_only_behind_two_whole_snapshots_and_the_rest_still_starts() {
+    for keep in [0, 1, 100] {
+        let (mut bench, mut all) = bench(&[4, 3, 5, 4, 6, 2, 5, 6, 4, 7, 5, 5]);
+        let snapshots = snapshots_on(&bench, Disk::default());
+        let segments = bench.batches.segments();
+        let give_back = |bench: &Bench| snapshots.give_back(&segments, &bench.log, keep);
+        keep_at_end(&snapshots, &bench);
+        assert_eq!(give_back(&bench).unwrap(), 0, "one snapshot is not two");
+        add(&mut bench, &mut all, 5);
+        keep_at_end(&snapshots, &bench);
+        assert_eq!(give_back(&bench).unwrap(), 0, "the ring still has the first frame");
+        bench.log.free(bench.batches.end());
+        add(&mut bench, &mut all, 7);
+        let before = segment::numbers(&segment::directory(bench.home.data.path())).unwrap();
+        let gone = give_back(&bench).unwrap();
+        assert_eq!(gone == 0, keep == 100, "{gone} of {before:?}");
+        let Bench { home, batches, .. } = bench;
+        drop(batches);
+        for damaged in 0..3 {
+            for path in snapshots.paths().unwrap().iter().take(damaged) {
+                std::fs::write(path, b"nothing").unwrap();
+            }
+            match started(&home) {
+                Ok((found, opened)) => {
+                    assert_eq!(found, all);
+                    let running = start(opened);
+                    let mut history = History::of_segments(running.segments);
+                    let first = history.bytes(crate::journal::FIRST_POSITION);
+                    assert_eq!(first.is_err(), 0 < gone, "what was given back is not found");
+                    running.writer.stop(TimeMs(2)).unwrap();
+                    drop(running.log);
+                }
+                Err(fault) => assert!(
+                    damaged == 2 && 0 < gone && matches!(fault, Fault::NoBeginning { .. }),
+                    "{damaged} damaged, keep {keep}: {fault}"
+                ),
+            }
+        }
+    }
+}
+
+fn keep_at_end(snapshots: &Snapshots, bench: &Bench) {
+    keep(snapshots, bench.batches.end()).unwrap();
+}
+
+/// Rows of an archive whose bytes say which they are.
+fn archive_rows(numbers: std::ops::Range<u64>) -> Vec<ArchiveRow> {
+    numbers
+        .rev()
+        .map(|number| {
+            let index = usize::try_from(number).unwrap();
+            archive_row(&[&number.to_le_bytes()[..], &payload(index)].concat())
+        })
+        .collect()
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "other rows can be without a meaning")]
+fn bytes_of(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
+    Ok(bytes.to_vec())
+}
+
+fn archive_row(bytes: &[u8]) -> ArchiveRow {
+    let number = segment::u64_at(bytes, 0);
+    ArchiveRow {
+        position: Position(64 * number),
+        id_prefix: number % 50,
+        stamp_ms: 1_000 + number,
+        stamp: number.to_le_bytes().to_vec(),
+        row: bytes.to_vec(),
+    }
+}
+
+#[test]
+fn archived_rows_are_found_by_position_and_id_and_stay_while_a_snapshot_names_them() {
+    let (mut bench, mut all) = bench(&[3]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    let mut seen = 0;
+    for round in 1..=4_u64 {
+        let base = newest(&snapshots).0.map(|(base, _)| base);
+        let mut base = snapshots.follow(base.as_ref(), bench.batches.end(), |_| Ok::<_, Fault>(())).unwrap();
+        snapshots.archive(&mut base, archive_rows(seen..40 * round), |bytes| Ok(archive_row(bytes))).unwrap();
+        seen = 40 * round;
+        snapshots.write(&mut base, 7, |_| ()).unwrap();
+        let archive = snapshots.archive_of(&base, &Archive::default()).unwrap();
+        assert_eq!(archive.len() as u64, seen);
+        for row in archive_rows(0..seen) {
+            assert_eq!(archive.at(row.position, bytes_of).unwrap().as_ref(), Some(&row.row));
+            let alike = archive.by_id_prefix(row.id_prefix, bytes_of).unwrap();
+            assert!(alike.contains(&row.row) && alike.len() as u64 == (seen - row.id_prefix).div_ceil(50));
+        }
+        assert_eq!(archive.at(Position(64 * seen), bytes_of).unwrap(), None);
+        let mut stamps = Vec::new();
+        let taken = archive.stamps(
+            |highest| highest == 999 + seen,
+            |bytes| {
+                stamps.extend_from_slice(bytes);
+                Ok(())
+            },
+        );
+        taken.unwrap();
+        assert_eq!(stamps.len() as u64, 8 * seen);
+        add(&mut bench, &mut all, 3);
+    }
+    let files = std::fs::read_dir(bench.home.data.path().join("snapshots")).unwrap();
+    let runs = files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "run"));
+    assert_eq!(runs.count(), 2, "a run for each snapshot that is kept");
+}
+
+#[test]
+fn a_damaged_run_is_noticed_at_the_start_or_when_its_row_is_read() {
+    let (bench, _) = bench(&[3]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    let mut base = snapshots.follow(None, bench.batches.end(), |_| Ok::<_, Fault>(())).unwrap();
+    snapshots.archive(&mut base, archive_rows(0..9), |bytes| Ok(archive_row(bytes))).unwrap();
+    snapshots.write(&mut base, 7, |_| ()).unwrap();
+    let path = bench.home.data.path().join("snapshots").join(&base.runs[0]);
+    let good = std::fs::read(&path).unwrap();
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        std::fs::write(&path, bad).unwrap();
+        assert!(snapshots.check(|_| Ok(())).unwrap()[0].is_err(), "byte {at}");
+        // A start without a check of all rows never gives other rows than were written.
+        let opened = snapshots.newest(&mut Vec::new(), |reader| reader.archive(&Archive::default())).unwrap();
+        let Some((_, archive)) = opened else { continue };
+        for row in archive_rows(0..9) {
+            assert!(
+                archive.at(row.position, bytes_of).is_ok_and(|found| found == Some(row.row.clone()))
+                    || archive.at(row.position, bytes_of).is_err()
+            );
+        }
+    }
+}

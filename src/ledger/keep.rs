@@ -1,0 +1,243 @@
+//! The ledger's state as parts of a snapshot: every table, in the order of its keys.
+//!
+//! Orders that are over are kept like live ones as long as they are in memory; an archive takes them
+//! over (`over`). What follows from other tables (where an order's id leads) is not kept but made again. The sums
+//! come last and say how many rows each table has, so that a state which lacks a section is never
+//! taken for whole.
+
+use super::Ledger;
+use super::rows::{
+    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
+};
+use crate::domain::{Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo};
+use crate::journal::layout::Tombstone;
+use crate::memory::sections::{Name, Part, Section, Sink, put_all, take};
+use crate::memory::wire::{Damage, Input, Wire, structs};
+use std::collections::HashMap;
+
+/// Everything that a ledger is. A part that changes gets a new name.
+const PARTS: &[Part<Ledger>] = &[
+    Part {
+        name: *b"hashes  ",
+        put: |ledger, out| ledger.checkpoints.iter().for_each(|checkpoint| out.value(checkpoint)),
+        take: |ledger, input| Wire::take(input).map(|checkpoint| ledger.checkpoints.push_back(checkpoint)),
+    },
+    Part {
+        name: *b"wallets ",
+        put: |ledger, out| ledger.wallets.iter().for_each(|row| out.value(row)),
+        take: |ledger, input| Wire::take(input).map(|row| ledger.wallets.push(row)),
+    },
+    Part {
+        name: *b"keys    ",
+        put: |ledger, out| ledger.keys.iter().for_each(|(key, row)| out.value(&(*key, *row))),
+        take: |ledger, input| {
+            Wire::take(input).map(|(key, row)| {
+                ledger.keys.insert(key, row);
+            })
+        },
+    },
+    Part {
+        name: *b"events  ",
+        put: |ledger, out| ledger.events.iter().for_each(|row| out.value(row)),
+        take: |ledger, input| Wire::take(input).map(|row| ledger.events.push(row)),
+    },
+    Part {
+        name: *b"items   ",
+        put: |ledger, out| ledger.items.iter().for_each(|row| out.value(row)),
+        take: |ledger, input| Wire::take(input).map(|row| ledger.items.push(row)),
+    },
+    Part {
+        name: *b"markets ",
+        put: |ledger, out| ledger.markets.iter().for_each(|row| out.value(row)),
+        take: |ledger, input| Wire::take(input).map(|row| ledger.markets.push(row)),
+    },
+    Part {
+        name: *b"holdings",
+        put: |ledger, out| put_sorted(&ledger.holdings, out),
+        take: |ledger, input| {
+            let (key, shares): ((WalletNo, MarketNo), [Shares; 2]) = Wire::take(input)?;
+            ledger.holdings.insert(key, shares);
+            Ok(())
+        },
+    },
+    Part {
+        name: *b"orders  ",
+        put: |ledger, out| ledger.orders.values().for_each(|row| out.value(&**row)),
+        take: |ledger, input| {
+            let row = Box::new(OrderRow::take(input)?);
+            ledger.order_by_id.insert(row.id, row.position);
+            ledger.orders.insert(row.position, row);
+            Ok(())
+        },
+    },
+    Part {
+        name: *b"acts    ",
+        put: |ledger, out| put_sorted(&ledger.acts, out),
+        take: |ledger, input| {
+            let (id, row): (OrderId, ActRow) = Wire::take(input)?;
+            ledger.acts.insert(id, row);
+            Ok(())
+        },
+    },
+    Part {
+        name: *b"money   ",
+        put: |ledger, out| put_sorted(&ledger.money, out),
+        take: |ledger, input| {
+            let (reference, row): (String, MoneyRow) = Wire::take(input)?;
+            ledger.money.insert(reference, row);
+            Ok(())
+        },
+    },
+    Part {
+        name: *b"tombs   ",
+        put: |ledger, out| put_sorted(&ledger.tombstones, out),
+        take: |ledger, input| {
+            let (key, row): ((OrderId, WalletNo), Tombstone) = Wire::take(input)?;
+            ledger.tombstones.insert(key, row);
+            Ok(())
+        },
+    },
+    Part { name: *b"sums    ", put: |ledger, out| out.value(&Sums::of(ledger)), take: take_sums },
+];
+
+/// What is not in tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sums {
+    exchange_mode: Option<Mode>,
+    fees: Collateral,
+    credited: u128,
+    debited: u128,
+    hash: u128,
+    end: Position,
+    time: TimeMs,
+    frames: u64,
+    hashes_met: u64,
+    rows: Rows,
+}
+
+/// How many rows each table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rows {
+    checkpoints: u64,
+    wallets: u64,
+    keys: u64,
+    events: u64,
+    items: u64,
+    markets: u64,
+    holdings: u64,
+    orders: u64,
+    acts: u64,
+    money: u64,
+    tombstones: u64,
+}
+
+impl Ledger {
+    /// Puts the whole state into `sink`; the same state always gives the same sections.
+    pub fn keep(&self, sink: &mut dyn Sink) {
+        put_all(self, PARTS, sink);
+    }
+
+    /// Takes one section of a state that was kept; false if it is none of the ledger's.
+    pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<bool, Damage> {
+        take(self, PARTS, name, bytes)
+    }
+}
+
+impl Sums {
+    fn of(ledger: &Ledger) -> Self {
+        Self {
+            exchange_mode: ledger.exchange_mode,
+            fees: ledger.fees,
+            credited: ledger.credited,
+            debited: ledger.debited,
+            hash: ledger.hash,
+            end: ledger.end,
+            time: ledger.time,
+            frames: ledger.frames,
+            hashes_met: ledger.hashes_met,
+            rows: Rows {
+                checkpoints: ledger.checkpoints.len() as u64,
+                wallets: ledger.wallets.len() as u64,
+                keys: ledger.keys.len() as u64,
+                events: ledger.events.len() as u64,
+                items: ledger.items.len() as u64,
+                markets: ledger.markets.len() as u64,
+                holdings: ledger.holdings.len() as u64,
+                orders: ledger.orders.len() as u64,
+                acts: ledger.acts.len() as u64,
+                money: ledger.money.len() as u64,
+                tombstones: ledger.tombstones.len() as u64,
+            },
+        }
+    }
+}
+
+/// The last part: with it the state must be whole.
+fn take_sums(ledger: &mut Ledger, input: &mut Input<'_>) -> Result<(), Damage> {
+    let damage = input.damage("rows");
+    let sums = Sums::take(input)?;
+    ledger.exchange_mode = sums.exchange_mode;
+    ledger.fees = sums.fees;
+    ledger.credited = sums.credited;
+    ledger.debited = sums.debited;
+    ledger.hash = sums.hash;
+    ledger.end = sums.end;
+    ledger.time = sums.time;
+    ledger.frames = sums.frames;
+    ledger.hashes_met = sums.hashes_met;
+    let mut live = ledger.markets.iter().flat_map(|market| &market.live);
+    let rests = |position: &Position| ledger.orders.get(position).is_some_and(|row| row.is_live());
+    if live.all(rests) && Sums::of(ledger) == sums { Ok(()) } else { Err(damage) }
+}
+
+/// Puts a table that has no order of its own by its keys.
+fn put_sorted<K: Wire + Clone + Ord, V: Wire + Clone>(table: &HashMap<K, V>, out: &mut Section<'_>) {
+    let mut rows: Vec<(&K, &V)> = table.iter().collect();
+    rows.sort_unstable_by_key(|(key, _)| *key);
+    for (key, row) in rows {
+        out.value(&(key.clone(), row.clone()));
+    }
+}
+
+structs! {
+    Sums { exchange_mode, fees, credited, debited, hash, end, time, frames, hashes_met, rows }
+    Rows { checkpoints, wallets, keys, events, items, markets, holdings, orders, acts, money, tombstones }
+    WalletRow { wallet, address, kind, principal, cell, frozen }
+    KeyRow { generation, active, changed }
+    EventRow { event, added, text }
+    ItemRow { item, kind, added, text }
+    MoneyRow { wallet, direction, amount, position, time }
+    OrderStamp { position, id, stamp_ms, principal, market, side, killed, taken, taken_shares }
+    ActRow { position, wallet, market, shares, collateral, timestamp_ms }
+    MarketRow {
+        market, event, shard_key, market_id, condition, question, tokens, labels, neg_risk, tick, min_size,
+        fee, mode, payout, added, text, backing, shares, book_changed, live
+    }
+    OrderRow {
+        position, id, placed, changed, market, outcome, wallet, principal, owner, fields, expiration_s,
+        order_type, post_only, self_trade, price, state, stopped, filled, open, reserved, taken,
+        taken_shares, trades
+    }
+}
+
+/// A byte for which it is, then why.
+impl Wire for OrderState {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Live => out.push(0),
+            Self::Filled => out.push(1),
+            Self::Killed(reject) => (2_u8, *reject).put(out),
+            Self::Removed(reason) => (3_u8, *reason).put(out),
+        }
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("order state");
+        match u8::take(input)? {
+            0 => Ok(Self::Live),
+            1 => Ok(Self::Filled),
+            2 => Wire::take(input).map(Self::Killed),
+            3 => Wire::take(input).map(Self::Removed),
+            _ => Err(damage),
+        }
+    }
+}

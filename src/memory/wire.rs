@@ -1,0 +1,413 @@
+//! How values become bytes: little-endian, in declaration order, nothing between them.
+//!
+//! Frames and snapshots are written this way. A list or text carries a `u32` count in front; a map
+//! or set is written in the order of its keys, so that the same value always has the same bytes. A
+//! struct of any room joins in with [`structs!`], an enum of one byte with [`bytes!`].
+
+use crate::domain::{
+    Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
+    OrderType, Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Side, SignatureType, Tick,
+    TimeMs, TokenId, WalletKind, WalletNo, Word,
+};
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hash};
+
+/// The bytes are not the values that were expected. Their checksum was right, so this is a bug or
+/// a forgery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// What could not be read, or held an impossible value.
+    pub field: &'static str,
+    /// The offset in the payload.
+    pub at: usize,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}: not a valid value at payload byte {}", self.field, self.at)
+    }
+}
+
+/// The bytes of a payload that are still to be read.
+#[derive(Debug)]
+pub struct Input<'a> {
+    payload: &'a [u8],
+    at: usize,
+    count_max: usize,
+}
+
+impl<'a> Input<'a> {
+    /// Reads from the first byte; lists may be as long as a count can say.
+    #[must_use]
+    pub const fn new(payload: &'a [u8]) -> Self {
+        Self::bounded(payload, u32::MAX as usize)
+    }
+
+    /// Reads from the first byte; a list or text longer than `count_max` is damage.
+    #[must_use]
+    pub const fn bounded(payload: &'a [u8], count_max: usize) -> Self {
+        Self { payload, at: 0, count_max }
+    }
+
+    /// Checks that every byte was used.
+    pub const fn finish(&self) -> Result<(), Damage> {
+        if self.at == self.payload.len() { Ok(()) } else { Err(self.damage("end of record")) }
+    }
+
+    /// The damage of `field`, which begins here.
+    #[must_use]
+    pub const fn damage(&self, field: &'static str) -> Damage {
+        Damage { field, at: self.at }
+    }
+
+    /// The next `count` bytes.
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Damage> {
+        let rest = &self.payload[self.at..];
+        let bytes = rest.get(..count).ok_or(self.damage("length"))?;
+        self.at += count;
+        Ok(bytes)
+    }
+
+    /// Capacity for `count` values that are still to be read: a forged count must not become a
+    /// large allocation, so the bytes that are left bound it.
+    fn capacity(&self, count: usize) -> usize {
+        count.min(self.payload.len() - self.at)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
+        Ok(self.bytes(N)?.try_into().expect("exactly N bytes were taken"))
+    }
+}
+
+/// A value that can lie in a payload.
+pub trait Wire: Sized {
+    /// Appends the value.
+    fn put(&self, out: &mut Vec<u8>);
+    /// Reads the value.
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage>;
+}
+
+macro_rules! integers {
+    ($($int:ty),*) => { $(
+        impl Wire for $int {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+            fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+                Ok(Self::from_le_bytes(input.array()?))
+            }
+        }
+    )* };
+}
+integers!(u8, u16, u32, u64, u128, i64, i128);
+
+macro_rules! newtypes {
+    ($($name:ident),*) => { $(
+        impl Wire for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                self.0.put(out);
+            }
+            fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+                Ok(Self(Wire::take(input)?))
+            }
+        }
+    )* };
+}
+newtypes!(Collateral, Shares, TimeMs, Position, WalletNo, MarketNo);
+newtypes!(Address, ApiKey, ConditionId, OrderId, TokenId, Word);
+
+impl<const N: usize> Wire for [u8; N] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        input.array()
+    }
+}
+
+/// Makes enums of one byte wire values: `as u8` one way, `from_byte` the other.
+macro_rules! bytes {
+    ($($name:ident),*) => { $(
+        impl $crate::memory::wire::Wire for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.push(*self as u8);
+            }
+            fn take(
+                input: &mut $crate::memory::wire::Input<'_>,
+            ) -> Result<Self, $crate::memory::wire::Damage> {
+                let damage = input.damage(stringify!($name));
+                Self::from_byte(<u8 as $crate::memory::wire::Wire>::take(input)?).ok_or(damage)
+            }
+        }
+    )* };
+}
+bytes!(Side, OrderType, SelfTrade, SignatureType, Outcome, Mode, WalletKind, ItemKind, Reject);
+pub(crate) use bytes;
+
+impl Wire for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("flag");
+        match u8::take(input)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(damage),
+        }
+    }
+}
+
+impl Wire for Price {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.ten_thousandths().put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("price");
+        Self::new(u16::take(input)?).ok_or(damage)
+    }
+}
+
+impl Wire for Tick {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.ten_thousandths().put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("tick");
+        Self::new(u16::take(input)?).ok_or(damage)
+    }
+}
+
+impl Wire for Payout {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.per_share(Outcome::Zero).put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("payout");
+        Self::new(u32::take(input)?).ok_or(damage)
+    }
+}
+
+/// A flag byte, then the value if there is one.
+impl<T: Wire> Wire for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Ok(if bool::take(input)? { Some(T::take(input)?) } else { None })
+    }
+}
+
+/// A count, then the values.
+impl<T: Wire> Wire for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_all(self.len(), self, out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let count = take_count(input)?;
+        let mut values = Self::with_capacity(input.capacity(count));
+        for _ in 0..count {
+            values.push(T::take(input)?);
+        }
+        Ok(values)
+    }
+}
+
+impl<T: Wire> Wire for Box<[T]> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_all(self.len(), self, out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Vec::take(input).map(Vec::into_boxed_slice)
+    }
+}
+
+impl<T: Wire + Ord> Wire for BTreeSet<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_all(self.len(), self, out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Vec::take(input).map(Self::from_iter)
+    }
+}
+
+impl<K: Wire + Ord, V: Wire> Wire for BTreeMap<K, V> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_pairs(self.iter(), out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Vec::take(input).map(Self::from_iter)
+    }
+}
+
+/// In the order of the keys.
+impl<K: Wire + Ord + Hash, V: Wire, S: BuildHasher + Default> Wire for HashMap<K, V, S> {
+    fn put(&self, out: &mut Vec<u8>) {
+        let mut pairs: Vec<(&K, &V)> = self.iter().collect();
+        pairs.sort_unstable_by_key(|(key, _)| *key);
+        put_pairs(pairs.into_iter(), out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let count = take_count(input)?;
+        let mut values = Self::with_capacity_and_hasher(input.capacity(count), S::default());
+        for _ in 0..count {
+            let (key, value) = Wire::take(input)?;
+            values.insert(key, value);
+        }
+        Ok(values)
+    }
+}
+
+fn put_all<'a, T: Wire + 'a>(count: usize, values: impl IntoIterator<Item = &'a T>, out: &mut Vec<u8>) {
+    put_count(count, out);
+    for value in values {
+        value.put(out);
+    }
+}
+
+fn put_pairs<'a, K: Wire + 'a, V: Wire + 'a>(
+    pairs: impl ExactSizeIterator<Item = (&'a K, &'a V)>,
+    out: &mut Vec<u8>,
+) {
+    put_count(pairs.len(), out);
+    for (key, value) in pairs {
+        key.put(out);
+        value.put(out);
+    }
+}
+
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+        self.1.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Ok((A::take(input)?, B::take(input)?))
+    }
+}
+
+macro_rules! pairs {
+    ($($name:ident),*) => { $(
+        impl Wire for [$name; 2] {
+            fn put(&self, out: &mut Vec<u8>) {
+                self[0].put(out);
+                self[1].put(out);
+            }
+            fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+                Ok([$name::take(input)?, $name::take(input)?])
+            }
+        }
+    )* };
+}
+pairs!(Collateral, Shares, String, TokenId);
+
+impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+        self.1.put(out);
+        self.2.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Ok((A::take(input)?, B::take(input)?, C::take(input)?))
+    }
+}
+
+/// A count of bytes, then UTF-8.
+impl Wire for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_count(self.len(), out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let count = take_count(input)?;
+        let damage = input.damage("text");
+        std::str::from_utf8(input.bytes(count)?).map(Self::from).map_err(|_| damage)
+    }
+}
+
+fn put_count(count: usize, out: &mut Vec<u8>) {
+    u32::try_from(count).expect("no list has four thousand million values").put(out);
+}
+
+fn take_count(input: &mut Input<'_>) -> Result<usize, Damage> {
+    let damage = input.damage("count");
+    let count = u32::take(input)? as usize;
+    if count <= input.count_max { Ok(count) } else { Err(damage) }
+}
+
+/// Makes structs wire values: the named fields, which must be all, in the order in which they are
+/// named.
+macro_rules! structs {
+    ($( $name:ident { $( $field:ident ),* } )*) => { $(
+        impl $crate::memory::wire::Wire for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                $( $crate::memory::wire::Wire::put(&self.$field, out); )*
+            }
+            fn take(
+                input: &mut $crate::memory::wire::Input<'_>,
+            ) -> Result<Self, $crate::memory::wire::Damage> {
+                $( let $field = $crate::memory::wire::Wire::take(input)?; )*
+                Ok(Self { $( $field, )* })
+            }
+        }
+    )* };
+}
+structs! {
+    FeeSchedule { rate, exponent, taker_only, builder_share_bps, rebate_rate, version }
+    OrderFields {
+        salt, maker, signer, token, maker_amount, taker_amount, side, signature_type, timestamp_ms, metadata,
+        builder
+    }
+}
+pub(crate) use structs;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check<T: Wire + PartialEq + std::fmt::Debug>(value: &T) {
+        let mut bytes = Vec::new();
+        value.put(&mut bytes);
+        let mut input = Input::new(&bytes);
+        assert_eq!(T::take(&mut input).as_ref(), Ok(value));
+        assert_eq!(input.finish(), Ok(()));
+        for cut in 0..bytes.len() {
+            assert!(T::take(&mut Input::new(&bytes[..cut])).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn collections_read_back_and_a_cut_one_does_not() {
+        let pairs = [(7_u32, "seven".to_owned()), (2, String::new()), (9, "nine".to_owned())];
+        check(&pairs.to_vec());
+        check(&pairs.to_vec().into_boxed_slice());
+        check(&BTreeMap::from(pairs.clone()));
+        check(&HashMap::from(pairs));
+        check(&BTreeSet::from([i64::MIN, 0, i64::MAX]));
+        check(&Some([Shares(1), Shares(2)]));
+    }
+
+    #[test]
+    fn a_map_has_the_same_bytes_whatever_order_it_was_filled_in() {
+        let bytes = |pairs: &mut dyn Iterator<Item = u64>| {
+            let mut out = Vec::new();
+            pairs.map(|key| (key, key)).collect::<HashMap<_, _>>().put(&mut out);
+            out
+        };
+        assert_eq!(bytes(&mut (0..100)), bytes(&mut (0..100).rev()));
+    }
+
+    #[test]
+    fn a_bounded_input_takes_the_longest_list_and_no_longer_one() {
+        let mut bytes = Vec::new();
+        vec![0_u8; 5].put(&mut bytes);
+        assert!(Vec::<u8>::take(&mut Input::bounded(&bytes, 5)).is_ok());
+        let damage = Vec::<u8>::take(&mut Input::bounded(&bytes, 4));
+        assert_eq!(damage, Err(Damage { field: "count", at: 0 }));
+    }
+}

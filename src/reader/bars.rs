@@ -1,0 +1,286 @@
+//! Prices of one market over time, in bounded memory.
+//!
+//! A price is the last trade of a step of time, or, where nothing was traded, the last middle of
+//! the book. There are five steps ([`STEPS_S`]); each has a ring of **bars**, one for every step
+//! in which something was said, oldest first:
+//!
+//! | step | bars kept | reach if something is said all the time |
+//! |---|---:|---|
+//! | 1 minute | 1,500 | 25 hours |
+//! | 5 minutes | 2,100 | 7 days |
+//! | 30 minutes | 1,500 | 31 days |
+//! | 3 hours | 1,500 | 187 days |
+//! | 12 hours | 1,592 | 2 years and 2 months |
+//!
+//! A step in which nothing is said costs nothing, so a quiet market reaches back further; no
+//! market takes more than 8,192 bars of 8 bytes. The bar that leaves a ring last is remembered: it
+//! is the price that stood when the ring begins. A window that a ring no longer reaches is
+//! answered from the next longer step that does.
+//!
+//! Everything is in terms of token 0, in half steps of price: a middle may lie between two prices.
+
+use super::levels::Levels;
+use crate::domain::price::PRICE_ONE;
+use crate::domain::{MarketNo, Outcome, Price, Side, TimeMs};
+use crate::memory::wire::{Damage, Input, Wire, structs};
+use std::collections::VecDeque;
+
+const MINUTE_S: u64 = 60;
+
+/// The steps there are, in seconds.
+pub(super) const STEPS_S: [u64; STEPS] =
+    [MINUTE_S, 5 * MINUTE_S, 30 * MINUTE_S, 180 * MINUTE_S, 720 * MINUTE_S];
+
+const STEPS: usize = 5;
+
+/// Bars of each step.
+const BARS_MAX: [usize; STEPS] = [1_500, 2_100, 1_500, 1_500, 1_592];
+
+const BARS_OF_MARKET_MAX: usize = 8_192;
+const _: () = assert!(
+    BARS_MAX[0] + BARS_MAX[1] + BARS_MAX[2] + BARS_MAX[3] + BARS_MAX[4] == BARS_OF_MARKET_MAX,
+    "the table above is the limit"
+);
+const _: () = assert!(size_of::<Bar>() == 8, "64 KiB hold what a market keeps");
+
+/// A price in half ten-thousandths: 1..20,000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HalfSteps(u16);
+
+impl HalfSteps {
+    const ONE: u16 = 2 * PRICE_ONE;
+
+    /// A trade's price.
+    pub(super) const fn of(price: Price) -> Self {
+        Self(2 * price.ten_thousandths())
+    }
+
+    /// The middle of a book that has two sides.
+    fn middle(levels: &Levels) -> Option<Self> {
+        let [bid, ask] = [Side::Buy, Side::Sell].map(|side| levels.best(Outcome::Zero, side));
+        Some(Self(bid?.ten_thousandths() + ask?.ten_thousandths()))
+    }
+
+    /// The price in millionths, as a token sees it.
+    pub(super) fn millionths(self, outcome: Outcome) -> u64 {
+        const MILLIONTHS: u64 = 50;
+        let seen = match outcome {
+            Outcome::Zero => self.0,
+            Outcome::One => Self::ONE - self.0,
+        };
+        u64::from(seen) * MILLIONTHS
+    }
+}
+
+/// The price of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bar {
+    /// The minute since 1970 with which the step begins.
+    minute: u32,
+    pub(super) price: HalfSteps,
+    /// Whether that was a trade, which a middle does not replace.
+    traded: bool,
+}
+
+impl Bar {
+    /// The second with which the step begins.
+    pub(super) fn start_s(self) -> u64 {
+        u64::from(self.minute) * MINUTE_S
+    }
+}
+
+/// The bars of one step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Ring {
+    bars: VecDeque<Bar>,
+    /// The last one that had to go.
+    gone: Option<Bar>,
+}
+
+impl Ring {
+    fn note(&mut self, bar: Bar, bars_max: usize) {
+        match self.bars.back_mut() {
+            Some(last) if last.minute == bar.minute => {
+                if bar.traded || !last.traded {
+                    *last = bar;
+                }
+            }
+            last => {
+                debug_assert!(last.is_none_or(|last| last.minute < bar.minute), "time went back");
+                if self.bars.len() == bars_max {
+                    self.gone = self.bars.pop_front();
+                }
+                self.bars.push_back(bar);
+            }
+        }
+    }
+
+    /// True if nothing is missing from `start_s` on.
+    fn reaches(&self, start_s: u64) -> bool {
+        self.gone.is_none_or(|gone| gone.start_s() < start_s)
+    }
+}
+
+/// The prices of one market.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bars {
+    rings: [Ring; STEPS],
+    /// The first minute in which there was a price, and the last one.
+    first_minute: u32,
+    last_minute: u32,
+    /// The middle as it was last seen; a middle is noted when it changes.
+    middle: Option<HalfSteps>,
+}
+
+impl Bars {
+    fn note(&mut self, time: TimeMs, price: HalfSteps, traded: bool) {
+        let minute = u32::try_from(time.seconds() / MINUTE_S).unwrap_or(u32::MAX);
+        // Shards stamp their frames themselves; one may be a moment behind another.
+        let minute = minute.max(self.last_minute);
+        if self.last_minute == 0 {
+            self.first_minute = minute;
+        }
+        self.last_minute = minute;
+        for ((ring, step_s), bars_max) in self.rings.iter_mut().zip(STEPS_S).zip(BARS_MAX) {
+            let minutes = u32::try_from(step_s / MINUTE_S).expect("half a day");
+            ring.note(Bar { minute: minute - minute % minutes, price, traded }, bars_max);
+        }
+    }
+}
+
+/// Which prices are asked for, in seconds; the end belongs to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// The shortest step that will do.
+    pub(super) step: u64,
+}
+
+/// The prices of all markets.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct History {
+    /// By number, up to the last market that ever had a price.
+    markets: Vec<Option<Box<Bars>>>,
+}
+
+impl History {
+    /// A trade at this price, in terms of token 0.
+    pub(super) fn traded(&mut self, market: MarketNo, time: TimeMs, price: Price) {
+        self.bars(market).note(time, HalfSteps::of(price), true);
+    }
+
+    /// The book of `market` may have changed.
+    pub(super) fn quoted(&mut self, market: MarketNo, time: TimeMs, levels: &Levels) {
+        let middle = HalfSteps::middle(levels);
+        let known = self.markets.get(market.index()).and_then(Option::as_ref);
+        if known.and_then(|bars| bars.middle) == middle {
+            return;
+        }
+        let bars = self.bars(market);
+        bars.middle = middle;
+        if let Some(middle) = middle {
+            bars.note(time, middle, false);
+        }
+    }
+
+    /// The second of the first price.
+    pub(super) fn first_s(&self, market: MarketNo) -> Option<u64> {
+        let bars = self.markets.get(market.index())?.as_ref()?;
+        (0 < bars.last_minute).then(|| u64::from(bars.first_minute) * MINUTE_S)
+    }
+
+    /// The prices of a window, oldest first. The first one is that of the step in which the window
+    /// begins: if nothing was said in it, the price that stood then, if there was any.
+    pub(super) fn prices(&self, market: MarketNo, window: Window) -> Vec<(u64, HalfSteps)> {
+        let Some(bars) = self.markets.get(market.index()).and_then(Option::as_ref) else {
+            return Vec::new();
+        };
+        let wanted = STEPS_S.iter().position(|step| window.step <= *step).unwrap_or(STEPS - 1);
+        let reaches = |place: &usize| {
+            let step = STEPS_S[*place];
+            bars.rings[*place].reaches(window.start - window.start % step)
+        };
+        let place = (wanted..STEPS).find(reaches).unwrap_or(STEPS - 1);
+        let (ring, step) = (&bars.rings[place], STEPS_S[place]);
+        let start_s = window.start - window.start % step;
+        let first = ring.bars.partition_point(|bar| bar.start_s() < start_s);
+        let end = ring.bars.partition_point(|bar| bar.start_s() <= window.end);
+        let said = ring.bars.range(first..end.max(first)).map(|bar| (bar.start_s(), bar.price));
+        let before = if first == 0 { ring.gone.as_ref() } else { ring.bars.get(first - 1) };
+        let standing = before.filter(|before| {
+            let opens_with = ring.bars.get(first).map(|bar| bar.start_s());
+            before.start_s() < start_s && opens_with != Some(start_s) && window.start <= window.end
+        });
+        standing.map(|before| (start_s, before.price)).into_iter().chain(said).collect()
+    }
+
+    /// What a snapshot keeps, market by market.
+    pub(super) fn markets(&self) -> &[Option<Box<Bars>>] {
+        &self.markets
+    }
+
+    /// Takes the next market of a snapshot.
+    pub(super) fn take_market(&mut self, bars: Option<Box<Bars>>) {
+        self.markets.push(bars);
+    }
+
+    fn bars(&mut self, market: MarketNo) -> &mut Bars {
+        if self.markets.len() <= market.index() {
+            self.markets.resize_with(market.index() + 1, || None);
+        }
+        self.markets[market.index()].get_or_insert_default()
+    }
+}
+
+impl Wire for HalfSteps {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("price");
+        let price = u16::take(input)?;
+        if (1..Self::ONE).contains(&price) { Ok(Self(price)) } else { Err(damage) }
+    }
+}
+
+structs! {
+    Bar { minute, price, traded }
+    Bars { rings, first_minute, last_minute, middle }
+}
+
+/// The bars, then the one that is gone.
+impl Wire for [Ring; STEPS] {
+    fn put(&self, out: &mut Vec<u8>) {
+        for ring in self {
+            ring.bars.iter().copied().collect::<Vec<Bar>>().put(out);
+            ring.gone.put(out);
+        }
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let mut rings = Self::default();
+        for (ring, bars_max) in rings.iter_mut().zip(BARS_MAX) {
+            let damage = input.damage("bars");
+            let bars = Vec::<Bar>::take(input)?;
+            let gone = <Option<Bar> as Wire>::take(input)?;
+            let in_order = gone.iter().chain(&bars).is_sorted_by(|one, next| one.minute < next.minute);
+            if bars_max < bars.len() || !in_order {
+                return Err(damage);
+            }
+            *ring = Ring { bars: bars.into(), gone };
+        }
+        Ok(rings)
+    }
+}
+
+impl Wire for Box<Bars> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (**self).put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Bars::take(input).map(Self::new)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Bars against a plain list of everything that was said.
+
+use super::*;
+use crate::domain::Shares;
+
+const RAIN: MarketNo = MarketNo(3);
+const MINUTE_MS: u64 = 60_000;
+/// The last second of 2023, somewhere in the middle of every step.
+const START_MS: u64 = 1_704_067_199_000;
+
+/// Everything that was said of a market: when, the price, and whether it was a trade.
+type Said = Vec<(TimeMs, HalfSteps, bool)>;
+
+fn price(ten_thousandths: u16) -> Price {
+    Price::new(ten_thousandths).expect("in range")
+}
+
+fn book(bid: u16, ask: u16) -> Levels {
+    let mut levels = Levels::default();
+    levels.add(Outcome::Zero, Side::Buy, price(bid), Shares(1));
+    levels.add(Outcome::Zero, Side::Sell, price(ask), Shares(1));
+    levels
+}
+
+/// The price of the step that begins at `start_s`, from everything that was said.
+fn price_of_step(said: &Said, start_s: u64, step_s: u64) -> Option<HalfSteps> {
+    let within = |time: &TimeMs| (start_s..start_s + step_s).contains(&time.seconds());
+    let of_step = || said.iter().filter(|(time, ..)| within(time));
+    let trade = of_step().rfind(|(_, _, traded)| *traded);
+    trade.or_else(|| of_step().next_back()).map(|(_, price, _)| *price)
+}
+
+/// What `History::prices` has to answer if nothing was dropped.
+fn plain(said: &Said, window: Window) -> Vec<(u64, HalfSteps)> {
+    let first = window.start - window.start % window.step;
+    let mut points = Vec::new();
+    let mut starts: Vec<u64> =
+        said.iter().map(|(time, ..)| time.seconds() - time.seconds() % window.step).collect();
+    starts.dedup();
+    let before = starts.iter().rfind(|start| **start < first);
+    if !starts.contains(&first)
+        && window.start <= window.end
+        && let Some(&before) = before
+    {
+        points.extend(price_of_step(said, before, window.step).map(|price| (first, price)));
+    }
+    for start in starts.into_iter().filter(|start| (first..=window.end).contains(start)) {
+        points.extend(price_of_step(said, start, window.step).map(|price| (start, price)));
+    }
+    points
+}
+
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20) % bound
+    }
+
+    fn price(&mut self) -> u16 {
+        u16::try_from(1 + self.below(9_998)).expect("in range")
+    }
+}
+
+/// A random life of `count` trades and changes of the book, at most `gap_ms` apart.
+fn life(seed: u64, count: u64, gap_ms: u64) -> (History, Said, u64) {
+    let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let (mut history, mut said) = (History::default(), Said::new());
+    let (mut now, mut middle) = (START_MS, None);
+    for _ in 0..count {
+        now += draw.below(gap_ms);
+        let time = TimeMs(now);
+        match draw.below(5) {
+            0 => {
+                let price = price(draw.price());
+                history.traded(RAIN, time, price);
+                said.push((time, HalfSteps::of(price), true));
+            }
+            1 => {
+                history.quoted(RAIN, time, &Levels::default());
+                middle = None;
+            }
+            _ => {
+                let bid = draw.price().min(9_990);
+                let levels = book(bid, bid + 1 + u16::try_from(draw.below(9)).expect("small"));
+                history.quoted(RAIN, time, &levels);
+                let now_middle = HalfSteps::middle(&levels);
+                if now_middle != middle {
+                    said.push((time, now_middle.expect("two sides"), false));
+                }
+                middle = now_middle;
+            }
+        }
+    }
+    (history, said, now)
+}
+
+#[test]
+fn random_lives_are_told_as_a_list_of_everything_tells_them() {
+    for seed in 1..=30 {
+        let (history, said, end_ms) = life(seed, 400, 40 * MINUTE_MS);
+        let mut draw = Draw(seed);
+        let (start_s, end_s) = (START_MS / 1_000, end_ms / 1_000);
+        for _ in 0..60 {
+            let start = start_s - 7_200 + draw.below(end_s - start_s + 14_400);
+            let end = start + draw.below(end_s - start_s);
+            let step = STEPS_S[usize::try_from(draw.below(5)).expect("small")];
+            let window = Window { start, end, step };
+            assert_eq!(history.prices(RAIN, window), plain(&said, window), "seed {seed}: {window:?}");
+        }
+    }
+}
+
+#[test]
+fn a_trade_counts_before_a_middle_and_a_middle_only_when_it_changes() {
+    let mut history = History::default();
+    let at = |minute: u64| TimeMs(START_MS - START_MS % (720 * MINUTE_MS) + minute * MINUTE_MS);
+    history.quoted(RAIN, at(0), &book(4_000, 4_001));
+    history.traded(RAIN, at(0), price(5_000));
+    history.quoted(RAIN, at(0), &book(6_000, 6_002));
+    history.quoted(RAIN, at(1), &book(6_000, 6_002));
+    history.quoted(RAIN, at(2), &Levels::default());
+    history.quoted(RAIN, at(3), &book(6_000, 6_002));
+    let first = at(0).seconds();
+    let all = |start, step| history.prices(RAIN, Window { start, end: first + 600, step });
+    let millionths = |outcome: Outcome| {
+        all(first, 60).into_iter().map(|(t, p)| (t - first, p.millionths(outcome))).collect::<Vec<_>>()
+    };
+    assert_eq!(millionths(Outcome::Zero), [(0, 500_000), (180, 600_100)]);
+    assert_eq!(millionths(Outcome::One), [(0, 500_000), (180, 399_900)]);
+    // A window that begins between two prices begins with the one that stood.
+    assert_eq!(all(first + 60, 60)[0], (first + 60, HalfSteps(10_000)));
+    // Half a day knows only its last trade.
+    assert_eq!(all(first, 43_200), [(first, HalfSteps(10_000))]);
+    assert_eq!(history.first_s(RAIN), Some(first));
+    assert_eq!(history.first_s(MarketNo(0)), None);
+    assert_eq!(history.first_s(MarketNo(99)), None);
+}
+
+#[test]
+fn a_ring_keeps_its_bars_and_a_window_beyond_it_gets_the_next_longer_step() {
+    let mut history = History::default();
+    let minutes = BARS_MAX[0] as u64;
+    let begin_s = (START_MS - START_MS % (720 * MINUTE_MS)) / 1_000;
+    let mut minute = 0;
+    let mut trade = |history: &mut History, until: u64| {
+        while minute < until {
+            let time = TimeMs((begin_s + minute * MINUTE_S) * 1_000);
+            history.traded(RAIN, time, price(u16::try_from(1 + minute % 9_999).expect("in range")));
+            minute += 1;
+        }
+    };
+    let points = |history: &History| {
+        let end = begin_s + 10_000 * MINUTE_S;
+        history.prices(RAIN, Window { start: begin_s, end, step: MINUTE_S }).len() as u64
+    };
+    for (until, expected) in
+        [(minutes - 1, minutes - 1), (minutes, minutes), (minutes + 1, (minutes + 1).div_ceil(5))]
+    {
+        trade(&mut history, until);
+        assert_eq!(points(&history), expected, "after {until} minutes");
+    }
+    // One minute later the ring still reaches, by the price that stood.
+    let later = Window { start: begin_s + MINUTE_S, end: begin_s + 10_000 * MINUTE_S, step: MINUTE_S };
+    assert_eq!(history.prices(RAIN, later).len() as u64, minutes);
+}
+
+#[test]
+fn no_market_keeps_more_than_8192_bars() {
+    let (history, _, end_ms) = life(1, 200_000, 30 * MINUTE_MS);
+    let bars = history.markets[RAIN.index()].as_ref().expect("it has prices");
+    for (ring, bars_max) in bars.rings.iter().zip(BARS_MAX) {
+        assert!(ring.bars.len() <= bars_max);
+    }
+    let count: usize = bars.rings.iter().map(|ring| ring.bars.len()).sum();
+    assert_eq!(count, BARS_OF_MARKET_MAX);
+    // What even the longest step no longer reaches begins with the price that stood.
+    let window = Window { start: 0, end: end_ms / 1_000, step: MINUTE_S };
+    assert_eq!(history.prices(RAIN, window).len(), BARS_MAX[STEPS - 1]);
+}
+
+#[test]
+fn time_that_goes_back_a_little_is_told_as_if_it_stood_still() {
+    let mut history = History::default();
+    history.traded(RAIN, TimeMs(START_MS), price(5_000));
+    history.traded(RAIN, TimeMs(START_MS - MINUTE_MS), price(5_100));
+    let window = Window { start: START_MS / 1_000, end: START_MS / 1_000, step: MINUTE_S };
+    let minute = START_MS / 1_000 - START_MS / 1_000 % 60;
+    assert_eq!(history.prices(RAIN, window), [(minute, HalfSteps(10_200))]);
+}
+
+#[test]
+fn a_history_reads_back_from_its_bytes_and_from_no_part_of_them() {
+    let (mut history, ..) = life(5, 3_000, 20 * MINUTE_MS);
+    history.traded(MarketNo(1), TimeMs(START_MS), price(7));
+    let mut taken = History::default();
+    for market in history.markets() {
+        let mut bytes = Vec::new();
+        market.put(&mut bytes);
+        let mut input = Input::new(&bytes);
+        taken.take_market(Wire::take(&mut input).expect("what was put"));
+        assert_eq!(input.finish(), Ok(()));
+        for cut in (0..bytes.len()).step_by(7) {
+            let cut_short = <Option<Box<Bars>> as Wire>::take(&mut Input::new(&bytes[..cut]));
+            assert!(cut_short.is_err(), "cut at {cut}");
+        }
+    }
+    assert_eq!(taken, history);
+}
+
+#[test]
+fn bars_out_of_order_or_with_impossible_prices_are_damage() {
+    let bar = |minute, price| Bar { minute, price: HalfSteps(price), traded: true };
+    let bytes_of = |bars: &[Bar]| {
+        let mut rings: [Ring; STEPS] = Default::default();
+        rings[0].bars = bars.iter().copied().collect();
+        let mut bytes = Vec::new();
+        rings.put(&mut bytes);
+        bytes
+    };
+    let taken = |bars: &[Bar]| <[Ring; STEPS]>::take(&mut Input::new(&bytes_of(bars))).is_ok();
+    assert!(taken(&[bar(1, 1), bar(2, 19_999)]));
+    assert!(!taken(&[bar(2, 1), bar(2, 1)]));
+    assert!(!taken(&[bar(1, 0)]));
+    assert!(!taken(&[bar(1, 20_000)]));
+    let many: Vec<Bar> = (0..=1_500).map(|minute| bar(minute, 1)).collect();
+    assert!(taken(&many[1..]));
+    assert!(!taken(&many));
+}

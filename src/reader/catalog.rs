@@ -1,0 +1,187 @@
+//! The catalog's routes: events, catalog markets, tags, series and creators.
+//!
+//! What is listed is decided on facts that were parsed when a text came (`crate::catalog`); only
+//! the rows of the page are written, and writing one is copying its text with the exchange's own
+//! fields put in (`write`). Parameters are read in `params`; unknown names are ignored.
+//!
+//! | route | parameters besides `creator` |
+//! |---|---|
+//! | `/events` | page, order, flags, `id` `slug` (repeated), `tag` = `tag_slug`, `tag_id`, `exclude_tag_id`, `series_slug`, `series_id`, `recurrence`, `featured`, `cyom`, ranges of `volume`, `liquidity`, `start_date`, `end_date` |
+//! | `/markets` | the same without series and `recurrence`; `event_id`, `event_slug`, `conditionId` = `condition_ids`, `clob_token_ids`, `question_ids`, `mirror`, `include_tag`; ranges also as `volume_num`, `liquidity_num` |
+//! | `/tags` | page, order |
+//! | `/series` | page, order, `recurrence` |
+//! | `/markets/{id}`, `/markets/slug/{slug}` | `include_tag` |
+//! | `/events/creators` | page, order, `creator_name`, `creator_handle` |
+//!
+//! Page is `limit` 1..100 (20) and `offset`; order is `order` (columns of the kind, joined by
+//! commas) and `ascending`; flags are `active`, `closed`, `archived`; ranges end in `_min`, `_max`.
+//!
+//! `related_tags` of `/events` and `/markets`, `include_chat` of `/events` and `/series` and
+//! `include_template` of `/events` have to be `true` or `false` and change nothing: no imported row
+//! says which tags are related, and there are no chats and no templates here.
+
+mod lists;
+mod params;
+mod write;
+
+use super::ask::{self, Asked, Refused};
+use super::{ANSWER_BYTES_MAX, Reader};
+use crate::domain::{ItemKind, MarketNo};
+use crate::http::Endpoint;
+use crate::json::{Writer, name};
+use params::Params;
+use write::{EventForm, MarketForm};
+
+const NO_ID: Refused = Refused::not_found("id not found");
+const NO_SLUG: Refused = Refused::not_found("slug not found");
+
+impl Reader {
+    /// Every route of the catalog.
+    pub(super) fn write_catalog(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        use Endpoint as E;
+        match asked.endpoint() {
+            E::Events => self.list_events(asked, json),
+            E::CatalogMarkets => self.list_markets(asked, json),
+            E::Tags => self.list_items(ItemKind::Tag, asked, json),
+            E::SeriesList => self.list_items(ItemKind::Series, asked, json),
+            E::Creators => self.list_items(ItemKind::Creator, asked, json),
+            E::Event => {
+                let event = self.event_by_id(asked)?;
+                self.write_event(json, event, EventForm::Whole, asked.now());
+                Ok(())
+            }
+            E::EventBySlug => {
+                let slug = captured(asked, "slug")?;
+                let creator = Params::of(asked).text("creator")?;
+                let catalog = self.index.catalog();
+                let of = |event: &u32| {
+                    creator.as_ref().is_none_or(|name| catalog.event_is_of(catalog.event(*event), name))
+                };
+                let event = catalog.events_by_slug(&slug).find(of).ok_or(NO_SLUG)?;
+                self.write_event(json, event, EventForm::Whole, asked.now());
+                Ok(())
+            }
+            E::EventTags => {
+                let event = self.index.catalog().event(self.event_by_id(asked)?);
+                self.write_tags(json, event.tags());
+                Ok(())
+            }
+            E::CatalogMarket => {
+                let market = self.market_by_name(asked)?;
+                let form = market_form(Params::of(asked))?;
+                self.write_catalog_market(json, market, form, asked.now());
+                Ok(())
+            }
+            E::CatalogMarketBySlug => {
+                let slug = captured(asked, "slug")?;
+                let creator = Params::of(asked).text("creator")?;
+                let catalog = self.index.catalog();
+                let of = |market: &u32| {
+                    creator.as_ref().is_none_or(|name| catalog.market_is_of(catalog.market(*market), name))
+                };
+                let form = market_form(Params::of(asked))?;
+                let market = catalog.markets_by_slug(&slug).find(of).ok_or(NO_SLUG)?;
+                self.write_catalog_market(json, market, form, asked.now());
+                Ok(())
+            }
+            E::MarketDescription => {
+                let market = self.market_by_name(asked)?;
+                self.write_description(json, market);
+                Ok(())
+            }
+            E::MarketTags => {
+                let market = self.market_by_name(asked)?;
+                self.write_market_tags(json, market);
+                Ok(())
+            }
+            E::Tag => self.one_item(ItemKind::Tag, asked, json),
+            E::Series => self.one_item(ItemKind::Series, asked, json),
+            E::Creator => self.one_item(ItemKind::Creator, asked, json),
+            E::TagBySlug => {
+                let slug = captured(asked, "slug")?;
+                let creator = Params::of(asked).text("creator")?;
+                let tag = self.index.catalog().shelf(ItemKind::Tag).by_slug(&slug);
+                let tag = { tag }.find(|tag| self.item_passes(ItemKind::Tag, *tag, creator.as_deref()));
+                self.write_item(json, ItemKind::Tag, tag.ok_or(NO_SLUG)?, asked.now());
+                Ok(())
+            }
+            _ => Err(ask::no_route()),
+        }?;
+        // Rows of a page are few, but one event may hold many markets.
+        if json.bytes() > ANSWER_BYTES_MAX {
+            let refused = Refused::bad_request("answer_too_long", "");
+            return Err(refused.about("limit", "", "a smaller page: the answer has more than 16 MiB"));
+        }
+        Ok(())
+    }
+
+    /// The event that the path names by its id. Ids are numbers at the venues, so a path that is
+    /// neither an id here nor a number is a mistake.
+    fn event_by_id(&self, asked: &Asked<'_>) -> Result<u32, Refused> {
+        let id = captured(asked, "id")?;
+        let creator = Params::of(asked).text("creator")?;
+        let catalog = self.index.catalog();
+        let Some(event) = catalog.event_by_id(&id) else {
+            return Err(if is_number(&id) { NO_ID } else { bad_id(&id, "a whole number") });
+        };
+        let is_of = creator.is_none_or(|name| catalog.event_is_of(catalog.event(event), &name));
+        if is_of { Ok(event) } else { Err(NO_ID) }
+    }
+
+    /// The market that the path names by its number or its condition.
+    fn market_by_name(&self, asked: &Asked<'_>) -> Result<u32, Refused> {
+        let id = captured(asked, "id")?;
+        let creator = Params::of(asked).text("creator")?;
+        let catalog = self.index.catalog();
+        let found = if is_number(&id) {
+            id.parse().ok().and_then(|id| catalog.market_by_id(id))
+        } else {
+            let condition = name::parse_hex(id.as_bytes()).map(crate::domain::ConditionId);
+            let condition =
+                condition.ok_or_else(|| bad_id(&id, "a whole number, or 0x and 64 hex digits"))?;
+            self.index.condition(&condition).map(|MarketNo(market)| market)
+        };
+        let of =
+            |market: &u32| creator.is_none_or(|name| catalog.market_is_of(catalog.market(*market), &name));
+        found.filter(of).ok_or(NO_ID)
+    }
+
+    /// A tag, series or creator by its id; a series also by its slug.
+    fn one_item(&self, kind: ItemKind, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let id = captured(asked, "id")?;
+        let creator = Params::of(asked).text("creator")?;
+        let shelf = self.index.catalog().shelf(kind);
+        let by_slug = || if kind == ItemKind::Series { shelf.by_slug(&id).next() } else { None };
+        let item = shelf.by_key(&id).or_else(by_slug);
+        let item = item.filter(|item| self.item_passes(kind, *item, creator.as_deref())).ok_or(NO_ID)?;
+        self.write_item(json, kind, item, asked.now());
+        Ok(())
+    }
+
+    fn item_passes(&self, kind: ItemKind, item: u32, creator: Option<&str>) -> bool {
+        let catalog = self.index.catalog();
+        let is_of = |event: u32, creator: &str| catalog.event_is_of(catalog.event(event), creator);
+        let mut events = catalog.shelf(kind).item(item).events();
+        creator.is_none_or(|creator| events.any(|event| is_of(event, creator)))
+    }
+}
+
+/// How a market that stands alone is shown.
+fn market_form(params: Params<'_>) -> Result<MarketForm, Refused> {
+    let with_tags = params.flag("include_tag")?.unwrap_or(false);
+    Ok(if with_tags { MarketForm::AloneWithTags } else { MarketForm::Alone })
+}
+
+/// The captured segment of the path.
+fn captured(asked: &Asked<'_>, field: &'static str) -> Result<String, Refused> {
+    let refused = Refused::bad_request("invalid_parameter", "");
+    asked.captured().map_err(|_| refused.about(field, asked.request.capture, "percent-encoded UTF-8"))
+}
+
+fn bad_id(got: &str, allowed: &'static str) -> Refused {
+    Refused::bad_request("invalid_parameter", "").about("id", got, allowed)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}

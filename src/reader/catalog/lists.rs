@@ -1,0 +1,211 @@
+//! Lists of the catalog: parameters into a filter and a page, then the rows of the page.
+
+use std::collections::BTreeSet;
+
+use super::super::ask::{Asked, Refused, token_id};
+use super::market_form;
+use super::params::{Params, invalid};
+use super::write::EventForm;
+use crate::catalog::{
+    CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, SERIES_COLUMNS,
+    TAG_COLUMNS,
+};
+use crate::domain::{ConditionId, ItemKind, Word};
+use crate::json::{Writer, name};
+use crate::reader::Reader;
+
+const EVENT_ORDERS: &str = "id, slug, title, ticker, startDate, endDate, creationDate, createdAt, updatedAt, \
+     closedTime, volume, volume24hr, liquidity, competitive; several joined by commas";
+const MARKET_ORDERS: &str = "id, slug, question, startDate, endDate, createdAt, updatedAt, closedTime, \
+     volume, volumeNum, volume24hr, liquidity, liquidityNum, competitive; several joined by commas";
+const TAG_ORDERS: &str = "id, label, slug, createdAt, updatedAt; several joined by commas";
+const SERIES_ORDERS: &str = "id, title, slug, createdAt, updatedAt; several joined by commas";
+const CREATOR_ORDERS: &str = "id, creatorName, creatorHandle, createdAt, updatedAt; several joined by commas";
+
+const HEX_RULE: &str = "0x and 64 hex digits";
+
+impl Reader {
+    /// GET /events.
+    pub(super) fn list_events(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = Params::of(asked);
+        let page = params.page(EVENT_COLUMNS, EVENT_ORDERS)?;
+        let catalog = self.index.catalog();
+        let mut filter = self.common_filter(params)?;
+        filter.only = both(
+            named(params.all(&["id"])?, |id| catalog.event_by_id(id)),
+            named(params.all(&["slug"])?, |slug| catalog.events_by_slug(slug).collect::<Vec<_>>()),
+        );
+        filter.series = both(
+            items(catalog, ItemKind::Series, params.all(&["series_slug"])?),
+            named(params.all(&["series_id"])?, |id| catalog.shelf(ItemKind::Series).by_key(id)),
+        );
+        filter.recurring = params.text("recurrence")?.map(|often| catalog.series_by_recurrence(&often));
+        params.flags_without_effect(&["include_chat", "include_template"])?;
+        json.open_array();
+        for event in catalog.list_events(&filter, &page, asked.now()) {
+            self.write_event(json, event, EventForm::Listed, asked.now());
+        }
+        json.close_array();
+        Ok(())
+    }
+
+    /// GET /markets in the catalog's form.
+    pub(super) fn list_markets(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = Params::of(asked);
+        let page = params.page(MARKET_COLUMNS, MARKET_ORDERS)?;
+        let catalog = self.index.catalog();
+        let mut filter = self.common_filter(params)?;
+        filter.mirror = params.flag("mirror")?;
+        let form = market_form(params)?;
+        filter.events = both(
+            named(params.numbers(&["event_id"])?, |id| catalog.event_by_id(id)),
+            named(params.all(&["event_slug", "eventSlug"])?, |slug| {
+                catalog.events_by_slug(slug).collect::<Vec<_>>()
+            }),
+        );
+        filter.only = self.markets_named(params)?;
+        json.open_array();
+        for market in catalog.list_markets(&filter, &page, asked.now()) {
+            self.write_catalog_market(json, market, form, asked.now());
+        }
+        json.close_array();
+        Ok(())
+    }
+
+    /// GET /tags, /series, /events/creators.
+    pub(super) fn list_items(
+        &self,
+        kind: ItemKind,
+        asked: &Asked<'_>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Refused> {
+        let params = Params::of(asked);
+        let (columns, rule): (Columns, _) = match kind {
+            ItemKind::Tag => (TAG_COLUMNS, TAG_ORDERS),
+            ItemKind::Series => (SERIES_COLUMNS, SERIES_ORDERS),
+            ItemKind::Creator => (CREATOR_COLUMNS, CREATOR_ORDERS),
+        };
+        let page = params.page(columns, rule)?;
+        let creator = params.text("creator")?;
+        let names = match kind {
+            ItemKind::Creator => [params.text("creator_name")?, params.text("creator_handle")?],
+            ItemKind::Tag | ItemKind::Series => [None, None],
+        };
+        let recurrence = if kind == ItemKind::Series {
+            params.flags_without_effect(&["include_chat"])?;
+            params.text("recurrence")?
+        } else {
+            None
+        };
+        let catalog = self.index.catalog();
+        // Popular tags are in most events, so whose an event is is worked out once.
+        let of_creator = creator.map(|creator| catalog.events_of(&creator));
+        let passes = |item: &Item| {
+            let is = |wanted: &Option<String>, found: fn(&crate::catalog::Shown) -> &str| {
+                let found = item.shown().map_or("", found);
+                wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(found))
+            };
+            is(&names[0], |shown| &shown.label)
+                && is(&names[1], |shown| &shown.slug)
+                && is(&recurrence, |shown| &shown.recurrence)
+                && of_creator.as_ref().is_none_or(|of| item.events().any(|event| of.contains(&event)))
+        };
+        json.open_array();
+        for item in catalog.list_items(kind, &page, passes) {
+            self.write_item(json, kind, item, asked.now());
+        }
+        json.close_array();
+        Ok(())
+    }
+
+    /// What events and markets are narrowed by alike.
+    fn common_filter(&self, params: Params<'_>) -> Result<Filter, Refused> {
+        let catalog = self.index.catalog();
+        let tag = |id: &str| catalog.shelf(ItemKind::Tag).by_key(id);
+        params.flags_without_effect(&["related_tags"])?;
+        let without = named(params.numbers(&["exclude_tag_id"])?, tag).unwrap_or_default();
+        Ok(Filter {
+            active: params.flag("active")?,
+            closed: params.flag("closed")?,
+            archived: params.flag("archived")?,
+            featured: params.flag("featured")?,
+            cyom: params.flag("cyom")?,
+            tags: both(
+                items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug])),
+                named(params.numbers(&["tag_id"])?, tag),
+            ),
+            without_tags: without,
+            creator: params.text("creator")?,
+            volume: params.amounts(&[["volume_min", "volume_max"], ["volume_num_min", "volume_num_max"]])?,
+            liquidity: params
+                .amounts(&[["liquidity_min", "liquidity_max"], ["liquidity_num_min", "liquidity_num_max"]])?,
+            start: params.moments(["start_date_min", "start_date_max"])?,
+            end: params.moments(["end_date_min", "end_date_max"])?,
+            ..Filter::default()
+        })
+    }
+
+    /// The markets that a list names one by one, in several ways at once if need be.
+    fn markets_named(&self, params: Params<'_>) -> Result<Option<BTreeSet<u32>>, Refused> {
+        let catalog = self.index.catalog();
+        let ids = params.numbers(&["id"])?;
+        let slugs = params.all(&["slug"])?;
+        let conditions =
+            words(params.all(&["conditionId", "condition_id", "condition_ids"])?, "conditionId")?;
+        let questions = words(params.all(&["question_ids"])?, "question_ids")?;
+        let tokens = params.all(&["clob_token_ids"])?;
+        for token in tokens.iter().flatten() {
+            if token_id(token.as_bytes()).is_none() {
+                return Err(invalid("clob_token_ids", token, "a token id in decimal"));
+            }
+        }
+        let by_token = |text: &String| {
+            let token = token_id(text.as_bytes()).and_then(|token| self.index.token(&token));
+            token.map(|token| token.market.0)
+        };
+        let condition = |word: &Word| self.index.condition(&ConditionId(word.0)).map(|market| market.0);
+        let questions = questions.map(|asked| {
+            let rows = self.ledger.markets().iter().filter(|row| asked.contains(&row.question));
+            rows.map(|row| row.market.0).collect()
+        });
+        let mut only = both(
+            named(ids, |id| id.parse().ok().and_then(|id| catalog.market_by_id(id))),
+            named(slugs, |slug| catalog.markets_by_slug(slug).collect::<Vec<_>>()),
+        );
+        only = both(only, conditions.map(|all| all.iter().filter_map(condition).collect()));
+        only = both(only, tokens.map(|all| all.iter().filter_map(by_token).collect()));
+        Ok(both(only, questions))
+    }
+}
+
+/// Texts that have to be 32 bytes in hex.
+fn words(texts: Option<Vec<String>>, field: &'static str) -> Result<Option<Vec<Word>>, Refused> {
+    let word = |text: String| {
+        let word = name::parse_hex(text.as_bytes()).map(Word);
+        word.ok_or_else(|| invalid(field, &text, HEX_RULE))
+    };
+    texts.map(|texts| texts.into_iter().map(word).collect()).transpose()
+}
+
+/// The rows that texts name; unknown ones name nothing.
+fn named<R: IntoIterator<Item = u32>>(
+    texts: Option<Vec<String>>,
+    look_up: impl Fn(&str) -> R,
+) -> Option<BTreeSet<u32>> {
+    texts.map(|texts| texts.iter().flat_map(|text| look_up(text)).collect())
+}
+
+/// The items that slugs name.
+fn items(catalog: &Catalog, kind: ItemKind, slugs: Option<Vec<String>>) -> Option<BTreeSet<u32>> {
+    slugs.map(|slugs| {
+        slugs.iter().flat_map(|slug| catalog.shelf(kind).by_slug(slug).collect::<Vec<_>>()).collect()
+    })
+}
+
+/// What two filters leave.
+fn both(one: Option<BTreeSet<u32>>, other: Option<BTreeSet<u32>>) -> Option<BTreeSet<u32>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.intersection(&other).copied().collect()),
+        (one, other) => one.or(other),
+    }
+}

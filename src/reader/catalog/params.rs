@@ -1,0 +1,169 @@
+//! Parameters of the catalog: read by kind, refused by name, value and rule.
+
+use super::super::ask::{Asked, Refused};
+use crate::catalog::{Between, Columns, Direction, Moment, ORDER_COLUMNS_MAX, Page};
+use crate::http::Query;
+use crate::json::decimal;
+
+/// Rows of a page, if nothing is said.
+const LIMIT_DEFAULT: u64 = 20;
+
+/// Rows of a page at most.
+const LIMIT_MAX: u64 = 100;
+
+/// Values of one repeated parameter at most.
+const REPEATED_MAX: usize = 100;
+
+/// A request's query.
+#[derive(Clone, Copy)]
+pub(super) struct Params<'a> {
+    query: Query<'a>,
+}
+
+impl<'a> Params<'a> {
+    pub(super) const fn of(asked: &Asked<'a>) -> Self {
+        Self { query: asked.request.query }
+    }
+
+    /// The first value of a parameter; empty is absent.
+    pub(super) fn text(self, name: &'static str) -> Result<Option<String>, Refused> {
+        Ok(self.values(name)?.into_iter().next())
+    }
+
+    /// The first value of the first of these names that has one.
+    pub(super) fn first(self, names: &[&'static str]) -> Result<Option<String>, Refused> {
+        for name in names {
+            if let Some(text) = self.text(name)? {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Every value of these names, repeated or joined by commas; none if there is none.
+    pub(super) fn all(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
+        let mut all = Vec::new();
+        for name in names {
+            for value in self.values(name)? {
+                all.extend(value.split(',').filter(|one| !one.is_empty()).map(str::to_owned));
+            }
+            if all.len() > REPEATED_MAX {
+                return Err(invalid(name, &format!("{} values", all.len()), "at most 100 values"));
+            }
+        }
+        Ok(Some(all).filter(|all| !all.is_empty()))
+    }
+
+    /// The same where each has to be a whole number.
+    pub(super) fn numbers(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
+        let all = self.all(names)?;
+        let wrong = all.iter().flatten().find(|one| !super::is_number(one));
+        match wrong {
+            Some(wrong) => Err(invalid(names[0], wrong, "a whole number")),
+            None => Ok(all),
+        }
+    }
+
+    /// A flag.
+    pub(super) fn flag(self, name: &'static str) -> Result<Option<bool>, Refused> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        match text.to_ascii_lowercase().as_str() {
+            "true" => Ok(Some(true)),
+            "false" => Ok(Some(false)),
+            _ => Err(invalid(name, &text, "true or false")),
+        }
+    }
+
+    /// Flags of other venues that change nothing here; what is no flag is refused all the same.
+    pub(super) fn flags_without_effect(self, names: &[&'static str]) -> Result<(), Refused> {
+        names.iter().try_for_each(|name| self.flag(name).map(drop))
+    }
+
+    /// A range of amounts, in millionths, under any of these names.
+    pub(super) fn amounts(self, names: &[[&'static str; 2]]) -> Result<Between, Refused> {
+        self.between(names, "a number from 0 up, with at most 6 places", |text| {
+            decimal::parse_millionths(text.as_bytes()).ok()
+        })
+    }
+
+    /// A range of instants, in microseconds.
+    pub(super) fn moments(self, names: [&'static str; 2]) -> Result<Between, Refused> {
+        self.between(&[names], "a date or an RFC 3339 instant", |text| {
+            Moment::parse(text).map(|moment| moment.0)
+        })
+    }
+
+    fn between(
+        self,
+        names: &[[&'static str; 2]],
+        rule: &'static str,
+        read: impl Fn(&str) -> Option<u64>,
+    ) -> Result<Between, Refused> {
+        let mut ends = [None, None];
+        for pair in names {
+            for (end, name) in ends.iter_mut().zip(pair) {
+                if let Some(text) = self.text(name)? {
+                    *end = Some(read(&text).ok_or_else(|| invalid(name, &text, rule))?);
+                }
+            }
+        }
+        Ok(Between { min: ends[0], max: ends[1] })
+    }
+
+    /// The page and its order.
+    pub(super) fn page(self, columns: Columns, rule: &'static str) -> Result<Page, Refused> {
+        let limit = self.integer("limit", "1..100", |limit| (1..=LIMIT_MAX).contains(&limit))?;
+        let offset = self.integer("offset", "0 or more", |_| true)?;
+        let ascending = self.flag("ascending")?.unwrap_or(false);
+        let mut order = Vec::new();
+        if let Some(text) = self.text("order")? {
+            for name in text.split(',').map(str::trim) {
+                let column = columns.iter().find(|(column, _)| *column == name);
+                let (_, column) = column.ok_or_else(|| invalid("order", &text, rule))?;
+                order.push(*column);
+            }
+            if order.len() > ORDER_COLUMNS_MAX {
+                return Err(invalid("order", &text, "at most 3 columns"));
+            }
+        }
+        Ok(Page {
+            columns: order,
+            direction: if ascending { Direction::Ascending } else { Direction::Descending },
+            offset: offset.unwrap_or(0),
+            limit: usize::try_from(limit.unwrap_or(LIMIT_DEFAULT)).expect("at most 100"),
+        })
+    }
+
+    fn integer(
+        self,
+        name: &'static str,
+        rule: &'static str,
+        allowed: impl Fn(u64) -> bool,
+    ) -> Result<Option<u64>, Refused> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        let number = text.parse().ok().filter(|number| super::is_number(&text) && allowed(*number));
+        number.map(Some).ok_or_else(|| invalid(name, &text, rule))
+    }
+
+    fn values(self, name: &'static str) -> Result<Vec<String>, Refused> {
+        let mut scratch = Vec::new();
+        let mut values = Vec::new();
+        for value in self.query.all(name) {
+            match value.text(&mut scratch) {
+                Ok("") => {}
+                Ok(text) => values.push(text.to_owned()),
+                Err(_) => return Err(invalid(name, value.raw(), "percent-encoded UTF-8")),
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// A parameter that is not what it may be.
+pub(super) fn invalid(field: &'static str, got: &str, allowed: &'static str) -> Refused {
+    Refused::bad_request("invalid_parameter", "").about(field, got, allowed)
+}

@@ -1,0 +1,336 @@
+//! Objects of the catalog: the text as it came, with what the exchange knows better put in.
+//!
+//! | object | the exchange's fields, true at the time of the answer |
+//! |---|---|
+//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`; `tags` if they are asked for, else as the text has them |
+//! | event | `id`, `active`, `closed`, `archived`, `volume`, `volume24hr`, `liquidity`, `tags`, `series`, `markets` |
+//! | tag, series, creator | `id`; the newest of all copies is shown |
+//!
+//! - What volumes and liquidity count is said in `crate::catalog`'s model.
+//! - Prices are of the first outcome. A side of the book without orders has no field. The last
+//!   trade is the text's until there is one here; `outcomePrices` is the payout, else the middle
+//!   of the book, else the last trade, else the text's, else one half.
+//! - A field of the contract that the text lacks is there all the same: an empty string, the flag
+//!   of an ordinary row, or the date on which the row was made or came.
+//! - `creationDate` is not in a list's items, and an event within a market or a series has
+//!   neither tags, markets, series nor metadata.
+
+use super::super::index::is_closed;
+use super::super::{Reader, Token};
+use crate::catalog::{self, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts};
+use crate::domain::{ItemKind, MarketNo, Outcome, Side, TimeMs, TokenId, Word};
+use crate::json::Writer;
+use crate::ledger::MarketRow;
+
+/// How much of an event is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventForm {
+    /// Everything.
+    Whole,
+    /// An item of a list.
+    Listed,
+    /// Within a market or a series.
+    Summary,
+}
+
+/// How much of a market is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarketForm {
+    /// With a summary of its event.
+    Alone,
+    /// The same with its event's tags and its own.
+    AloneWithTags,
+    /// Within its event.
+    InEvent,
+}
+
+impl Reader {
+    pub(super) fn write_event(&self, json: &mut Writer<'_>, number: u32, form: EventForm, now: TimeMs) {
+        let catalog = self.index.catalog();
+        let event = catalog.event(number);
+        let facts = &event.facts;
+        let text = self.ledger.text(Source::Event(number));
+        json.open_object().key("id").text(&facts.id);
+        write_kept(json, &facts.sheet, text);
+        write_missing(
+            json,
+            &facts.sheet,
+            &catalog::EVENT,
+            |name| said_by_event(facts, name),
+            |name| date_of_event(facts, name, event.added),
+        );
+        if form != EventForm::Listed {
+            json.key("creationDate");
+            if facts.creation_date.is_empty() {
+                json.date_time(facts.created.map_or(event.added, in_ms));
+            } else {
+                json.raw(facts.creation_date.of(text).as_bytes());
+            }
+        }
+        json.key("active").boolean(!facts.inactive).key("closed").boolean(event.is_closed());
+        json.key("archived").boolean(facts.archived);
+        json.key("volume").millionths_number(event.volume());
+        json.key("volume24hr").millionths_number(catalog.volume_of_day(event, now));
+        json.key("liquidity").millionths_number(event.liquidity());
+        if form != EventForm::Summary {
+            json.key("tags");
+            self.write_tags(json, event.tags());
+            json.key("markets").open_array();
+            for market in event.markets() {
+                self.write_catalog_market(json, market, MarketForm::InEvent, now);
+            }
+            json.close_array().key("series").open_array();
+            for series in event.series() {
+                self.write_copy(json, ItemKind::Series, *series);
+                json.close_object();
+            }
+            json.close_array();
+            write_metadata(json, facts.metadata, text, form);
+        }
+        json.close_object();
+    }
+
+    pub(super) fn write_catalog_market(
+        &self,
+        json: &mut Writer<'_>,
+        number: u32,
+        form: MarketForm,
+        now: TimeMs,
+    ) {
+        let market = self.index.catalog().market(number);
+        let row = self.market(MarketNo(number));
+        let facts = &market.facts;
+        json.open_object().key("id").number_text(row.market_id).key("conditionId").condition(&row.condition);
+        write_kept(json, &facts.sheet, &row.text);
+        write_missing(
+            json,
+            &facts.sheet,
+            &catalog::MARKET,
+            |name| said_by_market(facts, row, name),
+            |name| date_of_market(facts, name, market.added),
+        );
+        let labels = row.labels.each_ref().map(|label| json_text(|json| json.text(label)));
+        json.key("outcomes").text(&pair(&labels));
+        json.key("clobTokenIds").text(&pair(&row.tokens.each_ref().map(token_text)));
+        let prices = [Outcome::Zero, Outcome::One].map(|outcome| {
+            let price = self.shown_price(row, outcome);
+            json_text(|json| json.millionths_text(price))
+        });
+        json.key("outcomePrices").text(&pair(&prices));
+        self.write_prices(json, row, facts);
+        let closed = is_closed(row.mode);
+        json.key("volume").millionths_text(market.volume());
+        json.key("volumeNum").millionths_number(market.volume());
+        json.key("volume24hr").millionths_number(market.volume_of_day(now));
+        json.key("liquidity").millionths_text(market.liquidity());
+        json.key("liquidityNum").millionths_number(market.liquidity());
+        json.key("active").boolean(!facts.inactive).key("closed").boolean(closed);
+        json.key("archived").boolean(facts.archived);
+        json.key("acceptingOrders").boolean(self.accepts_orders(row));
+        json.key("enableOrderBook").boolean(!closed);
+        json.key("orderPriceMinTickSize").ten_thousandths_number(row.tick.ten_thousandths());
+        json.key("orderMinSize").millionths_number(row.min_size.0);
+        json.key("negRisk").boolean(row.neg_risk).key("feesEnabled").boolean(0 < row.fee.rate);
+        json.key("feeSchedule").open_object();
+        json.key("rate").millionths_number(row.fee.rate.into());
+        json.key("exponent").number(row.fee.exponent.into());
+        json.key("takerOnly").boolean(row.fee.taker_only);
+        json.key("rebateRate").millionths_number(row.fee.rebate_rate.into()).close_object();
+        if form == MarketForm::AloneWithTags {
+            json.key("tags");
+            self.write_market_tags(json, number);
+        } else if !facts.tags_as_said.is_empty() {
+            json.key("tags").raw(facts.tags_as_said.of(&row.text).as_bytes());
+        }
+        if form != MarketForm::InEvent {
+            json.key("events").open_array();
+            if let Some(event) = market.event {
+                self.write_event(json, event, EventForm::Summary, now);
+            }
+            json.close_array();
+        }
+        json.close_object();
+    }
+
+    /// `bestBid`, `bestAsk`, `spread` and `lastTradePrice`, as far as there are any.
+    fn write_prices(&self, json: &mut Writer<'_>, row: &MarketRow, facts: &MarketFacts) {
+        let token = Token { market: row.market, outcome: Outcome::Zero };
+        for (name, side) in [("bestBid", Side::Buy), ("bestAsk", Side::Sell)] {
+            if let Some(price) = self.best(token, side) {
+                json.key(name).ten_thousandths_number(price.ten_thousandths());
+            }
+        }
+        if let Some(gap) = self.gap(token) {
+            json.key("spread").ten_thousandths_number(gap);
+        }
+        if let Some((price, _)) = self.last_trade(token) {
+            json.key("lastTradePrice").ten_thousandths_number(price.ten_thousandths());
+        } else if let Some(price) = facts.last_price {
+            json.key("lastTradePrice").millionths_number(price);
+        }
+    }
+
+    /// GET /markets/{id}/description.
+    pub(super) fn write_description(&self, json: &mut Writer<'_>, number: u32) {
+        let row = self.market(MarketNo(number));
+        let facts = self.index.facts(row.market);
+        json.open_object().key("id").number_text(row.market_id).key("conditionId").condition(&row.condition);
+        json.key("marketMakerAddress").text(&facts.market_maker).key("description");
+        if facts.description.is_empty() {
+            json.text("");
+        } else {
+            json.raw(facts.description.of(&row.text).as_bytes());
+        }
+        json.close_object();
+    }
+
+    /// The tags of a market: its event's, then those of its own.
+    pub(super) fn write_market_tags(&self, json: &mut Writer<'_>, number: u32) {
+        let catalog = self.index.catalog();
+        let market = catalog.market(number);
+        let of_event = market.event.map_or(&[][..], |event| catalog.event(event).tags());
+        let own = market.tags().iter().filter(|tag| !of_event.contains(tag));
+        let tags: Vec<u32> = of_event.iter().chain(own).copied().collect();
+        self.write_tags(json, &tags);
+    }
+
+    pub(super) fn write_tags(&self, json: &mut Writer<'_>, tags: &[u32]) {
+        json.open_array();
+        for tag in tags {
+            self.write_copy(json, ItemKind::Tag, *tag);
+            json.close_object();
+        }
+        json.close_array();
+    }
+
+    /// A tag, series or creator by itself: a series with its events.
+    pub(super) fn write_item(&self, json: &mut Writer<'_>, kind: ItemKind, number: u32, now: TimeMs) {
+        let catalog = self.index.catalog();
+        self.write_copy(json, kind, number);
+        if kind == ItemKind::Series {
+            json.key("events").open_array();
+            for event in catalog.shelf(kind).item(number).events() {
+                self.write_event(json, event, EventForm::Summary, now);
+            }
+            json.close_array();
+        }
+        json.close_object();
+    }
+
+    /// The fields of a tag, series or creator, without the brace at the end.
+    fn write_copy(&self, json: &mut Writer<'_>, kind: ItemKind, number: u32) {
+        let item = self.index.catalog().shelf(kind).item(number);
+        json.open_object().key("id").text(&item.key);
+        if let Some(shown) = item.shown() {
+            write_kept(json, &shown.sheet, self.ledger.text(shown.source));
+            write_missing(
+                json,
+                &shown.sheet,
+                kind.form(),
+                |name| said_by_item(shown, name),
+                |name| in_ms(if name == "updatedAt" { shown.updated } else { shown.created }),
+            );
+        }
+    }
+}
+
+fn write_kept(json: &mut Writer<'_>, sheet: &Sheet, text: &str) {
+    for run in sheet.kept() {
+        json.raw(run.of(text).as_bytes());
+    }
+}
+
+/// Writes what the contract wants and the text lacks.
+fn write_missing(
+    json: &mut Writer<'_>,
+    sheet: &Sheet,
+    form: &'static Form,
+    said: impl Fn(&str) -> String,
+    date: impl Fn(&str) -> TimeMs,
+) {
+    for (name, kind) in sheet.missing(form) {
+        json.key(name);
+        match kind {
+            Kind::Text => json.text(&said(name)),
+            Kind::Date => json.date_time(date(name)),
+            Kind::Flag(flag) => json.boolean(flag),
+        };
+    }
+}
+
+/// The whole form always has metadata, a list's item only if the text has some.
+fn write_metadata(json: &mut Writer<'_>, metadata: Span, text: &str, form: EventForm) {
+    if !metadata.is_empty() {
+        json.key("eventMetadata").raw(metadata.of(text).as_bytes());
+    } else if form == EventForm::Whole {
+        json.key("eventMetadata").open_object().close_object();
+    }
+}
+
+fn said_by_event(facts: &EventFacts, name: &str) -> String {
+    match name {
+        "slug" => facts.slug.clone(),
+        "title" => facts.title.clone(),
+        "ticker" => facts.ticker.clone(),
+        _ => String::new(),
+    }
+}
+
+fn said_by_market(facts: &MarketFacts, row: &MarketRow, name: &str) -> String {
+    match name {
+        "question" => facts.question.clone(),
+        "slug" => facts.slug.clone(),
+        "questionID" if row.question != Word::ZERO => {
+            json_text(|json| json.hex(row.question.as_bytes())).trim_matches('"').to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+fn said_by_item(shown: &Shown, name: &str) -> String {
+    match name {
+        "label" | "title" | "creatorName" => shown.label.clone(),
+        "slug" | "creatorHandle" => shown.slug.clone(),
+        _ => String::new(),
+    }
+}
+
+fn date_of_event(facts: &EventFacts, name: &str, added: TimeMs) -> TimeMs {
+    let said = match name {
+        "startDate" => facts.start,
+        "endDate" => facts.end,
+        "updatedAt" => facts.updated,
+        _ => None,
+    };
+    said.or(facts.created).map_or(added, in_ms)
+}
+
+fn date_of_market(facts: &MarketFacts, name: &str, added: TimeMs) -> TimeMs {
+    let said = match name {
+        "startDate" => facts.start,
+        "endDate" => facts.end,
+        "updatedAt" => facts.updated,
+        _ => None,
+    };
+    said.or(facts.created).map_or(added, in_ms)
+}
+
+const fn in_ms(moment: Moment) -> TimeMs {
+    TimeMs(moment.0 / 1_000)
+}
+
+/// Two JSON values as the array that Gamma puts into a string.
+fn pair([zero, one]: &[String; 2]) -> String {
+    format!("[{zero}, {one}]")
+}
+
+fn token_text(token: &TokenId) -> String {
+    json_text(|json| json.token(token))
+}
+
+/// One JSON value as text.
+fn json_text(write: impl for<'w, 'o> FnOnce(&'w mut Writer<'o>) -> &'w mut Writer<'o>) -> String {
+    let mut out = Vec::new();
+    write(&mut Writer::new(&mut out));
+    String::from_utf8(out).expect("the writer writes text")
+}

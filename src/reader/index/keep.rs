@@ -1,0 +1,119 @@
+//! What of the indices is kept in a snapshot, and how the rest is made again.
+
+use super::{Index, LastTrade, Leg, PrincipalIndex, Trade, number};
+use crate::domain::{Position, Shares, TimeMs, WalletNo};
+use crate::ledger::Ledger;
+use crate::memory::wire::{Damage, structs};
+
+/// What is kept of a wallet number.
+pub(in crate::reader) struct KeptPrincipal {
+    owner: Option<WalletNo>,
+    wallets: Vec<WalletNo>,
+    /// Indices of trades, which rise.
+    trades: Vec<u32>,
+}
+
+/// A trade as it is kept.
+pub(in crate::reader) struct KeptTrade {
+    position: Position,
+    time: TimeMs,
+    shares: Shares,
+    price_millionths: u64,
+    legs: Box<[Leg]>,
+}
+
+/// What is kept of a market.
+pub(in crate::reader) struct KeptMarket {
+    last_trade: Option<LastTrade>,
+    /// When something was traded, and all that had been by then.
+    tape: Vec<(TimeMs, u64)>,
+}
+
+/// A mean of prices, all of which are below one.
+const PRICE_MILLIONTHS_MAX: u64 = 1_000_000;
+
+structs! {
+    KeptTrade { position, time, shares, price_millionths, legs }
+    Leg { maker, shares }
+    LastTrade { price, side }
+    KeptPrincipal { owner, wallets, trades }
+    KeptMarket { last_trade, tape }
+}
+
+impl Index {
+    pub(in crate::reader) fn trades(&self) -> impl Iterator<Item = KeptTrade> {
+        (0..number(self.trades.len())).map(|index| {
+            let Trade { position, time, shares, price_millionths, legs } = self.trade(index);
+            KeptTrade { position, time, shares, price_millionths, legs: legs.into() }
+        })
+    }
+
+    pub(in crate::reader) fn take_trade(&mut self, kept: &KeptTrade) -> Result<(), Damage> {
+        let &KeptTrade { position, time, shares, price_millionths, ref legs } = kept;
+        if PRICE_MILLIONTHS_MAX < price_millionths {
+            return Err(Damage { field: "price of a trade", at: 0 });
+        }
+        self.push_trade(&Trade { position, time, shares, price_millionths, legs });
+        Ok(())
+    }
+
+    pub(in crate::reader) fn principals(&self) -> impl Iterator<Item = KeptPrincipal> {
+        self.principals.iter().map(|row| KeptPrincipal {
+            owner: row.owner,
+            wallets: row.wallets.clone(),
+            trades: row.trades.clone(),
+        })
+    }
+
+    pub(in crate::reader) fn take_principal(&mut self, kept: KeptPrincipal) {
+        let KeptPrincipal { owner, wallets, trades } = kept;
+        self.principals.push(PrincipalIndex { owner, wallets, trades, ..PrincipalIndex::default() });
+    }
+
+    pub(in crate::reader) fn markets(&self) -> impl Iterator<Item = KeptMarket> {
+        self.markets
+            .iter()
+            .zip(self.catalog.markets())
+            .map(|(row, listed)| KeptMarket { last_trade: row.last_trade, tape: listed.tape().to_vec() })
+    }
+
+    /// Takes the next market, whose row and event the ledger has.
+    pub(in crate::reader) fn take_market(&mut self, kept: KeptMarket, ledger: &Ledger) -> Result<(), Damage> {
+        let KeptMarket { last_trade, tape } = kept;
+        let row = ledger.markets().get(self.markets.len());
+        let row = row.ok_or(Damage { field: "rows of the indices", at: 0 })?;
+        self.list_events(ledger);
+        self.add_market(ledger, row.market);
+        self.markets[row.market.index()].last_trade = last_trade;
+        let mut before = 0;
+        for (time, traded) in tape {
+            self.catalog.trade(row.market.0, time, traded - before);
+            before = traded;
+        }
+        Ok(())
+    }
+
+    fn list_events(&mut self, ledger: &Ledger) {
+        for row in &ledger.events()[self.catalog.events().len()..] {
+            self.catalog.put_event(row.event, ledger);
+        }
+    }
+
+    /// Makes what the ledger's rows tell: books and live orders.
+    pub(in crate::reader) fn complete(&mut self, ledger: &Ledger) -> Result<(), Damage> {
+        if self.principals.len() != ledger.wallets().len() || self.markets.len() != ledger.markets().len() {
+            return Err(Damage { field: "rows of the indices", at: 0 });
+        }
+        self.list_events(ledger);
+        for row in ledger.markets() {
+            let levels = &mut self.markets[row.market.index()].levels;
+            for order in ledger.live_orders(row.market) {
+                levels.add(order.outcome, order.fields.side, order.price, order.open);
+                self.principals[order.principal.index()].live.insert(order.position);
+            }
+            self.catalog.set_resting(row.market.0, levels.value());
+        }
+        ledger.items().iter().for_each(|row| self.catalog.put_item(row.kind, row.item, ledger));
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! The reader's state as parts of a snapshot: the one list of what has to be kept.
+//!
+//! | state | kept by | or made again by |
+//! |---|---|---|
+//! | every table of the ledger | [`Ledger::keep`] | |
+//! | positions, activity and standing of wallets | [`Wallets::keep`](crate::wallet::Wallets) | |
+//! | owners, lists of trades, last prices, prices over time | [`PARTS`] | |
+//! | levels, live orders, the catalog, names | | [`Reader::complete`], from the ledger's rows |
+//!
+//! A read model joins the first column with a part of its own if no row of the ledger tells what it
+//! knows, else the second with a line in [`Reader::complete`]. The tests compare every answer of a
+//! kept reader with those of one that followed all frames, so what is forgotten here is noticed.
+
+use super::Reader;
+use crate::journal::Archive;
+use crate::memory::sections::{Name, Part, Sink, put_all, take};
+use crate::memory::wire::{Damage, Wire};
+
+/// What the ledger does not have and no row of it tells. A part that changes gets a new name.
+const PARTS: &[Part<Reader>] = &[
+    Part {
+        name: *b"trades2 ",
+        put: |reader, out| reader.index.trades().for_each(|trade| out.value(&trade)),
+        take: |reader, input| reader.index.take_trade(&Wire::take(input)?),
+    },
+    Part {
+        name: *b"walletix",
+        put: |reader, out| reader.index.principals().for_each(|kept| out.value(&kept)),
+        take: |reader, input| Wire::take(input).map(|kept| reader.index.take_principal(kept)),
+    },
+    Part {
+        name: *b"marketi2",
+        put: |reader, out| reader.index.markets().for_each(|kept| out.value(&kept)),
+        take: |reader, input| reader.index.take_market(Wire::take(input)?, &reader.ledger),
+    },
+    Part {
+        name: *b"prices  ",
+        put: |reader, out| reader.history.markets().iter().for_each(|bars| out.value(bars)),
+        take: |reader, input| Wire::take(input).map(|bars| reader.history.take_market(bars)),
+    },
+];
+
+impl Reader {
+    /// Puts the whole state into `sink`; the same state always gives the same sections.
+    pub fn keep(&self, sink: &mut dyn Sink) {
+        self.ledger.keep(sink);
+        self.wallets.kept().keep(sink);
+        put_all(self, PARTS, sink);
+    }
+
+    /// Orders that are over are also looked for in `archive`.
+    pub fn set_archive(&mut self, archive: Archive) {
+        self.ledger.set_archive(archive);
+    }
+
+    /// True if [`Self::shed`] has something to do.
+    #[must_use]
+    pub const fn can_shed(&self) -> bool {
+        self.ledger.can_shed()
+    }
+
+    /// Forgets orders that are over and in the archive, after a look at `orders_max` of them; the state
+    /// stays the same.
+    pub fn shed(&mut self, orders_max: usize) {
+        self.ledger.shed(orders_max);
+    }
+
+    /// Forgets the orders that are over, when an archive has them; the state stays the same.
+    pub fn forget_over(&mut self) {
+        self.ledger.forget_over();
+    }
+
+    /// Takes one section of a state that was kept into a reader that began empty. Sections come in
+    /// the order in which they were put.
+    pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<(), Damage> {
+        let known = self.ledger.take_section(name, bytes)?
+            || self.wallets.kept_mut().take_section(name, bytes)?
+            || take(self, PARTS, name, bytes)?;
+        if known { Ok(()) } else { Err(Damage { field: "name of the section", at: 0 }) }
+    }
+
+    /// Makes what follows from what was taken, when all of it was.
+    pub fn complete(&mut self) -> Result<(), Damage> {
+        self.wallets.complete(&self.ledger);
+        self.index.complete(&self.ledger)
+    }
+}

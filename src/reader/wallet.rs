@@ -1,0 +1,290 @@
+//! What anybody may know of a wallet: its positions, what it did, and who holds a market.
+//!
+//! The arithmetic is [`crate::wallet`]'s; here records become its acts, parameters are read, and
+//! its rows get the names and texts that clients want. Every list is as of the answer: `offset`
+//! counts rows as they stand.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `feed` | which acts a record is |
+//! | `params` | parameters, their bounds, and what is wrong with them |
+//! | `positions` | `/positions`, `/closed-positions`, `/value` |
+//! | `rows` | rows of positions as they were written last |
+//! | `history` | `/activity`, `/trades` |
+//! | `markets` | `/holders`, `/oi`, `/live-volume` |
+//! | `standing` | `/traded`, `/volume`, `/other`, `/v1/leaderboard` |
+//!
+//! - A wallet that nobody knows has no rows, and that is no error.
+//! - A name in the query that the route does not know is refused: a filter that was misspelt must
+//!   not pass everything. So is one that stands twice: two readers would choose differently.
+//! - Sizes and prices are exact. Other numbers are rounded half away from zero, to four places in
+//!   `/positions` and to six elsewhere.
+//! - There are no profiles: names and pictures are empty texts.
+//! - A list ends at [`LIST_BYTES_MAX`] with at least one row; who pages counts the rows it got.
+
+mod feed;
+mod history;
+mod markets;
+mod params;
+mod positions;
+mod rows;
+mod standing;
+
+use super::Reader;
+use super::ask::{Asked, Refused, no_route};
+use super::index::Index;
+use crate::domain::{Address, ConditionId, MarketNo, Outcome, Position, WalletNo};
+use crate::http::Endpoint;
+use crate::journal::layout::Record;
+use crate::json::{Writer, date, name};
+use crate::ledger::{Ledger, MarketRow};
+use crate::wallet::Wallets;
+use params::Params;
+use rows::RowTable;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
+
+/// Bytes of rows in one list.
+const LIST_BYTES_MAX: usize = 1 << 20;
+
+/// How an outcome's token is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AssetFormat {
+    /// `<condition id>:<outcome index>`.
+    #[default]
+    Condition,
+    /// The token's id in decimal.
+    Token,
+}
+
+/// How a market's end is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndDateFormat {
+    /// A date and time everywhere.
+    #[default]
+    DateTime,
+    /// A plain date in open positions, as Polymarket has it and its Rust client wants it.
+    Polymarket,
+}
+
+/// What the operator decides about wallet data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalletSettings {
+    /// How tokens are named.
+    pub asset: AssetFormat,
+    /// How ends are written.
+    pub end_date: EndDateFormat,
+    /// Cut a limit that is too large instead of refusing it.
+    pub clamp_limits: bool,
+}
+
+/// The wallets' read model, and who has which address.
+#[derive(Debug, Default)]
+pub(super) struct WalletView {
+    wallets: Wallets,
+    by_address: HashMap<Address, WalletNo>,
+    rows: RowTable,
+}
+
+impl WalletView {
+    /// What happened in all wallets: the part of the view that is kept in a snapshot.
+    pub(super) fn kept(&self) -> &Wallets {
+        &self.wallets
+    }
+
+    /// The same, to be filled from a snapshot.
+    pub(super) fn kept_mut(&mut self) -> &mut Wallets {
+        &mut self.wallets
+    }
+
+    /// Makes what the ledger's rows tell.
+    pub(super) fn complete(&mut self, ledger: &Ledger) {
+        self.by_address = ledger.wallets().iter().map(|row| (row.address, row.wallet)).collect();
+    }
+
+    /// Follows a record that the ledger and the index have just applied.
+    pub(super) fn follow(&mut self, ledger: &Ledger, index: &Index, start: Position, record: &Record) {
+        match record {
+            Record::WalletAdded(record) => drop(self.by_address.insert(record.address, record.wallet)),
+            Record::EventText(_) | Record::MarketText(_) => self.rows.renew(),
+            _ => {}
+        }
+        feed::entries(ledger, index, start, record, |entry| self.wallets.follow(&entry));
+    }
+}
+
+impl Reader {
+    /// The routes of wallet data.
+    pub(super) fn write_wallet(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        match asked.endpoint() {
+            Endpoint::Positions => self.positions(asked, json),
+            Endpoint::ClosedPositions => self.closed_positions(asked, json),
+            Endpoint::WalletValue => self.wallet_value(asked, json),
+            Endpoint::Activity => self.activity(asked, json),
+            Endpoint::WalletTrades => self.wallet_trades(asked, json),
+            Endpoint::Holders => self.holders(asked, json),
+            Endpoint::OpenInterest => self.open_interest(asked, json),
+            Endpoint::LiveVolume => self.live_volume(asked, json),
+            Endpoint::WalletTraded => self.wallet_traded(asked, json),
+            Endpoint::WalletVolume => self.wallet_volume(asked, json),
+            Endpoint::OtherSize => self.other_size(asked, json),
+            Endpoint::Leaderboard => self.leaderboard(asked, json),
+            _ => Err(no_route()),
+        }
+    }
+
+    /// The parameters of a route that knows these names.
+    fn wallet_params<'a>(&self, asked: &'a Asked<'a>, names: &[&str]) -> Result<Params<'a>, Refused> {
+        Params::new(asked, names, self.settings.wallet.clamp_limits)
+    }
+
+    /// The markets that are asked for and known here.
+    fn markets_of(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
+        let conditions = params.markets_filter()?;
+        let known = |ids: Vec<ConditionId>| ids.iter().filter_map(|id| self.index.condition(id)).collect();
+        Ok(conditions.map(known))
+    }
+
+    /// The wallet of an address, if anybody knows it.
+    fn wallet_at(&self, address: &Address) -> Option<WalletNo> {
+        self.wallets.by_address.get(address).copied()
+    }
+
+    /// The read model.
+    pub(super) const fn model(&self) -> &Wallets {
+        &self.wallets.wallets
+    }
+
+    /// The name of an outcome's token, as a JSON string.
+    fn write_asset(&self, json: &mut Writer<'_>, row: &MarketRow, outcome: Outcome) {
+        match self.settings.wallet.asset {
+            AssetFormat::Token => json.token(&row.tokens[outcome.index()]),
+            AssetFormat::Condition => json.quoted(|out| {
+                name::push_hex(out, row.condition.as_bytes());
+                out.extend_from_slice(if outcome == Outcome::Zero { b":0" } else { b":1" });
+            }),
+        };
+    }
+
+    /// `title`, `slug`, `icon` and `eventSlug` of a market.
+    fn write_texts_of(&self, json: &mut Writer<'_>, row: &MarketRow) {
+        let facts = self.index.facts(row.market);
+        json.key("title").text(&facts.question).key("slug").text(&facts.slug).key("icon").text(&facts.icon);
+        json.key("eventSlug").text(self.index.event(row).map_or("", |event| &event.slug));
+    }
+
+    /// `endDate`; `null` if the market's text has none, because no date would be true.
+    fn write_end(&self, json: &mut Writer<'_>, market: MarketNo, format: EndDateFormat) {
+        json.key("endDate");
+        match (self.index.facts(market).end_ms(), format) {
+            (None, _) => json.null(),
+            (Some(end), EndDateFormat::DateTime) => json.date_time(end),
+            (Some(end), EndDateFormat::Polymarket) => json.quoted(|out| date::push_date(out, end)),
+        };
+    }
+
+    /// What a token is worth, in millionths: its payout, else the middle of its book, else its last
+    /// trade, else what an imported text said, else one half.
+    fn price_now(&self, row: &MarketRow, outcome: Outcome) -> u32 {
+        u32::try_from(self.shown_price(row, outcome)).expect("a price is at most one")
+    }
+}
+
+/// `rows` in order from `offset`, at most `limit` of them. `order` must put no two rows equal, so
+/// that every page is cut from the same list.
+fn page_of<T>(
+    rows: &mut [T],
+    offset: usize,
+    limit: usize,
+    mut order: impl FnMut(&T, &T) -> Ordering,
+) -> &[T] {
+    let end = offset.saturating_add(limit).min(rows.len());
+    if offset >= end {
+        return &[];
+    }
+    if end < rows.len() {
+        rows.select_nth_unstable_by(end, &mut order);
+    }
+    rows[..end].sort_unstable_by(&mut order);
+    &rows[offset..end]
+}
+
+/// The names and pictures of a wallet: nobody has any here.
+fn write_no_profile(json: &mut Writer<'_>) {
+    for name in ["name", "pseudonym", "bio", "profileImage", "profileImageOptimized"] {
+        json.key(name).text("");
+    }
+}
+
+/// Writes `rows` as an array that ends at [`LIST_BYTES_MAX`], with at least one row.
+fn write_list<R>(
+    json: &mut Writer<'_>,
+    rows: impl IntoIterator<Item = R>,
+    mut row: impl FnMut(&mut Writer<'_>, R),
+) {
+    let Ok(()) = try_write_list(json, rows, |json, next| {
+        row(json, next);
+        Ok::<(), Infallible>(())
+    });
+}
+
+/// The same of rows that may turn out not to be readable.
+fn try_write_list<R, E>(
+    json: &mut Writer<'_>,
+    rows: impl IntoIterator<Item = R>,
+    mut row: impl FnMut(&mut Writer<'_>, R) -> Result<(), E>,
+) -> Result<(), E> {
+    json.open_array();
+    let start = json.bytes();
+    for (count, next) in rows.into_iter().enumerate() {
+        let before = json.bytes();
+        row(json, next)?;
+        // The comma is not counted.
+        if count > 0 && json.bytes() - start - 1 > LIST_BYTES_MAX {
+            json.cut(before);
+            break;
+        }
+    }
+    json.close_array();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(row_bytes: &[usize]) -> usize {
+        let mut out = Vec::new();
+        write_list(&mut Writer::new(&mut out), row_bytes, |json, bytes| {
+            json.text(&"x".repeat(*bytes));
+        });
+        let rows: Vec<String> = serde_json::from_slice(&out).expect("JSON");
+        rows.len()
+    }
+
+    #[test]
+    fn a_list_ends_at_a_mebibyte_and_holds_at_least_one_row() {
+        // A row is a text in quotes; the comma before it is not counted.
+        let half = LIST_BYTES_MAX / 2 - 2;
+        assert_eq!(written(&[]), 0);
+        assert_eq!(written(&[half - 1, half]), 2);
+        assert_eq!(written(&[half, half, 1]), 2);
+        assert_eq!(written(&[half, half + 2]), 1);
+        assert_eq!(written(&[2 * LIST_BYTES_MAX, 1]), 1);
+    }
+
+    #[test]
+    fn a_page_is_cut_out_of_the_sorted_list() {
+        let rows = [5, 3, 9, 1, 7];
+        for offset in 0..7 {
+            for limit in 0..7 {
+                let mut mixed = rows;
+                let page = page_of(&mut mixed, offset, limit, Ord::cmp);
+                let sorted: Vec<i32> = [1, 3, 5, 7, 9].into_iter().skip(offset).take(limit).collect();
+                assert_eq!(page, sorted, "{limit} from {offset}");
+            }
+        }
+        assert!(page_of(&mut [1, 2], usize::MAX, usize::MAX, Ord::cmp).is_empty());
+    }
+}

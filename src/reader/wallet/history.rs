@@ -1,0 +1,323 @@
+//! What wallets did: activity of one wallet, and trades of anybody.
+//!
+//! Without filters a page is cut straight out of the wallet's rows, however many there are. A
+//! filter looks at rows one by one, newest first, and at no more than [`ROWS_LOOKED_AT_MAX`]: a
+//! list that would need more is refused, and the refusal says how to narrow it.
+
+use super::super::Reader;
+use super::super::ask::{Asked, Refused};
+use super::params::{Bounds, Params};
+use super::positions::{DIRECTIONS, Direction};
+use super::{page_of, try_write_list, write_no_profile};
+use crate::domain::{MarketNo, OrderId, Side, Word};
+use crate::json::Writer;
+use crate::wallet::{Kind, Role, Row};
+use std::collections::BTreeSet;
+
+const ACTIVITY_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 500 };
+const TRADES_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 10_000 };
+const OFFSET: Bounds = Bounds { min: 0, default: 0, max: 10_000 };
+
+/// Rows that one answer looks at: some milliseconds of work.
+const ROWS_LOOKED_AT_MAX: usize = 1_000_000;
+
+/// What other venues show as the outcome of a row that has none.
+const NO_OUTCOME: u64 = 999;
+
+/// How to ask for fewer rows.
+const NARROW_ACTIVITY: &str = "a start and an end with fewer rows between them";
+const NARROW_TRADES: &str = "a user, a market, or takerOnly=false";
+
+const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
+
+/// Words for types that other venues have and nobody has here; they are no mistake, and match
+/// nothing.
+const TYPES_ELSEWHERE: [&str; 4] = ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SortBy {
+    Timestamp,
+    Tokens,
+    Cash,
+}
+
+const SORTS: [(&str, SortBy); 3] =
+    [("TIMESTAMP", SortBy::Timestamp), ("TOKENS", SortBy::Tokens), ("CASH", SortBy::Cash)];
+
+/// What a list of rows is narrowed to.
+#[derive(Default)]
+struct Filter {
+    kinds: Option<Vec<Kind>>,
+    markets: Option<BTreeSet<MarketNo>>,
+    side: Option<Side>,
+    role: Option<Role>,
+    cash_min: u64,
+    shares_min: u64,
+}
+
+impl Filter {
+    /// True if every row passes.
+    fn is_none(&self) -> bool {
+        self.kinds.is_none()
+            && self.markets.is_none()
+            && self.side.is_none()
+            && self.role.is_none()
+            && self.cash_min == 0
+            && self.shares_min == 0
+    }
+
+    fn passes(&self, row: &Row) -> bool {
+        let trade = row.kind == Kind::Trade;
+        self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&row.kind))
+            && self.side.is_none_or(|side| trade && row.side == side)
+            && self.role.is_none_or(|role| trade && row.role == role)
+            && self.cash_min <= row.cash.0
+            && self.shares_min <= row.shares.0
+            && self
+                .markets
+                .as_ref()
+                .is_none_or(|markets| row.market().is_some_and(|market| markets.contains(&market)))
+    }
+}
+
+impl Reader {
+    /// GET /activity: trades, splits, merges, redeems and the operator's money of one wallet.
+    pub(super) fn activity(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        const NAMES: [&str; 10] =
+            ["user", "limit", "offset", "market", "type", "side", "start", "end", "sortBy", "sortDirection"];
+        let params = self.wallet_params(asked, &NAMES)?;
+        let user = params.user()?;
+        let (limit, offset) = (params.limit(ACTIVITY_LIMIT)?, params.offset(OFFSET)?);
+        let filter = Filter {
+            kinds: params.words("type", &types())?.map(|kinds| kinds.into_iter().flatten().collect()),
+            markets: self.markets_of(&params)?,
+            side: params.word("side", &SIDES)?,
+            ..Filter::default()
+        };
+        let start = params.second("start")?.unwrap_or(0);
+        let end = params.second("end")?.unwrap_or(u64::MAX);
+        let sort = params.word("sortBy", &SORTS)?.unwrap_or(SortBy::Timestamp);
+        let direction = params.word("sortDirection", &DIRECTIONS)?.unwrap_or(Direction::Descending);
+        let Some(wallet) = self.wallet_at(&user) else {
+            json.open_array().close_array();
+            return Ok(());
+        };
+        let rows = self.model().activity().span(wallet, start, end);
+        let page = match (sort, direction) {
+            (SortBy::Timestamp, Direction::Descending) => listed(rows.rev(), &filter, offset, limit),
+            (SortBy::Timestamp, Direction::Ascending) => listed(rows, &filter, offset, limit),
+            (sort, direction) => sorted(rows, &filter, (sort, direction), offset, limit),
+        };
+        let page = page.ok_or_else(|| too_many_rows("start", NARROW_ACTIVITY))?;
+        try_write_list(json, page, |json, row| self.write_row(json, row, Form::Activity))
+    }
+
+    /// GET /trades: what takers did, newest first; makers too if asked for.
+    pub(super) fn wallet_trades(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        const NAMES: [&str; 8] =
+            ["limit", "offset", "takerOnly", "filterType", "filterAmount", "market", "user", "side"];
+        let params = self.wallet_params(asked, &NAMES)?;
+        let user = params.user_filter()?;
+        let (limit, offset) = (params.limit(TRADES_LIMIT)?, params.offset(OFFSET)?);
+        let takers = params.flag("takerOnly")?.unwrap_or(true);
+        let (cash_min, shares_min) = smallest(&params)?;
+        let filter = Filter {
+            kinds: Some(vec![Kind::Trade]),
+            markets: self.markets_of(&params)?,
+            side: params.word("side", &SIDES)?,
+            role: takers.then_some(Role::Taker),
+            cash_min,
+            shares_min,
+        };
+        let activity = self.model().activity();
+        let page = match (user.map(|user| self.wallet_at(&user)), &filter.markets) {
+            (Some(None), _) => Some(Vec::new()),
+            (Some(Some(wallet)), _) => listed(activity.of_wallet(wallet).rev(), &filter, offset, limit),
+            (None, None) => listed(activity.rows().iter().rev(), &filter, offset, limit),
+            (None, Some(markets)) => {
+                let of = |&market: &MarketNo| {
+                    listed(activity.trades_of(market).rev(), &filter, 0, offset.saturating_add(limit))
+                };
+                let newest: Option<Vec<Vec<&Row>>> = markets.iter().map(of).collect();
+                newest.map(|newest| {
+                    let mut newest = newest.concat();
+                    // A frame is about one market, so its rows stay in the order in which they came.
+                    newest.sort_by_key(|row| std::cmp::Reverse(row.position));
+                    newest.into_iter().skip(offset).take(limit).collect()
+                })
+            }
+        };
+        let page = page.ok_or_else(|| too_many_rows("user", NARROW_TRADES))?;
+        try_write_list(json, page, |json, row| self.write_row(json, row, Form::Trade))
+    }
+
+    fn write_row(&self, json: &mut Writer<'_>, row: &Row, form: Form) -> Result<(), Refused> {
+        let market = row.market().map(|market| self.market(market));
+        let trade = market.filter(|_| row.kind == Kind::Trade);
+        json.open_object().key("proxyWallet").address(self.address_of(row.wallet));
+        json.key("timestamp").number(row.time.seconds()).key("conditionId");
+        match market {
+            Some(market) => json.condition(&market.condition),
+            None => json.text(""),
+        };
+        if form == Form::Activity {
+            json.key("type").text(row.kind.text());
+        }
+        json.key("size").millionths_number(row.shares.0).key("usdcSize").millionths_number(row.cash.0);
+        json.key("transactionHash").hex(self.hash_of(row)?.as_bytes());
+        json.key("price").millionths_number(row.price_millionths.into()).key("asset");
+        match trade {
+            Some(market) => self.write_asset(json, market, row.outcome),
+            None => drop(json.text("")),
+        }
+        json.key("side").text(if trade.is_some() { row.side.text() } else { "" });
+        json.key("outcomeIndex").number(trade.map_or(NO_OUTCOME, |_| row.outcome.index() as u64));
+        match market {
+            Some(market) => self.write_texts_of(json, market),
+            None => ["title", "slug", "icon", "eventSlug"].into_iter().for_each(|name| {
+                json.key(name).text("");
+            }),
+        }
+        json.key("outcome").text(trade.map_or("", |market| &market.labels[row.outcome.index()]));
+        write_no_profile(json);
+        json.close_object();
+        Ok(())
+    }
+
+    /// What stands for the transaction of a row: of a trade the same as everywhere, of anything
+    /// else a hash of its place in the log.
+    fn hash_of(&self, row: &Row) -> Result<Word, Refused> {
+        let taker = match row.kind {
+            Kind::Trade => self.order_at(row.position)?.id,
+            _ => OrderId::ZERO,
+        };
+        Ok(crate::domain::trade::settlement_hash(row.position, &taker, self.settings.keccak))
+    }
+}
+
+/// How much of a row is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Activity,
+    Trade,
+}
+
+/// The words for types, and the kinds that they mean here.
+fn types() -> Vec<(&'static str, Option<Kind>)> {
+    let here = Kind::ALL.map(|kind| (kind.text(), Some(kind)));
+    here.into_iter().chain(TYPES_ELSEWHERE.map(|word| (word, None))).collect()
+}
+
+/// `filterType` and `filterAmount`, which come together: the smallest cash and the fewest shares.
+fn smallest(params: &Params<'_>) -> Result<(u64, u64), Refused> {
+    const TYPES: [(&str, SortBy); 2] = [("CASH", SortBy::Cash), ("TOKENS", SortBy::Tokens)];
+    match (params.word("filterType", &TYPES)?, params.amount("filterAmount")?) {
+        (None, None) => Ok((0, 0)),
+        (Some(SortBy::Cash), Some(amount)) => Ok((amount, 0)),
+        (Some(_), Some(amount)) => Ok((0, amount)),
+        (Some(_), None) => Err(super::params::missing("filterAmount", "a number, together with filterType")),
+        (None, Some(_)) => {
+            Err(super::params::missing("filterType", "CASH or TOKENS, together with filterAmount"))
+        }
+    }
+}
+
+/// The rows that pass, from `offset`, at most `limit`; none if too many had to be looked at.
+fn listed<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    filter: &Filter,
+    offset: usize,
+    limit: usize,
+) -> Option<Vec<&'a Row>> {
+    if filter.is_none() {
+        return Some(rows.skip(offset).take(limit).collect());
+    }
+    let (mut page, mut to_skip) = (Vec::new(), offset);
+    for (looked_at, row) in rows.enumerate() {
+        if page.len() == limit {
+            break;
+        }
+        if looked_at == ROWS_LOOKED_AT_MAX {
+            return None;
+        }
+        if filter.passes(row) {
+            if to_skip > 0 {
+                to_skip -= 1;
+            } else {
+                page.push(row);
+            }
+        }
+    }
+    Some(page)
+}
+
+/// The rows that pass in another order than that of their times, equal ones newest first; none if
+/// there are too many to sort.
+fn sorted<'a>(
+    rows: impl ExactSizeIterator<Item = &'a Row>,
+    filter: &Filter,
+    (sort, direction): (SortBy, Direction),
+    offset: usize,
+    limit: usize,
+) -> Option<Vec<&'a Row>> {
+    if rows.len() > ROWS_LOOKED_AT_MAX {
+        return None;
+    }
+    let key = |row: &Row| if sort == SortBy::Cash { row.cash.0 } else { row.shares.0 };
+    let mut passed: Vec<(u64, usize, &Row)> = rows
+        .enumerate()
+        .filter(|(_, row)| filter.passes(row))
+        .map(|(place, row)| (key(row), place, row))
+        .collect();
+    let page = page_of(&mut passed, offset, limit, |one, other| {
+        let order = one.0.cmp(&other.0);
+        let order = if direction == Direction::Descending { order.reverse() } else { order };
+        order.then(other.1.cmp(&one.1))
+    });
+    Some(page.iter().map(|(_, _, row)| *row).collect())
+}
+
+fn too_many_rows(field: &'static str, remedy: &'static str) -> Refused {
+    let refused = Refused::wallet("too_many_rows", "the answer is not among the newest million rows");
+    refused.about(field, "", remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Collateral, Position, TimeMs, WalletNo};
+    use crate::wallet::{Act, Entry, Wallets};
+
+    #[test]
+    fn a_filter_and_a_sort_look_at_a_million_rows_and_no_more() {
+        const WALLET: WalletNo = WalletNo(0);
+        let mut wallets = Wallets::new();
+        let mut credits = (0..).map(|row| Entry {
+            position: Position(64 * row),
+            time: TimeMs(row),
+            wallet: WALLET,
+            act: Act::Credit(Collateral(row)),
+        });
+        credits.by_ref().take(ROWS_LOOKED_AT_MAX).for_each(|entry| wallets.follow(&entry));
+        let first = Filter { cash_min: 1, ..Filter::default() };
+        let nothing = Filter { side: Some(Side::Buy), ..Filter::default() };
+        let count = |wallets: &Wallets, filter: &Filter, offset: usize, limit: usize| {
+            let rows = wallets.activity().of_wallet(WALLET).rev();
+            listed(rows, filter, offset, limit).map(|page| page.len())
+        };
+        let most = |wallets: &Wallets| {
+            let order = (SortBy::Cash, Direction::Descending);
+            let page = sorted(wallets.activity().of_wallet(WALLET), &Filter::default(), order, 0, 2);
+            page.map(|page| page.iter().map(|row| row.cash.0).collect::<Vec<_>>())
+        };
+        assert_eq!(count(&wallets, &nothing, 0, 9), Some(0));
+        assert_eq!(count(&wallets, &first, ROWS_LOOKED_AT_MAX - 2, 9), Some(1));
+        assert_eq!(most(&wallets), Some(vec![999_999, 999_998]));
+        wallets.follow(&credits.next().expect("endless"));
+        assert_eq!(count(&wallets, &nothing, 0, 9), None);
+        assert_eq!(count(&wallets, &first, ROWS_LOOKED_AT_MAX - 2, 2), Some(2), "found before the end");
+        assert_eq!(count(&wallets, &first, ROWS_LOOKED_AT_MAX - 2, 3), None);
+        assert_eq!(count(&wallets, &Filter::default(), ROWS_LOOKED_AT_MAX, 9), Some(1), "nothing to look at");
+        assert_eq!(most(&wallets), None);
+    }
+}

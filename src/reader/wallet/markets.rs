@@ -1,0 +1,132 @@
+//! Who holds a market, what backs it, what was traded in it.
+
+use super::super::ask::{Asked, Refused, too_long};
+use super::super::{ANSWER_BYTES_MAX, Reader};
+use super::params::Bounds;
+use super::{page_of, write_list, write_no_profile};
+use crate::domain::amount::ONE;
+use crate::domain::{Address, ConditionId, MarketNo, Outcome, Shares};
+use crate::json::{Writer, decimal};
+use crate::ledger::MarketRow;
+
+const HOLDERS_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 500 };
+
+/// Decimals of collateral.
+const MILLIONTH_PLACES: u32 = 6;
+
+struct Holder<'a> {
+    address: &'a Address,
+    outcome: Outcome,
+    amount: Shares,
+}
+
+impl Reader {
+    /// GET /holders: for each market its largest holders, those of each token in a group of
+    /// their own, largest first. The limit counts both groups of a market together.
+    pub(super) fn holders(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = self.wallet_params(asked, &["market", "limit", "minBalance"])?;
+        let markets = self.known(&params.markets()?);
+        let limit = params.limit(HOLDERS_LIMIT)?;
+        let smallest = Shares(params.amount("minBalance")?.unwrap_or(ONE));
+        json.open_array();
+        for row in markets {
+            let mut holders = self.holders_of(row.market, smallest);
+            let page = page_of(&mut holders, 0, limit, |one, other| {
+                other
+                    .amount
+                    .cmp(&one.amount)
+                    .then_with(|| one.address.cmp(other.address))
+                    .then_with(|| one.outcome.cmp(&other.outcome))
+            });
+            for outcome in [Outcome::Zero, Outcome::One] {
+                json.open_object().key("token");
+                self.write_asset(json, row, outcome);
+                json.key("holders").open_array();
+                for holder in page.iter().filter(|holder| holder.outcome == outcome) {
+                    self.write_holder(json, row, holder);
+                }
+                json.close_array().close_object();
+            }
+            if json.bytes() > ANSWER_BYTES_MAX {
+                return Err(too_long().about("market", "", "fewer markets, or a lower limit"));
+            }
+        }
+        json.close_array();
+        Ok(())
+    }
+
+    fn holders_of(&self, market: MarketNo, smallest: Shares) -> Vec<Holder<'_>> {
+        let mut holders = Vec::new();
+        for holding in self.model().holdings().of_market(market) {
+            for outcome in [Outcome::Zero, Outcome::One] {
+                let amount = holding.lot(outcome).shares;
+                if !amount.is_zero() && smallest <= amount {
+                    holders.push(Holder { address: self.address_of(holding.wallet), outcome, amount });
+                }
+            }
+        }
+        holders
+    }
+
+    fn write_holder(&self, json: &mut Writer<'_>, row: &MarketRow, holder: &Holder<'_>) {
+        json.open_object().key("proxyWallet").address(holder.address).key("asset");
+        self.write_asset(json, row, holder.outcome);
+        json.key("amount").millionths_number(holder.amount.0);
+        json.key("displayUsernamePublic").boolean(false);
+        json.key("outcomeIndex").number(holder.outcome.index() as u64);
+        write_no_profile(json);
+        json.close_object();
+    }
+
+    /// GET /oi: the collateral that backs each market's shares; without a `market` of every one
+    /// that has any, the largest first.
+    pub(super) fn open_interest(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = self.wallet_params(asked, &["market"])?;
+        let rows = if let Some(conditions) = params.markets_filter()? {
+            self.known(&conditions)
+        } else {
+            let backed = |row: &&MarketRow| !row.backing.is_zero();
+            let mut rows: Vec<_> = self.ledger.markets().iter().filter(backed).collect();
+            rows.sort_by_key(|row| (std::cmp::Reverse(row.backing), row.market));
+            rows
+        };
+        write_list(json, rows, |json, row| write_value(json, row, row.backing.0.into()));
+        Ok(())
+    }
+
+    /// GET /live-volume: what was traded in these markets, and in all of them together.
+    pub(super) fn live_volume(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let markets = self.known(&self.wallet_params(asked, &["market"])?.markets()?);
+        let volume = |row: &MarketRow| self.model().standings().volume(row.market);
+        json.open_array().open_object().key("total");
+        write_amount(json, markets.iter().map(|row| volume(row)).sum());
+        json.key("markets").open_array();
+        for row in markets {
+            write_value(json, row, volume(row));
+        }
+        json.close_array().close_object().close_array();
+        Ok(())
+    }
+
+    /// The markets of the conditions that are known here.
+    fn known(&self, conditions: &[ConditionId]) -> Vec<&MarketRow> {
+        conditions
+            .iter()
+            .filter_map(|id| self.index.condition(id))
+            .map(|market| self.market(market))
+            .collect()
+    }
+}
+
+/// `{"market":…,"value":"…"}`.
+fn write_value(json: &mut Writer<'_>, row: &MarketRow, millionths: u128) {
+    json.open_object().key("market").condition(&row.condition).key("value");
+    write_amount(json, millionths);
+    json.close_object();
+}
+
+/// An amount of collateral as a text.
+pub(super) fn write_amount(json: &mut Writer<'_>, millionths: u128) {
+    let millionths = i128::try_from(millionths).unwrap_or(i128::MAX);
+    json.quoted(|out| decimal::push_signed(out, millionths, MILLIONTH_PLACES));
+}

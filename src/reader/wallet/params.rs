@@ -1,0 +1,213 @@
+//! The parameters of wallet routes: names, bounds, defaults, and what is wrong with a value.
+//!
+//! Absent and empty are the same. Whatever is refused is a 400 that names the field, what was
+//! sent, and the rule: `{"error":"invalid_field: limit: 501 is not a whole number from 0 to 500",
+//! "code":"invalid_field","field":"limit","got":"501","allowed":"a whole number from 0 to 500"}`.
+
+use super::super::ask::{Asked, MILLISECONDS_FROM, Refused};
+use crate::domain::{Address, ConditionId};
+use crate::json::{decimal, name};
+use std::borrow::Cow;
+
+/// The longest text that titles are searched for, in characters.
+const TITLE_CHARS_MAX: usize = 100;
+
+const ADDRESS_RULE: &str = "0x and 40 hex digits";
+const CONDITIONS_RULE: &str = "condition ids (0x and 64 hex digits) with commas between";
+const AMOUNT_RULE: &str = "a number from 0 with at most 6 decimals";
+const SECOND_RULE: &str = "a whole number of seconds since 1970";
+const FLAG_RULE: &str = "true or false";
+
+/// A whole number's bounds, and what it is if nobody says.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) min: usize,
+    pub(super) default: usize,
+    pub(super) max: usize,
+}
+
+/// Whether a number beyond its bound is cut or refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    Refused,
+    Cut,
+}
+
+/// The query of a wallet route, whose names are all known.
+pub(super) struct Params<'a> {
+    asked: &'a Asked<'a>,
+    beyond_limit: Beyond,
+}
+
+impl<'a> Params<'a> {
+    /// The request's parameters, of which there are none but `names`, each once. Limits that are too
+    /// large are cut if `clamp`.
+    pub(super) fn new(asked: &'a Asked<'a>, names: &[&str], clamp: bool) -> Result<Self, Refused> {
+        if let Some((unknown, value)) = asked.pair_but(names) {
+            let refused = Refused::wallet("unknown_field", unknown);
+            return Err(refused.about(unknown.to_owned(), value, names.join(", ")));
+        }
+        // Only known names are left, so one stands twice after a few.
+        if let Some((name, value)) = asked.pair_again() {
+            let refused = Refused::wallet("invalid_field", &format!("{name}: it stands twice"));
+            return Err(refused.about(name.to_owned(), value, "once; lists have commas"));
+        }
+        Ok(Self { asked, beyond_limit: if clamp { Beyond::Cut } else { Beyond::Refused } })
+    }
+
+    /// A wallet that must be named.
+    pub(super) fn user(&self) -> Result<Address, Refused> {
+        self.user_filter()?.ok_or(missing("user", ADDRESS_RULE))
+    }
+
+    /// A wallet, if one is named.
+    pub(super) fn user_filter(&self) -> Result<Option<Address>, Refused> {
+        self.read("user", || ADDRESS_RULE.into(), |text| name::parse_hex(text.as_bytes()).map(Address))
+    }
+
+    /// Conditions of which at least one must be named.
+    pub(super) fn markets(&self) -> Result<Vec<ConditionId>, Refused> {
+        self.markets_filter()?.ok_or(missing("market", CONDITIONS_RULE))
+    }
+
+    /// Conditions, if any are named; each once, in the order in which they are.
+    pub(super) fn markets_filter(&self) -> Result<Option<Vec<ConditionId>>, Refused> {
+        self.read(
+            "market",
+            || CONDITIONS_RULE.into(),
+            |text| {
+                let mut conditions = Vec::new();
+                for id in text.split(',') {
+                    let condition = ConditionId(name::parse_hex(id.trim().as_bytes())?);
+                    if !conditions.contains(&condition) {
+                        conditions.push(condition);
+                    }
+                }
+                Some(conditions)
+            },
+        )
+    }
+
+    /// How many rows.
+    pub(super) fn limit(&self, bounds: Bounds) -> Result<usize, Refused> {
+        self.whole("limit", bounds, self.beyond_limit)
+    }
+
+    /// How many rows to pass over.
+    pub(super) fn offset(&self, bounds: Bounds) -> Result<usize, Refused> {
+        self.whole("offset", bounds, Beyond::Refused)
+    }
+
+    fn whole(&self, field: &'static str, bounds: Bounds, beyond: Beyond) -> Result<usize, Refused> {
+        let Bounds { min, default, max } = bounds;
+        let rule = || format!("a whole number from {min} to {max}").into();
+        let read = |text: &str| {
+            let number = match decimal::parse_integer(text.as_bytes()) {
+                Ok(number) => usize::try_from(number).unwrap_or(usize::MAX),
+                Err(decimal::NotDecimal::TooLarge) => usize::MAX,
+                Err(decimal::NotDecimal::Malformed) => return None,
+            };
+            let number = if beyond == Beyond::Cut { number.min(max) } else { number };
+            (min..=max).contains(&number).then_some(number)
+        };
+        Ok(self.read(field, rule, read)?.unwrap_or(default))
+    }
+
+    /// An amount in millionths.
+    pub(super) fn amount(&self, field: &'static str) -> Result<Option<u64>, Refused> {
+        self.read(field, || AMOUNT_RULE.into(), |text| decimal::parse_millionths(text.as_bytes()).ok())
+    }
+
+    /// Yes or no.
+    pub(super) fn flag(&self, field: &'static str) -> Result<Option<bool>, Refused> {
+        self.read(
+            field,
+            || FLAG_RULE.into(),
+            |text| match text {
+                "true" => Some(true),
+                "false" => Some(false),
+                _ => None,
+            },
+        )
+    }
+
+    /// One of some words, in any case.
+    pub(super) fn word<T: Copy>(
+        &self,
+        field: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<Option<T>, Refused> {
+        self.read(field, || one_of(words).into(), |text| word(words, text))
+    }
+
+    /// Several of some words with commas between, in any case.
+    pub(super) fn words<T: Copy>(
+        &self,
+        field: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<Option<Vec<T>>, Refused> {
+        let all = |text: &str| text.split(',').map(|part| word(words, part.trim())).collect();
+        self.read(field, || one_of(words).into(), all)
+    }
+
+    /// A second since 1970; a time that is given in milliseconds is one too.
+    pub(super) fn second(&self, field: &'static str) -> Result<Option<u64>, Refused> {
+        self.read(
+            field,
+            || SECOND_RULE.into(),
+            |text| {
+                let number = decimal::parse_integer(text.as_bytes()).ok()?;
+                Some(if number < MILLISECONDS_FROM { number } else { number / 1_000 })
+            },
+        )
+    }
+
+    /// Any text.
+    pub(super) fn text(&self, field: &'static str) -> Result<Option<String>, Refused> {
+        self.read(field, || "a text".into(), |text| Some(text.to_owned()))
+    }
+
+    /// What titles must contain, in lower case.
+    pub(super) fn title(&self) -> Result<Option<String>, Refused> {
+        let rule = || format!("at most {TITLE_CHARS_MAX} characters").into();
+        self.read("title", rule, |text| {
+            (text.chars().count() <= TITLE_CHARS_MAX).then(|| text.to_lowercase())
+        })
+    }
+
+    /// A parameter, if it is there; its rule is only put into words for who broke it.
+    fn read<T>(
+        &self,
+        field: &'static str,
+        rule: impl FnOnce() -> Cow<'static, str>,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, Refused> {
+        const ENCODING_RULE: &str = "percent-encoded UTF-8";
+        match self.asked.text(field) {
+            Err(_) => Err(invalid(field, "", ENCODING_RULE.into())),
+            Ok(None) => Ok(None),
+            Ok(Some(text)) => read(&text).map(Some).ok_or_else(|| invalid(field, &text, rule())),
+        }
+    }
+}
+
+/// A parameter is not there that must be.
+pub(super) fn missing(field: &'static str, rule: &'static str) -> Refused {
+    Refused::wallet("missing_field", field).about(field, "", rule)
+}
+
+/// The words of a table with commas between.
+fn one_of<T>(words: &[(&str, T)]) -> String {
+    let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    words.join(", ")
+}
+
+fn word<T: Copy>(words: &[(&str, T)], text: &str) -> Option<T> {
+    words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
+}
+
+fn invalid(field: &'static str, got: &str, rule: Cow<'static, str>) -> Refused {
+    let shown = crate::json::ShortText::new(got);
+    let detail = format!("{field}: {} is not {rule}", shown.as_str());
+    Refused::wallet("invalid_field", &detail).about(field, got, rule)
+}

@@ -1,0 +1,100 @@
+//! Splits, merges and redeems: from a signed body to the market's shard and back.
+#![allow(
+    clippy::result_large_err,
+    reason = "a refusal carries its words by value, so that nothing allocates"
+)]
+
+use super::caller::Caller;
+use super::ingress::{Trade, of_read};
+use super::mesh::{Mesh, Share};
+use super::message::{Asked, Question, Ticket};
+use super::words;
+use super::work::{Asker, Form, Item, Outcome, Refused};
+use crate::auth::ActTerms;
+use crate::domain::{Position, Reject, Shares, TimeMs};
+use crate::http::Endpoint;
+use crate::journal::layout::ActKind;
+use crate::shard::{Acted, Refusal, UserAct};
+
+impl Trade {
+    /// Takes a split, merge or redeem; gives its place among the works.
+    pub(super) fn position_act(
+        &mut self,
+        asker: Asker,
+        endpoint: Endpoint,
+        caller: &Caller,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) -> Result<u32, Refused> {
+        let plain = Refused::plain;
+        let signed = self.bodies.act(&mut self.body).map_err(|error| of_read(&error))?;
+        let market = self.registry.condition(&signed.condition).ok_or(plain(Reject::ConditionUnknown))?;
+        let wallet = self.wallet_of(caller, &signed.wallet)?;
+        let act = match endpoint {
+            Endpoint::Split => ActKind::Split,
+            Endpoint::Merge => ActKind::Merge,
+            _ => ActKind::Redeem,
+        };
+        let terms = ActTerms {
+            act: act as u8,
+            wallet: signed.wallet,
+            condition: signed.condition,
+            amount: signed.amount,
+            salt: signed.salt,
+            timestamp_ms: signed.timestamp_ms,
+            signature_type: signed.signature_type,
+        };
+        self.signatures_left -= 1;
+        let id = self.verifier.act(&terms, signed.signature(), &caller.address).map_err(plain)?;
+        if self.registry.wallet(caller.principal).frozen() && act != ActKind::Merge {
+            return Err(plain(Reject::Frozen));
+        }
+        let user_act = UserAct {
+            act,
+            principal: caller.principal,
+            wallet,
+            market,
+            amount: Shares(signed.amount),
+            id,
+            salt: signed.salt,
+            timestamp_ms: signed.timestamp_ms,
+            signature: signed.signature,
+            signature_len: signed.signature_len,
+        };
+        let work = self.works.begin(asker, caller.dialect, Form::Act);
+        self.works.work(work).items.push(Item { id: Some(id), outcome: Outcome::Open });
+        self.works.expect(work);
+        self.send_act(Ticket { work, item: 0 }, &user_act, now, mesh);
+        Ok(work)
+    }
+
+    fn send_act(&mut self, ticket: Ticket, act: &UserAct, now: TimeMs, mesh: &mut Mesh) {
+        let owner = self.registry.shard_of(act.market, self.shards);
+        if owner == self.shard_no {
+            let acted = self.shard.act(now, act);
+            self.acted(ticket, &acted, self.shard.last_claimed());
+            return;
+        }
+        let asked = Asked { ticket, question: Question::Act(*act) };
+        if !mesh.ask(usize::from(owner.0), &asked, Share::Order) {
+            self.refuse_item(ticket, Refused::plain(Reject::Busy));
+        }
+    }
+
+    /// What the shard said.
+    pub(super) fn acted(&mut self, ticket: Ticket, acted: &Result<Acted, Refusal>, at: Position) {
+        let work = self.works.work(ticket.work);
+        work.decided_at(at);
+        work.items[ticket.item as usize].outcome = match acted {
+            Ok(acted) => Outcome::Accepted {
+                status: "",
+                making: acted.collateral.0,
+                taking: acted.shares[0].0.max(acted.shares[1].0),
+                trade: None,
+                replayed: acted.replayed,
+            },
+            Err(refusal) => Outcome::Refused { refused: words::of_act(refusal), replayed: false },
+        };
+        self.works.came(ticket.work);
+    }
+}

@@ -1,0 +1,320 @@
+//! The thread that makes snapshots: when the operator asks, and when enough segments were sealed.
+//!
+//! It loads the last snapshot into a state of its own and applies what segments hold behind it: the
+//! recovery itself, beside a server that runs. It has the lowest priority and no CPU of its own, and
+//! shares nothing with shards and reader but the files; so neither of them ever waits for it. When a
+//! snapshot stands, the reader is handed the archive that it names, and forgets what that holds.
+//!
+//! A snapshot that cannot be made is said and changes nothing: the older ones stay. It is tried again
+//! as soon as somebody asks, and by itself a little later.
+//!
+//! When it has nothing else to do it packs sealed segments ([`Packer`]), one small step after the
+//! other, and rests as long after each as the step took: so others have the disk half of the time,
+//! and a request or a stop waits for one step.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam::queue::ArrayQueue;
+
+use super::admin::{self, Pending};
+use super::core_loop::CoreLoop;
+use super::recovery::{self, Stop};
+use super::shared::Shared;
+use crate::domain::Position;
+use crate::journal::{Archive, Base, Fault, Log, Packer, Segments, SnapshotReader, Snapshots, Step};
+use crate::ledger::{Ledger, archived_again};
+use crate::reader::{Reader, Settings};
+
+/// When snapshots are made by themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Sealed segments behind the last snapshot at which the next one is made.
+    pub(crate) segments_every: u64,
+    /// Time between two looks for sealed segments.
+    pub(crate) look_every: Duration,
+    /// How long it waits behind one that failed before it tries again.
+    pub(crate) retry_after: Duration,
+    /// The thread's priority, as `nice` counts it: 19 is the lowest.
+    pub(crate) nice: i32,
+}
+
+impl Pace {
+    /// At 64 MiB a segment, eight are half a GiB of frames for a start to apply: a few seconds. They
+    /// hold about a million orders, which is what the reader keeps of those that are over.
+    pub(crate) const DEFAULT: Self = Self {
+        segments_every: 8,
+        look_every: Duration::from_millis(500),
+        retry_after: Duration::from_mins(1),
+        nice: 19,
+    };
+}
+
+/// Requests of the operator that may wait at once.
+const ASKED_MAX: usize = 16;
+
+/// Requests for snapshots on their way to the thread, and their answers on their way back.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    asked: ArrayQueue<Pending>,
+    done: ArrayQueue<(Pending, Result<Taken, String>)>,
+    /// The newest archive, on its way to the reader.
+    archive: ArrayQueue<Archive>,
+}
+
+/// A snapshot that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    position: Position,
+    bytes: u64,
+    milliseconds: u64,
+    frames: u64,
+    hash: u128,
+}
+
+impl Requests {
+    pub(crate) fn new() -> Self {
+        Self {
+            asked: ArrayQueue::new(ASKED_MAX),
+            done: ArrayQueue::new(ASKED_MAX),
+            archive: ArrayQueue::new(1),
+        }
+    }
+
+    /// Asks for a snapshot; false if too many wait for one.
+    pub(crate) fn ask(&self, pending: Pending) -> bool {
+        self.asked.push(pending).is_ok()
+    }
+
+    /// The archive of the last snapshot, if the reader does not have it yet.
+    pub(crate) fn next_archive(&self) -> Option<Archive> {
+        self.archive.pop()
+    }
+}
+
+/// Answers what was asked for and is done. Returns whether anything was.
+pub(crate) fn answer(core: &mut CoreLoop) -> bool {
+    let mut busy = false;
+    while let Some((pending, taken)) = core.shared.snapshots.done.pop() {
+        busy = true;
+        match taken {
+            Ok(taken) => admin::finish(core, pending, 200, Position(0), |json| {
+                json.open_object().key("position").number(taken.position.0);
+                json.key("bytes").number(taken.bytes).key("milliseconds").number(taken.milliseconds);
+                json.key("frames").number(taken.frames);
+                json.key("stateHash").text(&format!("{:032x}", taken.hash)).close_object();
+            }),
+            Err(fault) => admin::finish(core, pending, 503, Position(0), |json| {
+                json.open_object().key("error").text(&format!("snapshot: {fault}"));
+                json.key("code").text("snapshot_failed").close_object();
+            }),
+        }
+    }
+    busy
+}
+
+/// The thread, as its owner sees it.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    stopping: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Handle {
+    /// Ends the thread; a snapshot that is not finished is dropped.
+    pub(crate) fn stop(self) {
+        // Relaxed: nothing else is told by it.
+        self.stopping.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        if self.thread.join().is_err() {
+            tracing::error!("snapshot: the thread that makes them died");
+        }
+    }
+}
+
+/// What the thread is made from.
+pub(crate) struct Parts {
+    pub(crate) snapshots: Snapshots,
+    /// None if segments stay as they were written.
+    pub(crate) packer: Option<Packer>,
+    pub(crate) segments: Arc<Segments>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) settings: Settings,
+    /// The segment in which the last snapshot ends; 0 if there is none.
+    pub(crate) last_segment: u64,
+    /// The archive that the reader has.
+    pub(crate) archive: Archive,
+}
+
+/// Starts the thread.
+pub(crate) fn start(shared: &Arc<Shared>, parts: Parts) -> Result<Handle, String> {
+    match parts.snapshots.forget_unfinished() {
+        Ok(0) => {}
+        Ok(gone) => tracing::info!("snapshot: {gone} unfinished files of an earlier process were removed"),
+        Err(fault) => tracing::warn!("snapshot: {fault}"),
+    }
+    let stopping = Arc::new(AtomicBool::new(false));
+    let snapshotter = Snapshotter {
+        shared: Arc::clone(shared),
+        stopping: Arc::clone(&stopping),
+        not_before: Instant::now(),
+        pace: shared.plan.snapshot_pace,
+        before: Archive::default(),
+        pack_not_before: Instant::now(),
+        parts,
+    };
+    let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(move || snapshotter.run());
+    let thread = thread.map_err(|fault| format!("snapshot: start a thread: {fault}"))?;
+    Ok(Handle { stopping, thread })
+}
+
+struct Snapshotter {
+    shared: Arc<Shared>,
+    stopping: Arc<AtomicBool>,
+    not_before: Instant,
+    pace: Pace,
+    /// The archive before the one in `parts`.
+    before: Archive,
+    pack_not_before: Instant,
+    parts: Parts,
+}
+
+impl Snapshotter {
+    fn run(mut self) {
+        // Where that is refused the thread is as any other, which is slower for nobody but itself.
+        let _ = rustix::process::setpriority_process(None, self.pace.nice);
+        while !self.stopping.load(Ordering::Relaxed) {
+            if let Some(pending) = self.shared.snapshots.asked.pop() {
+                let taken = self.take();
+                // As many are answered as were asked, so there is room.
+                let _ = self.shared.snapshots.done.push((pending, taken));
+                self.ring_reader();
+            } else if self.is_due() {
+                let _ = self.take();
+            } else {
+                let pause = self.pack().unwrap_or(self.pace.look_every);
+                std::thread::park_timeout(pause);
+            }
+        }
+    }
+
+    /// Goes on packing by one step and says how long that took; none if there is nothing to pack.
+    fn pack(&mut self) -> Option<Duration> {
+        let began = Instant::now();
+        let packer = self.parts.packer.as_mut().filter(|_| self.pack_not_before <= began)?;
+        match packer.step() {
+            Ok(Step::Idle) => return None,
+            Ok(Step::Busy) => {}
+            Ok(Step::Packed(packed)) => tracing::info!(
+                "journal: segment {} packed: {} bytes before, {} now",
+                packed.segment,
+                packed.bytes_before,
+                packed.bytes
+            ),
+            Err(fault) => {
+                self.pack_not_before = began + self.pace.retry_after;
+                tracing::error!("journal.pack: {fault}");
+            }
+        }
+        Some(began.elapsed())
+    }
+
+    fn is_due(&self) -> bool {
+        let sealed = self.parts.segments.newest().saturating_sub(1);
+        self.parts.last_segment + self.pace.segments_every <= sealed && self.not_before <= Instant::now()
+    }
+
+    fn ring_reader(&self) {
+        self.shared.wakers[self.shared.plan.topology.reader_loop()].ring();
+    }
+
+    fn take(&mut self) -> Result<Taken, String> {
+        let taken = self.try_take();
+        match &taken {
+            Ok(taken) => tracing::info!(
+                "snapshot: position {}, {} bytes in {} ms",
+                taken.position.0,
+                taken.bytes,
+                taken.milliseconds
+            ),
+            Err(_) if self.stopping.load(Ordering::Relaxed) => {
+                tracing::info!("snapshot: not finished, because the server ends");
+            }
+            Err(fault) => {
+                self.not_before = Instant::now() + self.pace.retry_after;
+                tracing::error!("snapshot: {fault}");
+            }
+        }
+        taken
+    }
+
+    fn try_take(&mut self) -> Result<Taken, String> {
+        let began = Instant::now();
+        let until = self.parts.log.durable();
+        let Following { mut base, mut reader } = self.follow(until).map_err(|stop| stop.to_string())?;
+        let ledger: &Ledger = reader.ledger();
+        ledger.conserved().map_err(|imbalance| imbalance.to_string())?;
+        let (hash, frames) = (ledger.state_hash(), ledger.frames());
+        let archived = self.parts.snapshots.archive(&mut base, ledger.over(), archived_again);
+        archived.map_err(|fault| fault.to_string())?;
+        reader.forget_over();
+        self.parts.segments.correct(&mut base);
+        let written = self.parts.snapshots.write(&mut base, hash, |out| reader.keep(out));
+        let written = written.map_err(|fault| fault.to_string())?;
+        self.parts.last_segment = base.segment();
+        self.hand_over(&base).map_err(|fault| fault.to_string())?;
+        self.give_back();
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(Taken { position: written.position, bytes: written.bytes, milliseconds, frames, hash })
+    }
+
+    /// Gives the reader the archive of the snapshot at `base`. Ours of the one before stays until the next
+    /// snapshot: then the reader is not the last who has it, and does not free its memory.
+    fn hand_over(&mut self, base: &Base) -> Result<(), Fault> {
+        let archive = self.parts.snapshots.archive_of(base, &self.parts.archive)?;
+        self.before = std::mem::replace(&mut self.parts.archive, archive.clone());
+        self.shared.snapshots.archive.force_push(archive);
+        self.ring_reader();
+        Ok(())
+    }
+
+    /// Gives back the segments that nobody has to keep.
+    fn give_back(&self) {
+        let Parts { snapshots, segments, log, .. } = &self.parts;
+        let Some(keep) = self.shared.plan.history_keep else {
+            return;
+        };
+        match snapshots.give_back(segments, log, keep) {
+            Ok(0) => {}
+            Ok(gone) => tracing::info!("journal.history_keep: {gone} sealed segments were given back"),
+            Err(fault) => tracing::error!("journal.history_keep: {fault}"),
+        }
+    }
+
+    /// The state at `until`, from the last snapshot and the segments behind it.
+    fn follow(&self, until: Position) -> Result<Following, Stop> {
+        let Parts { snapshots, settings, archive, .. } = &self.parts;
+        let mut notes = Vec::new();
+        let load = |snapshot: &mut SnapshotReader| recovery::load(settings, snapshot, archive);
+        let newest = snapshots.newest(&mut notes, load)?;
+        for note in notes {
+            tracing::warn!("{note}");
+        }
+        let (base, reader) = newest.unzip();
+        let mut reader = reader.unwrap_or_else(|| Reader::new(settings.clone()));
+        let base = snapshots.follow(base.as_ref(), until, |frame| {
+            if self.stopping.load(Ordering::Relaxed) {
+                return Err(Stop::Ending);
+            }
+            recovery::apply(&mut reader, frame)
+        })?;
+        Ok(Following { base, reader })
+    }
+}
+
+struct Following {
+    base: Base,
+    reader: Reader,
+}

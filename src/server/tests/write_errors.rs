@@ -1,0 +1,109 @@
+//! A disk that begins to fail under a running server: what clients hear, and what is there after
+//! the next start.
+
+use super::{Client, Trader, hex, options, says, seed};
+use crate::domain::{Side, TokenId};
+use crate::journal::Disk;
+use crate::server::clock::Clock;
+use crate::server::operator::journal::verify;
+use crate::server::options::Options;
+use crate::server::plan::{Start, plan_on};
+use crate::server::start::{End, Running, start};
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+/// Orders that are answered before the disk fails, and orders that are sent at once after it.
+const GOOD: usize = 20;
+const LATE: usize = 16;
+
+fn serve(options: &Options, disk: Disk) -> Running {
+    let dev = Start { dev: true, ..Start::default() };
+    let mut plan = plan_on(options, dev, &[0, 1]).expect("a plan");
+    plan.disk = disk;
+    start(plan, Clock::real()).expect("starts")
+}
+
+/// Requests for `count` resting orders, each with its order's id.
+fn orders(trader: &mut Trader, token: &TokenId, count: usize) -> Vec<(String, Vec<u8>)> {
+    let one = |_| {
+        let (id, body) = trader.order(token, Side::Buy, 10, 5);
+        (hex(&id.0), trader.request("POST", "/order", &body))
+    };
+    (0..count).map(one).collect()
+}
+
+/// Sends orders to a server whose disk has just failed, until it closes the connection; gives the ids
+/// of those that it answered.
+fn answered_late(client: &mut Client, late: &[(String, Vec<u8>)]) -> Vec<String> {
+    let bytes: Vec<u8> = late.iter().flat_map(|(_, request)| request.iter().copied()).collect();
+    client.send(&bytes);
+    let mut answered = Vec::new();
+    while let Some(answer) = client.answer_or_end() {
+        let (id, _) = &late[answered.len()];
+        says(&answer, 200, id);
+        answered.push(id.clone());
+    }
+    answered
+}
+
+/// Runs until the disk fails with `errno`, and again on a good one.
+fn a_server_on_a_failing_disk(durability: &str, errno: i32) {
+    // Beside the test's binary: what is durable must not be in memory.
+    let binary = std::env::current_exe().expect("a test has a path");
+    let data = tempfile::tempdir_in(binary.parent().expect("it is in a directory")).expect("a directory");
+    let options = Options { journal_durability: durability.into(), ..options(&data, 1) };
+    let disk = Disk::failing_after(u64::MAX, errno);
+    let running = serve(&options, disk.clone());
+    let mut client = Client::connect(running.http());
+    let mut trader = Trader::new(1, &mut client);
+    let token = seed(&running, &[&trader.address], 1)[0][0];
+    let mut acknowledged = Vec::new();
+    for (id, request) in orders(&mut trader, &token, GOOD) {
+        says(&client.ask(&request), 200, "\"status\":\"live\"");
+        acknowledged.push(id);
+    }
+
+    let late = orders(&mut trader, &token, LATE);
+    disk.fail();
+    // As `main` does it: whoever waits for the end meets it.
+    let end = std::thread::spawn(move || running.wait());
+    let answered = answered_late(&mut client, &late);
+    assert_eq!(end.join().expect("it ends by itself"), End::Broken);
+    if durability == "durable" {
+        assert!(answered.is_empty(), "not durable, but answered: {answered:?}");
+    }
+    acknowledged.extend(answered);
+
+    let log_path = options.log_path().expect("the log has a path of its own");
+    let text = verify(data.path(), Some(&log_path)).expect("good");
+    assert!(text.contains("bytes are only in the log file") && text.ends_with("good\n"), "{text}");
+    let text = verify(data.path(), None).expect("good");
+    assert!(text.contains("no log at /dev/shm/outcry-") && text.contains("--log-path"), "{text}");
+
+    let mut running = serve(&options, Disk::default());
+    let mut client = Client::connect(running.http());
+    for id in &acknowledged {
+        let path = format!("/data/order/{id}");
+        says(&client.ask(&trader.request("GET", &path, "")), 200, id);
+    }
+    let (id, request) = orders(&mut trader, &token, 1).remove(0);
+    says(&client.ask(&request), 200, &id);
+    assert_eq!(running.stop(), End::Clean);
+    let text = verify(data.path(), Some(&log_path)).expect("good");
+    assert!(text.contains("stopped in good order") && text.ends_with("good\n"), "{text}");
+}
+
+#[test]
+fn under_durable_no_answer_leaves_behind_a_write_error_and_nothing_is_lost() {
+    for errno in [EIO, ENOSPC] {
+        a_server_on_a_failing_disk("durable", errno);
+    }
+}
+
+#[test]
+fn under_committed_whatever_was_answered_around_a_write_error_is_there_afterwards() {
+    for errno in [EIO, ENOSPC] {
+        a_server_on_a_failing_disk("committed", errno);
+    }
+}

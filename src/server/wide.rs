@@ -1,0 +1,153 @@
+//! Cancels of many orders on their way to another shard and back.
+//!
+//! A [`WideJob`] is a letter's content that is filled, sent, filled by the other shard, sent back
+//! and kept for the next time. A loop takes its jobs at start; their lists keep what they have
+//! grown to, so a cancel allocates only where it names more orders than any before it.
+//!
+//! WIDE-1: [`Works`](super::work::Works) lets at most [`WIDE_WORKS_MAX`] requests be under way that
+//! send such jobs, and each has at most one with every other shard, so there is always a spare one.
+
+use crate::domain::{MarketNo, OrderId, Outcome, Position, WalletNo};
+
+/// Requests under way on one loop that send wide jobs; more wait for the next turn.
+pub(crate) const WIDE_WORKS_MAX: usize = 64;
+/// Ids that a list has memory for at start; longer lists take more, once.
+pub(crate) const IDS_KEPT: usize = 64;
+
+/// What is asked of another shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wide {
+    /// To cancel all orders, or those of a market or a token, or of both.
+    Cancel {
+        /// Of this market only.
+        market: Option<MarketNo>,
+        /// Of this token only.
+        token: Option<(MarketNo, Outcome)>,
+    },
+    /// To cancel the orders in the job's list.
+    CancelList,
+    /// To leave tombstones for the orders in the job's list.
+    Bury,
+}
+
+/// A wide cancel on its way to a shard and back.
+#[derive(Debug)]
+pub(crate) struct WideJob {
+    /// The work of the loop that asks.
+    pub(crate) work: u32,
+    /// What is asked.
+    pub(crate) wide: Wide,
+    /// Whose orders.
+    pub(crate) principal: WalletNo,
+    /// Which, unless all of a scope are meant.
+    pub(crate) ids: Vec<OrderId>,
+    /// What was cancelled; of a list in the list's order.
+    pub(crate) cancelled: Vec<OrderId>,
+    /// What was there once and is gone, in the list's order.
+    pub(crate) gone: Vec<OrderId>,
+    /// Something could not be done for want of room.
+    pub(crate) short: bool,
+    /// The shard's last claimed position.
+    pub(crate) at: Position,
+}
+
+impl WideJob {
+    fn empty() -> Self {
+        let list = || Vec::with_capacity(IDS_KEPT);
+        Self {
+            work: 0,
+            wide: Wide::CancelList,
+            principal: WalletNo(0),
+            ids: list(),
+            cancelled: list(),
+            gone: list(),
+            short: false,
+            at: Position(0),
+        }
+    }
+
+    /// Takes what the other shard found out of `looking`, whose order the job's list has.
+    pub(crate) fn strike_found(&self, looking: &mut Vec<OrderId>) {
+        let (mut cancelled, mut gone) = (self.cancelled.iter().peekable(), self.gone.iter().peekable());
+        looking.retain(|id| {
+            let found = cancelled.next_if_eq(&id).is_some() || gone.next_if_eq(&id).is_some();
+            !found
+        });
+        debug_assert!(cancelled.next().is_none() && gone.next().is_none(), "an order is on one shard only");
+    }
+}
+
+/// The jobs of one loop that are not on their way.
+#[derive(Debug)]
+pub(crate) struct WideJobs {
+    #[allow(clippy::vec_box, reason = "a job travels as a box, and the same box comes back")]
+    spare: Vec<Box<WideJob>>,
+}
+
+impl WideJobs {
+    /// All the jobs that a loop with `others` other shards can have on their way.
+    pub(crate) fn new(others: usize) -> Self {
+        Self { spare: (0..others * WIDE_WORKS_MAX).map(|_| Box::new(WideJob::empty())).collect() }
+    }
+
+    /// A job to be sent, without ids and results.
+    #[allow(clippy::unnecessary_box_returns, reason = "a job travels as the box that it is kept in")]
+    pub(crate) fn take(&mut self, work: u32, principal: WalletNo, wide: Wide) -> Box<WideJob> {
+        let mut job = self.spare.pop().expect("WIDE-1: there is a job for every other shard");
+        job.work = work;
+        job.principal = principal;
+        job.wide = wide;
+        job.ids.clear();
+        job.cancelled.clear();
+        job.gone.clear();
+        job.short = false;
+        job.at = Position(0);
+        job
+    }
+
+    /// A job that came back, or was never sent.
+    pub(crate) fn keep(&mut self, job: Box<WideJob>) {
+        self.spare.push(job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(bytes: &[u8]) -> Vec<OrderId> {
+        bytes.iter().map(|byte| OrderId([*byte; 32])).collect()
+    }
+
+    #[test]
+    fn what_a_shard_found_is_struck_from_the_list_and_the_rest_keeps_its_order() {
+        for (cancelled, gone, left) in [
+            (&[][..], &[][..], &[1, 2, 3, 4, 5][..]),
+            (&[1, 5], &[3], &[2, 4]),
+            (&[2], &[1, 4], &[3, 5]),
+            (&[1, 2, 3, 4, 5], &[], &[]),
+        ] {
+            let mut job = WideJob::empty();
+            job.cancelled = ids(cancelled);
+            job.gone = ids(gone);
+            let mut looking = ids(&[1, 2, 3, 4, 5]);
+            job.strike_found(&mut looking);
+            assert_eq!(looking, ids(left));
+        }
+    }
+
+    #[test]
+    fn a_job_comes_back_empty_with_the_memory_it_has_grown_to() {
+        let mut jobs = WideJobs::new(1);
+        let mut taken: Vec<_> =
+            (0..WIDE_WORKS_MAX).map(|_| jobs.take(0, WalletNo(0), Wide::CancelList)).collect();
+        assert!(jobs.spare.is_empty());
+        let mut job = taken.pop().expect("there were some");
+        job.ids = ids(&[7; 3 * IDS_KEPT]);
+        job.short = true;
+        jobs.keep(job);
+        let job = jobs.take(3, WalletNo(4), Wide::Bury);
+        assert!(job.ids.is_empty() && job.ids.capacity() >= 3 * IDS_KEPT && !job.short);
+        assert_eq!((job.work, job.principal, job.wide), (3, WalletNo(4), Wide::Bury));
+    }
+}

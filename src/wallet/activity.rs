@@ -1,0 +1,222 @@
+//! Everything that happened, in flat rows.
+//!
+//! A row is 48 bytes and names nothing by text: titles, hashes and addresses are looked up when it
+//! is shown. Rows lie in the order of the log, which is also the order of their times, so that
+//! "newest first" counts from the end and a span of time is two binary searches.
+
+use super::holdings::list;
+use super::{Act, Entry};
+use crate::domain::{Collateral, MarketNo, Outcome, Position, Shares, Side, TimeMs, WalletNo};
+use crate::memory::wire::{bytes, structs};
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Bought or sold.
+    Trade = 0,
+    /// Collateral became pairs.
+    Split = 1,
+    /// Pairs became collateral.
+    Merge = 2,
+    /// Shares became their payout.
+    Redeem = 3,
+    /// The operator's credit.
+    Deposit = 4,
+    /// The operator's debit.
+    Withdrawal = 5,
+}
+
+impl Kind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Self; 6] =
+        [Self::Trade, Self::Split, Self::Merge, Self::Redeem, Self::Deposit, Self::Withdrawal];
+
+    /// The kind of a stored byte.
+    const fn from_byte(byte: u8) -> Option<Self> {
+        if (byte as usize) < Self::ALL.len() { Some(Self::ALL[byte as usize]) } else { None }
+    }
+
+    /// The word that clients know.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Trade => "TRADE",
+            Self::Split => "SPLIT",
+            Self::Merge => "MERGE",
+            Self::Redeem => "REDEEM",
+            Self::Deposit => "DEPOSIT",
+            Self::Withdrawal => "WITHDRAWAL",
+        }
+    }
+}
+
+/// A wallet's part in a trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// Its order arrived.
+    Taker = 0,
+    /// Its order rested.
+    Maker = 1,
+}
+
+impl Role {
+    /// The role of a stored byte.
+    const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Taker),
+            1 => Some(Self::Maker),
+            _ => None,
+        }
+    }
+}
+
+/// One act of one wallet, as it is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The frame that said so.
+    pub position: Position,
+    /// When.
+    pub time: TimeMs,
+    /// Shares traded; for anything else as much as the cash.
+    pub shares: Shares,
+    /// Collateral that the wallet paid or got, with fees.
+    pub cash: Collateral,
+    /// Whose.
+    pub wallet: WalletNo,
+    /// The market; [`Row::NO_MARKET`] for the operator's money.
+    market: MarketNo,
+    /// The mean price in millionths: of a trade its own, of a split one half, else 0.
+    pub price_millionths: u32,
+    /// What it is about.
+    pub kind: Kind,
+    /// The token; only a trade has one.
+    pub outcome: Outcome,
+    /// Bought or sold; only in a trade.
+    pub side: Side,
+    /// Arrived or rested; only in a trade.
+    pub role: Role,
+}
+
+const _: () = assert!(size_of::<Row>() == 48, "a million rows are 48 MB");
+
+bytes!(Kind, Role);
+structs! {
+    Row {
+        position, time, shares, cash, wallet, market, price_millionths, kind, outcome, side, role
+    }
+}
+
+/// The price that one side of a split shows.
+const HALF: u32 = 500_000;
+
+impl Row {
+    /// Stands for no market.
+    const NO_MARKET: MarketNo = MarketNo(u32::MAX);
+
+    /// The market, if the row is about one.
+    #[must_use]
+    pub fn market(&self) -> Option<MarketNo> {
+        (self.market != Self::NO_MARKET).then_some(self.market)
+    }
+
+    /// The row of an act.
+    pub(super) fn of(entry: &Entry) -> Self {
+        let plain = |kind, market, cash: u64| Self {
+            position: entry.position,
+            time: entry.time,
+            shares: Shares(cash),
+            cash: Collateral(cash),
+            wallet: entry.wallet,
+            market,
+            price_millionths: 0,
+            kind,
+            outcome: Outcome::Zero,
+            side: Side::Buy,
+            role: Role::Taker,
+        };
+        match entry.act {
+            Act::Traded(trade) => Self {
+                shares: trade.shares,
+                price_millionths: trade.price_millionths,
+                outcome: trade.outcome,
+                side: trade.side,
+                role: trade.role,
+                ..plain(Kind::Trade, trade.market, trade.cash().0)
+            },
+            Act::Split { market, pairs } => {
+                Self { price_millionths: HALF, ..plain(Kind::Split, market, pairs.0) }
+            }
+            Act::Merge { market, pairs } => plain(Kind::Merge, market, pairs.0),
+            Act::Redeem { market, paid, .. } => plain(Kind::Redeem, market, paid.0),
+            Act::Credit(amount) => plain(Kind::Deposit, Self::NO_MARKET, amount.0),
+            Act::Debit(amount) => plain(Kind::Withdrawal, Self::NO_MARKET, amount.0),
+        }
+    }
+}
+
+/// Every row, and which belong to a wallet or are trades of a market.
+#[derive(Debug, Default)]
+pub struct Activity {
+    rows: Vec<Row>,
+    by_wallet: Vec<Vec<u32>>,
+    trades_by_market: Vec<Vec<u32>>,
+}
+
+/// Rows by their indices.
+pub trait Rows<'a>: DoubleEndedIterator<Item = &'a Row> + ExactSizeIterator<Item = &'a Row> {}
+
+impl<'a, I: DoubleEndedIterator<Item = &'a Row> + ExactSizeIterator<Item = &'a Row>> Rows<'a> for I {}
+
+impl Activity {
+    /// Every row, oldest first.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The rows of `wallet`, oldest first.
+    #[must_use]
+    pub fn of_wallet(&self, wallet: WalletNo) -> impl Rows<'_> {
+        self.listed(indices(&self.by_wallet, wallet.index()))
+    }
+
+    /// The rows of `wallet` from second `start` to second `end`, that one too, oldest first.
+    #[must_use]
+    pub fn span(&self, wallet: WalletNo, start: u64, end: u64) -> impl Rows<'_> {
+        let indices = indices(&self.by_wallet, wallet.index());
+        let before =
+            |second: u64| indices.partition_point(|&index| self.rows[index as usize].time.seconds() < second);
+        let from = before(start);
+        let until = end.checked_add(1).map_or(indices.len(), before).max(from);
+        self.listed(&indices[from..until])
+    }
+
+    /// The trades of `market`, takers and makers, oldest first.
+    #[must_use]
+    pub fn trades_of(&self, market: MarketNo) -> impl Rows<'_> {
+        self.listed(indices(&self.trades_by_market, market.index()))
+    }
+
+    fn listed<'a>(&'a self, indices: &'a [u32]) -> impl Rows<'a> {
+        indices.iter().map(|&index| &self.rows[index as usize])
+    }
+
+    pub(super) fn push(&mut self, row: Row) {
+        assert!(
+            self.rows.last().is_none_or(|last| last.time <= row.time),
+            "rows come in the order of their times"
+        );
+        let index = u32::try_from(self.rows.len()).expect("four billion rows fit no machine");
+        list(&mut self.by_wallet, row.wallet.index()).push(index);
+        if row.kind == Kind::Trade {
+            list(&mut self.trades_by_market, row.market.index()).push(index);
+        }
+        self.rows.push(row);
+    }
+}
+
+fn indices(lists: &[Vec<u32>], index: usize) -> &[u32] {
+    lists.get(index).map_or(&[], Vec::as_slice)
+}

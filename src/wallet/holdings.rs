@@ -1,0 +1,106 @@
+//! Lots by wallet and by market.
+//!
+//! A row is made when a wallet first touches a market and is never removed: a closed position is
+//! asked for as well. Rows lie in the order in which they were made; the indices are made from
+//! them.
+
+use super::lot::Lot;
+use crate::domain::{MarketNo, Outcome, WalletNo};
+use std::collections::HashMap;
+
+/// Both outcomes of one market in one wallet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// Whose.
+    pub wallet: WalletNo,
+    /// Of which market.
+    pub market: MarketNo,
+    /// True if the wallet ever bought or sold there: a split is no trade.
+    pub traded: bool,
+    /// The two outcomes.
+    pub lots: [Lot; 2],
+}
+
+impl Holding {
+    /// One outcome.
+    #[must_use]
+    pub const fn lot(&self, outcome: Outcome) -> &Lot {
+        &self.lots[outcome.index()]
+    }
+
+    /// True if it holds both outcomes, so that pairs can be merged.
+    #[must_use]
+    pub const fn is_mergeable(&self) -> bool {
+        self.lots[0].is_open() && self.lots[1].is_open()
+    }
+}
+
+/// What every wallet holds and held.
+#[derive(Debug, Default)]
+pub struct Holdings {
+    rows: Vec<Holding>,
+    row_of: HashMap<(WalletNo, MarketNo), u32>,
+    by_wallet: Vec<Vec<u32>>,
+    by_market: Vec<Vec<u32>>,
+}
+
+impl Holdings {
+    /// What `wallet` holds or held in `market`.
+    #[must_use]
+    pub fn of(&self, wallet: WalletNo, market: MarketNo) -> Option<&Holding> {
+        self.row_of.get(&(wallet, market)).map(|&row| &self.rows[row as usize])
+    }
+
+    /// Everything that `wallet` holds or held, in the order in which it first did.
+    #[must_use]
+    pub fn of_wallet(&self, wallet: WalletNo) -> impl ExactSizeIterator<Item = &Holding> {
+        self.listed(&self.by_wallet, wallet.index())
+    }
+
+    /// Everybody who holds or held something of `market`, in the order in which they first did.
+    #[must_use]
+    pub fn of_market(&self, market: MarketNo) -> impl ExactSizeIterator<Item = &Holding> {
+        self.listed(&self.by_market, market.index())
+    }
+
+    fn listed<'a>(
+        &'a self,
+        lists: &'a [Vec<u32>],
+        index: usize,
+    ) -> impl ExactSizeIterator<Item = &'a Holding> {
+        let rows = lists.get(index).map_or(&[][..], Vec::as_slice);
+        rows.iter().map(|&row| &self.rows[row as usize])
+    }
+
+    /// The row of `wallet` in `market`, made if there is none.
+    pub(super) fn of_mut(&mut self, wallet: WalletNo, market: MarketNo) -> &mut Holding {
+        let row = match self.row_of.get(&(wallet, market)) {
+            Some(&row) => row,
+            None => self.add(Holding { wallet, market, traded: false, lots: [Lot::default(); 2] }),
+        };
+        &mut self.rows[row as usize]
+    }
+
+    /// Every row, in the order in which they were made.
+    pub(super) fn rows(&self) -> &[Holding] {
+        &self.rows
+    }
+
+    /// Adds a row behind all others; gives its index.
+    pub(super) fn add(&mut self, holding: Holding) -> u32 {
+        let row = u32::try_from(self.rows.len()).expect("four billion holdings fit no machine");
+        self.row_of.insert((holding.wallet, holding.market), row);
+        list(&mut self.by_wallet, holding.wallet.index()).push(row);
+        list(&mut self.by_market, holding.market.index()).push(row);
+        self.rows.push(holding);
+        row
+    }
+}
+
+/// The list of `index`, which may be the first of a number not seen yet.
+pub(super) fn list(lists: &mut Vec<Vec<u32>>, index: usize) -> &mut Vec<u32> {
+    if lists.len() <= index {
+        lists.resize_with(index + 1, Vec::new);
+    }
+    &mut lists[index]
+}

@@ -1,0 +1,70 @@
+//! The wallets' state as parts of a snapshot: rows in their order, from which lists are made again.
+
+use super::{Atto, Holding, Lot, Wallets};
+use crate::memory::sections::{Name, Part, Sink, put_all, take};
+use crate::memory::wire::{Damage, Input, Wire, structs};
+
+/// Everything that a [`Wallets`] is. A part that changes gets a new name.
+const PARTS: &[Part<Wallets>] = &[
+    Part {
+        name: *b"w.held  ",
+        put: |wallets, out| wallets.holdings.rows().iter().for_each(|row| out.value(row)),
+        take: |wallets, input| {
+            let row = Wire::take(input)?;
+            wallets.holdings.add(row);
+            Ok(())
+        },
+    },
+    Part {
+        name: *b"w.acts  ",
+        put: |wallets, out| wallets.activity.rows().iter().for_each(|row| out.value(row)),
+        take: |wallets, input| Wire::take(input).map(|row| wallets.activity.push(row)),
+    },
+    Part {
+        name: *b"w.stand ",
+        put: |wallets, out| wallets.standings.wallets().for_each(|(_, standing)| out.value(standing)),
+        take: |wallets, input| Wire::take(input).map(|standing| wallets.standings.take_wallet(standing)),
+    },
+    Part {
+        name: *b"w.volume",
+        put: |wallets, out| wallets.standings.volumes().iter().for_each(|volume| out.value(volume)),
+        take: |wallets, input| Wire::take(input).map(|volume| wallets.standings.take_volume(volume)),
+    },
+];
+
+impl Wallets {
+    /// Puts the whole state into `sink`; the same state always gives the same sections.
+    pub fn keep(&self, sink: &mut dyn Sink) {
+        put_all(self, PARTS, sink);
+    }
+
+    /// Takes one section of a state that was kept; false if it is none of the wallets'.
+    pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<bool, Damage> {
+        take(self, PARTS, name, bytes)
+    }
+}
+
+structs! {
+    Holding { wallet, market, traded, lots }
+    Lot { shares, bought, cost, realized, closed_shares, closed_cost, changed }
+}
+
+impl Wire for Atto {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Wire::take(input).map(Self)
+    }
+}
+
+impl Wire for [Lot; 2] {
+    fn put(&self, out: &mut Vec<u8>) {
+        for lot in self {
+            lot.put(out);
+        }
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Ok([Lot::take(input)?, Lot::take(input)?])
+    }
+}

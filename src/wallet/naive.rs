@@ -1,0 +1,168 @@
+//! The same as plainly as possible: every entry is kept, and everything is worked out again from
+//! all of them whenever it is asked for. Averages are kept as averages, as the venues' subgraph
+//! does it, and not as costs; they are floats, so they are compared with some room.
+
+use super::{Act, Entry, Kind, Role};
+use crate::domain::{MarketNo, Outcome, Side, WalletNo};
+
+const MILLIONTHS: f64 = 1e6;
+
+/// One outcome in one wallet.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct NaiveLot {
+    /// Millionths of shares.
+    pub(super) shares: i128,
+    /// Millionths of shares ever acquired.
+    pub(super) bought: i128,
+    /// USDC a share.
+    pub(super) average: f64,
+    /// USDC.
+    pub(super) realized: f64,
+    /// Whole millionths of USDC paid less those received, times 10^6 so that payouts stay whole.
+    pub(super) paid: i128,
+}
+
+impl NaiveLot {
+    fn buy(&mut self, shares: u64, cost_scaled: i128) {
+        let (held, more) = (float(self.shares), float(shares.into()));
+        if shares > 0 {
+            self.average = (self.average * held + float(cost_scaled) / MILLIONTHS) / (held + more);
+        }
+        self.shares += i128::from(shares);
+        self.bought += i128::from(shares);
+        self.paid += cost_scaled;
+    }
+
+    fn sell(&mut self, shares: u64, received_scaled: i128) {
+        let gone = float(shares.into()) / MILLIONTHS;
+        self.realized += float(received_scaled) / MILLIONTHS / MILLIONTHS - self.average * gone;
+        self.shares -= i128::from(shares);
+        self.paid -= received_scaled;
+        if self.shares == 0 {
+            self.average = 0.0;
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "the twin is compared with some room")]
+fn float(number: i128) -> f64 {
+    number as f64
+}
+
+/// `atto` with `places` decimals.
+pub(super) fn rounded(atto: i128, places: u32) -> i128 {
+    nearest(atto, 10_i128.pow(18 - places))
+}
+
+/// `part * scale / whole`.
+pub(super) fn ratio(part: i128, whole: i128, scale: i128) -> i128 {
+    if whole <= 0 {
+        return 0;
+    }
+    let (mut part, mut whole) = (part, whole);
+    while part.checked_mul(scale).is_none_or(|product| product == i128::MIN) {
+        part /= 2;
+        whole = (whole / 2).max(1);
+    }
+    nearest(part * scale, whole)
+}
+
+fn nearest(value: i128, divisor: i128) -> i128 {
+    let (whole, rest) = (value / divisor, value % divisor);
+    let up = rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs();
+    whole + if up { value.signum() } else { 0 }
+}
+
+/// Everything that happened.
+#[derive(Debug, Default)]
+pub(super) struct Naive {
+    pub(super) entries: Vec<Entry>,
+}
+
+impl Naive {
+    /// One outcome of one market in one wallet. A redeem of both outcomes pays the sum of both,
+    /// rounded down, so `paid` is compared for both together.
+    pub(super) fn lot(&self, wallet: WalletNo, market: MarketNo, outcome: Outcome) -> NaiveLot {
+        let mut lot = NaiveLot::default();
+        for entry in self.entries.iter().filter(|entry| entry.wallet == wallet) {
+            match entry.act {
+                Act::Traded(trade) if trade.market == market && trade.outcome == outcome => {
+                    let (shares, leg, fee) = (trade.shares.0, trade.leg.0, trade.fee.0);
+                    match trade.side {
+                        Side::Buy => lot.buy(shares, i128::from(leg + fee) * 1_000_000),
+                        Side::Sell => lot.sell(shares, i128::from(leg - fee) * 1_000_000),
+                    }
+                }
+                Act::Split { market: of, pairs } if of == market => {
+                    lot.buy(pairs.0, i128::from(pairs.0) * 500_000);
+                }
+                Act::Merge { market: of, pairs } if of == market => {
+                    lot.sell(pairs.0, i128::from(pairs.0) * 500_000);
+                }
+                Act::Redeem { market: of, shares, payout, .. } if of == market => {
+                    let shares = shares[outcome.index()].0;
+                    lot.sell(shares, i128::from(shares) * i128::from(payout.per_share(outcome)));
+                }
+                _ => {}
+            }
+        }
+        lot
+    }
+
+    /// What the redeems of `wallet` in `market` lost by being rounded down, in millionths of
+    /// millionths.
+    pub(super) fn lost(&self, wallet: WalletNo, market: MarketNo) -> i128 {
+        let lost = |entry: &Entry| match entry.act {
+            Act::Redeem { market: of, shares, payout, paid } if of == market && entry.wallet == wallet => {
+                let worth = |outcome: Outcome| {
+                    i128::from(shares[outcome.index()].0) * i128::from(payout.per_share(outcome))
+                };
+                worth(Outcome::Zero) + worth(Outcome::One) - i128::from(paid.0) * 1_000_000
+            }
+            _ => 0,
+        };
+        self.entries.iter().map(lost).sum()
+    }
+
+    /// The positions and kinds of a wallet's entries from second `start` to second `end`.
+    pub(super) fn activity(&self, wallet: WalletNo, start: u64, end: u64) -> Vec<(u64, Kind)> {
+        let of = |entry: &&Entry| entry.wallet == wallet && (start..=end).contains(&entry.time.seconds());
+        let named = |entry: &Entry| (entry.position.0, kind(&entry.act));
+        self.entries.iter().filter(of).map(named).collect()
+    }
+
+    /// What a wallet traded since `from_ms`, in millionths; and its markets.
+    pub(super) fn volume(&self, wallet: WalletNo, from_ms: u64) -> (u128, usize) {
+        let mut markets = std::collections::BTreeSet::new();
+        let mut volume = 0;
+        for entry in &self.entries {
+            if let Act::Traded(trade) = entry.act
+                && entry.wallet == wallet
+            {
+                markets.insert(trade.market);
+                volume += if from_ms <= entry.time.0 { u128::from(trade.leg.0) } else { 0 };
+            }
+        }
+        (volume, markets.len())
+    }
+
+    /// What the takers of a market traded, in millionths.
+    pub(super) fn market_volume(&self, market: MarketNo) -> u128 {
+        let of = |entry: &Entry| match entry.act {
+            Act::Traded(trade) if trade.market == market && trade.role == Role::Taker => trade.leg.0.into(),
+            _ => 0,
+        };
+        self.entries.iter().map(of).sum()
+    }
+}
+
+fn kind(act: &Act) -> Kind {
+    match act {
+        Act::Traded(_) => Kind::Trade,
+        Act::Split { .. } => Kind::Split,
+        Act::Merge { .. } => Kind::Merge,
+        Act::Redeem { .. } => Kind::Redeem,
+        Act::Credit(_) => Kind::Deposit,
+        Act::Debit(_) => Kind::Withdrawal,
+    }
+}

@@ -1,0 +1,322 @@
+//! Random histories against the plain twin, and the arithmetic in tables.
+
+use super::naive::Naive;
+use super::*;
+use crate::memory::sections::Name;
+use proptest::prelude::*;
+
+const WALLETS: u32 = 3;
+const MARKETS: u32 = 3;
+const SHARE: u64 = 1_000_000;
+const SIDES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
+
+/// An act as drawn, before it is known what the wallet holds.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    wallet: u32,
+    market: u32,
+    kind: u8,
+    outcome: bool,
+    taker: bool,
+    amount: u64,
+    price_millionths: u32,
+    fee: u64,
+    wait_ms: u64,
+}
+
+fn drawn() -> impl Strategy<Value = Drawn> {
+    // Dust, whole shares, and as much as an order can have.
+    let amount = prop_oneof![1..50_u64, (1..5_000_u64).prop_map(|n| n * SHARE), 1..=1_000_000_000 * SHARE];
+    let wait_ms = prop_oneof![Just(0), 1..2_000_u64, 1..40_000_000_u64];
+    (
+        0..WALLETS,
+        0..MARKETS,
+        0..7_u8,
+        any::<bool>(),
+        any::<bool>(),
+        amount,
+        1..1_000_000_u32,
+        0..100_u64,
+        wait_ms,
+    )
+        .prop_map(|(wallet, market, kind, outcome, taker, amount, price_millionths, fee, wait_ms)| {
+            Drawn { wallet, market, kind, outcome, taker, amount, price_millionths, fee, wait_ms }
+        })
+}
+
+/// The model and its twin, fed alike with acts that are possible.
+#[derive(Default)]
+struct Pair {
+    wallets: Wallets,
+    naive: Naive,
+    time: u64,
+}
+
+impl Pair {
+    fn follow(&mut self, drawn: Drawn) {
+        self.time += drawn.wait_ms;
+        let (wallet, market) = (WalletNo(drawn.wallet), MarketNo(drawn.market));
+        let held = self.wallets.holdings().of(wallet, market);
+        let held = held.map_or([Shares::ZERO; 2], |row| row.lots.map(|lot| lot.shares));
+        let Some(act) = possible(&drawn, market, held) else {
+            return;
+        };
+        let position = Position(64 * self.naive.entries.len() as u64);
+        let entry = Entry { position, time: TimeMs(self.time), wallet, act };
+        self.wallets.follow(&entry);
+        self.naive.entries.push(entry);
+    }
+
+    fn check(&self) {
+        for (wallet, market) in each_pair() {
+            let row = self.wallets.holdings().of(wallet, market);
+            let lots = row.map_or([Lot::default(); 2], |row| row.lots);
+            let mut paid = self.naive.lost(wallet, market) * 1_000_000;
+            for outcome in SIDES {
+                let (lot, naive) = (&lots[outcome.index()], self.naive.lot(wallet, market, outcome));
+                assert_eq!(i128::from(lot.shares.0), naive.shares);
+                assert_eq!(i128::try_from(lot.bought), Ok(naive.bought));
+                assert_eq!(lot.is_closed(), naive.bought > 0 && naive.shares == 0);
+                // The twin pays redeems in fractions; each was rounded down by less than a millionth.
+                near(lot.realized, naive.realized, naive.bought, self.naive.entries.len());
+                near(lot.open_figures(0).average, naive.average, 1_000_000, 0);
+                paid += naive.paid * 1_000_000;
+            }
+            let [zero, one] = lots.map(|lot| lot.cost.signed() - lot.realized);
+            assert_eq!(zero + one, paid, "cost less profit is what was paid, to the last digit");
+        }
+        for wallet in (0..WALLETS).map(WalletNo) {
+            self.check_wallet(wallet);
+        }
+        for market in (0..MARKETS).map(MarketNo) {
+            assert_eq!(self.wallets.standings().volume(market), self.naive.market_volume(market));
+        }
+    }
+
+    fn check_wallet(&self, wallet: WalletNo) {
+        let last = self.time / 1_000;
+        for (start, end) in
+            [(0, u64::MAX), (last / 2, last), (last, last), (last + 1, last), (last, last / 2)]
+        {
+            let rows = self.wallets.activity().span(wallet, start, end);
+            let rows: Vec<_> = rows.map(|row| (row.position.0, row.kind)).collect();
+            assert_eq!(rows, self.naive.activity(wallet, start, end), "{start}..={end}");
+        }
+        let standing = self.wallets.standings().of(wallet).cloned().unwrap_or_default();
+        let hour = self.time / 3_600_000;
+        for (period, hours) in [(Period::Day, 24), (Period::Week, 168), (Period::Month, 720)] {
+            let from_ms = (hour + 1).saturating_sub(hours) * 3_600_000;
+            let (volume, markets) = self.naive.volume(wallet, from_ms);
+            assert_eq!(standing.within(period, TimeMs(self.time)).volume, volume, "{period:?}");
+            assert_eq!(standing.markets as usize, markets);
+        }
+        assert_eq!(standing.all.volume, self.naive.volume(wallet, 0).0);
+        let booked = self.wallets.holdings().of_wallet(wallet).flat_map(|row| row.lots);
+        assert_eq!(standing.all.realized, booked.map(|lot| lot.realized).sum::<i128>());
+    }
+}
+
+/// The act, cut to what the wallet holds; none if it holds nothing that would be needed.
+fn possible(drawn: &Drawn, market: MarketNo, held: [Shares; 2]) -> Option<Act> {
+    let outcome = if drawn.outcome { Outcome::One } else { Outcome::Zero };
+    let worth = |shares: u64| {
+        let worth = u128::from(shares) * u128::from(drawn.price_millionths) / 1_000_000;
+        Collateral(u64::try_from(worth).expect("a price is below one"))
+    };
+    let cut = |held: Shares| Some(Shares(drawn.amount.min(held.0))).filter(|shares| !shares.is_zero());
+    let trade = |side, shares: Shares| {
+        let leg = worth(shares.0);
+        let fee = Collateral(drawn.fee.min(leg.0));
+        let role = if drawn.taker { Role::Taker } else { Role::Maker };
+        let price_millionths = drawn.price_millionths;
+        Act::Traded(Trade { market, outcome, side, role, shares, leg, fee, price_millionths })
+    };
+    Some(match drawn.kind {
+        0 | 1 => trade(Side::Buy, Shares(drawn.amount)),
+        2 => trade(Side::Sell, cut(held[outcome.index()])?),
+        3 => Act::Split { market, pairs: Shares(drawn.amount) },
+        4 => Act::Merge { market, pairs: cut(held[0].min(held[1]))? },
+        5 => {
+            let payouts = [[0, 500_000], [333_333, 1_000_000]];
+            let zero = payouts[usize::from(drawn.taker)][usize::from(drawn.amount.is_multiple_of(2))];
+            let payout = Payout::new(zero).expect("at most one");
+            Act::Redeem { market, shares: held, payout, paid: payout.of(held) }
+        }
+        _ if drawn.outcome => Act::Credit(Collateral(drawn.amount)),
+        _ => Act::Debit(Collateral(drawn.amount)),
+    })
+}
+
+fn each_pair() -> impl Iterator<Item = (WalletNo, MarketNo)> {
+    (0..WALLETS).flat_map(|wallet| (0..MARKETS).map(move |market| (WalletNo(wallet), MarketNo(market))))
+}
+
+/// Holds an amount of atto against the twin's float, which is as good as its largest summand, and
+/// off by as many millionths as were lost.
+#[track_caller]
+#[allow(clippy::cast_precision_loss, reason = "the twin is compared with some room")]
+fn near(atto: i128, float: f64, scale_millionths: i128, lost_max: usize) {
+    let room = 1e-9 * (1.0 + scale_millionths as f64 / 1e6) + 1e-6 * lost_max as f64;
+    assert!((atto as f64 / 1e18 - float).abs() <= room, "{atto} is not near {float}");
+}
+
+proptest! {
+    #[test]
+    fn any_history_comes_to_what_its_entries_say(drawn in proptest::collection::vec(drawn(), 1..60)) {
+        let mut pair = Pair::default();
+        for drawn in drawn {
+            pair.follow(drawn);
+        }
+        pair.check();
+    }
+
+    #[test]
+    fn a_model_that_is_kept_and_taken_goes_on_as_the_same(
+        drawn in proptest::collection::vec(drawn(), 1..40), cut in 0..40_usize
+    ) {
+        let (mut whole, mut taken) = (Pair::default(), Pair::default());
+        for (step, &drawn) in drawn.iter().enumerate() {
+            whole.follow(drawn);
+            taken.follow(drawn);
+            if step == cut {
+                let kept = sections(&taken.wallets);
+                taken.wallets = Wallets::new();
+                for (name, bytes) in &kept {
+                    prop_assert_eq!(taken.wallets.take_section(*name, bytes), Ok(true));
+                }
+                prop_assert_eq!(sections(&taken.wallets), kept, "same state, same bytes");
+            }
+        }
+        taken.check();
+        prop_assert_eq!(sections(&taken.wallets), sections(&whole.wallets));
+    }
+}
+
+fn sections(wallets: &Wallets) -> Vec<(Name, Vec<u8>)> {
+    let mut sections = Vec::new();
+    wallets.keep(&mut sections);
+    sections
+}
+
+/// Size and average, a price, and what follows from them: initial, current, profit, percentage.
+/// `tests/wallet_rows.rs` does the same with a strict client's own rows.
+#[test]
+fn open_positions_show_what_they_cost_and_what_they_are_worth() {
+    for (size, average, price, initial, current, profit, percent) in [
+        ("120.5", "0.45", 600_000, 542_250, 723_000, 180_750, 333_333),
+        ("0.005", "0.7", 800_000, 35, 40, 5, 142_857),
+        ("100", "0.999", 0, 999_000, 0, -999_000, -1_000_000),
+        ("1234.56", "0.41", 530_050, 5_061_696, 6_543_785, 1_482_089, 292_805),
+        ("0.000001", "0.5", 999_950, 0, 0, 0, 999_900),
+    ] {
+        let (shares, price_of_one) = (millionths(size), millionths(average));
+        let mut lot = Lot::default();
+        let cost = Atto(u128::from(shares) * u128::from(price_of_one) * 1_000_000);
+        lot.buy(Shares(shares), cost, TimeMs(1));
+        let figures = lot.open_figures(price);
+        assert_eq!(rounded(figures.average, 6), i128::from(price_of_one));
+        let shown = [figures.initial, figures.current, figures.cash_pnl].map(|atto| rounded(atto, 4));
+        assert_eq!(shown, [initial, current, profit], "{size} at {average}");
+        assert_eq!(figures.percent_pnl(4), percent, "{size} at {average}");
+    }
+}
+
+/// Millionths of a decimal text.
+fn millionths(text: &str) -> u64 {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{fraction:0<6}").parse().expect("digits")
+}
+
+#[test]
+fn a_booked_profit_is_measured_against_the_shares_ever_bought() {
+    for (bought, realized, percent) in [(1_625, 212_480_000, 130_757), (1_300, 98_670_000, 75_900), (0, 0, 0)]
+    {
+        let lot = Lot {
+            bought: bought * u128::from(SHARE),
+            realized: realized * 1_000_000_000_000,
+            ..Lot::default()
+        };
+        assert_eq!(lot.closed_figures().percent_realized(4), percent);
+        assert_eq!(lot.closed_figures().percent_pnl(4), percent);
+    }
+}
+
+#[test]
+fn what_a_sale_leaves_keeps_its_average_and_what_closes_keeps_its_size() {
+    let mut lot = Lot::default();
+    lot.buy(Shares(3 * SHARE), Atto::of(Collateral(1_000_000)), TimeMs(1));
+    assert_eq!(lot.sell(Shares(SHARE), Atto::of(Collateral(500_000)), TimeMs(2)), 166_666_666_666_666_667);
+    assert_eq!(rounded(lot.open_figures(0).average, 6), 333_333);
+    lot.buy(Shares(2 * SHARE), Atto::of(Collateral(1_000_000)), TimeMs(3));
+    assert_eq!(rounded(lot.open_figures(0).average, 6), 416_667);
+    lot.sell(Shares(4 * SHARE), Atto::of(Collateral(4_000_000)), TimeMs(4));
+    let figures = lot.closed_figures();
+    assert!(lot.is_closed() && !lot.is_open());
+    assert_eq!((figures.size, rounded(figures.average, 6)), (Shares(4 * SHARE), 416_667));
+    assert_eq!((figures.bought, lot.realized), (5 * u128::from(SHARE), 2_500_000 * 1_000_000_000_000));
+    lot.buy(Shares(SHARE), Atto::of(Collateral(900_000)), TimeMs(5));
+    assert_eq!(rounded(lot.open_figures(0).average, 6), 900_000, "a new start, with the old profit");
+    assert_eq!(rounded(lot.open_figures(0).realized, 6), 2_500_000);
+}
+
+#[test]
+fn a_redeem_books_what_rounding_took_on_the_side_with_the_higher_payout() {
+    for (shares, payout, received) in [
+        ([5, 0], 1_000_000, [50, 0]),
+        ([0, 5], 1_000_000, [0, 0]),
+        ([3, 0], 500_000, [10, 0]),
+        ([0, 3], 500_000, [0, 10]),
+        ([1, 2], 400_000, [4, 6]),
+        ([3, 1], 400_000, [4, 6]),
+    ] {
+        let (shares, payout) = (shares.map(Shares), Payout::new(payout).expect("at most one"));
+        let [zero, one] = redeemed(shares, payout, payout.of(shares));
+        let tenths = [zero, one].map(|side| side.0 / 100_000_000_000);
+        assert_eq!(zero.0 + one.0, u128::from(payout.of(shares).0) * 1_000_000_000_000);
+        assert_eq!(tenths, received, "in tenths of a millionth");
+    }
+}
+
+#[test]
+fn amounts_round_half_away_from_zero() {
+    for (atto, places, shown) in [
+        (499_999_999_999, 6, 0),
+        (500_000_000_000, 6, 1),
+        (-500_000_000_000, 6, -1),
+        (-499_999_999_999, 6, 0),
+        (50_000_000_000_000, 4, 1),
+        (i128::MAX, 4, i128::MAX / 100_000_000_000_000),
+    ] {
+        assert_eq!(rounded(atto, places), shown, "{atto}");
+    }
+    assert_eq!(ratio(1, 3, 1_000_000), 333_333);
+    assert_eq!(ratio(-2, 3, 1_000_000), -666_667);
+    assert_eq!((ratio(5, 0, 100), ratio(5, -1, 100)), (0, 0), "nothing to measure against");
+    assert_eq!(ratio(i128::MAX, i128::MAX, 100_000_000), 100_000_000);
+}
+
+/// Amounts at all scales, and those at which the ways of working them out change.
+fn amounts() -> impl Strategy<Value = i128> {
+    let edge = (0..127_u32, 0..19_u32, -2..=2_i128).prop_map(|(shift, places, off)| {
+        (1_i128 << shift).saturating_add(10_i128.pow(places) / 2).saturating_add(off)
+    });
+    let tie = (any::<u64>(), 0..19_u32).prop_map(|(value, places)| {
+        i128::from(value).saturating_mul(10_i128.pow(places)).saturating_add(10_i128.pow(places) / 2)
+    });
+    let any_length = (any::<i128>(), 0..127_u32).prop_map(|(value, shift)| value >> shift);
+    let amount = prop_oneof![edge, tie, any_length, Just(i128::MAX), Just(i128::MIN)];
+    (amount, any::<bool>()).prop_map(|(value, turned)| if turned { value.saturating_neg() } else { value })
+}
+
+proptest! {
+    #[test]
+    fn rounding_and_ratios_are_those_of_plain_divisions(
+        part in amounts(),
+        whole in amounts(),
+        places in 0..19_u32,
+        scale in prop_oneof![Just(10_000), Just(1_000_000), Just(100_000_000)],
+    ) {
+        prop_assert_eq!(rounded(part, places), naive::rounded(part, places));
+        prop_assert_eq!(ratio(part, whole, scale), naive::ratio(part, whole, scale));
+    }
+}

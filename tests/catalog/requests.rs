@@ -1,0 +1,188 @@
+//! What can be asked wrongly: every parameter at min-1, min, max and max+1, in one table.
+
+use crate::site::Site;
+use serde_json::{Value, json};
+
+const LISTS: &[&str] = &["/events", "/markets", "/tags", "/series", "/events/creators"];
+
+const EVENT_ORDERS: &str = "id, slug, title, ticker, startDate, endDate, creationDate, createdAt, \
+     updatedAt, closedTime, volume, volume24hr, liquidity, competitive; several joined by commas";
+
+#[track_caller]
+fn refused(site: &mut Site, path: &str, field: &str, got: &str, allowed: &str) {
+    let answer = site.get(path);
+    assert_eq!(answer.status, 400, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    let body = answer.json();
+    assert_eq!(body["type"], "bad request", "{path}");
+    assert_eq!(body["error"], format!("{field} is invalid"), "{path}");
+    assert_eq!(body["code"], "invalid_parameter", "{path}");
+    assert_eq!([&body["field"], &body["got"], &body["allowed"]], [field, got, allowed], "{path}");
+}
+
+#[track_caller]
+fn taken(site: &mut Site, path: &str) -> Value {
+    let answer = site.get(path);
+    assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    answer.json()
+}
+
+#[test]
+fn pages_have_bounds_on_every_list() {
+    let mut site = Site::dev();
+    for list in LISTS {
+        for (limit, rows) in [("1", 1), ("100", 100)] {
+            let page = taken(&mut site, &format!("{list}?limit={limit}"));
+            assert!(page.as_array().unwrap().len() <= rows, "{list}");
+        }
+        for got in ["0", "101", "-1", "1.0", "+1", "ten", "18446744073709551616"] {
+            let path = format!("{list}?limit={got}").replace('+', "%2B");
+            refused(&mut site, &path, "limit", got, "1..100");
+        }
+        for offset in ["0", "1", "10001", "18446744073709551615"] {
+            taken(&mut site, &format!("{list}?offset={offset}&limit=1"));
+        }
+        for got in ["-1", "1.5", "x", "18446744073709551616"] {
+            refused(&mut site, &format!("{list}?offset={got}&limit=1"), "offset", got, "0 or more");
+        }
+        for got in ["yes", "1", "truth"] {
+            refused(&mut site, &format!("{list}?limit=1&ascending={got}"), "ascending", got, "true or false");
+        }
+        // Absent, empty and unknown are all nothing.
+        let page = taken(&mut site, &format!("{list}?limit=2"));
+        for more in ["offset=", "creator=", "order=", "color=red", "ascending=false", "LIMIT=0"] {
+            assert_eq!(taken(&mut site, &format!("{list}?limit=2&{more}")), page, "{list} {more}");
+        }
+        refused(&mut site, &format!("{list}?limit=1&creator=%ff"), "creator", "%ff", "percent-encoded UTF-8");
+    }
+    let default = taken(&mut site, "/events?offset=0");
+    assert_eq!(default, taken(&mut site, "/events"));
+    site.exchange.stop();
+}
+
+#[test]
+fn filters_name_what_they_cannot_take() {
+    let mut site = Site::dev();
+    let flag = "true or false";
+    let hex = "0x and 64 hex digits";
+    for list in ["/events", "/markets"] {
+        for name in ["active", "closed", "archived", "featured", "cyom", "related_tags"] {
+            for good in ["true", "false", "True"] {
+                taken(&mut site, &format!("{list}?limit=1&{name}={good}"));
+            }
+            refused(&mut site, &format!("{list}?limit=1&{name}=maybe"), name, "maybe", flag);
+        }
+        for name in ["tag_id", "exclude_tag_id"] {
+            refused(&mut site, &format!("{list}?limit=1&{name}=weather"), name, "weather", "a whole number");
+        }
+        let amount = "a number from 0 up, with at most 6 places";
+        for name in ["volume_min", "volume_max", "liquidity_min", "liquidity_num_max"] {
+            taken(&mut site, &format!("{list}?limit=1&{name}=0.000001"));
+            refused(&mut site, &format!("{list}?limit=1&{name}=-1"), name, "-1", amount);
+            refused(&mut site, &format!("{list}?limit=1&{name}=0.0000001"), name, "0.0000001", amount);
+        }
+        let date = "a date or an RFC 3339 instant";
+        for name in ["start_date_min", "start_date_max", "end_date_min", "end_date_max"] {
+            for good in ["2026-11-21", "2026-11-21T00:00:00Z", "2026-11-21T00:00:00.5%2B02:00"] {
+                taken(&mut site, &format!("{list}?limit=1&{name}={good}"));
+            }
+            refused(&mut site, &format!("{list}?limit=1&{name}=soon"), name, "soon", date);
+        }
+        let many = |count: usize| "&slug=x".repeat(count);
+        assert_eq!(taken(&mut site, &format!("{list}?limit=1{}", many(100))), json!([]));
+        let path = format!("{list}?limit=1{}", many(101));
+        refused(&mut site, &path, "slug", "101 values", "at most 100 values");
+    }
+    refused(&mut site, "/markets?mirror=x", "mirror", "x", flag);
+    for path in ["/markets", "/markets/900000001", "/markets/slug/will-it-rain-in-lisbon-on-1-january-2027"] {
+        refused(&mut site, &format!("{path}?include_tag=1"), "include_tag", "1", flag);
+    }
+    for path in ["/events?include_chat", "/events?include_template", "/series?include_chat"] {
+        let name = path.split_once('?').unwrap().1;
+        refused(&mut site, &format!("{path}=x"), name, "x", flag);
+        taken(&mut site, &format!("{path}=true"));
+    }
+    for list in ["/events", "/series"] {
+        refused(&mut site, &format!("{list}?recurrence=%ff"), "recurrence", "%ff", "percent-encoded UTF-8");
+    }
+    refused(&mut site, "/markets?id=12a", "id", "12a", "a whole number");
+    refused(&mut site, "/markets?event_id=x", "event_id", "x", "a whole number");
+    for name in ["conditionId", "condition_id", "condition_ids"] {
+        refused(&mut site, &format!("/markets?{name}=0x12"), "conditionId", "0x12", hex);
+    }
+    refused(&mut site, "/markets?question_ids=0x12", "question_ids", "0x12", hex);
+    refused(&mut site, "/markets?clob_token_ids=0x12", "clob_token_ids", "0x12", "a token id in decimal");
+    refused(&mut site, "/events?order=price", "order", "price", EVENT_ORDERS);
+    refused(&mut site, "/events?order=start_date", "order", "start_date", EVENT_ORDERS);
+    taken(&mut site, "/events?order=volume,endDate,id");
+    refused(&mut site, "/events?order=id,id,id,id", "order", "id,id,id,id", "at most 3 columns");
+    site.exchange.stop();
+}
+
+#[test]
+fn what_is_not_there_is_not_found_by_id_or_slug() {
+    let mut site = Site::dev();
+    let nobody = format!("0x{}", "ab".repeat(32));
+    for (path, error) in [
+        ("/events/99", "id not found"),
+        ("/events/99/tags", "id not found"),
+        ("/events/slug/none", "slug not found"),
+        ("/events/creators/99", "id not found"),
+        ("/events/9001?creator=nobody", "id not found"),
+        ("/events/slug/rain-in-lisbon-on-new-years-day?creator=nobody", "slug not found"),
+        ("/markets/99", "id not found"),
+        ("/markets/99999999999999999999", "id not found"),
+        ("/markets/99/tags", "id not found"),
+        ("/markets/99/description", "id not found"),
+        (&format!("/markets/{nobody}/tags"), "id not found"),
+        (&format!("/markets/{nobody}?creator=nobody"), "id not found"),
+        ("/markets/900000001?creator=nobody", "id not found"),
+        ("/markets/slug/none", "slug not found"),
+        ("/tags/99", "id not found"),
+        ("/tags/slug/none", "slug not found"),
+        ("/tags/110?creator=nobody", "id not found"),
+        ("/series/99", "id not found"),
+    ] {
+        let answer = site.get(path);
+        assert_eq!(answer.status, 404, "{path}");
+        let body = json!({"type": "not found error", "error": error, "code": "not_found"});
+        assert_eq!(answer.json(), body, "{path}");
+    }
+    refused(&mut site, "/events/none", "id", "none", "a whole number");
+    refused(&mut site, "/events/none/tags", "id", "none", "a whole number");
+    refused(&mut site, "/markets/none", "id", "none", "a whole number, or 0x and 64 hex digits");
+    refused(&mut site, "/markets/0x12/tags", "id", "0x12", "a whole number, or 0x and 64 hex digits");
+    refused(&mut site, "/tags/slug/%ff", "slug", "%ff", "percent-encoded UTF-8");
+    site.exchange.stop();
+}
+
+#[test]
+fn the_two_forms_of_markets_are_told_apart() {
+    let mut site = Site::dev();
+    let by_id = taken(&mut site, "/markets/900000001");
+    let condition = by_id["conditionId"].as_str().unwrap().to_owned();
+    assert_eq!(taken(&mut site, &format!("/markets/{condition}"))["condition_id"], condition.as_str());
+    assert!(taken(&mut site, "/markets")["data"].is_array());
+    assert!(taken(&mut site, "/markets?next_cursor=MA==")["data"].is_array());
+    let tokens: Vec<String> = serde_json::from_str(by_id["clobTokenIds"].as_str().unwrap()).unwrap();
+    let event = &by_id["events"][0];
+    for query in [
+        "id=900000001".to_owned(),
+        format!("conditionId={condition}"),
+        format!("condition_ids={condition}&condition_ids={condition}"),
+        format!("question_ids={}", by_id["questionID"].as_str().unwrap()),
+        format!("clob_token_ids={}", tokens[1]),
+        format!("clob_token_ids={},{}", tokens[0], tokens[1]),
+        format!("slug={}", by_id["slug"].as_str().unwrap()),
+        format!("slug={}&id=900000001", by_id["slug"].as_str().unwrap()),
+        format!("event_id={}", event["id"].as_str().unwrap()),
+        format!("eventSlug={}", event["slug"].as_str().unwrap()),
+        format!("event_slug={}&tag=weather", event["slug"].as_str().unwrap()),
+    ] {
+        let found = taken(&mut site, &format!("/markets?{query}"));
+        assert_eq!(found, Value::Array(vec![by_id.clone()]), "{query}");
+    }
+    assert_eq!(taken(&mut site, "/markets?id=900000001&id=1&slug=none"), json!([]));
+    assert_eq!(taken(&mut site, "/markets?id=900000001&exclude_tag_id=110"), json!([]));
+    assert_eq!(taken(&mut site, "/markets?mirror=true"), json!([]));
+    site.exchange.stop();
+}

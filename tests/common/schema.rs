@@ -1,0 +1,204 @@
+//! The exchange's OpenAPI document, and whether a value fits one of its schemas.
+//!
+//! Stricter than JSON Schema in one thing: an object may only have the names that its schema
+//! knows, unless that says `additionalProperties`. So an answer with a field that the document
+//! does not tell of is found. `pattern` is left to `tests/clients/schemathesis.py`, which runs a
+//! real validator; a keyword that neither knows is a complaint.
+
+use serde_json::{Map, Value};
+
+/// Keywords that say nothing about what fits.
+const PASSED_OVER: [&str; 5] = ["description", "default", "example", "pattern", "propertyNames"];
+
+/// An OpenAPI document.
+pub struct Document(pub Value);
+
+impl Document {
+    /// The document that the library has.
+    pub fn of_library() -> Self {
+        Self(serde_json::from_str(&outcry::http::openapi::TEXT).unwrap())
+    }
+
+    /// What a reference names; any other value is itself.
+    #[track_caller]
+    pub fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
+        let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
+            return value;
+        };
+        let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference} leads elsewhere"));
+        let found = self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"));
+        self.resolve(found)
+    }
+
+    /// Every operation: its path, its method and itself.
+    pub fn operations(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
+        let paths = self.0["paths"].as_object().unwrap().iter();
+        paths.flat_map(|(path, methods)| {
+            let methods = methods.as_object().unwrap().iter();
+            methods.map(move |(method, operation)| (path.as_str(), method.as_str(), operation))
+        })
+    }
+
+    /// The operation of a request line such as `GET /data/order/0x12`, literal paths first.
+    pub fn operation(&self, method: &str, path: &str) -> Option<&Value> {
+        let segments = |path: &'_ str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+        let asked = segments(path);
+        let captures = |template: &str| template.matches('{').count();
+        let mut fitting: Vec<_> = self
+            .operations()
+            .filter(|(template, of, _)| {
+                let template = segments(template);
+                let same = |(one, other): (&String, &String)| one.starts_with('{') || one == other;
+                of.eq_ignore_ascii_case(method)
+                    && template.len() == asked.len()
+                    && template.iter().zip(&asked).all(same)
+            })
+            .collect();
+        fitting.sort_by_key(|(template, _, _)| captures(template));
+        fitting.first().map(|(_, _, operation)| *operation)
+    }
+
+    /// The schema of an operation's JSON answer with this status; none if it is not foreseen.
+    pub fn answer_schema<'a>(&'a self, operation: &'a Value, status: u16) -> Option<&'a Value> {
+        let response = operation["responses"].get(status.to_string())?;
+        self.resolve(response).pointer("/content/application~1json/schema")
+    }
+
+    /// What does not fit, one line each: where, and which rule.
+    pub fn complaints(&self, schema: &Value, value: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        self.check(schema, value, "", &mut found);
+        found
+    }
+
+    fn check(&self, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+        let schema = self.resolve(schema).as_object().unwrap();
+        let mut complain = |rule: String| found.push(format!("{at}: {rule}, is {}", shortened(value)));
+        for (keyword, rule) in schema {
+            let fits = match keyword.as_str() {
+                "type" => kinds(rule).iter().any(|kind| is_of(value, kind)),
+                "enum" => rule.as_array().unwrap().contains(value),
+                "format" => is_formatted(value, rule.as_str().unwrap()),
+                "minimum" => value.as_f64().is_none_or(|number| rule.as_f64().unwrap() <= number),
+                "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
+                "minLength" => value.as_str().is_none_or(|text| count(rule) <= text.chars().count()),
+                "maxLength" => value.as_str().is_none_or(|text| text.chars().count() <= count(rule)),
+                "minItems" => value.as_array().is_none_or(|items| count(rule) <= items.len()),
+                "maxItems" => value.as_array().is_none_or(|items| items.len() <= count(rule)),
+                "oneOf" => self.fitting(rule, value) == 1,
+                "anyOf" => 0 < self.fitting(rule, value),
+                "required" | "properties" | "additionalProperties" | "items" => true,
+                other => PASSED_OVER.contains(&other),
+            };
+            if !fits {
+                complain(format!("{keyword} {}", shortened(rule)));
+            }
+        }
+        match value {
+            Value::Object(fields) => self.check_fields(schema, fields, at, found),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    if let Some(rule) = schema.get("items") {
+                        self.check(rule, item, &format!("{at}/{index}"), found);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check_fields(
+        &self,
+        schema: &Map<String, Value>,
+        fields: &Map<String, Value>,
+        at: &str,
+        found: &mut Vec<String>,
+    ) {
+        for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            let name = name.as_str().unwrap();
+            if !fields.contains_key(name) {
+                found.push(format!("{at}/{name}: is missing"));
+            }
+        }
+        let known = schema.get("properties").and_then(Value::as_object);
+        let more = schema.get("additionalProperties");
+        for (name, value) in fields {
+            let at = format!("{at}/{name}");
+            match (known.and_then(|known| known.get(name)), more) {
+                (Some(rule), _) | (None, Some(rule @ Value::Object(_))) => {
+                    self.check(rule, value, &at, found);
+                }
+                (None, Some(Value::Bool(true))) => {}
+                (None, None) if known.is_none() => {}
+                (None, _) => found.push(format!("{at}: is not in the document, is {}", shortened(value))),
+            }
+        }
+    }
+
+    fn fitting(&self, schemas: &Value, value: &Value) -> usize {
+        let schemas = schemas.as_array().unwrap().iter();
+        schemas.filter(|schema| self.complaints(schema, value).is_empty()).count()
+    }
+}
+
+fn kinds(rule: &Value) -> Vec<&str> {
+    match rule {
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        kind => vec![kind.as_str().unwrap()],
+    }
+}
+
+fn is_of(value: &Value, kind: &str) -> bool {
+    match kind {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}
+
+/// True for what is no text, and for a text of this format.
+pub fn is_formatted(value: &Value, format: &str) -> bool {
+    let Some(text) = value.as_str() else {
+        return true;
+    };
+    match format {
+        // An offset other than Z is written by nobody here.
+        "date-time" => {
+            has_form(
+                text.split_once('.').map_or(text.trim_end_matches('Z'), |(head, _)| head),
+                "dddd-dd-ddTdd:dd:dd",
+            ) && text.ends_with('Z')
+        }
+        "uuid" => has_form(text, "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh"),
+        _ => false,
+    }
+}
+
+/// `d` stands for a digit, `h` for a hex digit, everything else for itself.
+fn has_form(text: &str, form: &str) -> bool {
+    text.len() == form.len()
+        && text.bytes().zip(form.bytes()).all(|(byte, form)| match form {
+            b'd' => byte.is_ascii_digit(),
+            b'h' => byte.is_ascii_hexdigit(),
+            _ => byte == form,
+        })
+}
+
+fn count(rule: &Value) -> usize {
+    usize::try_from(rule.as_u64().unwrap()).unwrap()
+}
+
+fn shortened(value: &Value) -> String {
+    const CHARS_MAX: usize = 120;
+    let text = value.to_string();
+    if text.chars().count() <= CHARS_MAX {
+        text
+    } else {
+        text.chars().take(CHARS_MAX).chain("…".chars()).collect()
+    }
+}

@@ -1,0 +1,229 @@
+//! Who trades in a script, and where: keys, wallets and markets of its own.
+
+use super::{Done, Run};
+use crate::common::trader::{Trader, hex_text, token_text};
+use crate::language::{MarketLine, text};
+use outcry::auth::{derive, keccak};
+use outcry::domain::amount::ONE;
+use outcry::domain::{Address, MarketNo, Mode, SignatureType, Tick, TokenId, WalletNo};
+use outcry::shard::naive::{NaiveMarket, NaiveWallet};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What is signed for: a wallet of a trader.
+#[derive(Clone, Copy)]
+pub struct Wallet {
+    pub address: Address,
+    pub kind: SignatureType,
+}
+
+/// A market of the script, as clients name it.
+#[derive(Clone)]
+pub struct Market {
+    pub id: String,
+    pub condition: String,
+    pub tokens: [TokenId; 2],
+}
+
+/// The people and markets of one script. Keys come from the fact that it holds, so that no two
+/// scripts meet.
+pub struct People {
+    fact: String,
+    traders: BTreeMap<String, Trader>,
+    /// By wallet number.
+    pub wallets: Vec<Wallet>,
+    /// By market number.
+    pub markets: Vec<Market>,
+    /// What the operator gave, less what it took back.
+    pub given: u64,
+}
+
+impl People {
+    pub fn of(fact: &str) -> Self {
+        Self {
+            fact: fact.to_owned(),
+            traders: BTreeMap::new(),
+            wallets: Vec::new(),
+            markets: Vec::new(),
+            given: 0,
+        }
+    }
+
+    /// The trader who signs for a wallet's name: that of its principal.
+    pub fn trader(&mut self, who: &str) -> &mut Trader {
+        let owner = who.split('.').next().unwrap();
+        self.traders.get_mut(owner).expect("whoever acts was made")
+    }
+
+    pub fn set_clock(&mut self, now_ms: u64) {
+        for trader in self.traders.values_mut() {
+            trader.clock_ms = Some(now_ms);
+        }
+    }
+
+    /// 32 bytes that only this script has.
+    fn bytes_for(&self, what: &str) -> [u8; 32] {
+        keccak(format!("{}: {what}", self.fact).as_bytes()).0
+    }
+}
+
+impl Run {
+    /// The number of a wallet, made and given its credentials if the script names it first.
+    pub fn wallet(&mut self, name: &str) -> WalletNo {
+        let (wallet, new) = self.names.wallet(name);
+        for (wallet, principal) in new {
+            let name = self.names.wallets[wallet.index()].clone();
+            self.add_wallet(&name);
+            self.twin.wallets.push(NaiveWallet { principal, cell: 0, frozen: false });
+        }
+        wallet
+    }
+
+    fn add_wallet(&mut self, name: &str) {
+        let Some((owner, _)) = name.split_once('.') else {
+            let key = hex_text(&self.people.bytes_for(name));
+            let trader =
+                Trader::at(key.trim_start_matches("0x"), &mut self.site.public, Some(self.site.now_ms));
+            self.people.wallets.push(Wallet { address: trader.address, kind: SignatureType::Eoa });
+            self.people.traders.insert(name.to_owned(), trader);
+            return;
+        };
+        let address = derive::safe(&self.people.trader(owner).address);
+        let known = self.people.wallets.iter().any(|wallet| wallet.address == address);
+        assert!(!known, "a principal has one safe: {name}");
+        self.people.wallets.push(Wallet { address, kind: SignatureType::Safe });
+    }
+
+    pub fn add_market(&mut self, line: &MarketLine) {
+        let market = self.make_market(line);
+        self.people.markets.push(market);
+        self.names.markets.push(line.clone());
+        self.twin.markets.push(NaiveMarket {
+            tick: Tick::new(line.tick).unwrap(),
+            mode: Mode::Open,
+            fee: line.fee(),
+            min_size: line.min_size,
+            payout: None,
+        });
+    }
+
+    /// Makes a free market as the operator does, and one that charges as a file brings it.
+    fn make_market(&mut self, line: &MarketLine) -> Market {
+        let question = format!("{}: {}", self.people.fact, line.name);
+        let (tick, min_size) = (text(line.tick.into(), 10_000), text(line.min_size, ONE));
+        let condition = if line.fee_rate == 0 {
+            let market = json!({ "question": question, "tick": tick, "minSize": min_size });
+            let made = self.site.operate("/markets", &market).unwrap();
+            made["conditionId"].as_str().unwrap().to_owned()
+        } else {
+            let condition = hex_text(&self.people.bytes_for(&format!("condition {}", line.name)));
+            let tokens = ["yes", "no"].map(|outcome| {
+                token_text(&TokenId(self.people.bytes_for(&format!("{outcome} of {}", line.name))))
+            });
+            self.import(&json!({
+                "question": question,
+                "conditionId": condition,
+                "clobTokenIds": tokens,
+                "orderPriceMinTickSize": tick,
+                "orderMinSize": min_size,
+                "feeSchedule": {
+                    "rate": text(line.fee_rate.into(), ONE),
+                    "exponent": line.exponent,
+                    "takerOnly": !line.makers_pay,
+                },
+            }));
+            condition
+        };
+        let row = self.site.look_up(&format!("/markets/{condition}"));
+        let tokens = [0, 1].map(|index| crate::common::trader::token(row["tokens"][index].as_str().unwrap()));
+        Market { id: row["marketId"].to_string(), condition, tokens }
+    }
+
+    /// Takes one market's row over from a file.
+    pub fn import(&mut self, row: &Value) {
+        let said = self.site.operate("/import", &json!([row])).unwrap();
+        assert_eq!(said["refused"], json!([]), "{row}: {said}");
+    }
+
+    /// Fills the tables of the exchange up to the room that the script asks for.
+    pub fn fill_tables(&mut self) {
+        let shape = self.site.shape;
+        for _ in 0..shape.digests_filled() {
+            self.fill_digest();
+        }
+        let rows = shape.accounts_filled();
+        if rows > 0 {
+            self.fill_accounts(rows);
+        }
+    }
+
+    /// An order that was killed is remembered and leaves nothing else behind. Its stamp is younger
+    /// than any of the script's, so that the script's own are the oldest.
+    fn fill_digest(&mut self) {
+        let mut filler = self.filler(1);
+        let token = self.people.markets[0].tokens[0];
+        let wish = crate::common::trader::Wish {
+            token,
+            side: outcry::domain::Side::Buy,
+            price: 100,
+            shares: 1_000_000,
+            kind: "FAK",
+            neg_risk: false,
+        };
+        let order = filler.sign(&wish);
+        let answer = filler.ask(&mut self.site.public, "POST", "/order", &order.body).unwrap();
+        assert_eq!(answer.json()["code"], "fak_no_match");
+        self.people.traders.insert("filler".to_owned(), filler);
+    }
+
+    /// One wallet with shares in as many markets of its own.
+    fn fill_accounts(&mut self, rows: u32) {
+        for row in 0..rows {
+            let mut filler = self.filler(1);
+            let line = MarketLine { name: format!("filler {row}"), ..MarketLine::first() };
+            let market = self.make_market(&line);
+            let answer = filler.act(&mut self.site.public, 0, &market.condition, ONE);
+            assert_eq!(answer.status, 200, "{}", answer.json());
+            self.people.traders.insert("filler".to_owned(), filler);
+        }
+    }
+
+    /// Somebody outside the script, with so many USDC more.
+    fn filler(&mut self, usdc: u64) -> Trader {
+        let now_ms = Some(self.site.now_ms);
+        let filler = self.people.traders.remove("filler").unwrap_or_else(|| {
+            let key = hex_text(&self.people.bytes_for("filler"));
+            Trader::at(key.trim_start_matches("0x"), &mut self.site.public, now_ms)
+        });
+        let path = format!("/accounts/{}/credit", hex_text(&filler.address.0));
+        self.site.operate(&path, &json!({ "amount": usdc.to_string() })).unwrap();
+        filler
+    }
+
+    /// The operator's money.
+    pub fn money(&mut self, who: &str, direction: &str, amount: u64) -> Done {
+        let wallet = self.wallet(who);
+        let address = hex_text(&self.people.wallets[wallet.index()].address.0);
+        let path = format!("/accounts/{address}/{direction}");
+        let http = match self.site.operate(&path, &json!({ "amount": text(amount, ONE) })) {
+            Ok(_) => "ok".to_owned(),
+            Err(code) if code == "not_enough_balance" => "short".to_owned(),
+            Err(code) => code,
+        };
+        let cell = &mut self.twin.wallets[wallet.index()].cell;
+        let (after, given) = match direction {
+            "credit" => (cell.checked_add(amount), self.people.given.checked_add(amount)),
+            _ => (cell.checked_sub(amount), self.people.given.checked_sub(amount)),
+        };
+        let Some(after) = after else {
+            return Done::of(http, "short".to_owned());
+        };
+        *cell = after;
+        self.people.given = given.expect("nobody has more than was given");
+        Done::of(http, "ok".to_owned())
+    }
+
+    pub fn market(&self, market: MarketNo) -> Market {
+        self.people.markets[market.index()].clone()
+    }
+}

@@ -1,0 +1,537 @@
+//! Searching a running exchange: by title, by question, with typos, page by page; what was just
+//! imported is found, and what is asked for wrongly is refused by name.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::shared::shared;
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::{Answer, Connection};
+use outcry::domain::Side;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// 5,711 resolved markets: 5,689 with a condition each, 22 without.
+const TITLES: &str = "data/search-titles/markets.json.gz";
+const MARKETS_WITH_TITLES: usize = 5_711;
+
+/// 100 events with their markets.
+const EVENTS: &str = "data/gamma-events-100/events.json.gz";
+
+/// How long the index may take to be there after a start or an import.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// `text` as a value of a query.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out.push(char::from(byte)),
+            _ => write!(out, "%{byte:02X}").unwrap(),
+        }
+    }
+    out
+}
+
+/// What is found, patiently: a search is answered 503 while the index is being built, or while its
+/// thread of low priority gets no time on a busy machine.
+#[track_caller]
+fn search(connection: &mut Connection, term: &str, more: &str) -> Value {
+    let path = format!("/public-search?q={}{more}", encoded(term));
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let answer = get(connection, &path);
+        if answer.status != 503 {
+            assert_eq!(answer.status, 200, "{path}");
+            return answer.json();
+        }
+        let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{seconds}");
+        assert!(Instant::now() < deadline, "the index is never there");
+    }
+}
+
+fn titles(found: &Value) -> Vec<String> {
+    let events = found["events"].as_array().unwrap().iter();
+    events.map(|event| event["title"].as_str().unwrap().to_owned()).collect()
+}
+
+fn get(connection: &mut Connection, path: &str) -> Answer {
+    connection.request("GET", path, "", b"").unwrap()
+}
+
+fn dev(folder: &tempfile::TempDir) -> Exchange {
+    Plan::dev(folder.path()).start()
+}
+
+#[test]
+fn the_catalog_of_dev_is_found_by_title_question_and_tag() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let mut connection = exchange.connect();
+    let lisbon = json!({
+        "id": "9001",
+        "ticker": "rain-in-lisbon-on-new-years-day",
+        "slug": "rain-in-lisbon-on-new-years-day",
+        "title": "Rain in Lisbon on New Year's Day"
+    });
+    for term in
+        ["rain in lisbon", "RAIN lis", "Lisbon 1 January 2027", "weather station lisbon", "lisbn rain"]
+    {
+        assert_eq!(search(&mut connection, term, "")["events"], json!([lisbon]), "{term}");
+    }
+    let weather = search(&mut connection, "weather", "");
+    assert_eq!(weather["tags"][0]["slug"], "weather");
+    assert_eq!(weather["tags"][0]["event_count"], weather["pagination"]["totalResults"]);
+    assert_eq!(search(&mut connection, "weather", "&search_tags=false")["tags"], json!([]));
+    let nothing = search(&mut connection, "zzzz", "");
+    assert_eq!(
+        nothing,
+        json!({"events": [], "tags": [], "pagination": {"hasMore": false, "totalResults": 0}})
+    );
+    assert!(titles(&search(&mut connection, "?!", "")).is_empty());
+    drop(connection);
+    exchange.stop();
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let mut connection = exchange.connect();
+    let number = "a whole number from 1 to 500";
+    let sorts = "relevance, volume, volume_24hr, liquidity, competitive, start_date, end_date or closed_time";
+    let long = "a".repeat(513);
+    let many = "a,".repeat(101);
+    for (query, error, field, got, allowed) in [
+        ("", "q is required", "q", "", "1 to 512 bytes of text"),
+        ("?q=", "q is required", "q", "", "1 to 512 bytes of text"),
+        ("?q=%20+", "q is required", "q", "  ", "1 to 512 bytes of text"),
+        ("?q=%ff", "q is invalid", "q", "%ff", "1 to 512 bytes of text"),
+        (&format!("?q={long}"), "q is invalid", "q", "513 bytes", "1 to 512 bytes of text"),
+        ("?q=a&limit_per_type=0", "limit_per_type is invalid", "limit_per_type", "0", number),
+        ("?q=a&limit_per_type=501", "limit_per_type is invalid", "limit_per_type", "501", number),
+        ("?q=a&limit_per_type=ten", "limit_per_type is invalid", "limit_per_type", "ten", number),
+        ("?q=a&page=0", "page is invalid", "page", "0", "a whole number from 1"),
+        ("?q=a&page=-1", "page is invalid", "page", "-1", "a whole number from 1"),
+        ("?q=a&search_tags=yes", "search_tags is invalid", "search_tags", "yes", "true or false"),
+        ("?q=a&search_profiles=1", "search_profiles is invalid", "search_profiles", "1", "true or false"),
+        ("?q=a&optimized=2", "optimized is invalid", "optimized", "2", "true or false"),
+        ("?q=a&cache=no", "cache is invalid", "cache", "no", "true or false"),
+        ("?q=a&ascending=up", "ascending is invalid", "ascending", "up", "true or false"),
+        (
+            "?q=a&events_status=new",
+            "events_status is invalid",
+            "events_status",
+            "new",
+            "active, resolved or all",
+        ),
+        (
+            "?q=a&keep_closed_markets=2",
+            "keep_closed_markets is invalid",
+            "keep_closed_markets",
+            "2",
+            "0 or 1",
+        ),
+        ("?q=a&exclude_tag_id=1,x", "exclude_tag_id is invalid", "exclude_tag_id", "x", "a whole number"),
+        ("?q=a&events_tag=%ff", "events_tag is invalid", "events_tag", "%ff", "percent-encoded UTF-8"),
+        (
+            &format!("?q=a&events_tag={many}"),
+            "events_tag is invalid",
+            "events_tag",
+            "101 values",
+            "at most 100 values",
+        ),
+        ("?q=a&recurrence=%ff", "recurrence is invalid", "recurrence", "%ff", "percent-encoded UTF-8"),
+        ("?q=a&sort=title", "sort is invalid", "sort", "title", sorts),
+    ] {
+        let answer = get(&mut connection, &format!("/public-search{query}"));
+        assert_eq!(answer.status, 400, "{query}");
+        let body = answer.json();
+        assert_eq!(body["type"], "bad request", "{query}");
+        assert!(body["code"].is_string(), "{query}");
+        let said = [&body["error"], &body["field"], &body["got"], &body["allowed"]];
+        assert_eq!(said, [error, field, got, allowed], "{query}");
+    }
+    for good in [
+        "q=a&limit_per_type=500",
+        "q=a&page=18446744073709551615",
+        "q=a&search_profiles=true&other=1",
+        "q=a&optimized=true&cache=False&recurrence=&sort=&events_tag=,&exclude_tag_id=&keep_closed_markets=",
+    ] {
+        assert_eq!(get(&mut connection, &format!("/public-search?{good}")).status, 200, "{good}");
+    }
+    assert_eq!(get(&mut connection, &format!("/public-search?q={}", "a".repeat(512))).status, 200);
+}
+
+#[test]
+fn answers_leave_in_the_order_of_their_requests() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let mut connection = exchange.connect();
+    for _ in 0..20 {
+        let get = |path: &str| common::wire::request("GET", path, "", b"");
+        let requests = [get("/public-search?q=rain"), get("/time"), get("/public-search?q="), get("/ok")];
+        connection.send(&requests.concat()).unwrap();
+        let answers: Vec<Answer> = (0..4).map(|_| connection.answer().unwrap()).collect();
+        assert_eq!(answers[0].json()["pagination"]["totalResults"], 1);
+        assert!(answers[1].json().is_u64());
+        assert_eq!(answers[2].status, 400);
+        assert_eq!(answers[3].json(), "OK");
+    }
+}
+
+fn unpacked(path: &Path) -> Vec<Value> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).unwrap();
+    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn import(exchange: &Exchange, file: &Path) {
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    outcry_succeeds(&["import", "gamma", "--admin", &admin, file.to_str().unwrap()]);
+}
+
+/// The rows of the file of titles as Gamma markets. Made up here: `id` (1,000,001 and on), `slug`
+/// (the title's words), `closed`, `description` (the same three words everywhere, to list all of
+/// them by), tags as objects whose id and label are the slug, and the condition of the 22 rows
+/// that have none. Not made up: title, outcomes, prices, dates, volume, which tags there are. There
+/// are no tokens.
+fn title_markets(rows: &[Value]) -> BTreeMap<String, Value> {
+    let mut markets = BTreeMap::new();
+    for row in rows {
+        let id = (1_000_001 + markets.len()).to_string();
+        let title = row["question"].as_str().unwrap();
+        let lower = title.to_lowercase();
+        let words = lower.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+        let slug = words.collect::<Vec<_>>().join("-");
+        let tags = row["tags"].as_array().unwrap().iter();
+        let tags: Vec<Value> = tags.map(|tag| json!({"id": tag, "label": tag, "slug": tag})).collect();
+        let mut market = json!({
+            "id": id, "question": title, "slug": slug, "closed": true, "active": true,
+            "description": "kept for search", "tags": tags, "volume": row["volume"].to_string(),
+        });
+        for (name, from) in [
+            ("conditionId", "conditionId"),
+            ("outcomes", "outcomes"),
+            ("outcomePrices", "outcomePrices"),
+            ("startDate", "startDate"),
+            ("createdAt", "createdAt"),
+            ("endDate", "endDate"),
+            ("updatedAt", "closedTime"),
+        ] {
+            if !row[from].is_null() {
+                market[name] = row[from].clone();
+            }
+        }
+        if row["conditionId"] == "" {
+            market["conditionId"] = json!(format!("0x{id:0>64}"));
+        }
+        markets.insert(id, market);
+    }
+    markets
+}
+
+/// The ids on all pages of `limit`, each page full but the last, and the total on every page.
+fn walk(connection: &mut Connection, term: &str, limit: usize) -> (Vec<String>, u64) {
+    let mut ids = Vec::new();
+    let mut total = 0;
+    for page in 1.. {
+        let found = search(connection, term, &format!("&limit_per_type={limit}&page={page}"));
+        let events = found["events"].as_array().unwrap();
+        ids.extend(events.iter().map(|event| event["id"].as_str().unwrap().to_owned()));
+        total = found["pagination"]["totalResults"].as_u64().unwrap();
+        if found["pagination"]["hasMore"] == false {
+            break;
+        }
+        assert_eq!(events.len(), limit);
+    }
+    (ids, total)
+}
+
+/// The place of the hit with this id, from 1.
+fn rank(found: &Value, id: &str) -> Option<usize> {
+    found["events"].as_array().unwrap().iter().position(|event| event["id"] == id).map(|place| place + 1)
+}
+
+#[test]
+fn every_one_of_5711_real_markets_is_found_by_its_title_and_on_a_walk_over_all_pages() {
+    let Some(file) = shared(TITLES) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let markets = title_markets(&unpacked(&file));
+    assert_eq!(markets.len(), MARKETS_WITH_TITLES);
+    let gamma = folder.path().join("titles.json");
+    let rows: Value = markets.values().cloned().collect();
+    std::fs::write(&gamma, rows.to_string()).unwrap();
+    import(&exchange, &gamma);
+    let mut connection = exchange.connect();
+
+    let (mut ids, total) = walk(&mut connection, "kept for search", 500);
+    assert_eq!((ids.len(), total), (MARKETS_WITH_TITLES, MARKETS_WITH_TITLES as u64));
+    ids.sort();
+    assert!(ids.iter().eq(markets.keys()), "the walk finds each market once");
+
+    // Some titles are those of several markets: the first places belong to them together.
+    let mut same: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (id, market) in &markets {
+        // Slugs are the words of titles: marks do not tell titles apart.
+        same.entry(market["slug"].to_string()).or_default().push(id);
+    }
+    let mut first = 0;
+    for group in same.values() {
+        let title = markets[group[0]]["question"].as_str().unwrap();
+        let found = search(&mut connection, title, "");
+        for id in group {
+            let rank = rank(&found, id).unwrap_or_else(|| panic!("{title}: {id} is not in the first 25"));
+            first += usize::from(rank <= group.len());
+        }
+    }
+    eprintln!(
+        "{first} of {MARKETS_WITH_TITLES} markets come first for their title, or share the first places"
+    );
+    assert_eq!(first, MARKETS_WITH_TITLES);
+    exchange.stop();
+}
+
+/// `text` without the letter in the middle of its longest word of letters.
+fn misspelt(text: &str) -> Option<String> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphabetic());
+    let longest = words.filter(|word| 5 <= word.len()).max_by_key(|word| word.len())?;
+    let at = text.find(longest)? + longest.len() / 2;
+    Some(format!("{}{}", &text[..at], &text[at + 1..]))
+}
+
+#[test]
+fn every_one_of_100_real_events_is_found_by_title_by_question_half_typed_and_misspelt() {
+    let Some(file) = shared(EVENTS) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    import(&exchange, &file);
+    let mut connection = exchange.connect();
+    let (mut asked, mut first) = ([0; 4], [0; 4]);
+    for event in &unpacked(&file) {
+        let id = event["id"].as_str().unwrap();
+        let title = event["title"].as_str().unwrap();
+        let half: String = title.chars().take(title.chars().count() * 2 / 3).collect();
+        let mut terms = vec![(0, title.to_owned()), (1, half)];
+        terms.extend(misspelt(title).map(|term| (2, term)));
+        for market in event["markets"].as_array().unwrap() {
+            terms.push((3, market["question"].as_str().unwrap().to_owned()));
+        }
+        for (kind, term) in terms {
+            let found = search(&mut connection, &term, "");
+            let rank = rank(&found, id).unwrap_or_else(|| panic!("{term:?} does not find {title:?}"));
+            asked[kind] += 1;
+            first[kind] += usize::from(rank == 1);
+        }
+    }
+    for (kind, name) in ["whole titles", "titles cut after two thirds", "misspelt titles", "questions"]
+        .into_iter()
+        .enumerate()
+    {
+        eprintln!("{name}: {} of {} come first, all within 25", first[kind], asked[kind]);
+    }
+    assert_eq!(first[0], asked[0], "a whole title comes first");
+    exchange.stop();
+}
+
+#[test]
+fn what_the_operator_makes_or_closes_is_found_so_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let mut connection = exchange.connect();
+    for number in 0..20 {
+        let question = format!("Will comet number {number} be seen?");
+        let words = ["market", "create", "--admin", &admin, &question];
+        outcry_succeeds(&words);
+        let found = search(&mut connection, "comet", "");
+        assert_eq!(found["pagination"]["totalResults"], number + 1);
+        assert_eq!(search(&mut connection, &question, "")["events"][0]["title"], *question);
+    }
+    // The first made has the lowest id, so it comes first; pausing does not change that, the end does.
+    let found = search(&mut connection, "comet", "");
+    let id = found["events"][0]["id"].as_str().unwrap();
+    outcry_succeeds(&["market", "pause", id, "--admin", &admin]);
+    assert_eq!(rank(&search(&mut connection, "comet", ""), id), Some(1));
+    outcry_succeeds(&["market", "resolve", id, "--payout", "1", "--admin", &admin]);
+    assert_eq!(rank(&search(&mut connection, "comet", ""), id), Some(20));
+    drop(connection);
+    exchange.stop();
+    let exchange = Plan::dev(folder.path()).start();
+    let mut connection = exchange.connect();
+    assert_eq!(rank(&search(&mut connection, "comet", ""), id), Some(20));
+}
+
+/// 60 events "Pool party", which differ in whatever a search can be narrowed to or sorted by.
+fn pool(events: std::ops::Range<u64>) -> Value {
+    let tag = |id: u64| json!({"id": id.to_string(), "label": format!("Depth {id}"), "slug": format!("depth-{id}")});
+    let event = |number: u64| {
+        json!({
+            "id": (7_000 + number).to_string(), "slug": format!("pool-{number}"), "ticker": format!("p{number}"),
+            "title": format!("Pool party {number}"), "closed": number.is_multiple_of(3), "volume": number * 37 % 11,
+            "endDate": format!("2027-01-{:02}T00:00:00Z", 1 + number * 17 % 28), "markets": [],
+            "tags": [tag(100 + number % 4), tag(200 + number % 3)],
+            "series": [{"id": "31", "slug": "pools", "title": "Pools", "recurrence": if number.is_multiple_of(5) { "daily" } else { "weekly" }}],
+        })
+    };
+    events.map(event).collect()
+}
+
+#[test]
+fn filters_and_orders_show_what_the_list_of_events_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let file = folder.path().join("pool.json");
+    std::fs::write(&file, pool(0..60).to_string()).unwrap();
+    import(&exchange, &file);
+    let mut connection = exchange.connect();
+    let ids = |events: &Value| {
+        let events = events.as_array().unwrap().iter();
+        events.map(|event| event["id"].as_str().unwrap().parse().unwrap()).collect::<Vec<u64>>()
+    };
+    for (narrowed, listed) in [
+        ("sort=volume", "order=volume"),
+        ("sort=volume&ascending=true", "order=volume&ascending=true"),
+        ("sort=end_date&ascending=true", "order=endDate&ascending=true"),
+        ("sort=endDate", "order=endDate"),
+        ("sort=liquidity&events_status=active", "order=liquidity&closed=false"),
+        ("sort=volume_24hr&events_status=resolved", "order=volume24hr&closed=true"),
+        ("sort=volume&events_tag=depth-101", "order=volume&tag_slug=depth-101"),
+        ("sort=volume&exclude_tag_id=101", "order=volume&exclude_tag_id=101"),
+        ("sort=volume&exclude_tag_id=101,202&keep_closed_markets=0", "order=volume&exclude_tag_id=101,202"),
+        ("sort=competitive&events_tag=depth-103", "order=competitive&tag_slug=depth-103"),
+    ] {
+        let listed = get(&mut connection, &format!("/events?series_slug=pools&limit=100&{listed}")).json();
+        let listed = ids(&listed);
+        assert!(!listed.is_empty(), "{narrowed}");
+        let mut walked = Vec::new();
+        for page in 1.. {
+            let found = search(&mut connection, "pool", &format!("&{narrowed}&limit_per_type=7&page={page}"));
+            assert_eq!(found["pagination"]["totalResults"], listed.len(), "{narrowed}");
+            walked.extend(ids(&found["events"]));
+            if found["pagination"]["hasMore"] == false {
+                break;
+            }
+        }
+        assert_eq!(walked, listed, "{narrowed}");
+    }
+    let daily = search(&mut connection, "pool", "&recurrence=Daily&limit_per_type=100");
+    let mut daily = ids(&daily["events"]);
+    daily.sort_unstable();
+    assert_eq!(daily, (0..60).step_by(5).map(|number| 7_000 + number).collect::<Vec<_>>());
+    // The ranking: open ones first, then volume, then the lower id.
+    let ranked = search(&mut connection, "pool", "&limit_per_type=100&search_tags=false");
+    let mut expected: Vec<u64> = (0..60).collect();
+    expected.sort_by_key(|number| (number % 3 == 0, std::cmp::Reverse(number * 37 % 11), *number));
+    assert_eq!(ids(&ranked["events"]), expected.iter().map(|number| 7_000 + number).collect::<Vec<_>>());
+    exchange.stop();
+}
+
+#[test]
+fn every_page_is_right_for_its_moment_while_the_catalog_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let mut connection = exchange.connect();
+    search(&mut connection, "pool", "");
+    let growing = std::sync::atomic::AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for step in 0..12_u64 {
+                let file = folder.path().join(format!("pool-{step}.json"));
+                std::fs::write(&file, pool(step * 5..step * 5 + 5).to_string()).unwrap();
+                import(&exchange, &file);
+            }
+            growing.store(false, std::sync::atomic::Ordering::Release);
+        });
+        let mut least = 0;
+        while growing.load(std::sync::atomic::Ordering::Acquire) {
+            for page in 1.. {
+                let found = search(&mut connection, "pool", &format!("&limit_per_type=7&page={page}"));
+                let total = found["pagination"]["totalResults"].as_u64().unwrap();
+                let rows = found["events"].as_array().unwrap().len() as u64;
+                assert!(least <= total, "{total} after {least}");
+                least = total;
+                assert_eq!(rows, total.saturating_sub(7 * (page - 1)).min(7), "page {page} of {total}");
+                let more = 7 * page < total;
+                assert_eq!(found["pagination"]["hasMore"], more, "page {page} of {total}");
+                if !more {
+                    break;
+                }
+            }
+        }
+    });
+    assert_eq!(search(&mut connection, "pool", "")["pagination"]["totalResults"], 60);
+    exchange.stop();
+}
+
+#[test]
+fn a_tag_that_is_imported_by_itself_is_found_and_so_is_its_new_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let file = folder.path().join("tags.json");
+    let mut connection = exchange.connect();
+    let mut tag = json!({"id": "990", "label": "Lighthouses", "slug": "lighthouses", "updatedAt": "2026-01-01T00:00:00Z"});
+    for label in ["Lighthouses", "Beacons"] {
+        tag["label"] = json!(label);
+        std::fs::write(&file, json!([tag]).to_string()).unwrap();
+        import(&exchange, &file);
+        let found = search(&mut connection, label, "");
+        let expected = json!({"id": "990", "label": label, "slug": "lighthouses", "event_count": 0});
+        assert_eq!(found["tags"], json!([expected]));
+        assert_eq!(found["events"], json!([]));
+        tag["updatedAt"] = json!("2026-02-01T00:00:00Z");
+    }
+    drop(connection);
+    exchange.stop();
+    let exchange = Plan::dev(folder.path()).start();
+    let mut connection = exchange.connect();
+    assert_eq!(search(&mut connection, "beacon", "")["tags"][0]["id"], "990");
+    let ready = Connection::open(exchange.admin).request("GET", "/ready", "", b"").unwrap().json();
+    assert_eq!(ready, json!({"ready": true, "search": true}));
+}
+
+#[test]
+fn what_is_traded_decides_among_equals_as_soon_as_the_trade_is_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = dev(&folder);
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let mut connection = exchange.connect();
+    let mut traders = [KEYS[4], KEYS[5]].map(|key| Trader::new(key, &mut connection));
+    let created: Vec<Value> = (0..3)
+        .map(|number| {
+            let question = format!("Will meteor {number} be seen?");
+            let said = outcry_succeeds(&["market", "create", "--admin", &admin, &question]);
+            serde_json::from_str(&said).unwrap()
+        })
+        .collect();
+    let first = |connection: &mut Connection| search(connection, "meteor", "")["events"][0]["title"].clone();
+    assert_eq!(first(&mut connection), "Will meteor 0 be seen?");
+    for (number, shares) in [(1, 10), (2, 20), (0, 30), (1, 21)] {
+        let condition = created[number]["conditionId"].as_str().unwrap();
+        let market = connection.read(&format!("/markets/{condition}"));
+        for (outcome, trader) in traders.iter_mut().enumerate() {
+            let wish = Wish {
+                token: token(market["tokens"][outcome]["token_id"].as_str().unwrap()),
+                side: Side::Buy,
+                price: 5_000,
+                shares: shares * 1_000_000,
+                kind: "GTC",
+                neg_risk: false,
+            };
+            let order = trader.sign(&wish);
+            let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+            assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        }
+        assert_eq!(first(&mut connection), format!("Will meteor {number} be seen?"));
+    }
+    exchange.stop();
+}

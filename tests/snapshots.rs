@@ -1,0 +1,602 @@
+//! A start from a snapshot and the frames behind it says what a start from all frames says.
+//!
+//! A random stream of what traders and the operator do goes on while snapshots are taken. Then the
+//! exchange is started from the newest snapshot, from the older one when the newest is damaged, and
+//! from all frames; each time every answer is the same to the byte, and so is the state hash.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
+use common::random::Random;
+use common::trader::{KEYS, Trader, Wish, hex_text, token};
+use common::wire::Connection;
+use outcry::domain::Side;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+/// Millionths in one share.
+const SHARE: u64 = 1_000_000;
+const TRADERS: usize = 4;
+/// The run that is the same every time, beside one that never is.
+const SEED: u64 = 6;
+/// Snapshots that are taken on the way; the two newest stay.
+const SNAPSHOTS: usize = 3;
+/// Acts around each of them.
+const ACTS: u64 = 150;
+
+/// Orders between two snapshots where the first segment has to go, and how often until it has.
+const ORDERS_BETWEEN: u64 = 400;
+const ROUNDS_MAX: u64 = 20;
+
+/// Orders that make more trades of each trader than a page has.
+const ORDERS_OF_PAGES: u64 = 1_000;
+/// How long the reader may take to forget them. Generous: CI machines are slow.
+const FORGOTTEN_WITHIN: std::time::Duration = std::time::Duration::from_mins(1);
+const IN_MEMORY: &str = "outcry_orders_in_memory";
+const ARCHIVED: &str = "outcry_orders_archived";
+
+/// Refusals that have a frame, because they are about the book at that moment.
+const KILLED: [&str; 2] = ["fok_not_filled", "fak_no_match"];
+
+/// What is done, and how often: its share of all.
+const KINDS: [(&str, u64); 14] = [
+    ("place", 60),
+    ("cancel", 10),
+    ("cancel all", 1),
+    ("split", 9),
+    ("merge", 6),
+    ("redeem", 6),
+    ("credit", 5),
+    ("debit", 2),
+    ("create", 1),
+    ("pause", 1),
+    ("resume", 4),
+    ("tick", 1),
+    ("freeze", 1),
+    ("resolve", 1),
+];
+
+struct Market {
+    condition: String,
+    tokens: Vec<String>,
+    neg_risk: bool,
+}
+
+impl Market {
+    /// A market as one of the public lists shows it.
+    fn of(row: &Value) -> Self {
+        let tokens = row["tokens"].as_array().unwrap().iter();
+        Self {
+            condition: row["condition_id"].as_str().unwrap().to_owned(),
+            tokens: tokens.map(|token| token["token_id"].as_str().unwrap().to_owned()).collect(),
+            neg_risk: row["neg_risk"] == true,
+        }
+    }
+}
+
+/// An order that got a frame, and what its trader heard of it first.
+#[derive(Clone)]
+struct Placed {
+    who: usize,
+    id: String,
+    body: String,
+    status: u16,
+    answer: Vec<u8>,
+}
+
+/// A running exchange, who acts on it, and what it was asked so far.
+struct Scene {
+    random: Random,
+    connection: Connection,
+    admin: String,
+    traders: Vec<Trader>,
+    markets: Vec<Market>,
+    /// Every order that got a frame.
+    orders: Vec<Placed>,
+    /// How often each kind of act was done.
+    done: BTreeMap<&'static str, u64>,
+}
+
+impl Scene {
+    fn open(exchange: &Exchange, random: Random) -> Self {
+        let mut connection = exchange.connect();
+        let traders = KEYS[1..=TRADERS].iter().map(|key| Trader::new(key, &mut connection)).collect();
+        let listed = connection.read("/simplified-markets");
+        let (plain, neg_risk): (Vec<_>, Vec<_>) =
+            listed["data"].as_array().unwrap().iter().map(Market::of).partition(|market| !market.neg_risk);
+        let markets = plain.into_iter().take(2).chain(neg_risk.into_iter().take(2)).collect();
+        let admin = format!("http://127.0.0.1:{}", exchange.admin);
+        let (orders, done) = (Vec::new(), BTreeMap::new());
+        let mut scene = Self { random, connection, admin, traders, markets, orders, done };
+        // So that everybody has something to sell.
+        for who in 0..TRADERS {
+            for market in 0..scene.markets.len() {
+                let answer = scene.pairs(who, 0, market, 200 * SHARE);
+                assert!(answer, "everybody has money at first");
+            }
+        }
+        scene
+    }
+
+    /// So many acts, each of a random kind.
+    fn acts(&mut self, count: u64) {
+        for _ in 0..count {
+            let mut draw = self.random.below(KINDS.iter().map(|(_, share)| share).sum());
+            let (kind, _) = KINDS
+                .iter()
+                .find(|(_, share)| {
+                    let here = draw < *share;
+                    draw = draw.saturating_sub(*share);
+                    here
+                })
+                .unwrap();
+            self.act(kind);
+        }
+    }
+
+    fn act(&mut self, kind: &'static str) {
+        let market = usize::try_from(self.random.below(self.markets.len() as u64)).unwrap();
+        let who = usize::try_from(self.random.below(TRADERS as u64)).unwrap();
+        let condition = self.markets[market].condition.clone();
+        let wallet = hex_text(&self.traders[who].address.0);
+        let cents = (1 + self.random.below(500)).to_string();
+        let amount = (1 + self.random.below(60)) * SHARE;
+        let done = match kind {
+            "place" => self.place(who, market),
+            "cancel" => self.cancel(),
+            "cancel all" => self.trading(who, "DELETE", "/cancel-all", ""),
+            "split" => self.pairs(who, 0, market, amount),
+            "merge" => self.pairs(who, 1, market, amount),
+            "redeem" => self.pairs(who, 2, market, amount),
+            "credit" => self.operator(&["account", "credit", &wallet, &cents]),
+            "debit" => self.operator(&["account", "debit", &wallet, &cents]),
+            "create" => self.create(),
+            "pause" | "resume" => self.operator(&["market", kind, &condition]),
+            "tick" => {
+                let tick = *self.random.pick(&["0.01", "0.001"]);
+                self.operator(&["market", "tick", &condition, tick])
+            }
+            "freeze" => {
+                self.operator(&["account", "freeze", &wallet])
+                    && self.trading(who, "DELETE", "/cancel-all", "")
+                    && self.operator(&["account", "freeze", "--undo", &wallet])
+            }
+            "resolve" => self.resolve(market),
+            _ => unreachable!("{kind} is in the table"),
+        };
+        *self.done.entry(kind).or_default() += u64::from(done);
+    }
+
+    fn place(&mut self, who: usize, market: usize) -> bool {
+        let Market { tokens, neg_risk, .. } = &self.markets[market];
+        let wish = Wish {
+            token: token(self.random.pick::<String>(tokens)),
+            side: *self.random.pick(&[Side::Buy, Side::Buy, Side::Sell]),
+            price: 100 * (40 + self.random.below(21)),
+            shares: (5 + self.random.below(40)) * SHARE,
+            kind: self.random.pick::<&str>(&["GTC", "GTC", "GTC", "FAK", "FOK"]),
+            neg_risk: *neg_risk,
+        };
+        let order = self.traders[who].sign(&wish);
+        let answer = self.traders[who].ask(&mut self.connection, "POST", "/order", &order.body).unwrap();
+        let taken = accepted(answer.status, &answer.body);
+        if taken || KILLED.iter().any(|code| answer.json()["code"] == *code) {
+            let (id, body) = (order.id_text, order.body);
+            self.orders.push(Placed { who, id, body, status: answer.status, answer: answer.body });
+        }
+        taken
+    }
+
+    /// Posts every order once more: it runs no second time and is answered as it was at first.
+    #[track_caller]
+    fn repeats(&self, exchange: &Exchange) {
+        let mut connection = exchange.connect();
+        for Placed { who, id, body, status, answer } in &self.orders {
+            let again = self.traders[*who].ask(&mut connection, "POST", "/order", body).unwrap();
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            assert_eq!((again.status, text(&again.body)), (*status, text(answer)), "{id}");
+            assert_eq!(again.header("Idempotent-Replayed"), Some("true"), "{id}");
+        }
+    }
+
+    fn cancel(&mut self) -> bool {
+        let live: Vec<_> = self.orders.iter().rev().take(20).cloned().collect();
+        if live.is_empty() {
+            return false;
+        }
+        let Placed { who, id, .. } = self.random.pick(&live).clone();
+        self.trading(who, "DELETE", "/order", &format!("{{\"orderID\":\"{id}\"}}"))
+    }
+
+    /// Splits (0), merges (1) or redeems (2).
+    fn pairs(&mut self, who: usize, act: u8, market: usize, amount: u64) -> bool {
+        let answer =
+            self.traders[who].act(&mut self.connection, act, &self.markets[market].condition, amount);
+        accepted(answer.status, &answer.body)
+    }
+
+    fn trading(&mut self, who: usize, method: &str, path: &str, body: &str) -> bool {
+        let answer = self.traders[who].ask(&mut self.connection, method, path, body).unwrap();
+        accepted(answer.status, &answer.body)
+    }
+
+    fn create(&mut self) -> bool {
+        let question = format!("Question {}?", self.markets.len());
+        let made = outcry_succeeds(&["market", "create", &question, "--admin", &self.admin]);
+        let made: Value = serde_json::from_str(&made).unwrap();
+        let path = format!("/markets/{}", made["conditionId"].as_str().unwrap());
+        let market = Market::of(&self.connection.read(&path));
+        self.markets.push(market);
+        true
+    }
+
+    fn resolve(&mut self, market: usize) -> bool {
+        let payout = *self.random.pick(&["1", "0", "0.5"]);
+        let condition = self.markets[market].condition.clone();
+        let redeem: &[&str] = if self.random.below(2) == 0 { &["--redeem"] } else { &[] };
+        self.operator(&[&["market", "resolve", &condition, "--payout", payout], redeem].concat())
+    }
+
+    /// One command of the operator; whether it was done or refused.
+    fn operator(&self, words: &[&str]) -> bool {
+        let output = outcry(&[words, &["--admin", &self.admin]].concat());
+        let code = output.status.code();
+        assert!(code == Some(0) || code == Some(1), "outcry {words:?}: {output:?}");
+        code == Some(0)
+    }
+
+    /// Asks for a snapshot; the stream does not wait for it.
+    fn snapshot(&self) -> JoinHandle<u64> {
+        snapshot_at(self.admin.clone())
+    }
+
+    /// What is asked before a stop and after each start.
+    fn questions(&self) -> Vec<String> {
+        let mut paths: Vec<String> =
+            ["/simplified-markets", "/markets", "/sampling-markets", "/tags", "/series"]
+                .map(str::to_owned)
+                .to_vec();
+        paths.push("/events?limit=100".to_owned());
+        paths.push("/v1/leaderboard?timePeriod=ALL&limit=50".to_owned());
+        for market in &self.markets {
+            let condition = &market.condition;
+            paths.push(format!("/markets/{condition}"));
+            paths.push(format!("/clob-markets/{condition}"));
+            for route in ["holders", "trades", "oi", "live-volume"] {
+                paths.push(format!("/{route}?market={condition}"));
+            }
+            for token in &market.tokens {
+                for route in ["book", "midpoint", "spread", "last-trade-price", "tick-size"] {
+                    paths.push(format!("/{route}?token_id={token}"));
+                }
+                paths.push(format!("/prices-history?market={token}&interval=max&fidelity=1"));
+            }
+        }
+        for trader in &self.traders {
+            let wallet = hex_text(&trader.address.0);
+            for route in ["positions", "activity", "trades"] {
+                paths.push(format!("/{route}?user={wallet}&limit=500"));
+            }
+            for route in ["closed-positions", "value", "traded", "volume"] {
+                paths.push(format!("/{route}?user={wallet}"));
+            }
+        }
+        paths
+    }
+
+    /// Every answer of `exchange`, by what was asked.
+    fn answers(&self, exchange: &Exchange) -> Vec<(String, u16, String)> {
+        let mut connection = exchange.connect();
+        let mut answers = Vec::new();
+        let mut told = |path: &str, connection: &mut Connection| {
+            let answer = connection.answer().unwrap();
+            let text = String::from_utf8(answer.body).unwrap();
+            answers.push((path.to_owned(), answer.status, text.clone()));
+            text
+        };
+        for path in self.questions() {
+            connection.send(&common::wire::request("GET", &path, "", b"")).unwrap();
+            told(&path, &mut connection);
+        }
+        for trader in &self.traders {
+            for path in ["/notifications", "/balance-allowance?asset_type=COLLATERAL"] {
+                connection.send(&trader.request("GET", path, "")).unwrap();
+                told(path, &mut connection);
+            }
+            for list in ["/data/orders", "/data/trades"] {
+                let mut cursor = "MA==".to_owned();
+                while !["", "LTE="].contains(&cursor.as_str()) {
+                    let path = format!("{list}?next_cursor={cursor}");
+                    connection.send(&trader.request("GET", &path, "")).unwrap();
+                    let page = told(&path, &mut connection);
+                    let page: Value = serde_json::from_str(&page).unwrap();
+                    page["next_cursor"].as_str().unwrap().clone_into(&mut cursor);
+                }
+            }
+        }
+        for Placed { who, id, .. } in &self.orders {
+            let path = format!("/data/order/{id}");
+            connection.send(&self.traders[*who].request("GET", &path, "")).unwrap();
+            told(&path, &mut connection);
+        }
+        answers
+    }
+}
+
+/// Asks the operator's listener at `admin` for a snapshot.
+fn snapshot_at(admin: String) -> JoinHandle<u64> {
+    std::thread::spawn(move || {
+        let taken = outcry_succeeds(&["snapshot", "--admin", &admin]);
+        serde_json::from_str::<Value>(&taken).unwrap()["position"].as_u64().unwrap()
+    })
+}
+
+/// Whether an act was done. A refusal is an answer too; an exchange that is not able is none.
+fn accepted(status: u16, body: &[u8]) -> bool {
+    assert!(status < 500 && ![401, 425, 429].contains(&status), "{status} {}", String::from_utf8_lossy(body));
+    status == 200
+}
+
+/// The state hash that a check of all frames comes to, when every snapshot is as it was written.
+#[track_caller]
+fn state_hash(data_dir: &Path) -> String {
+    let (hash, text) = state_hash_but(data_dir, &[]);
+    assert!(text.ends_with("good\n"), "{text}");
+    hash
+}
+
+/// The same when these snapshots are damaged: then each is named, and the exit code tells.
+#[track_caller]
+fn state_hash_but(data_dir: &Path, damaged: &[&Path]) -> (String, String) {
+    let output = outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(i32::from(!damaged.is_empty())), "{text}");
+    assert!(text.contains("stopped in good order"), "{text}");
+    for (_, file) in snapshots(data_dir) {
+        let good = text.contains(&format!("snapshot {}: good\n", file.display()));
+        let named =
+            text.lines().any(|line| line.starts_with(&format!("snapshot damaged: {}: byte", file.display())));
+        let is_damaged = damaged.contains(&file.as_path());
+        assert_eq!((good, named), (!is_damaged, is_damaged), "{}\n{text}", file.display());
+    }
+    let hash = text.lines().find_map(|line| line.strip_prefix("state hash ")).unwrap().to_owned();
+    (hash, text)
+}
+
+/// The files of all snapshots, the newest last.
+fn snapshots(data_dir: &Path) -> Vec<(u64, PathBuf)> {
+    let entries = std::fs::read_dir(data_dir.join("snapshots"));
+    let paths = entries.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let position = |path: PathBuf| Some((path.file_stem()?.to_str()?.parse().ok()?, path));
+    let mut found: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|word| word == "snapshot"))
+        .filter_map(position)
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Starts, holds every answer against `before`, stops, and holds the state hash against `hash`, with
+/// these snapshots `damaged`; gives what the start said.
+#[track_caller]
+fn starts_alike(
+    plan: &Plan,
+    scene: &Scene,
+    before: &[(String, u16, String)],
+    hash: &str,
+    begun_at: Option<u64>,
+    damaged: &[&Path],
+) -> String {
+    let exchange = plan.start();
+    let output = exchange.output();
+    let whence = match begun_at {
+        Some(position) => format!("recovered from the snapshot at position {position} ("),
+        None => "recovered from all ".to_owned(),
+    };
+    assert!(output.contains(&whence), "{whence}\n{output}");
+    for (was, is) in before.iter().zip(scene.answers(&exchange)) {
+        assert_eq!(*was, is, "{whence}");
+    }
+    scene.repeats(&exchange);
+    exchange.stop();
+    assert_eq!(state_hash_but(&plan.data_dir(), damaged).0, hash, "{whence}");
+    output
+}
+
+fn every_start_says_the_same(shards: u16, mut random: Random) -> Scene {
+    let folder = tempfile::TempDir::with_prefix_in("snapshots-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let plan =
+        Plan::dev(folder.path()).set(&format!("cpu.shards={shards}")).set("journal.hash_every_frames=64");
+    let data_dir = plan.data_dir();
+    let exchange = plan.start();
+    let mut scene = Scene::open(&exchange, Random::new(random.next()));
+    let mut taken = Vec::new();
+    for _ in 0..SNAPSHOTS {
+        let first = random.below(ACTS);
+        scene.acts(first);
+        let snapshot = scene.snapshot();
+        scene.acts(ACTS - first);
+        taken.push(snapshot.join().unwrap());
+    }
+    scene.acts(1 + random.below(ACTS));
+    eprintln!("done: {:?}", scene.done);
+    let before = scene.answers(&exchange);
+    for (path, status, answer) in &before {
+        // What has no orders or no trades may have no book, no middle and no last price.
+        let good = *status == 200 || (*status == 404 && path.contains("token_id="));
+        assert!(good, "{path}: {status} {answer}");
+    }
+    exchange.stop();
+    let hash = state_hash(&data_dir);
+    let kept = snapshots(&data_dir);
+    let [(older, _), (newest, file)] = &kept[..] else { panic!("two snapshots stay: {kept:?}") };
+    assert_eq!([*older, *newest], taken[SNAPSHOTS - 2..]);
+
+    starts_alike(&plan, &scene, &before, &hash, Some(*newest), &[]);
+
+    let mut bytes = std::fs::read(file).unwrap();
+    let at = usize::try_from(random.below(bytes.len() as u64)).unwrap();
+    bytes[at] ^= 1 << random.below(8);
+    std::fs::write(file, &bytes).unwrap();
+    let output = starts_alike(&plan, &scene, &before, &hash, Some(*older), &[file]);
+    let named = output.lines().any(|line| line.contains(file.to_str().unwrap()) && line.contains("not used"));
+    assert!(named, "byte {at} of {}\n{output}", file.display());
+
+    std::fs::remove_dir_all(data_dir.join("snapshots")).unwrap();
+    starts_alike(&plan, &scene, &before, &hash, None, &[]);
+    scene
+}
+
+/// With the seed that is always the same, which does every kind of act, and with a new one.
+fn with_two_seeds(shards: u16) {
+    let test = format!("snapshots, {shards} shards");
+    let scene = every_start_says_the_same(shards, Random::new(SEED));
+    for (kind, _) in KINDS {
+        assert!(scene.done.get(kind).is_some_and(|&times| 0 < times), "{kind}: {:?}", scene.done);
+    }
+    every_start_says_the_same(shards, Random::printed(&test));
+}
+
+#[test]
+fn a_snapshot_and_its_tail_say_what_all_frames_say_with_one_shard() {
+    with_two_seeds(1);
+}
+
+#[test]
+fn a_snapshot_and_its_tail_say_what_all_frames_say_with_two_shards() {
+    with_two_seeds(2);
+}
+
+#[test]
+fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_snapshots() {
+    let folder = tempfile::TempDir::with_prefix_in("snapshots-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let plan = Plan::dev(folder.path())
+        .set("journal.segment_bytes=1048576")
+        .set("journal.log_bytes=4194304")
+        .set("journal.history_keep=0");
+    let data_dir = plan.data_dir();
+    let exchange = plan.start();
+    let mut scene = Scene::open(&exchange, Random::printed("snapshots, history_keep"));
+    let first = data_dir.join("journal").join("00000001.segment");
+    assert!(first.exists());
+    for round in 0.. {
+        assert!(round < ROUNDS_MAX, "the first segment is still there");
+        scene.acts(ACTS);
+        (0..ORDERS_BETWEEN).for_each(|_| scene.act("place"));
+        scene.snapshot().join().unwrap();
+        if !first.exists() {
+            break;
+        }
+    }
+    scene.acts(ACTS);
+    let before = scene.answers(&exchange);
+    eprintln!("done: {:?}", scene.done);
+    exchange.stop();
+    let hash = state_hash(&data_dir);
+    let [(older, older_file), (newest, file)] = &snapshots(&data_dir)[..] else { panic!("two stay") };
+    starts_alike(&plan, &scene, &before, &hash, Some(*newest), &[]);
+    checks_say_where_they_begin(&data_dir, *older, true);
+
+    // With either alone it starts, and the check begins there.
+    let whole = std::fs::read(older_file).unwrap();
+    std::fs::write(older_file, b"").unwrap();
+    starts_alike(&plan, &scene, &before, &hash, Some(*newest), &[older_file]);
+    checks_say_where_they_begin(&data_dir, *newest, false);
+    std::fs::write(older_file, whole).unwrap();
+    std::fs::write(file, b"").unwrap();
+    starts_alike(&plan, &scene, &before, &hash, Some(*older), &[file]);
+    checks_say_where_they_begin(&data_dir, *older, false);
+
+    // With neither there is no state to begin with, and both are named.
+    std::fs::write(older_file, b"").unwrap();
+    for output in [plan.run(), outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()])] {
+        let text = String::from_utf8(output.stderr).unwrap();
+        let named = [file, older_file].iter().all(|file| text.contains(file.to_str().unwrap()));
+        assert!(output.status.code() == Some(1) && named && text.contains(".segment: missing"), "{text}");
+    }
+}
+
+#[test]
+fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_behind_every_start() {
+    let folder = tempfile::TempDir::with_prefix_in("snapshots-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let plan = Plan::dev(folder.path())
+        .set("journal.segment_bytes=1048576")
+        .set("journal.log_bytes=4194304")
+        .set("journal.history_keep=0");
+    let exchange = plan.start();
+    let mut scene = Scene::open(&exchange, Random::printed("snapshots, archive"));
+    // More trades of each than a page has.
+    (0..ORDERS_OF_PAGES).for_each(|_| scene.act("place"));
+    scene.acts(ACTS);
+    let before = scene.answers(&exchange);
+    let second_page = |(path, ..): &(String, u16, String)| {
+        path.starts_with("/data/trades?next_cursor=") && !path.ends_with("=MA==")
+    };
+    assert!(before.iter().any(second_page), "a list has several pages");
+    // Those of the house too, which quotes in every market.
+    let placed = metric(&exchange, IN_MEMORY);
+    assert_eq!(metric(&exchange, ARCHIVED), 0);
+
+    // What leaves memory behind a snapshot, then what a start finds, then what the next archive has,
+    // which is that one written again.
+    scene.snapshot().join().unwrap();
+    until_shed(&exchange, placed);
+    assert_eq!(scene.answers(&exchange), before);
+    scene.repeats(&exchange);
+    exchange.stop();
+    let hash = state_hash(&plan.data_dir());
+    for _ in 0..2 {
+        let exchange = plan.start();
+        until_shed(&exchange, placed);
+        assert_eq!(scene.answers(&exchange), before);
+        scene.repeats(&exchange);
+        snapshot_at(format!("http://127.0.0.1:{}", exchange.admin)).join().unwrap();
+        until_shed(&exchange, placed);
+        assert_eq!(scene.answers(&exchange), before);
+        scene.repeats(&exchange);
+        exchange.stop();
+        assert_eq!(state_hash(&plan.data_dir()), hash);
+    }
+}
+
+/// A number of the operator's metrics.
+fn metric(exchange: &Exchange, name: &str) -> u64 {
+    let answer = Connection::open(exchange.admin).request("GET", "/metrics", "", b"").unwrap();
+    let text = String::from_utf8(answer.body).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name}\n{text}")).parse().unwrap()
+}
+
+/// Waits until each of the orders that were `placed` is in memory or in the archive and not in both.
+#[track_caller]
+fn until_shed(exchange: &Exchange, placed: u64) {
+    let deadline = std::time::Instant::now() + FORGOTTEN_WITHIN;
+    loop {
+        let (memory, archived) = (metric(exchange, IN_MEMORY), metric(exchange, ARCHIVED));
+        if 0 < archived && memory + archived == placed {
+            return;
+        }
+        let late = deadline < std::time::Instant::now();
+        assert!(!late, "{memory} + {archived} of {placed}\n{}", exchange.output());
+    }
+}
+
+/// Holds what the offline commands say of a journal whose first segments are gone.
+#[track_caller]
+fn checks_say_where_they_begin(data_dir: &Path, position: u64, whole: bool) {
+    let begins = format!("older segments were given back; begins at the snapshot of position {position}\n");
+    for (command, succeeds) in [("verify", whole), ("replay", true)] {
+        let output = outcry(&["journal", command, "--data-dir", data_dir.to_str().unwrap()]);
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(output.status.success() == succeeds && text.contains(&begins), "{command}\n{text}");
+    }
+    let dump = outcry(&["journal", "dump", "--data-dir", data_dir.to_str().unwrap()]);
+    assert!(dump.status.success() && String::from_utf8(dump.stderr).unwrap().contains(&begins));
+    let frames = String::from_utf8(dump.stdout).unwrap();
+    let first: Value = serde_json::from_str(frames.lines().next().unwrap()).unwrap();
+    assert_eq!(first["position"], position);
+}

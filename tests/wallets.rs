@@ -1,0 +1,353 @@
+//! Wallet data of a running exchange: what wallets did shows in what their routes say, in the
+//! shapes of the interface document.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::schema::Document;
+use common::trader::{KEYS, Trader, Wish, hex_text, token};
+use common::wire::{Answer, Connection};
+use outcry::domain::Side;
+use serde_json::Value;
+
+/// Millionths in one share.
+const SHARE: u64 = 1_000_000;
+
+const ALICE: usize = 0;
+const BOB: usize = 1;
+const YES: usize = 0;
+const NO: usize = 1;
+const SPLIT: u8 = 0;
+const MERGE: u8 = 1;
+const REDEEM: u8 = 2;
+
+/// A market of its own, two traders, and a connection.
+struct Stage {
+    exchange: Exchange,
+    connection: Connection,
+    document: Document,
+    condition: String,
+    tokens: [String; 2],
+    traders: [Trader; 2],
+    _folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn open(settings: &[&str]) -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("wallets-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let plan = settings.iter().fold(Plan::dev(folder.path()), |plan, setting| plan.set(setting));
+        let exchange = plan.start();
+        let mut connection = exchange.connect();
+        let created = operator(&exchange, &["market", "create", "Will it rain?"]);
+        let condition = created["conditionId"].as_str().unwrap().to_owned();
+        let market = connection.read(&format!("/markets/{condition}"));
+        let tokens = [YES, NO].map(|index| market["tokens"][index]["token_id"].as_str().unwrap().to_owned());
+        let traders = [KEYS[4], KEYS[5]].map(|key| Trader::new(key, &mut connection));
+        let document = Document::of_library();
+        Self { exchange, connection, document, condition, tokens, traders, _folder: folder }
+    }
+
+    /// An order that has to be taken. Price in cents, size in shares.
+    #[track_caller]
+    fn order(&mut self, who: usize, side: Side, outcome: usize, cents: u64, shares: u64) {
+        let wish = Wish {
+            token: token(&self.tokens[outcome]),
+            side,
+            price: cents * 100,
+            shares: shares * SHARE,
+            kind: "GTC",
+            neg_risk: false,
+        };
+        let trader = &mut self.traders[who];
+        let order = trader.sign(&wish);
+        let answer = trader.ask(&mut self.connection, "POST", "/order", &order.body).unwrap();
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    }
+
+    /// A split, merge or redeem that has to be done.
+    #[track_caller]
+    fn act(&mut self, who: usize, act: u8, shares: u64) {
+        let condition = self.condition.clone();
+        let answer = self.traders[who].act(&mut self.connection, act, &condition, shares * SHARE);
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    }
+
+    fn address(&self, who: usize) -> String {
+        hex_text(&self.traders[who].address.0)
+    }
+
+    /// A read, held to the document.
+    #[track_caller]
+    fn get(&mut self, target: &str) -> Answer {
+        let answer = self.connection.request("GET", target, "", b"").unwrap();
+        let path = target.split('?').next().unwrap();
+        let operation = self.document.operation("GET", path).unwrap();
+        let schema = self.document.answer_schema(operation, answer.status);
+        let complaints = self.document.complaints(schema.unwrap(), &answer.json());
+        assert!(complaints.is_empty(), "{target}: {complaints:#?}");
+        answer
+    }
+
+    #[track_caller]
+    fn rows(&mut self, target: &str) -> Vec<Value> {
+        let answer = self.get(target);
+        assert_eq!(answer.status, 200, "{target}: {}", answer.json());
+        answer.json().as_array().unwrap().clone()
+    }
+
+    #[track_caller]
+    fn positions(&mut self, who: usize) -> Vec<Value> {
+        let path = format!("/positions?user={}&market={}", self.address(who), self.condition);
+        self.rows(&path)
+    }
+}
+
+#[track_caller]
+fn operator(exchange: &Exchange, words: &[&str]) -> Value {
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let printed = outcry_succeeds(&[words, &["--admin", &admin]].concat());
+    serde_json::from_str(&printed).unwrap()
+}
+
+#[track_caller]
+fn shows(row: &Value, numbers: &[(&str, f64)]) {
+    for (name, number) in numbers {
+        assert_eq!(row[name].as_f64(), Some(*number), "{name} {row}");
+    }
+}
+
+fn column<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
+    rows.iter().map(|row| row[name].as_str().unwrap()).collect()
+}
+
+/// Mint: Alice buys 100 yes at 40, Bob 100 no. Transfer: Bob buys 20 yes of Alice at 50. Merge:
+/// Alice sells 30 yes at 55, Bob 30 no.
+fn trade(stage: &mut Stage) {
+    stage.order(ALICE, Side::Buy, YES, 40, 100);
+    assert!(stage.positions(ALICE).is_empty(), "an order is not a position");
+    stage.order(BOB, Side::Buy, NO, 60, 100);
+    stage.order(ALICE, Side::Sell, YES, 50, 20);
+    stage.order(BOB, Side::Buy, YES, 50, 20);
+    stage.order(ALICE, Side::Sell, YES, 55, 30);
+    stage.order(BOB, Side::Sell, NO, 45, 30);
+}
+
+#[test]
+fn every_kind_of_trade_and_act_shows_in_every_route() {
+    let mut stage = Stage::open(&[]);
+    trade(&mut stage);
+    let alices = stage.positions(ALICE);
+    assert_eq!(alices.len(), 1, "{alices:?}");
+    shows(&alices[0], &[("size", 50.0), ("avgPrice", 0.4), ("realizedPnl", 6.5), ("totalBought", 100.0)]);
+    shows(&alices[0], &[("curPrice", 0.55), ("currentValue", 27.5), ("cashPnl", 7.5), ("percentPnl", 37.5)]);
+    let bobs = stage.positions(BOB);
+    assert_eq!(bobs.len(), 2, "{bobs:?}");
+    shows(&bobs[0], &[("size", 70.0), ("avgPrice", 0.6), ("realizedPnl", -4.5), ("outcomeIndex", 1.0)]);
+    assert!(bobs.iter().all(|row| row["mergeable"] == true && row["redeemable"] == false));
+    let condition = stage.condition.clone();
+    assert_eq!(bobs[0]["asset"], format!("{condition}:1"));
+    assert_eq!((&bobs[0]["title"], &bobs[0]["endDate"]), (&Value::from("Will it rain?"), &Value::Null));
+
+    stage.act(BOB, MERGE, 20);
+    stage.act(ALICE, SPLIT, 10);
+    assert_eq!(stage.positions(BOB).len(), 1, "all his yes were merged");
+    let bob = stage.address(BOB);
+    let closed = stage.rows(&format!("/closed-positions?user={bob}"));
+    shows(&closed[0], &[("size", 20.0), ("avgPrice", 0.5), ("realizedPnl", 0.0), ("outcomeIndex", 0.0)]);
+
+    let holders = stage.rows(&format!("/holders?market={condition}"));
+    let held = |group: usize, rank: usize| holders[group]["holders"][rank]["amount"].as_f64();
+    assert_eq!((held(0, 0), held(0, 1)), (Some(60.0), None));
+    assert_eq!((held(1, 0), held(1, 1)), (Some(50.0), Some(10.0)));
+    let interest = stage.rows(&format!("/oi?market={condition}"));
+    assert_eq!(column(&interest, "value"), ["60"]);
+
+    resolve(&mut stage);
+    let alice = stage.address(ALICE);
+    let kinds = |stage: &mut Stage, user: &str| -> Vec<String> {
+        let rows = stage.rows(&format!("/activity?user={user}&market={}", stage.condition));
+        column(&rows, "type").into_iter().map(str::to_owned).collect()
+    };
+    assert_eq!(kinds(&mut stage, &alice), ["REDEEM", "SPLIT", "TRADE", "TRADE", "TRADE"]);
+    assert_eq!(kinds(&mut stage, &bob), ["REDEEM", "MERGE", "TRADE", "TRADE", "TRADE"]);
+    for target in [
+        format!("/trades?user={alice}&takerOnly=false"),
+        format!("/value?user={alice}"),
+        format!("/live-volume?market={condition}"),
+        "/v1/leaderboard?timePeriod=ALL".to_owned(),
+        format!("/other?slug=rain&user={alice}"),
+    ] {
+        assert!(!stage.rows(&target).is_empty(), "{target}");
+    }
+    for target in [format!("/traded?user={alice}"), format!("/volume?user={alice}")] {
+        assert_eq!(stage.get(&target).status, 200);
+    }
+    assert_eq!(stage.get(&format!("/traded?user={alice}")).json()["traded"], 1);
+    stage.exchange.stop();
+}
+
+/// Yes wins. Alice redeems and so does Bob, who lost. The operator's money shows too.
+fn resolve(stage: &mut Stage) {
+    operator(&stage.exchange, &["market", "resolve", &stage.condition, "--payout", "1"]);
+    for (who, outcome, price) in [(ALICE, 0.0, 1.0), (BOB, 1.0, 0.0)] {
+        let user = stage.address(who);
+        let rows = stage.rows(&format!("/positions?user={user}&redeemable=true&sortBy=PRICE"));
+        let row = rows.iter().find(|row| row["outcomeIndex"].as_f64() == Some(outcome)).unwrap();
+        shows(row, &[("curPrice", price)]);
+        stage.act(who, REDEEM, 0);
+        assert!(stage.positions(who).is_empty());
+    }
+    let user = stage.address(BOB);
+    let redeems = stage.rows(&format!("/activity?user={user}&type=REDEEM"));
+    shows(&redeems[0], &[("size", 0.0), ("usdcSize", 0.0), ("outcomeIndex", 999.0)]);
+    operator(&stage.exchange, &["account", "credit", &user, "12.5"]);
+    operator(&stage.exchange, &["account", "debit", &user, "2.5"]);
+    let money = stage.rows(&format!("/activity?user={user}&limit=2"));
+    assert_eq!(column(&money, "type"), ["WITHDRAWAL", "DEPOSIT"]);
+    shows(&money[0], &[("size", 2.5), ("usdcSize", 2.5), ("price", 0.0)]);
+    let all = stage.rows(&format!("/activity?user={user}&limit=500"));
+    let cash: f64 = all.iter().map(signed).sum();
+    let shown = operator(&stage.exchange, &["account", "show", &user]);
+    let balance: f64 = shown["balance"].as_str().unwrap().parse().unwrap();
+    assert!((cash - balance).abs() < 1e-6, "{cash} came in, {balance} is there");
+}
+
+/// What a row brought.
+fn signed(row: &Value) -> f64 {
+    let cash = row["usdcSize"].as_f64().unwrap();
+    match (row["type"].as_str().unwrap(), row["side"].as_str().unwrap()) {
+        ("TRADE", "BUY") | ("SPLIT" | "WITHDRAWAL", _) => -cash,
+        _ => cash,
+    }
+}
+
+#[test]
+fn every_parameter_is_taken_up_to_its_bounds_and_refused_beyond_them() {
+    let mut stage = Stage::open(&[]);
+    let (user, market) = (format!("user={}", stage.address(ALICE)), format!("market={}", stage.condition));
+    for (path, needed, field, min, max) in [
+        ("/positions", &user, "limit", 0, 500),
+        ("/positions", &user, "offset", 0, 10_000),
+        ("/closed-positions", &user, "limit", 0, 50),
+        ("/closed-positions", &user, "offset", 0, 100_000),
+        ("/activity", &user, "limit", 0, 500),
+        ("/activity", &user, "offset", 0, 10_000),
+        ("/holders", &market, "limit", 0, 500),
+        ("/trades", &user, "limit", 0, 10_000),
+        ("/trades", &user, "offset", 0, 10_000),
+        ("/v1/leaderboard", &user, "limit", 1, 50),
+        ("/v1/leaderboard", &user, "offset", 0, 1_000),
+    ] {
+        for (value, status) in [(min - 1, 400), (min, 200), (max, 200), (max + 1, 400)] {
+            let answer = stage.get(&format!("{path}?{needed}&{field}={value}"));
+            assert_eq!(answer.status, status, "{path} {field}={value}");
+            if status == 400 {
+                let body = answer.json();
+                let rule = format!("a whole number from {min} to {max}");
+                let got = value.to_string();
+                assert_eq!((&body["field"], &body["got"]), (&Value::from(field), &Value::from(got)));
+                assert_eq!(
+                    (&body["code"], &body["allowed"]),
+                    (&Value::from("invalid_field"), &Value::from(rule))
+                );
+            }
+        }
+    }
+    for (path, needed, field, good, bad) in [
+        (
+            "/positions",
+            &user,
+            "sizeThreshold",
+            &["0", "0.000001", "18446744073709.551615"][..],
+            &["-1", "0.0000001", "1e3", "18446744073709.551616"][..],
+        ),
+        ("/holders", &market, "minBalance", &["0", "1.5"], &["-0.1", "x"]),
+        ("/trades", &user, "takerOnly", &["true", "false"], &["1", "TRUE"]),
+        ("/positions", &user, "redeemable", &["true", "false"], &["yes", "0"]),
+        ("/positions", &user, "mergeable", &["true", "false"], &["yes", "0"]),
+        ("/positions", &user, "sortDirection", &["ASC", "DESC", "asc"], &["UP"]),
+        (
+            "/closed-positions",
+            &user,
+            "sortBy",
+            &["REALIZEDPNL", "TITLE", "PRICE", "AVGPRICE", "TIMESTAMP"],
+            &["TOKENS"],
+        ),
+        ("/activity", &user, "type", &["TRADE", "SPLIT,MERGE", "REWARD", "trade"], &["BET", "TRADE,"]),
+        ("/activity", &user, "side", &["BUY", "SELL"], &["HOLD"]),
+        ("/activity", &user, "start", &["0", "1770964041", "1770964041000"], &["-1", "now"]),
+        ("/activity", &user, "sortBy", &["TIMESTAMP", "TOKENS", "CASH"], &["PRICE"]),
+        ("/v1/leaderboard", &user, "timePeriod", &["DAY", "WEEK", "MONTH", "ALL"], &["YEAR"]),
+        ("/v1/leaderboard", &user, "orderBy", &["PNL", "VOL"], &["NAME"]),
+    ] {
+        for (value, status) in
+            good.iter().map(|value| (value, 200)).chain(bad.iter().map(|value| (value, 400)))
+        {
+            let answer = stage.get(&format!("{path}?{needed}&{field}={value}"));
+            assert_eq!(answer.status, status, "{path} {field}={value}: {}", answer.json());
+        }
+    }
+    for sort in
+        ["CURRENT", "INITIAL", "TOKENS", "CASHPNL", "PERCENTPNL", "TITLE", "RESOLVING", "PRICE", "AVGPRICE"]
+    {
+        assert_eq!(stage.get(&format!("/positions?{user}&sortBy={sort}")).status, 200);
+    }
+    for (length, status) in [(99, 200), (100, 200), (101, 400)] {
+        for path in ["/positions", "/closed-positions"] {
+            assert_eq!(stage.get(&format!("{path}?{user}&title={}", "x".repeat(length))).status, status);
+        }
+    }
+    stage.exchange.stop();
+}
+
+#[test]
+fn a_query_without_its_user_or_with_a_name_that_nobody_knows_is_refused() {
+    let mut stage = Stage::open(&[]);
+    for path in
+        ["/positions", "/closed-positions", "/activity", "/value", "/traded", "/volume", "/other?slug=x"]
+    {
+        let body = stage.get(path).json();
+        assert_eq!(body["error"], "missing_field: user", "{path}");
+    }
+    for path in ["/holders", "/live-volume"] {
+        assert_eq!(stage.get(path).json()["error"], "missing_field: market", "{path}");
+    }
+    let user = stage.address(ALICE);
+    for path in [
+        "/positions",
+        "/closed-positions",
+        "/activity",
+        "/holders",
+        "/trades",
+        "/value",
+        "/oi",
+        "/v1/leaderboard",
+    ] {
+        let answer = stage.get(&format!("{path}?foo=1&user={user}"));
+        assert_eq!(
+            (answer.status, &answer.json()["error"]),
+            (400, &Value::from("unknown_field: foo")),
+            "{path}"
+        );
+    }
+    for path in ["/positions", "/closed-positions", "/activity", "/trades"] {
+        assert!(stage.rows(&format!("{path}?user=0x{}", "5e".repeat(20))).is_empty(), "nobody is no error");
+    }
+    stage.exchange.stop();
+}
+
+#[test]
+fn the_configuration_decides_how_tokens_look_and_whether_limits_are_cut() {
+    let settings =
+        ["wallet.asset_format=token", "wallet.end_date_format=polymarket", "wallet.clamp_limits=true"];
+    let mut stage = Stage::open(&settings);
+    trade(&mut stage);
+    let user = stage.address(ALICE);
+    let rows = stage.rows(&format!("/positions?user={user}&limit=5000"));
+    let token = stage.tokens[YES].clone();
+    assert!(rows.iter().any(|row| row["asset"] == token.as_str()), "{rows:?}");
+    assert_eq!(stage.get(&format!("/closed-positions?user={user}&limit=500&sizeThreshold=0")).status, 200);
+    stage.exchange.stop();
+}
