@@ -15,6 +15,7 @@
 //! | `route` | one table of method and path |
 //! | `openapi` | that table and all of its shapes, as the document that clients read |
 //! | `respond` | answers, written into the caller's buffer |
+//! | `websocket` | frames of an upgraded connection, read in place |
 //!
 //! Invariants: a parser never consumes what it has not judged; nothing is decoded before it is
 //! split; the path that was signed is kept as it was sent.
@@ -27,6 +28,7 @@ pub mod query;
 pub mod respond;
 pub mod route;
 pub(crate) mod scan;
+pub mod websocket;
 
 pub use auth_headers::AuthHeaders;
 pub use body::Chunked;

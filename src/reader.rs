@@ -16,6 +16,7 @@
 //! | `books`, `history` | books, prices and prices over time |
 //! | `bars` | one market's prices over time, in bounded memory |
 //! | `terms`, `markets` | what a market charges and allows; lists of markets |
+//! | `feed` | streams: who follows what, and what each record says to them |
 //! | `search` | what a search asks for, and how its answer is written |
 //! | `wallet` | what anybody may know of a wallet: positions, activity, holders |
 //!
@@ -31,6 +32,7 @@ mod ask;
 mod bars;
 mod books;
 mod catalog;
+mod feed;
 mod history;
 mod index;
 mod keep;
@@ -44,18 +46,20 @@ mod trades;
 mod wallet;
 
 use crate::catalog::Catalog;
-use crate::domain::{Address, ApiKey, Dialect, MarketNo, Outcome, Position, TimeMs, WalletNo, Word};
+use crate::domain::{Address, ApiKey, Dialect, MarketNo, Outcome, Position, Tick, TimeMs, WalletNo, Word};
 use crate::http::{Class, Endpoint, Query, openapi};
 use crate::journal::layout::Record;
 use crate::json::{BodyReader, Writer};
 use crate::ledger::{Contradiction, Ledger, MarketRow, OrderRow};
 use ask::{Asked, Lists, Refused};
 use bars::History;
+use feed::Recent;
 use index::{Index, Leaving};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use wallet::WalletView;
 
+pub use feed::{Channel, Credentials, Feed, Heard};
 pub use search::read_search;
 pub use wallet::{AssetFormat, EndDateFormat, WalletSettings};
 
@@ -126,6 +130,9 @@ pub struct Reader {
     bodies: BodyReader,
     lists: Lists,
     unreadable: Option<Box<str>>,
+    recent: Recent,
+    /// The tick that the last record replaced, if it did.
+    former_tick: Option<Tick>,
 }
 
 impl Reader {
@@ -141,14 +148,21 @@ impl Reader {
             bodies: BodyReader::new(),
             lists: Lists::default(),
             unreadable: None,
+            recent: Recent::default(),
+            former_tick: None,
         }
     }
 
     /// Applies the record of the frame that lies at `start..end`; see [`Ledger::apply`].
     pub fn apply(&mut self, start: Position, end: Position, record: &Record) -> Result<(), Contradiction> {
         let leaving = index::leaving(&self.ledger, record);
+        self.former_tick = match record {
+            Record::TickChanged(record) => self.ledger.market(record.market).map(|row| row.tick),
+            _ => None,
+        };
         self.ledger.apply(start, end, record)?;
         self.index.follow(&self.ledger, start, record, &leaving);
+        self.recent.follow(&self.ledger, &mut self.index, start, record, &leaving);
         self.note_prices(record, &leaving);
         self.wallets.follow(&self.ledger, &self.index, start, record);
         Ok(())
@@ -299,7 +313,7 @@ impl Reader {
 }
 
 /// A token, by its market.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Token {
     market: MarketNo,
     outcome: Outcome,

@@ -62,9 +62,10 @@ const UNSAFE_FILES_OF_SERVER_MAX: usize = 1;
 /// Each outside crate and where it may be named: a file, or a folder that ends in `/`.
 const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("alloy_primitives", &["src/auth.rs", "src/auth/"]),
-    ("base64", &["src/auth.rs", "src/auth/"]),
+    ("base64", &["src/auth.rs", "src/auth/", "src/http/websocket.rs"]),
     ("clap", &["src/server/command.rs", "src/server/run.rs", "src/main.rs"]),
     ("crc32c", &["src/journal/"]),
+    ("crc32fast", &["src/reader/feed/"]),
     ("crossbeam", &["src/server/mesh.rs", "src/server/shared.rs", "src/server/snapshotter.rs"]),
     ("flate2", &["src/catalog.rs", "src/catalog/"]),
     ("getrandom", &["src/server/"]),
@@ -77,7 +78,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("secp256k1", &["src/auth.rs", "src/auth/"]),
     ("serde", &["src/catalog.rs", "src/catalog/"]),
     ("serde_json", &["src/catalog.rs", "src/catalog/", "src/json.rs", "src/json/", "src/reader/"]),
-    ("sha1_smol", &["src/reader.rs", "src/reader/"]),
+    ("sha1_smol", &["src/http/websocket.rs", "src/reader.rs", "src/reader/"]),
     ("sha2", &["src/auth.rs", "src/auth/", "src/ledger.rs", "src/ledger/"]),
     ("signal_hook", &["src/server/signals.rs"]),
     ("subtle", &["src/auth.rs", "src/auth/"]),

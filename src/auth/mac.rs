@@ -21,6 +21,13 @@ impl MacKey {
         Self(Hmac::new_from_slice(secret).expect("a key of any length is taken"))
     }
 
+    /// True if it was made of this secret; takes the same time wherever that differs.
+    #[must_use]
+    pub fn is_of(&self, secret: &[u8; 32]) -> bool {
+        const WORD: &[u8] = b"the same secret has the same code";
+        same(&self.over([WORD]), &Self::new(secret).over([WORD]))
+    }
+
     /// The code of `parts`, one after the other.
     #[must_use]
     pub fn over<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {

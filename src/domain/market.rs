@@ -68,6 +68,18 @@ impl Mode {
             _ => None,
         }
     }
+
+    /// The word that answers and streams have for it.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::PostOnly => "post-only",
+            Self::CancelOnly => "cancel-only",
+            Self::Closed => "closed",
+            Self::Resolved => "resolved",
+        }
+    }
 }
 
 /// What one share of each outcome pays after resolution: millionths that sum to exactly one.

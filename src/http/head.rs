@@ -112,7 +112,8 @@ pub struct Head<'a> {
     pub forwarded_for: Option<&'a str>,
     /// `X-Chain-Id`.
     pub chain_id: Option<&'a str>,
-    /// `Sec-WebSocket-Key` of a request whose `Upgrade` is `websocket`.
+    /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1 has it: with
+    /// `Upgrade: websocket`, `Connection: Upgrade` and version 13.
     pub websocket_key: Option<&'a str>,
     /// The credential headers, if there are any.
     pub auth: Option<AuthHeaders<'a>>,
@@ -326,6 +327,8 @@ struct Picked<'a> {
     chunked: bool,
     wish: Wish,
     upgrade_websocket: bool,
+    connection_upgrade: bool,
+    websocket_version: Option<&'a [u8]>,
 }
 
 impl<'a> Picked<'a> {
@@ -361,6 +364,7 @@ impl<'a> Picked<'a> {
             }
             b's' if is("sec-fetch-site") => once(&mut head.sec_fetch_site, text(value)?),
             b's' if is("sec-websocket-key") => once(&mut head.websocket_key, text(value)?),
+            b's' if is("sec-websocket-version") => once(&mut self.websocket_version, value),
             b'u' if is("upgrade") => {
                 self.upgrade_websocket = value.eq_ignore_ascii_case(b"websocket");
                 Ok(())
@@ -380,6 +384,8 @@ impl<'a> Picked<'a> {
                 self.wish = Wish::Close;
             } else if option.eq_ignore_ascii_case(b"keep-alive") && self.wish != Wish::Close {
                 self.wish = Wish::KeepAlive;
+            } else if option.eq_ignore_ascii_case(b"upgrade") {
+                self.connection_upgrade = true;
             }
         }
     }
@@ -412,7 +418,8 @@ impl<'a> Picked<'a> {
             Wish::Close => false,
         };
         head.expect_continue &= version == Version::Http11 && head.body != BodyFraming::Length(0);
-        if !self.upgrade_websocket {
+        let websocket = self.upgrade_websocket && self.connection_upgrade;
+        if !websocket || self.websocket_version != Some(b"13") {
             head.websocket_key = None;
         }
         Ok(head)

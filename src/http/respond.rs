@@ -9,6 +9,7 @@
 
 use super::head::BadRequest;
 use super::route::NoRoute;
+use super::websocket::ACCEPT_TEXT_BYTES;
 
 /// The answer to `Expect: 100-continue` while the body has not come.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -60,6 +61,8 @@ pub struct Extras<'a> {
     pub retry_after_s: Option<u32>,
     /// `Allow`, for 405.
     pub allow: Option<&'a str>,
+    /// `Upgrade: websocket` and its version, for 426.
+    pub upgrade: bool,
     /// `Server-Timing`.
     pub server_timing: Option<&'a str>,
 }
@@ -93,6 +96,10 @@ impl Response {
         }
         if let Some(methods) = extras.allow {
             header(out, "Allow", methods);
+        }
+        if extras.upgrade {
+            header(out, "Upgrade", "websocket");
+            header(out, "Sec-WebSocket-Version", "13");
         }
         if let Some(timing) = extras.server_timing {
             header(out, "Server-Timing", timing);
@@ -146,6 +153,20 @@ pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, connection: Connection) {
             plain_error(out, 405, "method_not_allowed", "method not allowed", &extras);
         }
     }
+}
+
+/// Answers a plain request for a stream.
+pub fn upgrade_required(out: &mut Vec<u8>, connection: Connection) {
+    let extras = Extras { connection, upgrade: true, ..Extras::default() };
+    plain_error(out, 426, "upgrade_required", "this is a WebSocket: ask with Upgrade, version 13", &extras);
+}
+
+/// Answers a request for a stream that becomes one: behind it there are frames.
+pub fn switching_protocols(out: &mut Vec<u8>, accept: &[u8; ACCEPT_TEXT_BYTES]) {
+    out.extend_from_slice(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade");
+    out.extend_from_slice(b"\r\nSec-WebSocket-Accept: ");
+    out.extend_from_slice(accept);
+    out.extend_from_slice(b"\r\n\r\n");
 }
 
 /// Answers with `{"error": text, "code": code}`. Both are our own words, free of anything that
@@ -203,6 +224,7 @@ const fn reason(status: u16) -> &'static str {
         414 => "URI Too Long",
         417 => "Expectation Failed",
         425 => "Too Early",
+        426 => "Upgrade Required",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
@@ -260,6 +282,7 @@ mod tests {
             replayed: true,
             retry_after_s: Some(0),
             allow: Some("GET, HEAD"),
+            upgrade: true,
             server_timing: Some("total;dur=0.012"),
         };
         let answer = written(|out| Response::begin(out, 425, ContentType::Json, &extras).finish(out));
@@ -269,6 +292,7 @@ mod tests {
             "\r\nIdempotent-Replayed: true\r\n",
             "\r\nRetry-After: 0\r\n",
             "\r\nAllow: GET, HEAD\r\n",
+            "\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
             "\r\nServer-Timing: total;dur=0.012\r\n",
             "\r\nConnection: close\r\n",
         ] {

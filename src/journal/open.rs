@@ -115,6 +115,13 @@ pub struct Recovered {
 }
 
 impl Recovered {
+    /// True if frames that were committed, and so perhaps told of, may not be there any more: the last
+    /// process did not stop in good order, and its log file is gone.
+    #[must_use]
+    pub const fn may_have_lost(&self) -> bool {
+        !self.closed && !self.log_taken
+    }
+
     /// Bytes that were there and are not any more. None of them was durable, and if the log file was
     /// there, none was committed: what was torn in the segments came from it.
     #[must_use]

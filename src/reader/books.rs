@@ -18,6 +18,9 @@ use std::collections::BTreeSet;
 /// Millionths in half a ten-thousandth.
 const MILLIONTHS_PER_HALF_STEP: u64 = 50;
 
+/// Characters of a book's hash: a SHA-1 in hex.
+pub(super) const HASH_BYTES: usize = 40;
+
 const SIDES: [Side; 2] = [Side::Buy, Side::Sell];
 
 impl Reader {
@@ -162,6 +165,23 @@ impl Reader {
     }
 
     fn write_book(&self, json: &mut Writer<'_>, token: Token) {
+        json.raw(&self.sealed_book(token).0);
+    }
+
+    /// The fields of a book into an open object.
+    pub(super) fn write_book_fields(&self, json: &mut Writer<'_>, token: Token) {
+        let (text, _) = self.sealed_book(token);
+        json.raw(&text[1..text.len() - 1]);
+    }
+
+    /// The hash of a book.
+    pub(super) fn book_hash(&self, token: Token) -> [u8; HASH_BYTES] {
+        let (text, hash_at) = self.sealed_book(token);
+        text[hash_at..hash_at + HASH_BYTES].try_into().expect("as long as a hash")
+    }
+
+    /// A book as an object with its hash, and where that stands.
+    fn sealed_book(&self, token: Token) -> (Vec<u8>, usize) {
         let row = self.market(token.market);
         let levels = &self.index.market(token.market).levels;
         let mut text = Vec::new();
@@ -188,7 +208,7 @@ impl Reader {
         };
         book.close_object();
         seal(&mut text, hash_at);
-        json.raw(&text);
+        (text, hash_at)
     }
 
     pub(super) fn best(&self, token: Token, side: Side) -> Option<Price> {

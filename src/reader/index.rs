@@ -6,6 +6,7 @@
 mod keep;
 
 use super::Token;
+use super::feed::LevelChange;
 use super::levels::{Levels, seen_from};
 use crate::catalog::{Catalog, EventFacts, MarketEntry, MarketFacts, Source, Texts};
 use crate::domain::{
@@ -72,6 +73,8 @@ pub(super) struct PrincipalIndex {
     pub(super) live: BTreeSet<Position>,
     /// Indices of the trades in which it took part, in order.
     pub(super) trades: Vec<u32>,
+    /// How many events it was ever told of: the number of the last one.
+    pub(super) events: u64,
 }
 
 /// What belongs to one market.
@@ -81,6 +84,17 @@ pub(super) struct MarketIndex {
     pub(super) levels: Levels,
     /// Its last trade.
     pub(super) last_trade: Option<LastTrade>,
+    /// How many records have changed its book: the number of the last one.
+    pub(super) sequence: u64,
+}
+
+/// A level that a record touches, and what was open there.
+#[derive(Clone, Copy, Debug)]
+struct Touched {
+    market: MarketNo,
+    side: Side,
+    price: Price,
+    before: Shares,
 }
 
 /// All indices.
@@ -93,6 +107,8 @@ pub(super) struct Index {
     tokens: HashMap<TokenId, Token>,
     trades: Vec<TradeRow>,
     legs: Vec<Leg>,
+    /// Levels that the last record touched.
+    touched: Vec<Touched>,
 }
 
 /// An order that a record takes out of its book, with what it has open before that.
@@ -220,7 +236,7 @@ impl Index {
     fn add_market(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
         self.name_market(row.market, row.condition, row.tokens);
-        self.markets.push(MarketIndex { levels: Levels::default(), last_trade: None });
+        self.markets.push(MarketIndex { levels: Levels::default(), last_trade: None, sequence: 0 });
         self.catalog.add_market(&entry(row), ledger);
     }
 
@@ -236,6 +252,7 @@ impl Index {
             self.leave(ledger, fill.maker, fill.shares);
         }
         if !record.open.is_zero() {
+            self.touch(record.market, record.outcome, record.fields.side, record.price);
             let levels = &mut self.markets[record.market.index()].levels;
             levels.add(record.outcome, record.fields.side, record.price, record.open);
             self.catalog.set_resting(record.market.0, levels.value());
@@ -249,12 +266,51 @@ impl Index {
     /// `shares` of an order are no longer open; if nothing is, it is no longer live.
     fn leave(&mut self, ledger: &Ledger, order: Position, shares: Shares) {
         let row = ledger.order_at(order).expect("the ledger applied this record");
+        self.touch(row.market, row.outcome, row.fields.side, row.price);
         let levels = &mut self.markets[row.market.index()].levels;
         levels.take(row.outcome, row.fields.side, row.price, shares);
         self.catalog.set_resting(row.market.0, levels.value());
         if !row.is_live() {
             self.principals[row.principal.index()].live.remove(&order);
         }
+    }
+
+    /// A level of `outcome` is about to change.
+    fn touch(&mut self, market: MarketNo, outcome: Outcome, side: Side, price: Price) {
+        let price = seen_from(outcome, price);
+        let side = if outcome == Outcome::Zero { side } else { side.opposite() };
+        let before = self.markets[market.index()].levels.open_at(side, price);
+        self.touched.push(Touched { market, side, price, before });
+    }
+
+    /// Counts what the last record did to books, and gives it out book by book.
+    pub(super) fn take_changes(&mut self, mut each: impl FnMut(MarketNo, u64, Box<[LevelChange]>)) {
+        let mut touched = std::mem::take(&mut self.touched);
+        // Stable: of a level that was touched twice the first says what was there before.
+        touched.sort_by_key(|level| (level.market, level.side as u8, level.price));
+        touched.dedup_by_key(|level| (level.market, level.side as u8, level.price));
+        for of_market in touched.chunk_by(|one, other| one.market == other.market) {
+            let market = of_market[0].market;
+            let index = &mut self.markets[market.index()];
+            let changes = of_market.iter().map(|&Touched { side, price, before, .. }| {
+                let now = index.levels.open_at(side, price);
+                LevelChange { side, price, before, now }
+            });
+            let changes: Box<[_]> = changes.filter(|change| change.before != change.now).collect();
+            if !changes.is_empty() {
+                index.sequence += 1;
+                each(market, index.sequence, changes);
+            }
+        }
+        touched.clear();
+        self.touched = touched;
+    }
+
+    /// Counts an event of a principal and gives its number.
+    pub(super) fn count_event(&mut self, principal: WalletNo) -> u64 {
+        let events = &mut self.principals[principal.index()].events;
+        *events += 1;
+        *events
     }
 
     fn add_trade(&mut self, ledger: &Ledger, position: Position, record: &OrderPlaced) {

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | every table of the ledger | [`Ledger::keep`] | |
 //! | positions, activity and standing of wallets | [`Wallets::keep`](crate::wallet::Wallets) | |
-//! | owners, lists of trades, last prices, prices over time | [`PARTS`] | |
+//! | owners, lists of trades, last prices, prices over time, sequences of streams | [`PARTS`] | |
 //! | levels, live orders, the catalog, names | | [`Reader::complete`], from the ledger's rows |
 //!
 //! A read model joins the first column with a part of its own if no row of the ledger tells what it
@@ -24,12 +24,12 @@ const PARTS: &[Part<Reader>] = &[
         take: |reader, input| reader.index.take_trade(&Wire::take(input)?),
     },
     Part {
-        name: *b"walletix",
+        name: *b"walleti2",
         put: |reader, out| reader.index.principals().for_each(|kept| out.value(&kept)),
         take: |reader, input| Wire::take(input).map(|kept| reader.index.take_principal(kept)),
     },
     Part {
-        name: *b"marketi2",
+        name: *b"marketi3",
         put: |reader, out| reader.index.markets().for_each(|kept| out.value(&kept)),
         take: |reader, input| reader.index.take_market(Wire::take(input)?, &reader.ledger),
     },

@@ -7,7 +7,7 @@ use crate::domain::{Outcome, Price, Shares, Side};
 use std::collections::BTreeMap;
 
 /// Open shares by price and side.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Levels {
     bids: BTreeMap<Price, u128>,
     asks: BTreeMap<Price, u128>,
@@ -27,6 +27,11 @@ pub(super) const fn seen_from(outcome: Outcome, price: Price) -> Price {
         Outcome::Zero => price,
         Outcome::One => price.complement(),
     }
+}
+
+/// No answer says more than fits a number of shares.
+fn shown(open: u128) -> Shares {
+    Shares(u64::try_from(open).unwrap_or(u64::MAX))
 }
 
 fn value(side: Side, price: Price, shares: Shares) -> u128 {
@@ -57,6 +62,25 @@ impl Levels {
         self.value -= worth;
     }
 
+    /// What is open at a price of token 0.
+    pub(super) fn open_at(&self, side: Side, price: Price) -> Shares {
+        let levels = match side {
+            Side::Buy => &self.bids,
+            Side::Sell => &self.asks,
+        };
+        shown(levels.get(&price).copied().unwrap_or(0))
+    }
+
+    /// Puts a level of token 0 to what it was at another time; [`Self::value`] stays what it is.
+    pub(super) fn set(&mut self, side: Side, price: Price, shares: Shares) {
+        let levels = self.of(Outcome::Zero, side);
+        if shares.is_zero() {
+            levels.remove(&price);
+        } else {
+            levels.insert(price, shares.0.into());
+        }
+    }
+
     /// What all orders would cost as bids, in 1e-10 of collateral: an ask counts as the bid for
     /// the other outcome that it also is. So both tokens see the same.
     pub(super) const fn value(&self) -> u128 {
@@ -70,10 +94,7 @@ impl Levels {
             (Outcome::Zero, Side::Sell) | (Outcome::One, Side::Buy) => (None, Some(self.asks.iter().rev())),
         };
         let levels = ascending.into_iter().flatten().chain(descending.into_iter().flatten());
-        levels.map(move |(&price, &open)| Level {
-            price: seen_from(outcome, price),
-            shares: Shares(u64::try_from(open).unwrap_or(u64::MAX)),
-        })
+        levels.map(move |(&price, &open)| Level { price: seen_from(outcome, price), shares: shown(open) })
     }
 
     /// The best price of one side as `outcome` sees it.

@@ -160,7 +160,7 @@ fn status(row: &OrderRow, dialect: Dialect) -> &'static str {
 }
 
 /// Why an order is no longer live, or stopped with a rest; empty if it has nothing to explain.
-fn reason(row: &OrderRow) -> &'static str {
+pub(super) fn reason(row: &OrderRow) -> &'static str {
     match (row.state, row.stopped) {
         (OrderState::Removed(reason), _) => reason.text(),
         (OrderState::Killed(reject), _) | (_, Some(reject)) => reject.wire().code,

@@ -8,6 +8,7 @@ use crate::auth::l2::{self, Request};
 use crate::auth::{Chain, KeyEntry, KeyName, KeyTable, MacKey, MasterSecret, Passphrase, text};
 use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo};
 use crate::registry::{KeyState, Registry};
+use std::collections::HashMap;
 
 /// The headers of an L2 request, as they came; what signs the request is in [`Request`].
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +40,17 @@ pub struct Entrance {
     table: KeyTable,
     master: MasterSecret,
     chain: Chain,
+    /// Owners by the names of their keys, for requests that name nobody.
+    owners: HashMap<ApiKey, WalletNo>,
+    /// How many wallets `owners` knows.
+    wallets: u32,
 }
 
 impl Entrance {
     /// An entrance that keeps at least `keys` keys at hand.
     #[must_use]
     pub fn new(master: MasterSecret, chain: Chain, keys: u32) -> Self {
-        Self { table: KeyTable::with_capacity(keys), master, chain }
+        Self { table: KeyTable::with_capacity(keys), master, chain, owners: HashMap::new(), wallets: 0 }
     }
 
     /// Who sent this request, if it is signed with a living key and its timestamp lies within
@@ -65,6 +70,43 @@ impl Entrance {
                 api_key: entry.api_key,
             })
             .ok_or(Reject::Unauthorized)
+    }
+
+    /// Who has these credentials, which came without a signature and without an address: a stream's first
+    /// message. All three are compared in constant time. The first call looks at every owner, some
+    /// microseconds each; later ones at those who came since.
+    pub fn admit_plain(
+        &mut self,
+        registry: &Registry,
+        api_key: &[u8],
+        secret: &[u8],
+        passphrase: &[u8],
+    ) -> Option<Caller> {
+        let api_key = text::uuid(api_key)?;
+        let secret = text::base64_32(secret)?;
+        if !self.owners.contains_key(&api_key) {
+            for wallet in (self.wallets..registry.wallet_count()).map(WalletNo) {
+                self.note_keys(registry, wallet);
+            }
+            self.wallets = registry.wallet_count();
+        }
+        let address = registry.wallet(*self.owners.get(&api_key)?).address;
+        let entry = self.recompute(registry, &api_key, &address)?;
+        let good = entry.mac.is_of(&secret) & entry.passphrase.is(passphrase);
+        good.then_some(Caller { principal: entry.principal, address, api_key })
+    }
+
+    /// The keys of an owner are others than before.
+    pub fn note_keys(&mut self, registry: &Registry, principal: WalletNo) {
+        let wallet = registry.wallet(principal);
+        if wallet.kind != WalletKind::Eoa {
+            return;
+        }
+        for (nonce, state) in keys::states(registry, principal).filter(|(_, state)| state.active) {
+            let name =
+                KeyName { chain: self.chain, address: wallet.address, nonce, generation: state.generation };
+            self.owners.insert(self.master.api_key(&name), principal);
+        }
     }
 
     fn entry(

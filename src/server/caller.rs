@@ -7,6 +7,7 @@ use crate::auth::l2::Request;
 use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
 use crate::http::{Head, Route};
+use crate::reader::Credentials;
 use crate::registrar::{Entrance, Presented};
 use crate::registry::Registry;
 
@@ -57,6 +58,24 @@ impl Callers {
     /// Seconds that an L1 request may be off the clock.
     pub(crate) fn l1_window_s(&self) -> u64 {
         self.window_s
+    }
+
+    /// Who has these credentials, which are shown as they are.
+    pub(crate) fn check_plain(&mut self, shown: &Credentials<'_>) -> Option<crate::reader::Caller> {
+        let caller = self.entrance.admit_plain(
+            &self.registry,
+            shown.api_key.as_bytes(),
+            shown.secret.as_bytes(),
+            shown.passphrase.as_bytes(),
+        )?;
+        // Whose headers a stream would have is not known; its messages are Polymarket's.
+        let dialect = Dialect::Poly;
+        Some(crate::reader::Caller { principal: caller.principal, key: caller.api_key, dialect })
+    }
+
+    /// The keys of an owner are others than before.
+    pub(crate) fn note_keys(&mut self, principal: WalletNo) {
+        self.entrance.note_keys(&self.registry, principal);
     }
 
     /// Who signed this request with an API key.

@@ -18,6 +18,7 @@ use std::os::fd::OwnedFd;
 use super::work::WorkNo;
 use crate::domain::Position;
 use crate::http::Chunked;
+use crate::http::websocket::Frames;
 
 /// Open requests per connection; more stay unread.
 pub(crate) const OPEN_MAX: usize = 32;
@@ -139,6 +140,19 @@ struct Open {
     answer: Vec<u8>,
 }
 
+/// The state of a connection that speaks WebSocket.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// What comes in.
+    pub(crate) frames: Frames,
+    /// When it is told how far everything is.
+    pub(crate) beat_at_ms: u64,
+    /// When it is asked whether it is there.
+    pub(crate) ping_at_ms: u64,
+    /// When it must have said who it is.
+    pub(crate) known_by_ms: u64,
+}
+
 /// A client's connection.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each says for itself in which list the slot stands")]
@@ -171,6 +185,8 @@ pub(crate) struct Connection {
     pub(crate) partial: bool,
     /// A chunked body on its way in, and how many bytes of the head lie in front of it.
     pub(crate) chunked: Option<(usize, Chunked)>,
+    /// What is read once the connection is a stream.
+    pub(crate) stream: Option<Box<Stream>>,
     /// True once `100 Continue` was sent for the request that is coming in.
     pub(crate) continued: bool,
     /// Open requests and bytes out.
@@ -195,6 +211,7 @@ impl Connection {
             send_by_ms: u64::MAX,
             partial: false,
             chunked: None,
+            stream: None,
             continued: false,
             line: Line::new(),
         }
@@ -218,6 +235,7 @@ impl Connection {
         self.send_by_ms = u64::MAX;
         self.partial = false;
         self.chunked = None;
+        self.stream = None;
         self.continued = false;
         self.line.reset();
         self.socket.take()

@@ -6,7 +6,8 @@
 //!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks;
 //! 3. what other loops sent;
 //! 4. the roles' own work: expiries and removals of the shard, frames for the reader;
-//! 5. answers whose position is acknowledged go out, one send for each connection;
+//! 5. deadlines are looked at; answers whose position is acknowledged and what streams have to say go
+//!    out, one send for each connection;
 //! 6. bells, once for each loop that got something;
 //! 7. if nothing happened: spin or sleep, as the plan says.
 //!
@@ -16,6 +17,7 @@
 mod rest;
 mod serve;
 mod sockets;
+mod stream;
 mod work;
 
 use std::collections::VecDeque;
@@ -187,13 +189,13 @@ impl Turns for CoreLoop {
         busy |= self.work();
         self.finish();
         busy |= self.release();
+        self.check_times();
         self.send_all(phase);
         self.mesh.ring_bells();
-        self.check_times();
         if phase == Phase::Draining {
             self.drain();
         }
-        if busy || !self.connections.ready.is_empty() {
+        if busy || !self.connections.ready.is_empty() || !self.connections.dirty.is_empty() {
             self.idle_turns = 0;
         } else {
             self.rest(phase);

@@ -25,7 +25,7 @@ use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
 use crate::journal::layout::{Record, StateHash};
 use crate::journal::{Archive, Follower, Log};
 use crate::ledger::CHECKPOINT_FRAMES;
-use crate::reader::{self, ReadRequest, Reader};
+use crate::reader::{self, Feed, Heard, ReadRequest, Reader};
 
 /// Frames applied in one turn.
 const FRAMES_PER_TURN: usize = 256;
@@ -37,7 +37,7 @@ const UNREADABLE_SAID_MAX: usize = 100;
 const READS_PER_TURN: usize = 64;
 
 /// What the reading role is made from.
-pub(crate) struct Parts {
+pub(crate) struct Parts<'a> {
     /// The reader, as recovery left it.
     pub(crate) reader: Reader,
     /// What it goes on with.
@@ -56,6 +56,8 @@ pub(crate) struct Parts {
     pub(crate) prefixes: HostPrefixes,
     /// Where searches go.
     pub(crate) searching: Searching,
+    /// What the streams are called.
+    pub(crate) stream_id: &'a str,
 }
 
 /// The reader and the reads that wait for it.
@@ -63,6 +65,7 @@ pub(crate) struct Reading {
     pub(super) callers: Callers,
     pub(super) verifier: Verifier,
     reader: Reader,
+    feed: Feed,
     follower: Follower,
     log: Arc<Log>,
     hash_every_frames: u64,
@@ -94,8 +97,9 @@ pub(super) enum Read {
 
 impl Reading {
     /// A reader that continues behind what recovery has applied.
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: Parts<'_>) -> Self {
         Self {
+            feed: Feed::new(parts.stream_id, &parts.reader),
             callers: parts.callers,
             verifier: parts.verifier,
             reader: parts.reader,
@@ -121,6 +125,22 @@ impl Reading {
     /// The reader itself.
     pub(crate) fn reader(&self) -> &Reader {
         &self.reader
+    }
+
+    /// Streams and what they have to send.
+    pub(crate) fn feed(&mut self) -> &mut Feed {
+        &mut self.feed
+    }
+
+    /// Takes what a stream's client says.
+    pub(crate) fn hear(&mut self, client: u32, text: &str, now: TimeMs) -> Heard {
+        let callers = &mut self.callers;
+        self.feed.hear(client, text, &self.reader, now, |shown| callers.check_plain(shown))
+    }
+
+    /// Tells a stream's client how far everything is.
+    pub(crate) fn beat(&mut self, client: u32, now: TimeMs) {
+        self.feed.beat(client, &self.reader, now);
     }
 
     /// Takes a request; it comes back by [`Self::next_done`].
@@ -177,7 +197,8 @@ impl Reading {
     pub(crate) fn work(&mut self, mark: Position, now: TimeMs, elapsed_ms: u64) -> bool {
         self.signatures_left = SIGNATURES_PER_TURN;
         self.searching.begin_turn(elapsed_ms);
-        let mut busy = self.follow(mark);
+        let mut busy = self.follow(mark, now);
+        self.feed.flush(&self.reader, now);
         for _ in 0..READS_PER_TURN {
             let applied = self.follower.position();
             let Some(job) = self.waiting.front() else {
@@ -243,7 +264,7 @@ impl Reading {
 
     /// Applies what may be known. What the log says and cannot have happened is a bug of ours:
     /// nothing more may be served from this state.
-    fn follow(&mut self, mark: Position) -> bool {
+    fn follow(&mut self, mark: Position, now: TimeMs) -> bool {
         for count in 0..FRAMES_PER_TURN {
             let frame = match self.follower.next(mark) {
                 Ok(Some(frame)) => frame,
@@ -255,6 +276,10 @@ impl Reading {
             let applied = self.reader.apply(frame.span.start, frame.span.end, &record);
             applied.unwrap_or_else(|contradiction| panic!("{contradiction}"));
             self.searching.note(&record, &self.reader);
+            self.feed.note(&self.reader, &record, now);
+            if let Record::KeyChanged(record) = &record {
+                self.callers.note_keys(record.principal);
+            }
             let frames = self.reader.ledger().frames();
             let due = frames - self.hashed_frames >= self.hash_every_frames;
             if due && frames.is_multiple_of(CHECKPOINT_FRAMES) {

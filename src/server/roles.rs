@@ -84,6 +84,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let last_segment = opened.snapshot_segment();
     let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
     let end = opened.recovered().end;
+    let stream_id = secret::stream_id(&plan.data_dir, opened.recovered().may_have_lost())?;
     let exchange = *opened.exchange().as_bytes();
 
     let limits = &plan.limits;
@@ -131,6 +132,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
                 verifier: Verifier::new(caller::domains(plan)),
                 prefixes: prefixes(plan),
                 searching: searching.take().expect("there is one reader"),
+                stream_id: &stream_id,
             })
         });
         let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, reading };

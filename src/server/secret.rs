@@ -36,6 +36,26 @@ pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
     Ok(text.trim().to_owned())
 }
 
+/// What the streams of this directory are called: made if there is none, and made `anew` if what was
+/// streamed may not have happened.
+pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
+    const ID_BYTES: usize = 8;
+    let path = data_dir.join("stream-id");
+    let say = |fault: std::io::Error| format!("stream id: {}: {fault}", path.display());
+    if anew {
+        match fs::remove_file(&path) {
+            Err(fault) if fault.kind() != ErrorKind::NotFound => return Err(say(fault)),
+            _ => {}
+        }
+    }
+    make(data_dir, &path, |secret| {
+        let mut text = Vec::with_capacity(2 * ID_BYTES);
+        name::push_hex_digits(&mut text, &secret[..ID_BYTES]);
+        text
+    })?;
+    Ok(fs::read_to_string(&path).map_err(say)?.trim().to_owned())
+}
+
 /// Makes the secret if there is none, and returns where it is.
 pub(crate) fn ensure(data_dir: &Path) -> Result<PathBuf, String> {
     make(data_dir, &path(data_dir), |secret| secret.to_vec())

@@ -115,6 +115,11 @@ impl Trader {
         }
     }
 
+    /// The credentials as a stream's first message carries them.
+    pub fn stream_auth(&self) -> Value {
+        serde_json::json!({ "apiKey": self.key, "secret": self.secret_text, "passphrase": self.passphrase })
+    }
+
     /// The headers with which the wallet's owner asks for its credentials.
     pub fn owner_headers(&self) -> String {
         owner_headers(&self.signer, &self.domains, &self.address_text, self.now_ms() / 1_000)

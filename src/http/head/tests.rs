@@ -218,9 +218,18 @@ fn a_client_that_waits_for_leave_to_send_is_noticed() {
 
 #[test]
 fn a_websocket_key_counts_only_with_its_upgrade() {
-    let key = "Sec-WebSocket-Key: abc\r\n";
-    assert_eq!(whole(&with(key)).websocket_key, None);
-    assert_eq!(whole(&with(&format!("{key}Upgrade: WebSocket\r\n"))).websocket_key, Some("abc"));
+    let (key, upgrade) = ("Sec-WebSocket-Key: abc\r\n", "Upgrade: WebSocket\r\n");
+    let (connection, version) = ("Connection: keep-alive, Upgrade\r\n", "Sec-WebSocket-Version: 13\r\n");
+    for (lines, said) in [
+        (vec![key, upgrade, connection, version], Some("abc")),
+        (vec![key], None),
+        (vec![key, connection, version], None),
+        (vec![key, upgrade, version], None),
+        (vec![key, upgrade, connection], None),
+        (vec![key, upgrade, connection, "Sec-WebSocket-Version: 8\r\n"], None),
+    ] {
+        assert_eq!(whole(&with(&lines.concat())).websocket_key, said, "{lines:?}");
+    }
 }
 
 #[test]

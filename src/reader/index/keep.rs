@@ -11,6 +11,7 @@ pub(in crate::reader) struct KeptPrincipal {
     wallets: Vec<WalletNo>,
     /// Indices of trades, which rise.
     trades: Vec<u32>,
+    events: u64,
 }
 
 /// A trade as it is kept.
@@ -27,6 +28,7 @@ pub(in crate::reader) struct KeptMarket {
     last_trade: Option<LastTrade>,
     /// When something was traded, and all that had been by then.
     tape: Vec<(TimeMs, u64)>,
+    sequence: u64,
 }
 
 /// A mean of prices, all of which are below one.
@@ -36,8 +38,8 @@ structs! {
     KeptTrade { position, time, shares, price_millionths, legs }
     Leg { maker, shares }
     LastTrade { price, side }
-    KeptPrincipal { owner, wallets, trades }
-    KeptMarket { last_trade, tape }
+    KeptPrincipal { owner, wallets, trades, events }
+    KeptMarket { last_trade, tape, sequence }
 }
 
 impl Index {
@@ -62,29 +64,32 @@ impl Index {
             owner: row.owner,
             wallets: row.wallets.clone(),
             trades: row.trades.clone(),
+            events: row.events,
         })
     }
 
     pub(in crate::reader) fn take_principal(&mut self, kept: KeptPrincipal) {
-        let KeptPrincipal { owner, wallets, trades } = kept;
-        self.principals.push(PrincipalIndex { owner, wallets, trades, ..PrincipalIndex::default() });
+        let KeptPrincipal { owner, wallets, trades, events } = kept;
+        self.principals.push(PrincipalIndex { owner, wallets, trades, events, ..PrincipalIndex::default() });
     }
 
     pub(in crate::reader) fn markets(&self) -> impl Iterator<Item = KeptMarket> {
-        self.markets
-            .iter()
-            .zip(self.catalog.markets())
-            .map(|(row, listed)| KeptMarket { last_trade: row.last_trade, tape: listed.tape().to_vec() })
+        self.markets.iter().zip(self.catalog.markets()).map(|(row, listed)| KeptMarket {
+            last_trade: row.last_trade,
+            tape: listed.tape().to_vec(),
+            sequence: row.sequence,
+        })
     }
 
     /// Takes the next market, whose row and event the ledger has.
     pub(in crate::reader) fn take_market(&mut self, kept: KeptMarket, ledger: &Ledger) -> Result<(), Damage> {
-        let KeptMarket { last_trade, tape } = kept;
+        let KeptMarket { last_trade, tape, sequence } = kept;
         let row = ledger.markets().get(self.markets.len());
         let row = row.ok_or(Damage { field: "rows of the indices", at: 0 })?;
         self.list_events(ledger);
         self.add_market(ledger, row.market);
-        self.markets[row.market.index()].last_trade = last_trade;
+        let market = &mut self.markets[row.market.index()];
+        (market.last_trade, market.sequence) = (last_trade, sequence);
         let mut before = 0;
         for (time, traded) in tape {
             self.catalog.trade(row.market.0, time, traded - before);

@@ -36,6 +36,10 @@ impl CoreLoop {
             let Some(connection) = self.connections.look(slot) else {
                 continue;
             };
+            if connection.stream.is_some() {
+                self.check_stream(slot);
+                continue;
+            }
             let nothing_open = connection.line.open_count() == 0;
             let silent = connection.read_by_ms <= self.elapsed_ms && nothing_open;
             let unsent = connection.send_by_ms <= self.elapsed_ms;
@@ -127,6 +131,7 @@ impl CoreLoop {
             let _ = self.watch.remove(&doors.admin);
         }
         for slot in self.connections.occupied_slots() {
+            self.end_stream(slot);
             if let Some(connection) = self.connections.take(slot) {
                 if connection.line.is_idle() {
                     self.leave(slot, connection);

@@ -3,7 +3,8 @@
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
-use crate::http::{self, BadRequest, Class, Endpoint, Query};
+use crate::http::{self, BadRequest, Class, Endpoint, Query, websocket};
+use crate::reader::Channel;
 use crate::server::admin;
 use crate::server::connection::{Connection, Door, Intent, Line};
 use crate::server::connections::Client;
@@ -15,7 +16,8 @@ use crate::server::shared::Phase;
 use crate::server::socket::Watched;
 
 /// What became of the front of a connection's buffer.
-enum Step {
+#[derive(Clone, Copy)]
+pub(super) enum Step {
     /// A request was taken; the next one may be looked at.
     Took,
     /// A request was taken; others are in turn before this connection's next one.
@@ -28,6 +30,10 @@ enum Step {
     Blocked,
     /// The connection belongs to an ingress loop.
     Move,
+    /// The connection belongs to the reader's loop.
+    MoveToReader,
+    /// The connection is a stream from here on.
+    Upgraded(Channel),
 }
 
 /// Which requests a pass over the ready connections takes.
@@ -67,14 +73,14 @@ impl CoreLoop {
                 break false;
             }
             match self.step(client, &mut connection, phase, pass) {
-                Step::Took => took = true,
+                Step::Took | Step::Upgraded(_) => took = true,
                 Step::TookMine => {
                     took = true;
                     break !connection.input.unread().is_empty();
                 }
                 Step::Partial | Step::Blocked => break false,
                 Step::Later => break true,
-                Step::Move => match self.send_away(slot, connection) {
+                step @ (Step::Move | Step::MoveToReader) => match self.send_away(slot, connection, step) {
                     None => return true,
                     Some(back) => {
                         connection = back;
@@ -92,6 +98,9 @@ impl CoreLoop {
     }
 
     fn step(&mut self, client: Client, connection: &mut Connection, phase: Phase, pass: Pass) -> Step {
+        if connection.stream.is_some() {
+            return self.listen(client, connection);
+        }
         if connection.input.unread().is_empty() {
             connection.partial = false;
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
@@ -121,13 +130,16 @@ impl CoreLoop {
                 let (bytes, keep_alive) = (request.bytes.len(), request.head.keep_alive);
                 let door = connection.door;
                 let step = self.dispatch(client, &mut connection.line, door, &request, phase, pass);
-                if matches!(step, Step::Took | Step::TookMine) {
+                if matches!(step, Step::Took | Step::TookMine | Step::Upgraded(_)) {
                     connection.input.used(bytes);
                     connection.chunked = None;
                     connection.continued = false;
                     connection.partial = false;
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
                     connection.closing |= !keep_alive;
+                }
+                if let Step::Upgraded(channel) = step {
+                    self.begin_stream(client, connection, channel);
                 }
                 step
             }
@@ -165,6 +177,12 @@ impl CoreLoop {
                     return Step::Took;
                 }
             };
+        if route.class() == Class::Stream {
+            return match pass {
+                Pass::All => self.upgrade(line, request, route.endpoint, phase),
+                Pass::Cancels => Step::Later,
+            };
+        }
         if route.class() != Class::Trading {
             return match pass {
                 Pass::All => self.read(client, line, request, route.endpoint, phase),
@@ -250,17 +268,47 @@ impl CoreLoop {
         Step::Took
     }
 
-    /// Moves a connection to an ingress loop, each in turn; gives it back if that has no room now.
-    fn send_away(&mut self, slot: u32, mut connection: Box<Connection>) -> Option<Box<Connection>> {
+    /// A request to become a stream, which only the reader's loop can.
+    fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint, phase: Phase) -> Step {
+        let connection = connection_word(request.head.keep_alive);
+        let Some(key) = request.head.websocket_key.filter(|key| websocket::is_key(key)) else {
+            answer_now(line, |out| respond::upgrade_required(out, connection));
+            return Step::Took;
+        };
+        if phase == Phase::Recovering || self.roles.is_none() {
+            refuse_for(line, Reject::Recovering, 503, connection);
+            return Step::Took;
+        }
+        if !line.is_idle() {
+            return Step::Blocked;
+        }
+        if self.mesh.no() != self.shared.plan.topology.reader_loop() {
+            return Step::MoveToReader;
+        }
+        respond::switching_protocols(line.output(), &websocket::accept_key(key));
+        Step::Upgraded(if endpoint == Endpoint::UserStream { Channel::User } else { Channel::Market })
+    }
+
+    /// Moves a connection to an ingress loop, each in turn, or to the reader's; gives it back if that has
+    /// no room now.
+    fn send_away(
+        &mut self,
+        slot: u32,
+        mut connection: Box<Connection>,
+        step: Step,
+    ) -> Option<Box<Connection>> {
         let shards = usize::from(self.shared.plan.topology.shards);
-        let to = self.next_ingress % shards;
+        let to_reader = matches!(step, Step::MoveToReader);
+        let to = if to_reader { self.shared.plan.topology.reader_loop() } else { self.next_ingress % shards };
         let client = connection.socket.take().expect("taken connections have a client");
         let _ = self.watch.remove(&client);
         let unread = connection.input.unread().to_vec();
         let letter = Letter::Moved(MovedClient { client, peer: connection.peer, unread });
         match self.mesh.post_one_way(to, letter) {
             Ok(()) => {
-                self.next_ingress = (to + 1) % shards;
+                if !to_reader {
+                    self.next_ingress = (to + 1) % shards;
+                }
                 connection.vacate();
                 self.connections.free(slot, connection);
                 None

@@ -107,6 +107,11 @@ impl CoreLoop {
 
     /// Closes a connection and gives its slot free.
     pub(super) fn leave(&mut self, slot: u32, mut connection: Box<Connection>) {
+        if connection.stream.is_some()
+            && let Some(reading) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut())
+        {
+            reading.feed().leave(slot);
+        }
         if let Some(client) = connection.vacate() {
             let _ = self.watch.remove(&client);
             self.shared.clients.fetch_sub(1, Ordering::Relaxed);

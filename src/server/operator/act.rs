@@ -184,9 +184,9 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
 fn set_exchange_mode(mode: Mode) -> Errand {
     Box::new(move |trade, now| match registrar_of(trade).set_exchange_mode(now, mode) {
         Ok(()) => said(|json| {
-            json.key("mode").text(request::mode_text(mode));
+            json.key("mode").text(mode.text());
         }),
-        Err(refusal) => refused(refusal, request::mode_text(mode)),
+        Err(refusal) => refused(refusal, mode.text()),
     })
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::intake::Imports;
-use super::request::{MarketName, Refusal, mode_text};
+use super::request::{MarketName, Refusal};
 use crate::catalog::{Fields, event_key};
 use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, WalletKind};
 use crate::json::Writer;
@@ -163,7 +163,7 @@ pub(super) fn markets(core: &CoreLoop) -> Vec<u8> {
 fn short(json: &mut Writer<'_>, row: &MarketRow) {
     let question = Fields::parse(&row.text).and_then(|fields| fields.text("question")).unwrap_or_default();
     json.key("marketId").number(row.market_id).key("conditionId").condition(&row.condition);
-    json.key("question").text(&question).key("mode").text(mode_text(row.mode));
+    json.key("question").text(&question).key("mode").text(row.mode.text());
     json.key("tick").ten_thousandths_text(row.tick.ten_thousandths());
     json.key("liveOrders").number(row.live.len() as u64);
 }

@@ -7,7 +7,7 @@
 use super::act::{refused, refused_by_shard, registrar_of, said};
 use super::desk::{self, Place};
 use super::market_defaults;
-use super::request::{self, NewMarket, Refusal};
+use super::request::{NewMarket, Refusal};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{Mode, OrderId, Payout, Reject, Shares, Tick, TimeMs, WalletNo, Word};
 use crate::journal::layout::ActKind;
@@ -29,7 +29,7 @@ pub(super) fn set_mode(place: Place, mode: Mode) -> Errand {
     Box::new(move |trade, now| match trade.shard.set_mode(now, place.market, mode) {
         Ok(()) => said(|json| {
             place.names(json);
-            json.key("mode").text(request::mode_text(mode));
+            json.key("mode").text(mode.text());
         }),
         Err(refusal) => refused_by_shard(&refusal),
     })

@@ -341,17 +341,6 @@ fn address(field: &'static str, text: &str) -> Result<Address, Refusal> {
     address.ok_or_else(|| wrong(field, text, "0x and 40 hex digits"))
 }
 
-/// A mode in an answer.
-pub(crate) const fn mode_text(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Open => "open",
-        Mode::PostOnly => "post-only",
-        Mode::CancelOnly => "cancel-only",
-        Mode::Closed => "closed",
-        Mode::Resolved => "resolved",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

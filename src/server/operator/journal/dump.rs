@@ -10,7 +10,6 @@ use crate::journal::layout::{
     Record,
 };
 use crate::json::Writer;
-use crate::server::operator::request::mode_text;
 
 /// Appends one frame, without the end of the line.
 pub(super) fn write(frame: &Frame<'_>, record: &Record, out: &mut Vec<u8>) {
@@ -50,7 +49,7 @@ fn fields(json: &mut Writer<'_>, record: &Record) {
             json.key("principal").number(row.principal.0.into()).key("frozen").boolean(row.frozen);
         }
         Record::ExchangeMode(row) => {
-            json.key("mode").text(mode_text(row.mode));
+            json.key("mode").text(row.mode.text());
         }
         Record::Money(row) => money(json, row),
         Record::EventText(row) => {
@@ -82,7 +81,7 @@ fn fields(json: &mut Writer<'_>, record: &Record) {
             positions(json, "removed", &row.removed);
         }
         Record::MarketMode(row) => {
-            json.key("market").number(row.market.0.into()).key("mode").text(mode_text(row.mode));
+            json.key("market").number(row.market.0.into()).key("mode").text(row.mode.text());
         }
         Record::Resolved(row) => {
             json.key("market").number(row.market.0.into());
@@ -109,7 +108,7 @@ fn market(json: &mut Writer<'_>, row: &MarketAdded) {
     }
     json.close_array();
     json.key("negRisk").boolean(row.neg_risk).key("tick").ten_thousandths_text(row.tick.ten_thousandths());
-    json.key("minSize").millionths_text(row.min_size.0).key("mode").text(mode_text(row.mode));
+    json.key("minSize").millionths_text(row.min_size.0).key("mode").text(row.mode.text());
     fee(json, &row.fee);
     if let Some(known) = row.payout {
         payout(json, known);

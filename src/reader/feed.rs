@@ -1,0 +1,325 @@
+//! Streams: who follows what, and what each record says to them. No I/O, no clock.
+//!
+//! [`Feed::note`] is called behind every [`Reader::apply`] and [`Feed::flush`] behind the last of a
+//! turn; in between [`Feed::hear`] takes what clients say. Frames are put into one buffer, each once, and
+//! [`Feed::sends`] says which of them goes to whom. A client is a number of the caller's.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `ask` | what a client says |
+//! | `market` | the messages of `/ws/market` |
+//! | `user` | the messages of `/ws/user` |
+//! | `outbox` | frames that wait to be sent |
+//! | `recent` | the last changes and events, for clients that come back |
+//! | `checksum` | the CRC over the levels of a book |
+//!
+//! - A market's `sequence` counts the records that changed its book; `price_change` carries each number
+//!   once, in order. Every other message of the market carries the last one. A principal's `sequence`
+//!   counts its events. Both follow from the frames alone, so they are the same behind every restart.
+//! - `stream_id` changes only when a start had to cut what was told before: then numbers may stand for
+//!   something else.
+//! - What is no event of the venues has no `event_type`, which their clients pass over: `subscribed`,
+//!   `unsubscribed`, `heartbeat`, `mode`, and errors.
+//! - Messages of one market leave in the order of their records. Hashes of books are computed once a
+//!   flush, and only for markets that somebody follows.
+
+mod ask;
+mod checksum;
+mod market;
+mod outbox;
+mod recent;
+mod user;
+
+pub use ask::Credentials;
+pub(super) use checksum::crc;
+pub(super) use recent::{LevelChange, Recent};
+
+use super::ask::Refused;
+use super::{Caller, Reader, Token};
+use crate::domain::{MarketNo, Outcome, TimeMs, WalletNo};
+use crate::journal::layout::Record;
+use crate::json::Writer;
+use market::Pending;
+use outbox::Outbox;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// One of the two streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// `/ws/market`.
+    Market,
+    /// `/ws/user`.
+    User,
+}
+
+/// What becomes of a connection behind what it said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It goes on.
+    Stays,
+    /// It did not say who it is.
+    Unauthorized,
+}
+
+/// A connection that follows something.
+#[derive(Debug)]
+enum Subscriber {
+    Market { tokens: BTreeSet<Token>, custom: bool },
+    User(Option<Account>),
+}
+
+/// Whose events a connection gets.
+#[derive(Debug)]
+struct Account {
+    caller: Caller,
+    /// Only those of these markets, if any are named.
+    markets: BTreeSet<MarketNo>,
+}
+
+/// Subscribers and what they are to be told.
+#[derive(Debug)]
+pub struct Feed {
+    stream_id: Box<str>,
+    subscribers: Vec<Option<Subscriber>>,
+    /// Who follows a market, and which of its outcomes.
+    followers: HashMap<MarketNo, BTreeMap<u32, [bool; 2]>>,
+    /// Who follows a principal.
+    accounts: HashMap<WalletNo, BTreeSet<u32>>,
+    /// Changes and events that were seen.
+    seen: (u64, u64),
+    pending: Vec<Pending>,
+    /// Markets whose books changed since the last flush, and whether by a trade.
+    changed: BTreeMap<MarketNo, bool>,
+    /// The last best prices that were told, by token.
+    best: HashMap<Token, market::Best>,
+    /// Clients whose key may not live any more.
+    revoked: Vec<u32>,
+    out: Outbox,
+}
+
+impl Feed {
+    /// A feed behind what `reader` has followed so far.
+    #[must_use]
+    pub fn new(stream_id: &str, reader: &Reader) -> Self {
+        Self {
+            stream_id: stream_id.into(),
+            subscribers: Vec::new(),
+            followers: HashMap::new(),
+            accounts: HashMap::new(),
+            seen: reader.recent.ever(),
+            pending: Vec::new(),
+            changed: BTreeMap::new(),
+            best: HashMap::new(),
+            revoked: Vec::new(),
+            out: Outbox::default(),
+        }
+    }
+
+    /// A client is there, and follows nothing yet.
+    pub fn join(&mut self, client: u32, channel: Channel) {
+        let index = client as usize;
+        if self.subscribers.len() <= index {
+            self.subscribers.resize_with(index + 1, || None);
+        }
+        self.subscribers[index] = Some(match channel {
+            Channel::Market => Subscriber::Market { tokens: BTreeSet::new(), custom: false },
+            Channel::User => Subscriber::User(None),
+        });
+    }
+
+    /// A client is gone; nothing more is for it.
+    pub fn leave(&mut self, client: u32) {
+        match self.subscribers.get_mut(client as usize).and_then(Option::take) {
+            Some(Subscriber::Market { tokens, .. }) => {
+                for token in tokens {
+                    self.unfollow(client, token.market);
+                }
+            }
+            Some(Subscriber::User(Some(account))) => self.forget_account(client, account.caller.principal),
+            Some(Subscriber::User(None)) | None => {}
+        }
+        self.out.forget(client);
+    }
+
+    /// True while a client has not said what it follows or who it is.
+    #[must_use]
+    pub fn is_silent(&self, client: u32) -> bool {
+        match self.subscribers.get(client as usize) {
+            Some(Some(Subscriber::Market { tokens, custom })) => tokens.is_empty() && !custom,
+            Some(Some(Subscriber::User(account))) => account.is_none(),
+            Some(None) | None => false,
+        }
+    }
+
+    /// Takes what a client says. `admit` says whose credentials those are.
+    pub fn hear(
+        &mut self,
+        client: u32,
+        text: &str,
+        reader: &Reader,
+        now: TimeMs,
+        admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
+    ) -> Heard {
+        if text == "PING" {
+            self.out.frame(client, |out| out.extend_from_slice(b"PONG"));
+            return Heard::Stays;
+        }
+        let taken = match self.subscribers.get(client as usize) {
+            Some(Some(Subscriber::Market { .. })) => ask::object(text)
+                .and_then(|value| self.follow_markets(client, &ask::read(&value, "market")?, reader, now)),
+            Some(Some(Subscriber::User(_))) => ask::object(text).and_then(|value| {
+                self.follow_account(client, &ask::read(&value, "user")?, reader, now, admit)
+            }),
+            Some(None) | None => return Heard::Stays,
+        };
+        let Err(refused) = taken else {
+            return Heard::Stays;
+        };
+        self.out.frame(client, |out| refused.write(&mut Writer::new(out)));
+        if refused.status == 401 { Heard::Unauthorized } else { Heard::Stays }
+    }
+
+    /// Follows a record that `reader` has just applied.
+    pub fn note(&mut self, reader: &Reader, record: &Record, now: TimeMs) {
+        let seen = std::mem::replace(&mut self.seen, reader.recent.ever());
+        if self.subscribers.is_empty() {
+            return;
+        }
+        for change in reader.recent.changes_behind(seen.0) {
+            if self.followers.contains_key(&change.market) {
+                self.changed.entry(change.market).or_default();
+                self.pending.push(self.price_change(reader, change, now));
+            }
+        }
+        for event in reader.recent.events_behind(seen.1) {
+            self.tell(reader, event, now);
+        }
+        match record {
+            Record::OrderPlaced(record) => self.push_trades(reader, record, now),
+            Record::TickChanged(record) => self.push_tick(reader, record, now),
+            Record::MarketMode(record) => self.push_mode(reader, Some(record.market), record.mode, now),
+            Record::ExchangeMode(record) => self.push_mode(reader, None, record.mode, now),
+            Record::MarketAdded(record) => self.push_new_market(reader, record.market, record.time, now),
+            Record::KeyChanged(record) if !record.active => {
+                self.revoked.extend(self.accounts.get(&record.principal).into_iter().flatten());
+            }
+            Record::Resolved(record) => self.push_resolved(reader, record.market, record.time, now),
+            _ => {}
+        }
+    }
+
+    /// Makes frames of what was noted since the last flush.
+    pub fn flush(&mut self, reader: &Reader, now: TimeMs) {
+        if self.pending.is_empty() && self.changed.is_empty() {
+            return;
+        }
+        self.seal_pending(reader);
+        let changed = std::mem::take(&mut self.changed);
+        for (market, traded) in changed {
+            self.push_books(reader, market, traded, now);
+        }
+    }
+
+    /// Tells a client how far everything is that it follows: what it misses, it knows from that.
+    pub fn beat(&mut self, client: u32, reader: &Reader, now: TimeMs) {
+        let Some(Some(subscriber)) = self.subscribers.get(client as usize) else {
+            return;
+        };
+        let stream_id = &self.stream_id;
+        self.out.frame(client, |out| {
+            let json = &mut Writer::new(out);
+            json.open_object().key("type").text("heartbeat");
+            match subscriber {
+                Subscriber::Market { tokens, .. } => {
+                    json.key("channel").text("market").key("markets").open_array();
+                    write_markets(json, reader, tokens, |_, _| {});
+                    json.close_array();
+                }
+                Subscriber::User(account) => {
+                    json.key("channel").text("user").key("sequence");
+                    json.number(account.as_ref().map_or(0, |account| reader.events_of(&account.caller)));
+                }
+            }
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+
+    /// Tells every client of a channel that the server ends.
+    pub fn say_goodbye(&mut self, client: u32, now: TimeMs) {
+        let stream_id = &self.stream_id;
+        self.out.frame(client, |out| {
+            let json = &mut Writer::new(out);
+            json.open_object().key("type").text("mode").key("mode").text("ending");
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+
+    /// The next client whose key may not live any more: it has to say again who it is.
+    pub fn next_revoked(&mut self) -> Option<u32> {
+        self.revoked.pop()
+    }
+
+    /// Frames that are to be sent, and to whom; each client's in their order.
+    pub fn sends(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.out.sends()
+    }
+
+    /// True if there is nothing to be sent.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// What was to be sent is on its way.
+    pub fn sent(&mut self) {
+        self.out.clear();
+    }
+
+    fn forget_account(&mut self, client: u32, principal: WalletNo) {
+        if let Some(clients) = self.accounts.get_mut(&principal) {
+            clients.remove(&client);
+            if clients.is_empty() {
+                self.accounts.remove(&principal);
+            }
+        }
+    }
+}
+
+/// `sequence`, `stream_id` and `server_ts_ms` belong to every message; the first only to those of one
+/// market or principal.
+fn write_stamp(json: &mut Writer<'_>, stream_id: &str, now: TimeMs) {
+    json.key("stream_id").text(stream_id).key("server_ts_ms").number(now.0);
+}
+
+/// An object for each market of `tokens`: its tokens among them and how far it is, and what `more` adds.
+fn write_markets(
+    json: &mut Writer<'_>,
+    reader: &Reader,
+    tokens: &BTreeSet<Token>,
+    mut more: impl FnMut(&mut Writer<'_>, MarketNo),
+) {
+    let mut tokens = tokens.iter().peekable();
+    while let Some(token) = tokens.next() {
+        let row = reader.market(token.market);
+        json.open_object().key("market").condition(&row.condition).key("assets_ids").open_array();
+        json.token(&row.tokens[token.outcome.index()]);
+        if let Some(other) = tokens.next_if(|other| other.market == token.market) {
+            json.token(&row.tokens[other.outcome.index()]);
+        }
+        json.close_array().key("sequence").number(reader.index.market(token.market).sequence);
+        more(json, token.market);
+        json.close_object();
+    }
+}
+
+/// Both tokens of a market.
+fn tokens_of(market: MarketNo) -> [Token; 2] {
+    [Outcome::Zero, Outcome::One].map(|outcome| Token { market, outcome })
+}
+
+/// A refusal of a whole message that names nobody.
+const fn unauthorized() -> Refused {
+    Refused::new(401, "unauthorized", "Unauthorized/Invalid api key")
+}

@@ -1,0 +1,235 @@
+//! What a client says on a stream: one JSON object, read name by name.
+//!
+//! Names that we do not know are passed over, because every client sends some of its own; a name that we
+//! know with a value that is not of its kind is refused, and the message changes nothing.
+
+use super::super::ask::Refused;
+use crate::domain::{ConditionId, TokenId};
+use crate::json::{decimal, name};
+use serde_json::{Map, Value};
+
+/// Subscriptions of one message, and of one connection.
+pub(super) const SUBSCRIPTIONS_MAX: usize = 500;
+
+/// What is to be done with what is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Subscribe,
+    Unsubscribe,
+}
+
+/// Where a client wants to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    /// Behind this number, of the one thing that is named.
+    Number(u64),
+    /// Behind these numbers, by market.
+    Numbers(Vec<(ConditionId, u64)>),
+}
+
+/// The credentials of a first message.
+#[derive(Clone, Copy, Debug)]
+pub struct Credentials<'a> {
+    /// The key's id.
+    pub api_key: &'a str,
+    /// The secret in base64.
+    pub secret: &'a str,
+    /// The passphrase.
+    pub passphrase: &'a str,
+}
+
+/// One message. Ids that are none are refused one by one, not with the message.
+#[derive(Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) operation: Operation,
+    pub(super) tokens: Vec<(&'a str, Option<TokenId>)>,
+    pub(super) markets: Vec<(&'a str, Option<ConditionId>)>,
+    pub(super) custom: Option<bool>,
+    pub(super) dump: bool,
+    pub(super) from: Option<Since>,
+    pub(super) stream_id: Option<&'a str>,
+    pub(super) credentials: Option<Credentials<'a>>,
+}
+
+/// A name of the message and what it may say.
+fn wrong(field: &'static str, got: &Value, allowed: &'static str) -> Refused {
+    let text = got.as_str().map_or_else(|| got.to_string(), str::to_owned);
+    Refused::new(400, "invalid_message", "").about(field, &text, allowed)
+}
+
+/// A message as an object.
+pub(super) fn object(text: &str) -> Result<Value, Refused> {
+    let refused = || Refused::new(400, "invalid_message", "").about("message", text, "a JSON object");
+    let value: Value = serde_json::from_str(text).map_err(|_| refused())?;
+    if value.is_object() { Ok(value) } else { Err(refused()) }
+}
+
+/// Reads a message of `channel`.
+pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<'a>, Refused> {
+    let message = message.as_object().expect("it was read as one");
+    if let Some(said) = message.get("type")
+        && !said.as_str().is_some_and(|said| said.eq_ignore_ascii_case(channel))
+    {
+        return Err(wrong("type", said, channel));
+    }
+    let tokens = texts(message, "assets_ids")?;
+    let markets = texts(message, "markets")?;
+    if SUBSCRIPTIONS_MAX < tokens.len() + markets.len() {
+        return Err(too_many(tokens.len() + markets.len()));
+    }
+    Ok(Ask {
+        operation: operation(message)?,
+        tokens: tokens.into_iter().map(|text| (text, token(text))).collect(),
+        markets: markets.into_iter().map(|text| (text, condition(text))).collect(),
+        custom: flag(message, "custom_feature_enabled")?,
+        dump: flag(message, "initial_dump")?.unwrap_or(true),
+        from: from(message)?,
+        stream_id: text(message, "stream_id")?,
+        credentials: credentials(message)?,
+    })
+}
+
+/// More than one connection may follow.
+pub(super) fn too_many(count: usize) -> Refused {
+    let refused = Refused::new(400, "too_many_subscriptions", "too many subscriptions on one connection");
+    refused.about("assets_ids", &count.to_string(), "at most 500 on one connection")
+}
+
+fn operation(message: &Map<String, Value>) -> Result<Operation, Refused> {
+    match message.get("operation") {
+        None | Some(Value::Null) => Ok(Operation::Subscribe),
+        Some(Value::String(said)) if said == "subscribe" => Ok(Operation::Subscribe),
+        Some(Value::String(said)) if said == "unsubscribe" => Ok(Operation::Unsubscribe),
+        Some(said) => Err(wrong("operation", said, "subscribe or unsubscribe")),
+    }
+}
+
+fn texts<'a>(message: &'a Map<String, Value>, field: &'static str) -> Result<Vec<&'a str>, Refused> {
+    let Some(said) = message.get(field).filter(|said| !said.is_null()) else {
+        return Ok(Vec::new());
+    };
+    let list = said.as_array().and_then(|list| list.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
+    list.ok_or_else(|| wrong(field, said, "an array of strings"))
+}
+
+fn text<'a>(message: &'a Map<String, Value>, field: &'static str) -> Result<Option<&'a str>, Refused> {
+    match message.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(said) => said.as_str().map(Some).ok_or_else(|| wrong(field, said, "a string")),
+    }
+}
+
+fn flag(message: &Map<String, Value>, field: &'static str) -> Result<Option<bool>, Refused> {
+    match message.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(said) => said.as_bool().map(Some).ok_or_else(|| wrong(field, said, "true or false")),
+    }
+}
+
+fn from(message: &Map<String, Value>) -> Result<Option<Since>, Refused> {
+    const ALLOWED: &str = "a sequence, or an object of sequences by condition id";
+    let Some(said) = message.get("from").filter(|said| !said.is_null()) else {
+        return Ok(None);
+    };
+    let found = match said {
+        Value::Object(by_market) => {
+            let pairs = by_market.iter().map(|(id, number)| Some((condition(id)?, sequence(number)?)));
+            pairs.collect::<Option<Vec<_>>>().map(Since::Numbers)
+        }
+        number => sequence(number).map(Since::Number),
+    };
+    found.map(Some).ok_or_else(|| wrong("from", said, ALLOWED))
+}
+
+/// A number, or its digits.
+fn sequence(said: &Value) -> Option<u64> {
+    said.as_u64().or_else(|| decimal::parse_integer(said.as_str()?.as_bytes()).ok())
+}
+
+/// `apiKey` as the SDKs have it, or `apikey` as Kuest's site has it.
+fn credentials(message: &Map<String, Value>) -> Result<Option<Credentials<'_>>, Refused> {
+    const ALLOWED: &str = "an object of apiKey, secret and passphrase";
+    let Some(said) = message.get("auth").filter(|said| !said.is_null()) else {
+        return Ok(None);
+    };
+    let refused = || Refused::new(400, "invalid_message", "").about("auth", "", ALLOWED);
+    let auth = said.as_object().ok_or_else(refused)?;
+    let part = |names: &[&str]| names.iter().find_map(|name| auth.get(*name)?.as_str()).ok_or_else(refused);
+    Ok(Some(Credentials {
+        api_key: part(&["apiKey", "apikey"])?,
+        secret: part(&["secret"])?,
+        passphrase: part(&["passphrase"])?,
+    }))
+}
+
+fn token(text: &str) -> Option<TokenId> {
+    decimal::parse_uint256(text.as_bytes()).ok().map(TokenId)
+}
+
+fn condition(text: &str) -> Option<ConditionId> {
+    name::parse_hex(text.as_bytes()).map(ConditionId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_real_clients_are_read() {
+        let market = format!("0x{}", "ab".repeat(32));
+        for (text, tokens, markets, operation, custom) in [
+            (r#"{"type":"market","assets_ids":["12"]}"#.to_owned(), 1, 0, Operation::Subscribe, None),
+            (
+                r#"{"type":"market","operation":"subscribe","markets":[],"assets_ids":["1","x"],"initial_dump":true,
+                    "custom_feature_enabled":true,"event_type":"unknown"}"#
+                    .to_owned(),
+                2,
+                0,
+                Operation::Subscribe,
+                Some(true),
+            ),
+            (
+                format!(r#"{{"markets":["{market}"],"operation":"unsubscribe"}}"#),
+                0,
+                1,
+                Operation::Unsubscribe,
+                None,
+            ),
+            ("{}".to_owned(), 0, 0, Operation::Subscribe, None),
+        ] {
+            let value = object(&text).expect("an object");
+            let ask = read(&value, "market").expect("a message");
+            assert_eq!(
+                (ask.tokens.len(), ask.markets.len(), ask.operation, ask.custom),
+                (tokens, markets, operation, custom),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_of_its_kind_is_refused_by_name() {
+        let many = format!("[{}]", vec!["\"1\""; SUBSCRIPTIONS_MAX + 1].join(","));
+        for (text, field) in [
+            ("[]".to_owned(), "message"),
+            ("INVALID".to_owned(), "message"),
+            (r#"{"type":"user"}"#.to_owned(), "type"),
+            (r#"{"assets_ids":"1"}"#.to_owned(), "assets_ids"),
+            (r#"{"assets_ids":[1]}"#.to_owned(), "assets_ids"),
+            (format!(r#"{{"assets_ids":{many}}}"#), "assets_ids"),
+            (r#"{"markets":{}}"#.to_owned(), "markets"),
+            (r#"{"operation":"drop"}"#.to_owned(), "operation"),
+            (r#"{"initial_dump":1}"#.to_owned(), "initial_dump"),
+            (r#"{"custom_feature_enabled":"yes"}"#.to_owned(), "custom_feature_enabled"),
+            (r#"{"from":-1}"#.to_owned(), "from"),
+            (r#"{"from":{"0x1":1}}"#.to_owned(), "from"),
+            (r#"{"auth":{"apiKey":"1"}}"#.to_owned(), "auth"),
+        ] {
+            let refused = object(&text).and_then(|value| read(&value, "market").map(drop));
+            let mut out = Vec::new();
+            refused.expect_err(&text).write(&mut crate::json::Writer::new(&mut out));
+            let said: Value = serde_json::from_slice(&out).expect("JSON");
+            assert_eq!(said["field"], field, "{text}");
+        }
+    }
+}

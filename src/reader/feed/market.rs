@@ -1,0 +1,551 @@
+//! The market channel: following tokens, and what a record says to their followers.
+//!
+//! One message for both tokens of a market: a level of the one is the mirrored level of the other. Its
+//! hashes are filled in when the turn is over, because they are of the whole book then; the checksums
+//! are of the levels behind this very record.
+
+use super::super::ask::Refused;
+use super::super::books::HASH_BYTES;
+use super::super::levels::{Levels, seen_from};
+use super::super::trades::base_fee;
+use super::super::{Reader, Token};
+use super::ask::{self, Ask, Operation, SUBSCRIPTIONS_MAX, Since};
+use super::recent::{BookChange, LevelChange};
+use super::{Feed, Subscriber, crc, tokens_of, write_markets, write_stamp};
+use crate::domain::{MarketNo, Mode, Outcome, Price, Shares, Side, TimeMs};
+use crate::journal::layout::{OrderPlaced, TickChanged};
+use crate::json::Writer;
+use crate::ledger::MarketRow;
+use std::collections::{BTreeSet, HashMap};
+
+const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
+
+/// The best bid and ask of a token.
+pub(super) type Best = [Option<Price>; 2];
+
+/// A message that waits for its hashes.
+#[derive(Debug)]
+pub(super) struct Pending {
+    market: MarketNo,
+    /// Only for who follows this outcome.
+    outcome: Option<Outcome>,
+    payload: Vec<u8>,
+    /// Where hashes of these outcomes go.
+    hashes: Vec<(usize, Outcome)>,
+}
+
+/// The book that a change left behind.
+#[derive(Clone, Copy)]
+struct Behind<'a> {
+    levels: &'a Levels,
+    /// True if it is the book of now, whose hash can be told.
+    is_now: bool,
+}
+
+impl Feed {
+    /// Follows or leaves what a message names, and says what came of it.
+    pub(super) fn follow_markets(
+        &mut self,
+        client: u32,
+        ask: &Ask<'_>,
+        reader: &Reader,
+        now: TimeMs,
+    ) -> Result<(), Refused> {
+        let named = named(reader, ask);
+        let Some(Some(Subscriber::Market { tokens, custom })) = self.subscribers.get_mut(client as usize)
+        else {
+            return Ok(());
+        };
+        if ask.operation == Operation::Unsubscribe {
+            tokens.retain(|token| !named.tokens.contains(token));
+            let left: BTreeSet<MarketNo> = tokens.iter().map(|token| token.market).collect();
+            for token in &named.tokens {
+                self.unfollow(client, token.market);
+            }
+            let kept = named.tokens.iter().map(|token| token.market).filter(|market| left.contains(market));
+            kept.collect::<BTreeSet<_>>().into_iter().for_each(|market| self.follow(client, market));
+            self.answer(client, reader, "unsubscribed", &named, &BTreeSet::new(), now);
+            return Ok(());
+        }
+        let count = tokens.union(&named.tokens).count();
+        if SUBSCRIPTIONS_MAX < count {
+            return Err(ask::too_many(count));
+        }
+        let since = since(reader, ask, &named.tokens)?;
+        tokens.extend(&named.tokens);
+        *custom = ask.custom.unwrap_or(*custom);
+        let markets: BTreeSet<MarketNo> = named.tokens.iter().map(|token| token.market).collect();
+        for &market in &markets {
+            self.follow(client, market);
+        }
+        let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
+        let goes_on = |market: &MarketNo| {
+            let since = since.iter().find(|(of, _)| of == market).filter(|_| same_stream)?;
+            let changes =
+                reader.recent.changes_from(*market, since.1, reader.index.market(*market).sequence)?;
+            Some((*market, changes))
+        };
+        let replays: Vec<_> = markets.iter().filter_map(goes_on).collect();
+        let replayed = replays.iter().map(|(market, _)| *market).collect();
+        self.answer(client, reader, "subscribed", &named, &replayed, now);
+        for (market, changes) in &replays {
+            self.replay(client, reader, *market, changes, now);
+        }
+        if ask.dump {
+            for &token in named.tokens.iter().filter(|token| !replayed.contains(&token.market)) {
+                self.out.frame(client, |out| write_book(out, reader, token, &self.stream_id, now));
+            }
+        }
+        Ok(())
+    }
+
+    /// The message of what a record did to a book, seen at the moment behind it.
+    pub(super) fn price_change(&self, reader: &Reader, change: &BookChange, now: TimeMs) -> Pending {
+        let levels = &reader.index.market(change.market).levels;
+        let mut pending =
+            Pending { market: change.market, outcome: None, payload: Vec::new(), hashes: Vec::new() };
+        let behind = Behind { levels, is_now: true };
+        pending.hashes = write_change(&mut pending.payload, reader, change, behind, &self.stream_id, now);
+        pending
+    }
+
+    /// Tells of the fills of a taker: one message for each price, in the order in which they were met.
+    pub(super) fn push_trades(&mut self, reader: &Reader, record: &OrderPlaced, now: TimeMs) {
+        if record.fills.is_empty() || !self.followers.contains_key(&record.market) {
+            return;
+        }
+        self.changed.insert(record.market, true);
+        let row = reader.market(record.market);
+        let taker = reader.ledger.find(&record.id).ok().flatten();
+        let taker = taker.expect("the ledger applied this order");
+        let settlement = reader.settlement_hash(&taker);
+        let mut fills: Vec<(Price, Shares)> = Vec::new();
+        for fill in &record.fills {
+            let maker = reader.ledger.order_at(fill.maker).expect("the ledger applied this fill");
+            let same = maker.outcome == record.outcome;
+            let price = if same { fill.price } else { fill.price.complement() };
+            match fills.last_mut().filter(|last| last.0 == price) {
+                Some(last) => last.1 += fill.shares,
+                None => fills.push((price, fill.shares)),
+            }
+        }
+        for (price, shares) in fills {
+            let mut payload = Vec::new();
+            let json = &mut Writer::new(&mut payload);
+            json.open_object().key("event_type").text("last_trade_price");
+            json.key("market").condition(&row.condition);
+            json.key("asset_id").token(&row.tokens[record.outcome.index()]);
+            json.key("price").price_text(price).key("size").millionths_text(shares.0);
+            json.key("side").text(record.fields.side.text());
+            json.key("fee_rate_bps").number_text(base_fee(row.fee.rate));
+            json.key("timestamp").number_text(record.time.0);
+            json.key("transaction_hash").hex(settlement.as_bytes());
+            self.stamp(json, reader, record.market, now);
+            json.close_object();
+            self.pend(record.market, Some(record.outcome), payload);
+        }
+    }
+
+    /// Tells of a new tick; a book follows, because its levels may have gone.
+    pub(super) fn push_tick(&mut self, reader: &Reader, record: &TickChanged, now: TimeMs) {
+        if !self.followers.contains_key(&record.market) {
+            return;
+        }
+        let row = reader.market(record.market);
+        let old = reader.former_tick.unwrap_or(record.tick);
+        for outcome in OUTCOMES {
+            let mut payload = Vec::new();
+            let json = &mut Writer::new(&mut payload);
+            json.open_object().key("event_type").text("tick_size_change");
+            json.key("market").condition(&row.condition).key("asset_id").token(&row.tokens[outcome.index()]);
+            json.key("old_tick_size").ten_thousandths_text(old.ten_thousandths());
+            json.key("new_tick_size").ten_thousandths_text(record.tick.ten_thousandths());
+            json.key("timestamp").number_text(record.time.0);
+            self.stamp(json, reader, record.market, now);
+            json.close_object();
+            self.pend(record.market, Some(outcome), payload);
+        }
+        self.changed.insert(record.market, true);
+    }
+
+    /// Tells of what a market, or the whole exchange, takes from now on.
+    pub(super) fn push_mode(&mut self, reader: &Reader, market: Option<MarketNo>, mode: Mode, now: TimeMs) {
+        let clients: Vec<u32> = match market {
+            Some(market) => {
+                self.followers.get(&market).into_iter().flat_map(|of| of.keys().copied()).collect()
+            }
+            None => self.everybody(),
+        };
+        let stream_id = &self.stream_id;
+        self.out.frame_for(clients, |out| {
+            let json = &mut Writer::new(out);
+            json.open_object().key("type").text("mode").key("mode").text(mode.text());
+            if let Some(market) = market {
+                json.key("market").condition(&reader.market(market).condition);
+                json.key("sequence").number(reader.index.market(market).sequence);
+            }
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+
+    /// Tells those who asked for it of a market that was listed.
+    pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
+        let clients = self.curious(None);
+        let stream_id = &self.stream_id;
+        self.out.frame_for(clients, |out| {
+            let row = reader.market(market);
+            let json = &mut Writer::new(out);
+            json.open_object().key("event_type").text("new_market");
+            write_listing(json, reader, row);
+            json.key("condition_id").condition(&row.condition);
+            json.key("active").boolean(!reader.index.facts(market).inactive);
+            json.key("clob_token_ids").open_array();
+            for token in &row.tokens {
+                json.token(token);
+            }
+            json.close_array();
+            json.key("order_price_min_tick_size").ten_thousandths_text(row.tick.ten_thousandths());
+            for name in ["group_item_title", "sports_market_type", "line", "game_start_time"] {
+                json.key(name).text("");
+            }
+            json.key("fees_enabled").boolean(0 < row.fee.rate);
+            json.key("taker_base_fee").number_text(base_fee(row.fee.rate));
+            json.key("timestamp").number_text(time.0);
+            json.key("sequence").number(reader.index.market(market).sequence);
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+
+    /// Tells those who asked for it of a market's payout.
+    pub(super) fn push_resolved(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
+        self.push_mode(reader, Some(market), Mode::Resolved, now);
+        let clients = self.curious(Some(market));
+        let stream_id = &self.stream_id;
+        self.out.frame_for(clients, |out| {
+            let row = reader.market(market);
+            let winner = OUTCOMES.into_iter().max_by_key(|outcome| {
+                let per_share = row.payout.map_or(0, |payout| payout.per_share(*outcome));
+                (per_share, outcome.other().index())
+            });
+            let winner = winner.expect("there are two");
+            let json = &mut Writer::new(out);
+            json.open_object().key("event_type").text("market_resolved");
+            write_listing(json, reader, row);
+            json.key("winning_asset_id").token(&row.tokens[winner.index()]);
+            json.key("winning_outcome").text(&row.labels[winner.index()]);
+            json.key("timestamp").number_text(time.0);
+            json.key("sequence").number(reader.index.market(market).sequence);
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+
+    /// Fills in the hashes and makes frames.
+    pub(super) fn seal_pending(&mut self, reader: &Reader) {
+        let mut hashes: HashMap<Token, [u8; HASH_BYTES]> = HashMap::new();
+        for mut pending in std::mem::take(&mut self.pending) {
+            for (at, outcome) in &pending.hashes {
+                let token = Token { market: pending.market, outcome: *outcome };
+                let hash = hashes.entry(token).or_insert_with(|| reader.book_hash(token));
+                pending.payload[*at..at + HASH_BYTES].copy_from_slice(hash);
+            }
+            let Some(followers) = self.followers.get(&pending.market) else {
+                continue;
+            };
+            let wanted = |of: &[bool; 2]| pending.outcome.is_none_or(|outcome| of[outcome.index()]);
+            let clients = followers.iter().filter(|(_, of)| wanted(of)).map(|(client, _)| *client);
+            self.out.frame_for(clients, |out| out.extend_from_slice(&pending.payload));
+        }
+    }
+
+    /// Whole books behind a trade, and best prices that are others than before.
+    pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, traded: bool, now: TimeMs) {
+        let Some(followers) = self.followers.get(&market) else {
+            return;
+        };
+        for token in tokens_of(market) {
+            let clients: Vec<u32> = followers
+                .iter()
+                .filter(|(_, of)| of[token.outcome.index()])
+                .map(|(client, _)| *client)
+                .collect();
+            if traded {
+                let stream_id = &self.stream_id;
+                self.out
+                    .frame_for(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
+            }
+            let best = [Side::Buy, Side::Sell].map(|side| reader.best(token, side));
+            if self.best.insert(token, best) == Some(best) {
+                continue;
+            }
+            let curious = clients.into_iter().filter(|client| self.is_curious(*client)).collect::<Vec<_>>();
+            let stream_id = &self.stream_id;
+            self.out.frame_for(curious, |out| {
+                let row = reader.market(market);
+                let json = &mut Writer::new(out);
+                json.open_object().key("event_type").text("best_bid_ask");
+                json.key("market").condition(&row.condition);
+                json.key("asset_id").token(&row.tokens[token.outcome.index()]);
+                write_best(json, best);
+                let [bid, ask] =
+                    [best[0].map_or(0, Price::ten_thousandths), best[1].map_or(ONE, Price::ten_thousandths)];
+                json.key("spread").ten_thousandths_text(ask - bid);
+                json.key("timestamp").number_text(row.book_changed.0);
+                json.key("sequence").number(reader.index.market(market).sequence);
+                write_stamp(json, stream_id, now);
+                json.close_object();
+            });
+        }
+    }
+
+    /// A client has a market's messages, for those of its outcomes that it follows.
+    fn follow(&mut self, client: u32, market: MarketNo) {
+        let Some(Some(Subscriber::Market { tokens, .. })) = self.subscribers.get(client as usize) else {
+            return;
+        };
+        let outcomes = tokens_of(market).map(|token| tokens.contains(&token));
+        self.followers.entry(market).or_default().insert(client, outcomes);
+    }
+
+    pub(super) fn unfollow(&mut self, client: u32, market: MarketNo) {
+        if let Some(followers) = self.followers.get_mut(&market) {
+            followers.remove(&client);
+            if followers.is_empty() {
+                self.followers.remove(&market);
+                for token in tokens_of(market) {
+                    self.best.remove(&token);
+                }
+            }
+        }
+    }
+
+    /// Says what a message came to. Markets that are `replayed` go on where the client was.
+    fn answer(
+        &mut self,
+        client: u32,
+        reader: &Reader,
+        word: &'static str,
+        named: &Named<'_>,
+        replayed: &BTreeSet<MarketNo>,
+        now: TimeMs,
+    ) {
+        let Some(Some(Subscriber::Market { tokens, .. })) = self.subscribers.get(client as usize) else {
+            return;
+        };
+        let (count, stream_id) = (tokens.len(), &self.stream_id);
+        self.out.frame(client, |out| {
+            let json = &mut Writer::new(out);
+            json.open_object().key("type").text(word).key("channel").text("market");
+            json.key("markets").open_array();
+            write_markets(json, reader, &named.tokens, |json, market| {
+                json.key("replayed").boolean(replayed.contains(&market));
+            });
+            json.close_array().key("refused").open_array();
+            for (field, got) in &named.unknown {
+                json.open_object().key("field").text(field).key("got").text(got);
+                json.key("error").text("no such market").close_object();
+            }
+            json.close_array().key("subscriptions").number(count as u64);
+            json.key("subscriptions_max").number(SUBSCRIPTIONS_MAX as u64);
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+
+    /// Sends the changes that a client has missed, with the book as it was behind each of them.
+    fn replay(
+        &mut self,
+        client: u32,
+        reader: &Reader,
+        market: MarketNo,
+        changes: &[&BookChange],
+        now: TimeMs,
+    ) {
+        let mut levels = reader.index.market(market).levels.clone();
+        for LevelChange { side, price, before, .. } in changes.iter().rev().flat_map(|change| &change.levels)
+        {
+            levels.set(*side, *price, *before);
+        }
+        for change in changes {
+            for LevelChange { side, price, now, .. } in &change.levels {
+                levels.set(*side, *price, *now);
+            }
+            let behind = Behind { levels: &levels, is_now: false };
+            self.out.frame(client, |out| {
+                write_change(out, reader, change, behind, &self.stream_id, now);
+            });
+        }
+    }
+
+    fn pend(&mut self, market: MarketNo, outcome: Option<Outcome>, payload: Vec<u8>) {
+        self.pending.push(Pending { market, outcome, payload, hashes: Vec::new() });
+    }
+
+    fn stamp(&self, json: &mut Writer<'_>, reader: &Reader, market: MarketNo, now: TimeMs) {
+        json.key("sequence").number(reader.index.market(market).sequence);
+        write_stamp(json, &self.stream_id, now);
+    }
+
+    fn is_curious(&self, client: u32) -> bool {
+        matches!(self.subscribers.get(client as usize), Some(Some(Subscriber::Market { custom: true, .. })))
+    }
+
+    /// Who asked for more than the venue's own messages: all of them, or those who follow a market.
+    fn curious(&self, market: Option<MarketNo>) -> Vec<u32> {
+        match market {
+            Some(market) => {
+                let followers = self.followers.get(&market).into_iter().flat_map(|of| of.keys().copied());
+                followers.filter(|client| self.is_curious(*client)).collect()
+            }
+            None => self.everybody().into_iter().filter(|client| self.is_curious(*client)).collect(),
+        }
+    }
+
+    fn everybody(&self) -> Vec<u32> {
+        let all = (0..).zip(&self.subscribers);
+        all.filter(|(_, subscriber)| subscriber.is_some()).map(|(client, _)| client).collect()
+    }
+}
+
+/// The price of one, in ten-thousandths.
+const ONE: u16 = 10_000;
+
+/// What a message names.
+struct Named<'a> {
+    /// The tokens that we know. A market stands for both of its own.
+    tokens: BTreeSet<Token>,
+    /// What we do not know, and where it stood.
+    unknown: Vec<(&'static str, &'a str)>,
+}
+
+fn named<'a>(reader: &Reader, ask: &Ask<'a>) -> Named<'a> {
+    let (mut tokens, mut unknown) = (BTreeSet::new(), Vec::new());
+    for (text, id) in &ask.tokens {
+        match id.and_then(|id| reader.index.token(&id)) {
+            Some(token) => drop(tokens.insert(token)),
+            None => unknown.push(("assets_ids", *text)),
+        }
+    }
+    for (text, id) in &ask.markets {
+        match id.and_then(|id| reader.index.condition(&id)) {
+            Some(market) => tokens.extend(tokens_of(market)),
+            None => unknown.push(("markets", *text)),
+        }
+    }
+    Named { tokens, unknown }
+}
+
+/// Where a client is, market by market.
+fn since(reader: &Reader, ask: &Ask<'_>, named: &BTreeSet<Token>) -> Result<Vec<(MarketNo, u64)>, Refused> {
+    let markets: BTreeSet<MarketNo> = named.iter().map(|token| token.market).collect();
+    match &ask.from {
+        None => Ok(Vec::new()),
+        Some(Since::Number(number)) if markets.len() == 1 => {
+            Ok(markets.into_iter().map(|market| (market, *number)).collect())
+        }
+        Some(Since::Number(number)) => {
+            let refused = Refused::new(400, "invalid_message", "");
+            let allowed = "a sequence where one market is named, else an object of sequences by condition id";
+            Err(refused.about("from", &number.to_string(), allowed))
+        }
+        Some(Since::Numbers(numbers)) => {
+            let known = |(id, number): &(_, u64)| Some((reader.index.condition(id)?, *number));
+            Ok(numbers.iter().filter_map(known).collect())
+        }
+    }
+}
+
+/// Writes what one record did to the levels of both tokens; where their hashes go.
+fn write_change(
+    out: &mut Vec<u8>,
+    reader: &Reader,
+    change: &BookChange,
+    behind: Behind<'_>,
+    stream_id: &str,
+    now: TimeMs,
+) -> Vec<(usize, Outcome)> {
+    let row = reader.market(change.market);
+    let start = out.len();
+    let mut hashes = Vec::new();
+    let json = &mut Writer::new(out);
+    json.open_object().key("event_type").text("price_change");
+    json.key("market").condition(&row.condition).key("timestamp").number_text(change.time.0);
+    let seen = OUTCOMES.map(|outcome| {
+        let best = [Side::Buy, Side::Sell].map(|side| behind.levels.best(outcome, side));
+        (outcome, best, crc(behind.levels, outcome))
+    });
+    json.key("price_changes").open_array();
+    for level in &change.levels {
+        for (outcome, best, crc) in seen {
+            let side = if outcome == Outcome::Zero { level.side } else { level.side.opposite() };
+            json.open_object().key("asset_id").token(&row.tokens[outcome.index()]);
+            json.key("price").price_text(seen_from(outcome, level.price));
+            json.key("size").millionths_text(level.now.0).key("side").text(side.text()).key("hash");
+            if behind.is_now {
+                json.quoted(|out| {
+                    hashes.push((out.len() - start, outcome));
+                    out.extend_from_slice(&[b'0'; HASH_BYTES]);
+                });
+            } else {
+                json.text("");
+            }
+            write_best(json, best);
+            json.key("crc").number(crc.into()).close_object();
+        }
+    }
+    json.close_array().key("sequence").number(change.sequence);
+    write_stamp(json, stream_id, now);
+    json.close_object();
+    hashes
+}
+
+/// `best_bid` and `best_ask`; a side without orders is worth nothing or everything.
+fn write_best(json: &mut Writer<'_>, best: Best) {
+    json.key("best_bid").ten_thousandths_text(best[0].map_or(0, Price::ten_thousandths));
+    json.key("best_ask").ten_thousandths_text(best[1].map_or(ONE, Price::ten_thousandths));
+}
+
+/// A whole book: what GET /book says, and where it stands in the stream.
+fn write_book(out: &mut Vec<u8>, reader: &Reader, token: Token, stream_id: &str, now: TimeMs) {
+    let index = reader.index.market(token.market);
+    let json = &mut Writer::new(out);
+    json.open_object().key("event_type").text("book");
+    reader.write_book_fields(json, token);
+    json.key("crc").number(crc(&index.levels, token.outcome).into());
+    json.key("sequence").number(index.sequence);
+    write_stamp(json, stream_id, now);
+    json.close_object();
+}
+
+/// What `new_market` and `market_resolved` say alike.
+fn write_listing(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
+    let facts = reader.index.facts(row.market);
+    json.key("id").number_text(row.market_id).key("question").text(&facts.question);
+    json.key("market").condition(&row.condition).key("slug").text(&facts.slug).key("description");
+    if facts.description.is_empty() {
+        json.text("");
+    } else {
+        json.raw(facts.description.of(&row.text).as_bytes());
+    }
+    json.key("assets_ids").open_array();
+    for token in &row.tokens {
+        json.token(token);
+    }
+    json.close_array().key("outcomes").open_array();
+    for label in &row.labels {
+        json.text(label);
+    }
+    json.close_array().key("event_message").open_object();
+    let event = reader.index.event(row);
+    let said = |text: for<'e> fn(&'e crate::catalog::EventFacts) -> &'e str| event.map_or("", text);
+    json.key("id").text(said(|event| &event.id)).key("ticker").text(said(|event| &event.ticker));
+    json.key("slug").text(said(|event| &event.slug)).key("title").text(said(|event| &event.title));
+    json.key("description").text("").close_object();
+    json.key("tags").open_array();
+    for tag in event.iter().flat_map(|event| &event.tags) {
+        json.text(tag);
+    }
+    json.close_array();
+}

@@ -1,0 +1,62 @@
+//! Frames that wait to be sent: each is written once, whoever it is for.
+
+use crate::http::websocket;
+use std::ops::Range;
+
+/// One buffer of frames, and who gets which.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    bytes: Vec<u8>,
+    sends: Vec<(u32, Range<usize>)>,
+    payload: Vec<u8>,
+}
+
+impl Outbox {
+    /// Writes a frame for one client.
+    pub(super) fn frame(&mut self, client: u32, write: impl FnOnce(&mut Vec<u8>)) {
+        self.frame_for([client], write);
+    }
+
+    /// Writes a frame for some clients, if there are any.
+    pub(super) fn frame_for(
+        &mut self,
+        clients: impl IntoIterator<Item = u32>,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let mut clients = clients.into_iter().peekable();
+        if clients.peek().is_none() {
+            return;
+        }
+        self.payload.clear();
+        write(&mut self.payload);
+        let from = self.bytes.len();
+        websocket::push_text_header(&mut self.bytes, self.payload.len());
+        self.bytes.extend_from_slice(&self.payload);
+        let range = from..self.bytes.len();
+        self.sends.extend(clients.map(|client| (client, range.clone())));
+    }
+
+    /// Frames and whom they are for, in the order in which they were written.
+    pub(super) fn sends(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.sends.iter().map(|(client, range)| (*client, &self.bytes[range.clone()]))
+    }
+
+    /// Drops what is for one client.
+    pub(super) fn forget(&mut self, client: u32) {
+        self.sends.retain(|(to, _)| *to != client);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sends.is_empty()
+    }
+
+    /// Everything is on its way.
+    pub(super) fn clear(&mut self) {
+        /// What a large book leaves behind.
+        const KEPT_BYTES_MAX: usize = 1 << 20;
+        self.sends.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES_MAX);
+        self.payload.shrink_to(KEPT_BYTES_MAX);
+    }
+}

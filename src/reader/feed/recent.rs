@@ -1,0 +1,187 @@
+//! The last changes of books and the last events of accounts: what a client that comes back asks for.
+//!
+//! Both lists are filled by every record, by those of a recovery too, so a restart forgets only what
+//! lies before its snapshot. They are bounded; what has left them is not replayed.
+
+use super::super::index::{Index, Leaving};
+use crate::domain::{MarketNo, Position, Price, Shares, Side, TimeMs, WalletNo};
+use crate::journal::layout::{OrderPlaced, PlacedResult, Record};
+use crate::ledger::{Ledger, OrderRow, OrderState};
+use std::collections::VecDeque;
+
+/// Changes of books that are kept: some 10 MB.
+const CHANGES_MAX: usize = 1 << 16;
+/// Events of accounts that are kept: some 4 MB.
+const EVENTS_MAX: usize = 1 << 16;
+
+/// What one record did to one book.
+#[derive(Debug)]
+pub(super) struct BookChange {
+    pub(super) market: MarketNo,
+    /// The market's sequence behind it.
+    pub(super) sequence: u64,
+    pub(super) time: TimeMs,
+    pub(super) levels: Box<[LevelChange]>,
+}
+
+/// A level in terms of token 0, before and behind a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::reader) struct LevelChange {
+    pub(in crate::reader) side: Side,
+    pub(in crate::reader) price: Price,
+    pub(in crate::reader) before: Shares,
+    pub(in crate::reader) now: Shares,
+}
+
+/// Something that happened to an account.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
+    pub(super) principal: WalletNo,
+    /// The principal's sequence behind it.
+    pub(super) sequence: u64,
+    pub(super) time: TimeMs,
+    pub(super) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// To an order, and how it stood behind that.
+    Order { order: Position, step: Step, filled: Shares, state: OrderState },
+    /// The principal took part in the trade of this taker.
+    Trade { taker: Position },
+}
+
+/// What an order's event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Placed,
+    Filled,
+    Ended,
+}
+
+/// The lists, and how many were ever put in.
+#[derive(Debug, Default)]
+pub(in crate::reader) struct Recent {
+    changes: VecDeque<BookChange>,
+    events: VecDeque<Event>,
+    changes_ever: u64,
+    events_ever: u64,
+}
+
+impl Recent {
+    /// Follows a record that `ledger` and `index` have just applied.
+    pub(in crate::reader) fn follow(
+        &mut self,
+        ledger: &Ledger,
+        index: &mut Index,
+        start: Position,
+        record: &Record,
+        leaving: &[Leaving],
+    ) {
+        let time = record.time();
+        index.take_changes(|market, sequence, levels| {
+            push(&mut self.changes, CHANGES_MAX, BookChange { market, sequence, time, levels });
+            self.changes_ever += 1;
+        });
+        each_event(ledger, start, record, leaving, |principal, what| {
+            let sequence = index.count_event(principal);
+            push(&mut self.events, EVENTS_MAX, Event { principal, sequence, time, what });
+            self.events_ever += 1;
+        });
+    }
+
+    /// How many changes and events there ever were.
+    pub(super) const fn ever(&self) -> (u64, u64) {
+        (self.changes_ever, self.events_ever)
+    }
+
+    /// The changes behind the first `ever`.
+    pub(super) fn changes_behind(&self, ever: u64) -> impl Iterator<Item = &BookChange> {
+        newest(&self.changes, self.changes_ever - ever)
+    }
+
+    /// The events behind the first `ever`.
+    pub(super) fn events_behind(&self, ever: u64) -> impl Iterator<Item = &Event> {
+        newest(&self.events, self.events_ever - ever)
+    }
+
+    /// The changes of a market behind `sequence`, the oldest first; none if some of them have left.
+    pub(super) fn changes_from(&self, market: MarketNo, sequence: u64, now: u64) -> Option<Vec<&BookChange>> {
+        let of_market = self.changes.iter().rev().filter(|change| change.market == market);
+        let mut found: Vec<_> = of_market.take_while(|change| sequence < change.sequence).collect();
+        found.reverse();
+        (found.len() as u64 == now.checked_sub(sequence)?).then_some(found)
+    }
+
+    /// The events of a principal behind `sequence`, likewise.
+    pub(super) fn events_from(&self, principal: WalletNo, sequence: u64, now: u64) -> Option<Vec<&Event>> {
+        let of_principal = self.events.iter().rev().filter(|event| event.principal == principal);
+        let mut found: Vec<_> = of_principal.take_while(|event| sequence < event.sequence).collect();
+        found.reverse();
+        (found.len() as u64 == now.checked_sub(sequence)?).then_some(found)
+    }
+}
+
+fn push<T>(list: &mut VecDeque<T>, max: usize, row: T) {
+    if list.len() == max {
+        list.pop_front();
+    }
+    list.push_back(row);
+}
+
+fn newest<T>(list: &VecDeque<T>, count: u64) -> impl Iterator<Item = &T> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    list.range(list.len().saturating_sub(count)..)
+}
+
+/// What a record means to the accounts that it concerns, in the order in which they are told:
+/// whose orders it removed, then the order that came, whom that met, the trade, and its end.
+fn each_event(
+    ledger: &Ledger,
+    start: Position,
+    record: &Record,
+    leaving: &[Leaving],
+    mut each: impl FnMut(WalletNo, What),
+) {
+    let row = |order: Position| ledger.order_at(order).expect("what a record names is in memory");
+    for gone in leaving {
+        let row = row(gone.order);
+        each(row.principal, order(row, Step::Ended));
+    }
+    let Record::OrderPlaced(record) = record else {
+        return;
+    };
+    let taker = row(start);
+    let lived = !matches!(record.result, PlacedResult::Killed(_));
+    if lived {
+        each(taker.principal, order(taker, Step::Placed));
+    }
+    for fill in &record.fills {
+        let maker = row(fill.maker);
+        each(maker.principal, order(maker, Step::Filled));
+    }
+    if !record.fills.is_empty() {
+        each_party(ledger, record, |principal| each(principal, What::Trade { taker: start }));
+    }
+    // Nothing of it rests, and not all of it was filled.
+    if !lived || record.stopped.is_some() {
+        each(taker.principal, order(taker, Step::Ended));
+    }
+}
+
+fn order(row: &OrderRow, step: Step) -> What {
+    What::Order { order: row.position, step, filled: row.filled, state: row.state }
+}
+
+/// Whoever took part in the trade of an order, each once.
+fn each_party(ledger: &Ledger, record: &OrderPlaced, mut each: impl FnMut(WalletNo)) {
+    let mut told = vec![record.principal];
+    for fill in &record.fills {
+        let maker = ledger.order_at(fill.maker).expect("the ledger applied this fill").principal;
+        if !told.contains(&maker) {
+            told.push(maker);
+        }
+    }
+    told.into_iter().for_each(&mut each);
+}

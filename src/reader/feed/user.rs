@@ -1,0 +1,278 @@
+//! The user channel: an account's orders and trades.
+//!
+//! | event | when | `status` |
+//! |---|---|---|
+//! | `order`, `PLACEMENT` | an order was taken | `LIVE`, or `MATCHED` if nothing of it is left to trade |
+//! | `order`, `UPDATE` | it was met while it rested | the same |
+//! | `order`, `CANCELLATION` | it ended with a rest unfilled, for whatever reason | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
+//! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED` |
+//!
+//! - So an order has exactly one event that ends it: `CANCELLATION`, or the one that says `MATCHED`.
+//!   `reason` says why: `filled`, `rest_not_filled` of a FAK order that found too little, the reason of a
+//!   removal, or the code of a refusal. A FOK order that was killed was never placed: it only ends.
+//! - A trade has one event for each account in it; it is final, because this ledger is the settlement.
+//! - `owner`, `order_owner` and `trade_owner` are the key that the caller came with.
+//! - Of a client that named markets, the numbers between its events are those of other markets.
+
+use super::super::ask::Refused;
+use super::super::orders::reason;
+use super::super::trades::base_fee;
+use super::super::{Caller, Reader};
+use super::ask::{Ask, Credentials, Operation, Since};
+use super::recent::{Event, Step, What};
+use super::{Account, Feed, Subscriber, unauthorized, write_stamp};
+use crate::domain::{Shares, TimeMs, TradeId};
+use crate::journal::layout::RemovalReason;
+use crate::json::Writer;
+use crate::ledger::{OrderRow, OrderState};
+use std::collections::BTreeSet;
+
+/// Trades that an order's event names: the newest ones.
+const ASSOCIATED_TRADES_MAX: usize = 100;
+
+impl Reader {
+    /// The number of the last event of an account.
+    pub(super) fn events_of(&self, caller: &Caller) -> u64 {
+        self.index.principal(caller.principal).map_or(0, |principal| principal.events)
+    }
+}
+
+impl Feed {
+    /// Takes credentials, narrows an account to markets or widens it, and says what came of it.
+    pub(super) fn follow_account(
+        &mut self,
+        client: u32,
+        ask: &Ask<'_>,
+        reader: &Reader,
+        now: TimeMs,
+        admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
+    ) -> Result<(), Refused> {
+        let Some(Some(Subscriber::User(account))) = self.subscribers.get_mut(client as usize) else {
+            return Ok(());
+        };
+        let since = match &ask.from {
+            Some(Since::Number(number)) => Some(*number),
+            Some(Since::Numbers(_)) => {
+                return Err(Refused::new(400, "invalid_message", "").about("from", "", "a sequence"));
+            }
+            None => None,
+        };
+        let known = account.as_ref().map(|account| account.caller);
+        let caller = match (&ask.credentials, known) {
+            (Some(credentials), _) => admit(credentials).ok_or(unauthorized())?,
+            (None, Some(caller)) => caller,
+            (None, None) => return Err(unauthorized()),
+        };
+        let mut unknown = Vec::new();
+        let mut named = BTreeSet::new();
+        for (text, id) in &ask.markets {
+            match id.and_then(|id| reader.index.condition(&id)) {
+                Some(market) => drop(named.insert(market)),
+                None => unknown.push(*text),
+            }
+        }
+        let mut markets =
+            account.take().filter(|_| ask.credentials.is_none()).map_or_else(BTreeSet::new, |of| of.markets);
+        match ask.operation {
+            Operation::Subscribe => markets.extend(&named),
+            Operation::Unsubscribe => markets.retain(|market| !named.contains(market)),
+        }
+        *account = Some(Account { caller, markets });
+        if let Some(before) = known.filter(|before| before.principal != caller.principal) {
+            self.forget_account(client, before.principal);
+        }
+        self.accounts.entry(caller.principal).or_default().insert(client);
+        let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
+        let sequence = reader.events_of(&caller);
+        let events = since
+            .filter(|_| same_stream)
+            .and_then(|since| reader.recent.events_from(caller.principal, since, sequence));
+        self.say_account(client, reader, ask.operation, &unknown, events.is_some(), now);
+        for event in events.into_iter().flatten() {
+            self.tell_one(client, reader, event, now);
+        }
+        Ok(())
+    }
+
+    /// Tells all who follow the account of an event.
+    pub(super) fn tell(&mut self, reader: &Reader, event: &Event, now: TimeMs) {
+        let Some(clients) = self.accounts.get(&event.principal) else {
+            return;
+        };
+        for client in clients.iter().copied().collect::<Vec<_>>() {
+            self.tell_one(client, reader, event, now);
+        }
+    }
+
+    fn tell_one(&mut self, client: u32, reader: &Reader, event: &Event, now: TimeMs) {
+        let Some(Some(Subscriber::User(Some(account)))) = self.subscribers.get(client as usize) else {
+            return;
+        };
+        let order = match event.what {
+            What::Order { order, .. } => order,
+            What::Trade { taker } => taker,
+        };
+        // What was archived and cannot be read is asked for in vain; the number shows that it is missing.
+        let Ok(Some(row)) = reader.ledger.find_at(order) else {
+            return;
+        };
+        if !account.markets.is_empty() && !account.markets.contains(&row.market) {
+            return;
+        }
+        let (caller, stream_id) = (&account.caller, &self.stream_id);
+        self.out.frame(client, |out| {
+            let json = &mut Writer::new(out);
+            json.open_object();
+            match event.what {
+                What::Order { step, filled, state, .. } => {
+                    write_order(json, reader, caller, &row, Stand { step, filled, state }, event.time);
+                }
+                What::Trade { .. } => write_trade(json, reader, caller, &row, event.time),
+            }
+            json.key("sequence").number(event.sequence);
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+
+    fn say_account(
+        &mut self,
+        client: u32,
+        reader: &Reader,
+        operation: Operation,
+        unknown: &[&str],
+        replayed: bool,
+        now: TimeMs,
+    ) {
+        let Some(Some(Subscriber::User(Some(account)))) = self.subscribers.get(client as usize) else {
+            return;
+        };
+        let stream_id = &self.stream_id;
+        self.out.frame(client, |out| {
+            let json = &mut Writer::new(out);
+            let word = if operation == Operation::Subscribe { "subscribed" } else { "unsubscribed" };
+            json.open_object().key("type").text(word).key("channel").text("user");
+            json.key("markets").open_array();
+            for market in &account.markets {
+                json.condition(&reader.market(*market).condition);
+            }
+            json.close_array().key("refused").open_array();
+            for got in unknown {
+                json.open_object().key("field").text("markets").key("got").text(got);
+                json.key("error").text("no such market").close_object();
+            }
+            json.close_array().key("sequence").number(reader.events_of(&account.caller));
+            json.key("replayed").boolean(replayed);
+            write_stamp(json, stream_id, now);
+            json.close_object();
+        });
+    }
+}
+
+/// How an order stood behind an event.
+#[derive(Clone, Copy)]
+struct Stand {
+    step: Step,
+    filled: Shares,
+    state: OrderState,
+}
+
+impl Stand {
+    fn kind(self) -> &'static str {
+        match self.step {
+            Step::Placed => "PLACEMENT",
+            Step::Filled => "UPDATE",
+            Step::Ended => "CANCELLATION",
+        }
+    }
+
+    fn status(self, row: &OrderRow) -> &'static str {
+        match (self.step, self.state) {
+            (Step::Ended, OrderState::Removed(RemovalReason::MarketResolved)) => "CANCELED_MARKET_RESOLVED",
+            (Step::Ended, _) => "CANCELED",
+            // What stopped with a rest has its end in the next event.
+            (Step::Placed, OrderState::Filled) if row.stopped.is_some() => "LIVE",
+            (_, OrderState::Filled) => "MATCHED",
+            _ => "LIVE",
+        }
+    }
+
+    /// Why this event ends the order; empty if it does not.
+    fn reason(self, row: &OrderRow) -> &'static str {
+        match (self.step, self.status(row)) {
+            (Step::Ended, _) => reason(row),
+            (_, "MATCHED") if row.size() <= self.filled => "filled",
+            (_, "MATCHED") => "rest_not_filled",
+            _ => "",
+        }
+    }
+}
+
+fn write_order(
+    json: &mut Writer<'_>,
+    reader: &Reader,
+    caller: &Caller,
+    row: &OrderRow,
+    stand: Stand,
+    time: TimeMs,
+) {
+    let market = reader.market(row.market);
+    json.key("event_type").text("order").key("type").text(stand.kind());
+    json.key("id").order_id(&row.id);
+    json.key("owner").uuid(caller.key).key("order_owner").uuid(caller.key);
+    json.key("market").condition(&market.condition);
+    json.key("asset_id").token(&market.tokens[row.outcome.index()]);
+    json.key("side").text(row.fields.side.text()).key("price").price_text(row.price);
+    json.key("original_size").millionths_text(row.size().0);
+    json.key("size_matched").millionths_text(stand.filled.0);
+    json.key("associate_trades").open_array();
+    let newest = row.trades.len().saturating_sub(ASSOCIATED_TRADES_MAX);
+    for &trade in &row.trades[newest..] {
+        json.uuid(TradeId::new(trade).uuid());
+    }
+    json.close_array().key("outcome").text(reader.label(row.market, row.outcome));
+    json.key("created_at").number_text(row.placed.seconds());
+    json.key("expiration").number_text(row.expiration_s);
+    json.key("order_type").text(row.order_type.text()).key("status").text(stand.status(row));
+    json.key("maker_address").address(reader.address_of(row.wallet));
+    json.key("reason").text(stand.reason(row));
+    json.key("timestamp").number_text(time.0);
+}
+
+/// A trade, by its taker's order.
+fn write_trade(json: &mut Writer<'_>, reader: &Reader, caller: &Caller, taker: &OrderRow, time: TimeMs) {
+    let market = reader.market(taker.market);
+    let trade = reader.index.trade_at(taker.position).map(|index| reader.index.trade(index));
+    let trade = trade.expect("an event names a trade that the index has");
+    let fee = base_fee(market.fee.rate);
+    let role = if taker.principal == caller.principal { "TAKER" } else { "MAKER" };
+    json.key("event_type").text("trade").key("type").text("TRADE");
+    json.key("id").uuid(TradeId::new(trade.position).uuid());
+    json.key("taker_order_id").order_id(&taker.id).key("market").condition(&market.condition);
+    json.key("asset_id").token(&market.tokens[taker.outcome.index()]);
+    json.key("side").text(taker.fields.side.text()).key("size").millionths_text(trade.shares.0);
+    json.key("price").millionths_text(trade.price_millionths).key("fee_rate_bps").number_text(fee);
+    json.key("status").text("MATCHED");
+    for name in ["match_time", "last_update", "timestamp"] {
+        json.key(name).number_text(time.seconds());
+    }
+    json.key("outcome").text(reader.label(taker.market, taker.outcome));
+    json.key("owner").uuid(caller.key).key("trade_owner").uuid(caller.key);
+    json.key("maker_address").address(reader.address_of(taker.wallet));
+    json.key("transaction_hash").hex(reader.settlement_hash(taker).as_bytes());
+    json.key("bucket_index").number(0).key("maker_orders").open_array();
+    let maker_fee = if market.fee.taker_only { 0 } else { fee };
+    for leg in trade.legs {
+        let Ok(Some(maker)) = reader.ledger.find_at(leg.maker) else {
+            continue;
+        };
+        json.open_object().key("order_id").order_id(&maker.id);
+        json.key("asset_id").token(&reader.market(maker.market).tokens[maker.outcome.index()]);
+        json.key("matched_amount").millionths_text(leg.shares.0).key("price").price_text(maker.price);
+        json.key("side").text(maker.fields.side.text()).key("fee_rate_bps").number_text(maker_fee);
+        json.key("outcome").text(reader.label(maker.market, maker.outcome));
+        json.key("owner").uuid(maker.owner).key("maker_address").address(reader.address_of(maker.wallet));
+        json.close_object();
+    }
+    json.close_array().key("trader_side").text(role);
+}

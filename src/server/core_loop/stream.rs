@@ -1,0 +1,208 @@
+//! Connections that became streams: frames in, messages out, and how they end.
+//!
+//! | close code | why |
+//! |---|---|
+//! | 1000, or the client's own | the client closed |
+//! | 1001 | the server ends |
+//! | 1002, 1003, 1007, 1009 | frames that break RFC 6455, or that we do not take |
+//! | 1008 | credentials that nobody has, none within [`KNOWN_WITHIN_MS`], or a key that was revoked |
+//! | [`SLOW`] | more than [`UNSENT_BYTES_MAX`] wait for a client that does not read |
+//! | [`IDLE`] | nothing came, not even a pong, for `Limits::idle_ms` |
+
+use super::CoreLoop;
+use super::serve::Step;
+use crate::http::websocket::{self, Frames, Said};
+use crate::reader::{Channel, Heard};
+use crate::server::connection::{Connection, Stream};
+use crate::server::connections::Client;
+use crate::server::reading::Reading;
+
+/// A client that does not read.
+const SLOW: u16 = 4_000;
+/// A client that is silent.
+const IDLE: u16 = 4_001;
+/// What a client has not the right to.
+const POLICY: u16 = 1_008;
+/// The server ends.
+const GOING_AWAY: u16 = 1_001;
+const NORMAL: u16 = 1_000;
+
+/// Bytes that wait for one client: a hundred large books.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// How often a stream says how far everything is.
+const BEAT_MS: u64 = 5_000;
+/// How often a client is asked whether it is there, so that none has to say so by itself.
+const PING_MS: u64 = 25_000;
+/// How long a user stream waits for credentials.
+const KNOWN_WITHIN_MS: u64 = 30_000;
+
+/// What is done behind something that a client said.
+enum Next {
+    Listen,
+    Close(u16, &'static str),
+}
+
+/// Streams: what clients say, and what they are told.
+impl CoreLoop {
+    /// A connection is a stream from here on.
+    pub(super) fn begin_stream(&mut self, client: Client, connection: &mut Connection, channel: Channel) {
+        connection.stream = Some(Box::new(Stream {
+            frames: Frames::new(),
+            beat_at_ms: self.elapsed_ms + BEAT_MS,
+            ping_at_ms: self.elapsed_ms + PING_MS,
+            known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
+        }));
+        connection.closing = false;
+        self.reading().feed().join(client.slot, channel);
+    }
+
+    /// Takes frames from a stream's input.
+    pub(super) fn listen(&mut self, client: Client, connection: &mut Connection) -> Step {
+        if !connection.input.unread().is_empty() {
+            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+        }
+        while !connection.input.unread().is_empty() {
+            let Connection { input, stream, line, .. } = connection;
+            let frames = &mut stream.as_mut().expect("it is a stream").frames;
+            let (next, used) = match frames.next(input.unread_mut()) {
+                Err(fault) => (Next::Close(fault.code(), fault.reason()), 0),
+                Ok((None, used)) => {
+                    input.used(used);
+                    input.hold(frames.needs());
+                    return Step::Partial;
+                }
+                Ok((Some(said), used)) => {
+                    let roles = self.roles.as_mut().expect("streams are where the reader is");
+                    let reading = roles.reading.as_mut().expect("streams are where the reader is");
+                    let next = match said {
+                        Said::Text(text) => match reading.hear(client.slot, text, self.now) {
+                            Heard::Stays => Next::Listen,
+                            Heard::Unauthorized => Next::Close(POLICY, "Unauthorized/Invalid api key"),
+                        },
+                        Said::Ping(payload) => {
+                            websocket::push_pong(line.output(), payload);
+                            Next::Listen
+                        }
+                        Said::Pong(_) => Next::Listen,
+                        Said::Close(said) => Next::Close(said.map_or(NORMAL, |(code, _)| code), ""),
+                    };
+                    (next, used)
+                }
+            };
+            input.used(used);
+            if let Next::Close(code, reason) = next {
+                self.deliver_to(client.slot, connection);
+                self.close_stream(client.slot, connection, code, reason);
+                return Step::Took;
+            }
+        }
+        Step::Partial
+    }
+
+    /// Appends what streams have to say to what their connections send.
+    pub(super) fn deliver_streams(&mut self) {
+        let Some(reading) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()) else {
+            return;
+        };
+        let feed = reading.feed();
+        let mut ending = Vec::new();
+        while let Some(slot) = feed.next_revoked() {
+            ending.push((slot, POLICY, "a key of this account was revoked"));
+        }
+        for (slot, frame) in feed.sends() {
+            let Some(mut connection) = self.connections.take(slot) else {
+                continue;
+            };
+            if UNSENT_BYTES_MAX < connection.line.unsent() + frame.len() {
+                ending.push((slot, SLOW, "too much is unread"));
+            } else if !connection.closing {
+                connection.line.output().extend_from_slice(frame);
+                self.connections.touch(slot, &mut connection);
+            }
+            self.connections.put(slot, connection);
+        }
+        feed.sent();
+        for (slot, code, reason) in ending {
+            if let Some(mut connection) = self.connections.take(slot) {
+                self.close_stream(slot, &mut connection, code, reason);
+                self.connections.put(slot, connection);
+            }
+        }
+    }
+
+    /// The same for one connection that is taken out of its slot.
+    fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
+        for (to, frame) in self.reading().feed().sends() {
+            if to == slot {
+                connection.line.output().extend_from_slice(frame);
+            }
+        }
+    }
+
+    /// Looks whether a stream is to be told something, or to end.
+    pub(super) fn check_stream(&mut self, slot: u32) {
+        let Some(mut connection) = self.connections.take(slot) else {
+            return;
+        };
+        if connection.send_by_ms <= self.elapsed_ms {
+            return self.leave(slot, connection);
+        }
+        let now_ms = self.elapsed_ms;
+        let stream = connection.stream.as_mut().expect("it is a stream");
+        let (beats, pings) = (stream.beat_at_ms <= now_ms, stream.ping_at_ms <= now_ms);
+        let unknown = stream.known_by_ms <= now_ms;
+        if beats {
+            stream.beat_at_ms = now_ms + BEAT_MS;
+        }
+        if pings {
+            stream.ping_at_ms = now_ms + PING_MS;
+        }
+        if connection.read_by_ms <= now_ms {
+            self.close_stream(slot, &mut connection, IDLE, "nothing came for too long");
+        } else if unknown && self.reading().feed().is_silent(slot) {
+            self.close_stream(slot, &mut connection, POLICY, "no credentials came");
+        } else if !connection.closing {
+            if pings {
+                websocket::push_ping(connection.line.output(), b"");
+                self.connections.touch(slot, &mut connection);
+            }
+            if beats {
+                let now = self.now;
+                self.reading().beat(slot, now);
+            }
+        }
+        self.connections.put(slot, connection);
+        self.deliver_streams();
+    }
+
+    /// Says goodbye to a stream when the server ends.
+    pub(super) fn end_stream(&mut self, slot: u32) {
+        let Some(mut connection) = self.connections.take(slot) else {
+            return;
+        };
+        if connection.stream.is_some() && !connection.closing {
+            let now = self.now;
+            self.reading().feed().say_goodbye(slot, now);
+            self.deliver_to(slot, &mut connection);
+            self.close_stream(slot, &mut connection, GOING_AWAY, "the server ends");
+        }
+        self.connections.put(slot, connection);
+    }
+
+    /// Ends a stream: nothing more is read, and behind what is unsent there is only the reason.
+    fn close_stream(&mut self, slot: u32, connection: &mut Connection, code: u16, reason: &str) {
+        if !connection.closing {
+            websocket::push_close(connection.line.output(), code, reason);
+            connection.closing = true;
+            let unread = connection.input.unread().len();
+            connection.input.used(unread);
+        }
+        self.reading().feed().leave(slot);
+        self.connections.touch(slot, connection);
+    }
+
+    fn reading(&mut self) -> &mut Reading {
+        let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+        reading.expect("streams are where the reader is")
+    }
+}

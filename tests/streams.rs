@@ -1,0 +1,499 @@
+//! The two streams, through the running binary and by a client that shares no code with it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+#[path = "streams/mirror.rs"]
+mod mirror;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::random::Random;
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::Connection;
+use mirror::{Book, Mirror, Noted, text};
+use outcry::domain::Side;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::net::TcpStream;
+use std::time::Duration;
+use tungstenite::protocol::CloseFrame;
+use tungstenite::{Message, WebSocket};
+
+/// How long a message may take.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// One subscriber.
+struct Stream(WebSocket<TcpStream>);
+
+impl Stream {
+    fn open(exchange: &Exchange, channel: &str) -> Self {
+        let socket = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let url = format!("ws://127.0.0.1:{}/ws/{channel}", exchange.http);
+        Self(tungstenite::client(url, socket).unwrap().0)
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.0.send(Message::text(message.to_string())).unwrap();
+    }
+
+    /// The next message, as a text.
+    #[track_caller]
+    fn text(&mut self) -> String {
+        loop {
+            match self.0.read() {
+                Ok(Message::Text(text)) => return text.to_string(),
+                Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                Err(tungstenite::Error::Io(fault)) if fault.kind() == std::io::ErrorKind::Interrupted => {}
+                other => panic!("instead of a text: {other:?}"),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn next(&mut self) -> Value {
+        serde_json::from_str(&self.text()).unwrap()
+    }
+
+    /// The next message but heartbeats.
+    #[track_caller]
+    fn event(&mut self) -> Value {
+        loop {
+            let message = self.next();
+            if message["type"] != "heartbeat" {
+                return message;
+            }
+        }
+    }
+
+    /// Why the server closes.
+    #[track_caller]
+    fn close(&mut self) -> CloseFrame {
+        loop {
+            match self.0.read() {
+                Ok(Message::Close(frame)) => return frame.expect("a reason"),
+                Ok(_) => {}
+                Err(fault) => panic!("instead of a close: {fault}"),
+            }
+        }
+    }
+}
+
+/// One of the operator's commands; gives what it printed.
+fn operator(exchange: &Exchange, words: &[&str]) -> String {
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    outcry_succeeds(&[words, &["--admin", &admin]].concat())
+}
+
+/// An exchange with a market of its own and two traders.
+struct Site {
+    plan: Plan,
+    exchange: Exchange,
+    connection: Connection,
+    traders: [Trader; 2],
+    condition: String,
+    tokens: [String; 2],
+    _folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start() -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("streams-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let plan = Plan::dev(folder.path()).set("cpu.policy=none");
+        let exchange = plan.start();
+        let mut connection = exchange.connect();
+        let traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
+        // One that nobody quotes in.
+        let made = operator(&exchange, &["market", "create", "Does it rain?"]);
+        let made: Value = serde_json::from_str(&made).unwrap();
+        let tokens = [0, 1].map(|index| text(&made["tokens"][index]).to_owned());
+        let condition = text(&made["conditionId"]).to_owned();
+        Self { plan, exchange, connection, traders, condition, tokens, _folder: folder }
+    }
+
+    /// Places an order; gives its id and the answer.
+    #[track_caller]
+    fn order(
+        &mut self,
+        who: usize,
+        outcome: usize,
+        side: Side,
+        cents: u64,
+        shares: u64,
+        kind: &str,
+    ) -> (String, Value) {
+        let wish = Wish {
+            token: token(&self.tokens[outcome]),
+            side,
+            price: cents * 100,
+            shares: shares * 1_000_000,
+            kind,
+            neg_risk: false,
+        };
+        let signed = self.traders[who].sign(&wish);
+        let answer = self.traders[who].ask(&mut self.connection, "POST", "/order", &signed.body).unwrap();
+        (signed.id_text, answer.json())
+    }
+
+    #[track_caller]
+    fn cancel(&mut self, who: usize, id: &str) {
+        let body = json!({ "orderID": id }).to_string();
+        let answer = self.traders[who].ask(&mut self.connection, "DELETE", "/order", &body).unwrap();
+        assert_eq!(answer.json()["canceled"][0], id, "{}", answer.json());
+    }
+
+    fn books(&self) -> BTreeMap<String, Book> {
+        let book = |token: &String| Book::of(&self.exchange.read(&format!("/book?token_id={token}")));
+        self.tokens.iter().map(|token| (token.clone(), book(token))).collect()
+    }
+
+    /// A stream of both tokens, with its acknowledgement and the mirror of its first books.
+    #[track_caller]
+    fn market(&self) -> (Stream, Value, Mirror) {
+        let mut stream = Stream::open(&self.exchange, "market");
+        stream.say(&json!({ "type": "market", "assets_ids": self.tokens }));
+        let told = stream.event();
+        let mut mirror = Mirror::default();
+        for _ in 0..2 {
+            assert_eq!(mirror.note(&stream.event()), Noted::Good);
+        }
+        (stream, told, mirror)
+    }
+
+    /// A user's stream with its acknowledgement.
+    #[track_caller]
+    fn user(&self, who: usize, more: &Value) -> (Stream, Value) {
+        let mut stream = Stream::open(&self.exchange, "user");
+        let mut message = json!({ "type": "user", "markets": [], "auth": self.traders[who].stream_auth() });
+        for (name, value) in more.as_object().unwrap() {
+            message[name] = value.clone();
+        }
+        stream.say(&message);
+        let told = stream.event();
+        (stream, told)
+    }
+}
+
+#[test]
+fn a_client_that_follows_the_rules_has_the_books_of_the_server_at_every_number() {
+    let mut site = Site::start();
+    let mut random = Random::printed("streams");
+    let (mut stream, told, mut mirror) = site.market();
+    assert_eq!(told["type"], "subscribed");
+    assert_eq!(told["markets"][0]["market"], site.condition);
+    assert_eq!(told["markets"][0]["sequence"].as_u64(), Some(mirror.sequence));
+    assert_eq!(told["refused"], json!([]));
+    assert_eq!(mirror.books, site.books());
+    let start = mirror.sequence;
+    let mut resting: Vec<(usize, String)> = Vec::new();
+    for _ in 0..150 {
+        let who = usize::try_from(random.below(2)).unwrap();
+        if !resting.is_empty() && random.below(4) == 0 {
+            let (who, id) = resting.swap_remove(usize::try_from(random.below(resting.len() as u64)).unwrap());
+            let body = json!({ "orderID": id }).to_string();
+            site.traders[who].ask(&mut site.connection, "DELETE", "/order", &body).unwrap();
+        } else {
+            let outcome = usize::try_from(random.below(2)).unwrap();
+            let kind = *random.pick(&["GTC", "GTC", "GTC", "FAK"]);
+            let (cents, shares) = (30 + random.below(40), 5 + random.below(20));
+            let (id, answer) = site.order(who, outcome, Side::Buy, cents, shares, kind);
+            if answer["status"] == "live" {
+                resting.push((who, id));
+            }
+        }
+        // What the answers tell of is in the stream: its numbers are read up to the server's own.
+        let mut probe = Stream::open(&site.exchange, "market");
+        probe.say(&json!({ "assets_ids": [site.tokens[0]], "initial_dump": false }));
+        let now = probe.event()["markets"][0]["sequence"].as_u64().unwrap();
+        while mirror.sequence < now {
+            let message = stream.event();
+            assert!(!matches!(mirror.note(&message), Noted::Gap(_)), "{message}");
+        }
+        assert_eq!(mirror.books, site.books(), "at {now}");
+    }
+    assert!(start + 50 < mirror.sequence, "something happened");
+}
+
+#[test]
+fn whatever_is_dropped_repeated_or_late_is_noticed_or_harmless() {
+    let mut site = Site::start();
+    let (mut stream, _, before) = site.market();
+    for round in 0..20 {
+        let (id, _) = site.order(0, round % 2, Side::Buy, 20 + round as u64, 5, "GTC");
+        if round % 3 == 0 {
+            site.cancel(0, &id);
+        }
+    }
+    let mut messages = Vec::new();
+    let mut last = before.clone();
+    loop {
+        let message = stream.next();
+        let beat = message["type"] == "heartbeat";
+        assert!(!matches!(last.note(&message), Noted::Gap(_)), "{message}");
+        messages.push(message);
+        if beat && last.sequence >= before.sequence + 20 {
+            break;
+        }
+    }
+    assert_eq!(last.books, site.books());
+    // Every message but the last heartbeat, dropped, doubled or sent one later.
+    for index in 0..messages.len() - 1 {
+        let changes_books = messages[index]["event_type"] == "price_change";
+        for how in ["dropped", "repeated", "late"] {
+            let mut sent = messages.clone();
+            match how {
+                "dropped" => drop(sent.remove(index)),
+                "repeated" => sent.insert(index, messages[index].clone()),
+                _ => sent.swap(index, index + 1),
+            }
+            let mut mirror = before.clone();
+            let noticed = sent.iter().any(|message| matches!(mirror.note(message), Noted::Gap(_)));
+            if how == "dropped" && changes_books {
+                assert!(noticed, "message {index} was {how}");
+            }
+            assert!(noticed || mirror.books == last.books, "message {index} was {how}");
+        }
+    }
+}
+
+#[test]
+fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book() {
+    let mut site = Site::start();
+    let (stream, told, mut mirror) = site.market();
+    drop(stream);
+    for cents in 20..30 {
+        site.order(0, 0, Side::Buy, cents, 5, "GTC");
+    }
+    let since = mirror.sequence;
+    let mut stream = Stream::open(&site.exchange, "market");
+    stream.say(&json!({ "assets_ids": site.tokens, "from": since, "stream_id": told["stream_id"] }));
+    let again = stream.event();
+    assert_eq!(again["markets"][0]["replayed"], true);
+    let now = again["markets"][0]["sequence"].as_u64().unwrap();
+    assert_eq!(now, since + 10);
+    for _ in since..now {
+        let message = stream.event();
+        assert_eq!(mirror.note(&message), Noted::Good, "{message}");
+    }
+    assert_eq!(mirror.books, site.books());
+    // By market, and from a number of a stream that is not this one, or that never was.
+    for (from, stream_id, replayed) in [
+        (json!({ &site.condition: now - 1 }), told["stream_id"].clone(), true),
+        (json!(now.to_string()), told["stream_id"].clone(), true),
+        (json!(now), json!("another"), false),
+        (json!(now + 1), told["stream_id"].clone(), false),
+    ] {
+        stream.say(&json!({ "assets_ids": site.tokens, "from": from, "stream_id": stream_id }));
+        let told = stream.event();
+        assert_eq!(told["markets"][0]["replayed"], replayed, "{from}");
+        let books = if replayed { now - from.as_object().map_or(now, |_| now - 1) } else { 2 };
+        for _ in 0..books {
+            let word = if replayed { "price_change" } else { "book" };
+            assert_eq!(stream.event()["event_type"], word, "{from}");
+        }
+    }
+    // A restart goes on where it was.
+    let Site { plan, exchange, .. } = site;
+    exchange.stop();
+    let exchange = plan.start();
+    let mut stream = Stream::open(&exchange, "market");
+    stream.say(&json!({ "assets_ids": site.tokens, "from": since, "stream_id": told["stream_id"] }));
+    let again = stream.event();
+    assert_eq!(again["stream_id"], told["stream_id"]);
+    assert_eq!(again["markets"][0]["sequence"].as_u64(), Some(now));
+    assert_eq!(again["markets"][0]["replayed"], true);
+}
+
+#[test]
+fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
+    let mut site = Site::start();
+    let (mut stream, ..) = site.market();
+    stream.say(&json!({ "assets_ids": [], "custom_feature_enabled": true }));
+    assert_eq!(stream.event()["type"], "subscribed");
+    site.order(0, 0, Side::Buy, 60, 10, "GTC");
+    let placed: Vec<Value> = (0..3).map(|_| stream.event()).collect();
+    let kinds: Vec<_> = placed.iter().map(|message| text(&message["event_type"])).collect();
+    assert_eq!(kinds, ["price_change", "best_bid_ask", "best_bid_ask"], "{placed:?}");
+    let changes = &placed[0]["price_changes"];
+    assert_eq!((text(&changes[0]["side"]), text(&changes[0]["price"])), ("BUY", "0.6"));
+    assert_eq!((text(&changes[1]["side"]), text(&changes[1]["price"])), ("SELL", "0.4"));
+    let book = site.exchange.read(&format!("/book?token_id={}", site.tokens[0]));
+    assert_eq!(changes[0]["hash"], book["hash"]);
+    // Its complement: they make pairs.
+    site.order(1, 1, Side::Buy, 40, 10, "GTC");
+    let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+    for _ in 0..6 {
+        let message = stream.event();
+        *kinds.entry(text(&message["event_type"]).to_owned()).or_default() += 1;
+        if message["event_type"] == "last_trade_price" {
+            assert_eq!(message["asset_id"], site.tokens[1]);
+            assert_eq!((text(&message["price"]), text(&message["size"])), ("0.4", "10"));
+            assert_eq!(message["side"], "BUY");
+        }
+    }
+    let expected = [("best_bid_ask", 2), ("book", 2), ("last_trade_price", 1), ("price_change", 1)];
+    assert_eq!(kinds, expected.map(|(kind, count)| (kind.to_owned(), count)).into());
+    operator(&site.exchange, &["market", "tick", &site.condition, "0.001"]);
+    let ticks: Vec<Value> = (0..2).map(|_| stream.event()).collect();
+    for (message, token) in ticks.iter().zip(&site.tokens) {
+        assert_eq!(message["event_type"], "tick_size_change");
+        assert_eq!(message["asset_id"], *token);
+        assert_eq!((text(&message["old_tick_size"]), text(&message["new_tick_size"])), ("0.01", "0.001"));
+    }
+    for _ in 0..2 {
+        assert_eq!(stream.event()["event_type"], "book");
+    }
+    operator(&site.exchange, &["market", "pause", &site.condition]);
+    let mode = stream.event();
+    assert_eq!((&mode["type"], &mode["mode"]), (&json!("mode"), &json!("cancel-only")));
+    operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "1"]);
+    assert_eq!(stream.event()["mode"], "resolved");
+    let resolved = stream.event();
+    assert_eq!(resolved["event_type"], "market_resolved");
+    assert_eq!(resolved["winning_asset_id"], site.tokens[0]);
+}
+
+#[test]
+fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once() {
+    let mut site = Site::start();
+    let (mut maker, told) = site.user(0, &json!({}));
+    assert_eq!((text(&told["type"]), text(&told["channel"])), ("subscribed", "user"));
+    let first = told["sequence"].as_u64().unwrap();
+    let (mut taker, _) = site.user(1, &json!({}));
+    let (resting, _) = site.order(0, 0, Side::Buy, 60, 20, "GTC");
+    let (met, _) = site.order(1, 1, Side::Buy, 40, 5, "GTC");
+    let (rest, _) = site.order(1, 1, Side::Buy, 40, 100, "FAK");
+    let (killed, _) = site.order(1, 1, Side::Buy, 40, 50, "FOK");
+    let (cancelled, _) = site.order(0, 0, Side::Buy, 50, 5, "GTC");
+    site.cancel(0, &cancelled);
+    let order = |message: &Value| {
+        assert_eq!(message["event_type"], "order", "{message}");
+        ["id", "type", "status", "size_matched", "reason"].map(|name| text(&message[name]).to_owned())
+    };
+    let said = |parts: [&str; 5]| parts.map(str::to_owned);
+    // The maker: placed, met twice with a trade each, then the other order.
+    assert_eq!(order(&maker.event()), said([&resting, "PLACEMENT", "LIVE", "0", ""]));
+    assert_eq!(order(&maker.event()), said([&resting, "UPDATE", "LIVE", "5", ""]));
+    let trade = maker.event();
+    assert_eq!((text(&trade["event_type"]), text(&trade["trader_side"])), ("trade", "MAKER"));
+    assert_eq!((text(&trade["size"]), text(&trade["maker_orders"][0]["order_id"])), ("5", resting.as_str()));
+    assert_eq!(order(&maker.event()), said([&resting, "UPDATE", "MATCHED", "20", "filled"]));
+    assert_eq!(maker.event()["event_type"], "trade");
+    assert_eq!(order(&maker.event()), said([&cancelled, "PLACEMENT", "LIVE", "0", ""]));
+    let last = maker.event();
+    assert_eq!(order(&last), said([&cancelled, "CANCELLATION", "CANCELED", "0", "cancelled"]));
+    assert_eq!(last["sequence"].as_u64(), Some(first + 7), "every event has the next number");
+    // The taker: matched whole, matched in part, killed without a beginning.
+    assert_eq!(order(&taker.event()), said([&met, "PLACEMENT", "MATCHED", "5", "filled"]));
+    assert_eq!(taker.event()["trader_side"], "TAKER");
+    assert_eq!(order(&taker.event()), said([&rest, "PLACEMENT", "MATCHED", "15", "rest_not_filled"]));
+    assert_eq!(taker.event()["event_type"], "trade");
+    let ended = order(&taker.event());
+    assert_eq!(ended[..4], said([&killed, "CANCELLATION", "CANCELED", "0", ""])[..4]);
+    assert!(!ended[4].is_empty(), "it says why");
+    // Whoever comes back hears the rest again.
+    let (mut again, told) = site.user(0, &json!({ "from": first + 5 }));
+    assert_eq!(told["replayed"], true);
+    assert_eq!(order(&again.event())[0], cancelled);
+    assert_eq!(order(&again.event()), order(&last));
+}
+
+#[test]
+fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream() {
+    let site = Site::start();
+    let mut wrong = site.traders[0].stream_auth();
+    wrong["secret"] = json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
+    for message in [json!({ "type": "user" }), json!({ "type": "user", "auth": wrong })] {
+        let mut stream = Stream::open(&site.exchange, "user");
+        stream.say(&message);
+        assert_eq!(stream.event()["code"], "unauthorized");
+        assert_eq!(u16::from(stream.close().code), 1_008);
+    }
+    // As Kuest's site spells it.
+    let mut stream = Stream::open(&site.exchange, "user");
+    let auth = site.traders[0].stream_auth();
+    let auth =
+        json!({ "apikey": auth["apiKey"], "secret": auth["secret"], "passphrase": auth["passphrase"] });
+    stream.say(&json!({ "type": "user", "auth": auth, "markets": [site.condition, "0x12"] }));
+    let told = stream.event();
+    assert_eq!((&told["markets"], &told["refused"][0]["got"]), (&json!([site.condition]), &json!("0x12")));
+    let mut connection = site.exchange.connect();
+    let answer = site.traders[0].ask(&mut connection, "DELETE", "/auth/api-key", "").unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(u16::from(stream.close().code), 1_008);
+}
+
+#[test]
+fn what_is_said_wrongly_is_refused_and_changes_nothing() {
+    let site = Site::start();
+    let (mut stream, ..) = site.market();
+    stream.0.send(Message::text("PING")).unwrap();
+    assert_eq!(stream.text(), "PONG");
+    let many: Vec<String> = (1..=501).map(|number| number.to_string()).collect();
+    for (said, code) in [
+        ("INVALID".to_owned(), "invalid_message"),
+        (json!({ "operation": "drop" }).to_string(), "invalid_message"),
+        (json!({ "assets_ids": many }).to_string(), "too_many_subscriptions"),
+    ] {
+        stream.0.send(Message::text(said.clone())).unwrap();
+        assert_eq!(stream.event()["code"], code, "{said}");
+    }
+    stream.say(&json!({ "operation": "unsubscribe", "assets_ids": [site.tokens[0], "5"] }));
+    let told = stream.event();
+    assert_eq!((&told["type"], &told["subscriptions"]), (&json!("unsubscribed"), &json!(1)));
+    assert_eq!(told["refused"][0]["got"], "5");
+    stream.0.send(Message::binary(vec![1])).unwrap();
+    assert_eq!(u16::from(stream.close().code), 1_003);
+    // Without an upgrade it is no stream.
+    let answer = site.exchange.connect().request("GET", "/ws/market", "", b"").unwrap();
+    assert_eq!((answer.status, answer.header("Upgrade")), (426, Some("websocket")));
+    assert_eq!(answer.json()["code"], "upgrade_required");
+    // A connection that has traded may become one, too.
+    let mut site = site;
+    site.order(0, 0, Side::Buy, 20, 5, "GTC");
+    let upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let answer = site.connection.request("GET", "/ws/market", upgrade, b"").unwrap();
+    assert_eq!(answer.status, 101);
+    assert_eq!(answer.header("Sec-WebSocket-Accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+}
+
+#[test]
+fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
+    /// Some ten KB each: more than two sockets and the server keep for a client.
+    const TRADES: usize = 1_200;
+    let mut site = Site::start();
+    // Each trade sends both books; a client that never reads them is not waited for.
+    for cents in 1..65 {
+        site.order(0, 0, Side::Buy, cents, 5, "GTC");
+    }
+    let (mut slow, ..) = site.market();
+    for _ in 0..TRADES {
+        let (_, answer) = site.order(0, 0, Side::Buy, 70, 5, "GTC");
+        assert_eq!(answer["success"], true, "{answer}");
+        let (_, answer) = site.order(1, 1, Side::Buy, 30, 5, "GTC");
+        assert_eq!(answer["status"], "matched", "{answer}");
+    }
+    let cut = loop {
+        match slow.0.read() {
+            Ok(Message::Close(frame)) => break u16::from(frame.expect("a reason").code),
+            Ok(_) => {}
+            // Nothing could be sent to it for so long that not even the reason was.
+            Err(_) => break 4_000,
+        }
+    };
+    assert_eq!(cut, 4_000);
+    let (mut reading, ..) = site.market();
+    let Site { exchange, .. } = site;
+    exchange.stop();
+    loop {
+        match reading.event() {
+            message if message["type"] == "mode" => {
+                assert_eq!(message["mode"], "ending");
+                break;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(u16::from(reading.close().code), 1_001);
+}
