@@ -184,6 +184,12 @@ fn a_client_that_follows_the_rules_has_the_books_of_the_server_at_every_number()
     assert_eq!(told["markets"][0]["sequence"].as_u64(), Some(mirror.sequence));
     assert_eq!(told["refused"], json!([]));
     assert_eq!(mirror.books, site.books());
+    let read = site.exchange.connect().request("GET", &format!("/book?token_id={}", site.tokens[0]), "", b"");
+    let read = read.unwrap();
+    let header = |name| read.header(name).unwrap().to_owned();
+    assert_eq!(header("X-Outcry-Stream-Id"), text(&told["stream_id"]));
+    assert_eq!(header("X-Outcry-Book-Sequence"), mirror.sequence.to_string());
+    assert_eq!(header("X-Outcry-Book-Crc"), mirror.books[&site.tokens[0]].crc().to_string());
     let start = mirror.sequence;
     let mut resting: Vec<(usize, String)> = Vec::new();
     for _ in 0..150 {

@@ -61,10 +61,23 @@ pub struct Extras<'a> {
     pub retry_after_s: Option<u32>,
     /// `Allow`, for 405.
     pub allow: Option<&'a str>,
+    /// `X-Outcry-Stream-Id`, `X-Outcry-Book-Sequence` and `X-Outcry-Book-Crc`: where a book stands in its stream.
+    pub book: Option<BookMark<'a>>,
     /// `Upgrade: websocket` and its version, for 426.
     pub upgrade: bool,
     /// `Server-Timing`.
     pub server_timing: Option<&'a str>,
+}
+
+/// Where a book stands in its stream, and the checksum of its levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BookMark<'a> {
+    /// Which stream.
+    pub stream_id: &'a str,
+    /// The market's last number.
+    pub sequence: u64,
+    /// The CRC-32 that messages have as `crc`.
+    pub crc: u32,
 }
 
 /// An answer whose head is written and whose body is being appended.
@@ -96,6 +109,13 @@ impl Response {
         }
         if let Some(methods) = extras.allow {
             header(out, "Allow", methods);
+        }
+        if let Some(book) = extras.book {
+            header(out, "X-Outcry-Stream-Id", book.stream_id);
+            out.extend_from_slice(b"\r\nX-Outcry-Book-Sequence: ");
+            push_number(out, book.sequence);
+            out.extend_from_slice(b"\r\nX-Outcry-Book-Crc: ");
+            push_number(out, book.crc.into());
         }
         if extras.upgrade {
             header(out, "Upgrade", "websocket");
@@ -283,6 +303,7 @@ mod tests {
             retry_after_s: Some(0),
             allow: Some("GET, HEAD"),
             upgrade: true,
+            book: Some(BookMark { stream_id: "ab", sequence: 7, crc: u32::MAX }),
             server_timing: Some("total;dur=0.012"),
         };
         let answer = written(|out| Response::begin(out, 425, ContentType::Json, &extras).finish(out));
@@ -292,6 +313,7 @@ mod tests {
             "\r\nIdempotent-Replayed: true\r\n",
             "\r\nRetry-After: 0\r\n",
             "\r\nAllow: GET, HEAD\r\n",
+            "\r\nX-Outcry-Stream-Id: ab\r\nX-Outcry-Book-Sequence: 7\r\nX-Outcry-Book-Crc: 4294967295\r\n",
             "\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
             "\r\nServer-Timing: total;dur=0.012\r\n",
             "\r\nConnection: close\r\n",

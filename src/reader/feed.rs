@@ -32,11 +32,14 @@ mod user;
 
 pub use ask::Credentials;
 pub(super) use checksum::crc;
+pub use outbox::Send;
 pub(super) use recent::{LevelChange, Recent};
 
-use super::ask::Refused;
-use super::{Caller, Reader, Token};
+use super::ask::{Asked, Refused};
+use super::{Caller, ReadRequest, Reader, Token};
 use crate::domain::{MarketNo, Outcome, TimeMs, WalletNo};
+use crate::http::Endpoint;
+use crate::http::respond::BookMark;
 use crate::journal::layout::Record;
 use crate::json::Writer;
 use market::Pending;
@@ -115,6 +118,19 @@ impl Feed {
         }
     }
 
+    /// Where the book that a request asks for stands in its stream, if it asks for one book.
+    #[must_use]
+    pub fn book_mark<'a>(&'a self, reader: &Reader, request: &ReadRequest<'_>) -> Option<BookMark<'a>> {
+        if request.endpoint != Endpoint::Book {
+            return None;
+        }
+        let token = Asked::new(request, &reader.lists).token("token_id").ok()?;
+        let Token { market, outcome } = reader.book_of(&token)?;
+        let index = reader.index.market(market);
+        let crc = crc(&index.levels, outcome);
+        Some(BookMark { stream_id: &self.stream_id, sequence: index.sequence, crc })
+    }
+
     /// A client is there, and follows nothing yet.
     pub fn join(&mut self, client: u32, channel: Channel) {
         let index = client as usize;
@@ -161,7 +177,7 @@ impl Feed {
         admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
     ) -> Heard {
         if text == "PING" {
-            self.out.frame(client, |out| out.extend_from_slice(b"PONG"));
+            self.out.answer(client, |out| out.extend_from_slice(b"PONG"));
             return Heard::Stays;
         }
         let taken = match self.subscribers.get(client as usize) {
@@ -175,7 +191,7 @@ impl Feed {
         let Err(refused) = taken else {
             return Heard::Stays;
         };
-        self.out.frame(client, |out| refused.write(&mut Writer::new(out)));
+        self.out.answer(client, |out| refused.write(&mut Writer::new(out)));
         if refused.status == 401 { Heard::Unauthorized } else { Heard::Stays }
     }
 
@@ -226,7 +242,7 @@ impl Feed {
             return;
         };
         let stream_id = &self.stream_id;
-        self.out.frame(client, |out| {
+        self.out.answer(client, |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("heartbeat");
             match subscriber {
@@ -248,7 +264,7 @@ impl Feed {
     /// Tells every client of a channel that the server ends.
     pub fn say_goodbye(&mut self, client: u32, now: TimeMs) {
         let stream_id = &self.stream_id;
-        self.out.frame(client, |out| {
+        self.out.answer(client, |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("mode").key("mode").text("ending");
             write_stamp(json, stream_id, now);
@@ -262,8 +278,14 @@ impl Feed {
     }
 
     /// Frames that are to be sent, and to whom; each client's in their order.
-    pub fn sends(&self) -> impl Iterator<Item = (u32, &[u8])> {
+    pub fn sends(&self) -> impl Iterator<Item = Send<'_>> {
         self.out.sends()
+    }
+
+    /// Bytes of frames that wait to be sent.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.out.bytes()
     }
 
     /// True if there is nothing to be sent.

@@ -151,6 +151,8 @@ pub(crate) struct Stream {
     pub(crate) ping_at_ms: u64,
     /// When it must have said who it is.
     pub(crate) known_by_ms: u64,
+    /// Of what is unsent, how much it asked for: those bytes are not held against it.
+    pub(crate) asked_bytes: usize,
 }
 
 /// A client's connection.

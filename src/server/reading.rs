@@ -393,7 +393,8 @@ impl Reading {
         request: &ReadRequest<'_>,
         mut job: Box<ReadJob>,
     ) -> Result<(Box<ReadJob>, u16), Read> {
-        let response = self.begin_answer(&mut job, 200, None);
+        let extras = Extras { book: self.feed.book_mark(&self.reader, request), ..self.extras(&job) };
+        let response = Response::begin(&mut job.answer, 200, ContentType::Json, &extras);
         let body_at = job.answer.len();
         let status = self.reader.answer(request, &mut job.answer);
         self.note_unreadable();
@@ -442,20 +443,17 @@ impl Reading {
 
     /// The same with how many seconds a client should wait before it asks again.
     fn finish_later(&mut self, mut job: Box<ReadJob>, status: u16, retry_after_s: Option<u32>) {
-        let response = self.begin_answer(&mut job, status, retry_after_s);
+        let extras = Extras { retry_after_s, ..self.extras(&job) };
+        let response = Response::begin(&mut job.answer, status, ContentType::Json, &extras);
         job.answer.extend_from_slice(&self.body);
         finish(response, &mut job);
         self.done.push_back(job);
     }
 
-    fn begin_answer(&self, job: &mut ReadJob, status: u16, retry_after_s: Option<u32>) -> Response {
-        let extras = Extras {
-            connection: connection_word(job.keep_alive),
-            seq: Some(self.follower.position().0),
-            retry_after_s,
-            ..Extras::default()
-        };
-        Response::begin(&mut job.answer, status, ContentType::Json, &extras)
+    /// The headers that every answer has.
+    fn extras(&self, job: &ReadJob) -> Extras<'static> {
+        let seq = Some(self.follower.position().0);
+        Extras { connection: connection_word(job.keep_alive), seq, ..Extras::default() }
     }
 }
 

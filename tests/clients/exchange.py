@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 # How long a start, a stop or one command may take before it counts as hung.
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 # The public test keys of Anvil, accounts 0 to 3; `outcry dev` funds them.
 KEYS = [

@@ -151,11 +151,14 @@ def other_wallets(story, traders):
 
 
 def readme(exchange):
-    """Runs the snippet that README shows, as it stands there."""
+    """Runs the snippets that README shows, as they stand there."""
     text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
-    snippet = text.split("```python\n")[1].split("```")[0]
-    exec(compile(snippet.replace("http://127.0.0.1:8080", exchange.url), "README.md", "exec"), {})
-    print("ok: the snippet of README trades")
+    names = {}
+    for snippet in text.split("```python\n")[1:]:
+        code = snippet.split("```")[0].replace("http://127.0.0.1:8080", exchange.url)
+        exec(compile(code, "README.md", "exec"), names)
+    assert names["event"]["status"] == "LIVE", names["event"]
+    print("ok: the snippets of README trade, keep a book and hear of their order")
 
 
 if __name__ == "__main__":

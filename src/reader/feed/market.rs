@@ -16,7 +16,7 @@ use crate::domain::{MarketNo, Mode, Outcome, Price, Shares, Side, TimeMs};
 use crate::journal::layout::{OrderPlaced, TickChanged};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
@@ -79,21 +79,20 @@ impl Feed {
             self.follow(client, market);
         }
         let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
-        let goes_on = |market: &MarketNo| {
-            let since = since.iter().find(|(of, _)| of == market).filter(|_| same_stream)?;
-            let changes =
-                reader.recent.changes_from(*market, since.1, reader.index.market(*market).sequence)?;
-            Some((*market, changes))
-        };
-        let replays: Vec<_> = markets.iter().filter_map(goes_on).collect();
-        let replayed = replays.iter().map(|(market, _)| *market).collect();
+        let since = if same_stream { since } else { BTreeMap::new() };
+        let mut replays = reader.recent.changes_since(&since);
+        replays.retain(|market, changes| {
+            let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
+            markets.contains(market) && missed == Some(changes.len() as u64)
+        });
+        let replayed = replays.keys().copied().collect();
         self.answer(client, reader, "subscribed", &named, &replayed, now);
         for (market, changes) in &replays {
             self.replay(client, reader, *market, changes, now);
         }
         if ask.dump {
             for &token in named.tokens.iter().filter(|token| !replayed.contains(&token.market)) {
-                self.out.frame(client, |out| write_book(out, reader, token, &self.stream_id, now));
+                self.out.answer(client, |out| write_book(out, reader, token, &self.stream_id, now));
             }
         }
         Ok(())
@@ -177,7 +176,7 @@ impl Feed {
             None => self.everybody(),
         };
         let stream_id = &self.stream_id;
-        self.out.frame_for(clients, |out| {
+        self.out.tell(clients, |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("mode").key("mode").text(mode.text());
             if let Some(market) = market {
@@ -193,7 +192,7 @@ impl Feed {
     pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
         let clients = self.curious(None);
         let stream_id = &self.stream_id;
-        self.out.frame_for(clients, |out| {
+        self.out.tell(clients, |out| {
             let row = reader.market(market);
             let json = &mut Writer::new(out);
             json.open_object().key("event_type").text("new_market");
@@ -223,7 +222,7 @@ impl Feed {
         self.push_mode(reader, Some(market), Mode::Resolved, now);
         let clients = self.curious(Some(market));
         let stream_id = &self.stream_id;
-        self.out.frame_for(clients, |out| {
+        self.out.tell(clients, |out| {
             let row = reader.market(market);
             let winner = OUTCOMES.into_iter().max_by_key(|outcome| {
                 let per_share = row.payout.map_or(0, |payout| payout.per_share(*outcome));
@@ -256,7 +255,7 @@ impl Feed {
             };
             let wanted = |of: &[bool; 2]| pending.outcome.is_none_or(|outcome| of[outcome.index()]);
             let clients = followers.iter().filter(|(_, of)| wanted(of)).map(|(client, _)| *client);
-            self.out.frame_for(clients, |out| out.extend_from_slice(&pending.payload));
+            self.out.tell(clients, |out| out.extend_from_slice(&pending.payload));
         }
     }
 
@@ -273,8 +272,7 @@ impl Feed {
                 .collect();
             if traded {
                 let stream_id = &self.stream_id;
-                self.out
-                    .frame_for(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
+                self.out.tell(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
             }
             let best = [Side::Buy, Side::Sell].map(|side| reader.best(token, side));
             if self.best.insert(token, best) == Some(best) {
@@ -282,7 +280,7 @@ impl Feed {
             }
             let curious = clients.into_iter().filter(|client| self.is_curious(*client)).collect::<Vec<_>>();
             let stream_id = &self.stream_id;
-            self.out.frame_for(curious, |out| {
+            self.out.tell(curious, |out| {
                 let row = reader.market(market);
                 let json = &mut Writer::new(out);
                 json.open_object().key("event_type").text("best_bid_ask");
@@ -291,7 +289,7 @@ impl Feed {
                 write_best(json, best);
                 let [bid, ask] =
                     [best[0].map_or(0, Price::ten_thousandths), best[1].map_or(ONE, Price::ten_thousandths)];
-                json.key("spread").ten_thousandths_text(ask - bid);
+                json.key("spread").ten_thousandths_text(ask.saturating_sub(bid));
                 json.key("timestamp").number_text(row.book_changed.0);
                 json.key("sequence").number(reader.index.market(market).sequence);
                 write_stamp(json, stream_id, now);
@@ -335,7 +333,7 @@ impl Feed {
             return;
         };
         let (count, stream_id) = (tokens.len(), &self.stream_id);
-        self.out.frame(client, |out| {
+        self.out.answer(client, |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text(word).key("channel").text("market");
             json.key("markets").open_array();
@@ -373,7 +371,7 @@ impl Feed {
                 levels.set(*side, *price, *now);
             }
             let behind = Behind { levels: &levels, is_now: false };
-            self.out.frame(client, |out| {
+            self.out.answer(client, |out| {
                 write_change(out, reader, change, behind, &self.stream_id, now);
             });
         }
@@ -438,10 +436,14 @@ fn named<'a>(reader: &Reader, ask: &Ask<'a>) -> Named<'a> {
 }
 
 /// Where a client is, market by market.
-fn since(reader: &Reader, ask: &Ask<'_>, named: &BTreeSet<Token>) -> Result<Vec<(MarketNo, u64)>, Refused> {
+fn since(
+    reader: &Reader,
+    ask: &Ask<'_>,
+    named: &BTreeSet<Token>,
+) -> Result<BTreeMap<MarketNo, u64>, Refused> {
     let markets: BTreeSet<MarketNo> = named.iter().map(|token| token.market).collect();
     match &ask.from {
-        None => Ok(Vec::new()),
+        None => Ok(BTreeMap::new()),
         Some(Since::Number(number)) if markets.len() == 1 => {
             Ok(markets.into_iter().map(|market| (market, *number)).collect())
         }

@@ -7,7 +7,7 @@ use super::super::index::{Index, Leaving};
 use crate::domain::{MarketNo, Position, Price, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::{OrderPlaced, PlacedResult, Record};
 use crate::ledger::{Ledger, OrderRow, OrderState};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Changes of books that are kept: some 10 MB.
 const CHANGES_MAX: usize = 1 << 16;
@@ -106,15 +106,26 @@ impl Recent {
         newest(&self.events, self.events_ever - ever)
     }
 
-    /// The changes of a market behind `sequence`, the oldest first; none if some of them have left.
-    pub(super) fn changes_from(&self, market: MarketNo, sequence: u64, now: u64) -> Option<Vec<&BookChange>> {
-        let of_market = self.changes.iter().rev().filter(|change| change.market == market);
-        let mut found: Vec<_> = of_market.take_while(|change| sequence < change.sequence).collect();
-        found.reverse();
-        (found.len() as u64 == now.checked_sub(sequence)?).then_some(found)
+    /// The changes of each market behind its number in `since`, the oldest first. One look at the list,
+    /// however many markets there are. What has left the list is missing.
+    pub(super) fn changes_since(
+        &self,
+        since: &BTreeMap<MarketNo, u64>,
+    ) -> BTreeMap<MarketNo, Vec<&BookChange>> {
+        let mut found: BTreeMap<MarketNo, Vec<_>> =
+            since.keys().map(|market| (*market, Vec::new())).collect();
+        if since.is_empty() {
+            return found;
+        }
+        for change in &self.changes {
+            if since.get(&change.market).is_some_and(|since| *since < change.sequence) {
+                found.entry(change.market).or_default().push(change);
+            }
+        }
+        found
     }
 
-    /// The events of a principal behind `sequence`, likewise.
+    /// The events of a principal behind `sequence`, the oldest first; none if some of them have left.
     pub(super) fn events_from(&self, principal: WalletNo, sequence: u64, now: u64) -> Option<Vec<&Event>> {
         let of_principal = self.events.iter().rev().filter(|event| event.principal == principal);
         let mut found: Vec<_> = of_principal.take_while(|event| sequence < event.sequence).collect();

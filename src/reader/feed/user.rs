@@ -104,6 +104,7 @@ impl Feed {
         }
     }
 
+    /// Tells one client of an event, if it is of a market that it follows.
     fn tell_one(&mut self, client: u32, reader: &Reader, event: &Event, now: TimeMs) {
         let Some(Some(Subscriber::User(Some(account)))) = self.subscribers.get(client as usize) else {
             return;
@@ -120,7 +121,7 @@ impl Feed {
             return;
         }
         let (caller, stream_id) = (&account.caller, &self.stream_id);
-        self.out.frame(client, |out| {
+        self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object();
             match event.what {
@@ -148,7 +149,7 @@ impl Feed {
             return;
         };
         let stream_id = &self.stream_id;
-        self.out.frame(client, |out| {
+        self.out.answer(client, |out| {
             let json = &mut Writer::new(out);
             let word = if operation == Operation::Subscribe { "subscribed" } else { "unsubscribed" };
             json.open_object().key("type").text(word).key("channel").text("user");

@@ -6,13 +6,13 @@
 //! | 1001 | the server ends |
 //! | 1002, 1003, 1007, 1009 | frames that break RFC 6455, or that we do not take |
 //! | 1008 | credentials that nobody has, none within [`KNOWN_WITHIN_MS`], or a key that was revoked |
-//! | [`SLOW`] | more than [`UNSENT_BYTES_MAX`] wait for a client that does not read |
+//! | [`SLOW`] | more than [`UNSENT_BYTES_MAX`] wait for a client that does not read, besides what it asked for |
 //! | [`IDLE`] | nothing came, not even a pong, for `Limits::idle_ms` |
 
 use super::CoreLoop;
 use super::serve::Step;
 use crate::http::websocket::{self, Frames, Said};
-use crate::reader::{Channel, Heard};
+use crate::reader::{Channel, Heard, Send};
 use crate::server::connection::{Connection, Stream};
 use crate::server::connections::Client;
 use crate::server::reading::Reading;
@@ -29,6 +29,9 @@ const NORMAL: u16 = 1_000;
 
 /// Bytes that wait for one client: a hundred large books.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// Messages taken from one client in one turn, and bytes of answers behind which no more are taken.
+const MESSAGES_PER_TURN: usize = 16;
+const ANSWER_BYTES_PER_TURN: usize = 1 << 20;
 /// How often a stream says how far everything is.
 const BEAT_MS: u64 = 5_000;
 /// How often a client is asked whether it is there, so that none has to say so by itself.
@@ -50,6 +53,7 @@ impl CoreLoop {
             frames: Frames::new(),
             beat_at_ms: self.elapsed_ms + BEAT_MS,
             ping_at_ms: self.elapsed_ms + PING_MS,
+            asked_bytes: 0,
             known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
         }));
         connection.closing = false;
@@ -61,7 +65,13 @@ impl CoreLoop {
         if !connection.input.unread().is_empty() {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         }
-        while !connection.input.unread().is_empty() {
+        for _ in 0..MESSAGES_PER_TURN {
+            if connection.input.unread().is_empty() {
+                return Step::Partial;
+            }
+            if ANSWER_BYTES_PER_TURN <= self.reading().feed().waiting_bytes() {
+                break;
+            }
             let Connection { input, stream, line, .. } = connection;
             let frames = &mut stream.as_mut().expect("it is a stream").frames;
             let (next, used) = match frames.next(input.unread_mut()) {
@@ -96,7 +106,7 @@ impl CoreLoop {
                 return Step::Took;
             }
         }
-        Step::Partial
+        Step::Later
     }
 
     /// Appends what streams have to say to what their connections send.
@@ -109,15 +119,20 @@ impl CoreLoop {
         while let Some(slot) = feed.next_revoked() {
             ending.push((slot, POLICY, "a key of this account was revoked"));
         }
-        for (slot, frame) in feed.sends() {
+        for Send { client: slot, asked, frame } in feed.sends() {
             let Some(mut connection) = self.connections.take(slot) else {
                 continue;
             };
-            if UNSENT_BYTES_MAX < connection.line.unsent() + frame.len() {
-                ending.push((slot, SLOW, "too much is unread"));
-            } else if !connection.closing {
-                connection.line.output().extend_from_slice(frame);
-                self.connections.touch(slot, &mut connection);
+            if let Some(stream) = connection.stream.as_mut().filter(|_| !connection.closing) {
+                let unsent = connection.line.unsent();
+                let asked_before = if unsent == 0 { 0 } else { stream.asked_bytes };
+                stream.asked_bytes = asked_before + if asked { frame.len() } else { 0 };
+                if UNSENT_BYTES_MAX + stream.asked_bytes < unsent + frame.len() {
+                    ending.push((slot, SLOW, "too much is unread"));
+                } else {
+                    connection.line.output().extend_from_slice(frame);
+                    self.connections.touch(slot, &mut connection);
+                }
             }
             self.connections.put(slot, connection);
         }
@@ -132,10 +147,8 @@ impl CoreLoop {
 
     /// The same for one connection that is taken out of its slot.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
-        for (to, frame) in self.reading().feed().sends() {
-            if to == slot {
-                connection.line.output().extend_from_slice(frame);
-            }
+        for Send { frame, .. } in self.reading().feed().sends().filter(|send| send.client == slot) {
+            connection.line.output().extend_from_slice(frame);
         }
     }
 

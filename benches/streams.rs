@@ -1,0 +1,192 @@
+//! How long a change takes to all who follow a book: 10,000 subscribers of one market on one core.
+//!
+//! `cargo bench --bench streams` starts Outcry with all its loops on CPU 0 and follows one token over 10,000
+//! connections from CPU 1. Then orders that rest are posted one by one; of each is measured from its
+//! `send` when its answer came, and when its `price_change` had been read from each connection. Reading
+//! 10,000 sockets takes the client most of that time, so what the server needs is less. It prints the
+//! median and the 99th percentile over all orders and subscribers, and of the last subscriber of each
+//! order. Good would be 5 µs a subscriber: one copy and one `send`.
+//!
+//! Every message is checked: the run ends only when each subscriber has each change.
+
+#![allow(clippy::print_stdout, reason = "the result is what this program is for")]
+
+#[path = "loopback/client.rs"]
+mod client;
+#[allow(dead_code, reason = "benches share it, and each uses a part")]
+#[path = "loopback/outcry.rs"]
+mod outcry;
+#[path = "loopback/sign.rs"]
+mod sign;
+
+use alloy_primitives::U256;
+use client::Client;
+use outcry::{Outcry, pin};
+use rustix::event::epoll;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sign::Signer;
+use std::io::{ErrorKind, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// Connections that follow the token.
+const SUBSCRIBERS: usize = 10_000;
+
+/// Orders that are measured.
+const ORDERS: usize = 100;
+
+/// Orders before them.
+const WARM_UP: usize = 10;
+
+/// The first public test key of Anvil.
+const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+
+/// Collateral in millionths for 5 shares, at a price of 0.01: it rests.
+const BID: u64 = 50_000;
+
+const SERVER_CPU: usize = 0;
+const CLIENT_CPU: usize = 1;
+
+/// Descriptors besides those of subscribers.
+const OTHER_FILES: u64 = 100;
+
+fn main() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = SUBSCRIBERS as u64 + OTHER_FILES;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum })
+        .expect("10,100 descriptors are allowed: raise the limit (ulimit -Hn)");
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
+    let settings =
+        ["journal.durability=committed", "cpu.policy=manual", "cpu.wait=park", "sizes.connections=10100"];
+    let mut settings = settings.map(str::to_owned).to_vec();
+    settings.push(format!("cpu.shard_cpus={SERVER_CPU}"));
+    settings.push(format!("cpu.reader={SERVER_CPU}"));
+    let outcry = Outcry::start(directory.path(), &settings);
+    let _pinned = pin(CLIENT_CPU);
+    let signer = Signer::new(KEY);
+    let address = signer.address.to_string();
+    outcry.operator(&["account", "credit", &address, "1000000", "--ref", "bench"]);
+    outcry.operator(&["market", "create", "Does it rain?"]);
+    let token = token(outcry.http);
+    let credentials = client::credentials(outcry.http, &signer);
+    let bids: Vec<Vec<u8>> = (0..WARM_UP + ORDERS)
+        .map(|salt| client::bid(&signer, &credentials, token, BID, salt as u64))
+        .collect();
+
+    let mut crowd = Crowd::new(outcry.http, token);
+    let mut client = Client::connect(outcry.http);
+    let (mut answers, mut changes, mut last) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, bid) in bids.iter().enumerate() {
+        let start = Instant::now();
+        let (took, reply) = client.round_trip(bid);
+        assert!(reply.contains("\"status\":\"live\""), "an order did not rest: {reply}");
+        let times = crowd.each_has_a_change(start);
+        if WARM_UP <= number {
+            answers.push(took);
+            last.push(*times.iter().max().expect("there are subscribers"));
+            changes.extend(times);
+        }
+    }
+    println!(
+        "{SUBSCRIBERS} subscribers of one token, {ORDERS} orders; server CPU {SERVER_CPU}, client CPU {CLIENT_CPU}"
+    );
+    for (name, times) in [("answer", answers), ("each subscriber", changes), ("last subscriber", last)] {
+        percentiles(name, times);
+    }
+}
+
+/// The first outcome's token of the only market.
+fn token(port: u16) -> U256 {
+    let mut client = Client::connect(port);
+    let request = b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    let (_, reply) = client.round_trip(request);
+    let (_, body) = reply.split_once("\r\n\r\n").expect("a whole reply");
+    let markets: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    let token = markets["data"][0]["tokens"][0]["token_id"].as_str().expect("a token").to_owned();
+    token.parse().expect("a number")
+}
+
+/// All subscribers.
+struct Crowd {
+    sockets: Vec<TcpStream>,
+    ready: OwnedFd,
+    chunk: Vec<u8>,
+}
+
+impl Crowd {
+    fn new(port: u16, token: U256) -> Self {
+        let ready = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll set");
+        let sockets: Vec<TcpStream> = (0..SUBSCRIBERS).map(|_| subscriber(port, token)).collect();
+        for (number, socket) in sockets.iter().enumerate() {
+            socket.set_nonblocking(true).expect("a socket");
+            let data = epoll::EventData::new_u64(number as u64);
+            epoll::add(&ready, socket, data, epoll::EventFlags::IN).expect("room in the set");
+        }
+        Self { sockets, ready, chunk: vec![0; 64 << 10] }
+    }
+
+    /// Reads until each subscriber has had one change; when it had it, counted from `start`.
+    fn each_has_a_change(&mut self, start: Instant) -> Vec<Duration> {
+        const EVENTS: usize = 256;
+        let mut times = Vec::with_capacity(SUBSCRIBERS);
+        while times.len() < SUBSCRIBERS {
+            let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
+            let (events, _) = epoll::wait(&self.ready, &mut room, None).expect("events");
+            for event in events {
+                let number = usize::try_from(event.data.u64()).expect("it was an index");
+                // A change is shorter than a segment of loopback, so it comes whole.
+                let count = match self.sockets[number].read(&mut self.chunk) {
+                    Ok(0) => panic!("the server closed a stream"),
+                    Ok(count) => count,
+                    Err(fault) if fault.kind() == ErrorKind::WouldBlock => continue,
+                    Err(fault) => panic!("a stream broke: {fault}"),
+                };
+                let text = &self.chunk[..count];
+                if text.windows(WORD.len()).any(|window| window == WORD) {
+                    times.push(start.elapsed());
+                }
+            }
+        }
+        times
+    }
+}
+
+const WORD: &[u8] = b"price_change\"";
+
+/// A connection that follows the token and has read all that it was told first.
+fn subscriber(port: u16, token: U256) -> TcpStream {
+    let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+    let upgrade = "GET /ws/market HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let said = format!("{{\"type\":\"market\",\"assets_ids\":[\"{token}\"]}}");
+    let length = u8::try_from(said.len()).expect("short");
+    assert!((126..=255).contains(&length) || length < 126, "one byte says it, or two");
+    // A mask of zeros leaves the text as it is.
+    let mut bytes = upgrade.as_bytes().to_vec();
+    if length < 126 {
+        bytes.extend_from_slice(&[0x81, 0x80 | length, 0, 0, 0, 0]);
+    } else {
+        bytes.extend_from_slice(&[0x81, 0x80 | 126, 0, length, 0, 0, 0, 0]);
+    }
+    bytes.extend_from_slice(said.as_bytes());
+    socket.write_all(&bytes).expect("a fresh socket");
+    let mut read = Vec::new();
+    let mut chunk = [0; 8 << 10];
+    while !read.windows(BOOK.len()).any(|window| window == BOOK) {
+        let count = socket.read(&mut chunk).expect("the server answers");
+        assert!(0 < count, "the server closed a stream");
+        read.extend_from_slice(&chunk[..count]);
+    }
+    socket
+}
+
+const BOOK: &[u8] = b"\"event_type\":\"book\"";
+
+/// Prints the median and the 99th percentile in microseconds.
+fn percentiles(name: &str, mut times: Vec<Duration>) {
+    times.sort_unstable();
+    let at = |per_cent: usize| times[(times.len() - 1) * per_cent / 100].as_secs_f64() * 1e6;
+    println!("{name:>16}: p50 {:9.1} µs   p99 {:9.1} µs", at(50), at(99));
+}
