@@ -59,11 +59,11 @@ fn main() {
         .expect("10,100 descriptors are allowed: raise the limit (ulimit -Hn)");
     let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
     let settings =
-        ["journal.durability=committed", "cpu.policy=manual", "cpu.wait=park", "sizes.connections=10100"];
-    let mut settings = settings.map(str::to_owned).to_vec();
-    settings.push(format!("cpu.shard_cpus={SERVER_CPU}"));
-    settings.push(format!("cpu.reader={SERVER_CPU}"));
+        ["journal.durability=committed", "cpu.policy=none", "cpu.shards=1", "sizes.connections=10100"];
+    let settings = settings.map(str::to_owned);
+    let on_server = pin(SERVER_CPU);
     let outcry = Outcry::start(directory.path(), &settings);
+    drop(on_server);
     let _pinned = pin(CLIENT_CPU);
     let signer = Signer::new(KEY);
     let address = signer.address.to_string();
@@ -161,15 +161,11 @@ fn subscriber(port: u16, token: U256) -> TcpStream {
     let upgrade = "GET /ws/market HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     let said = format!("{{\"type\":\"market\",\"assets_ids\":[\"{token}\"]}}");
-    let length = u8::try_from(said.len()).expect("short");
-    assert!((126..=255).contains(&length) || length < 126, "one byte says it, or two");
-    // A mask of zeros leaves the text as it is.
+    let length = u8::try_from(said.len()).ok().filter(|length| *length < LONGER);
+    let length = length.expect("the message has the short form of a length");
     let mut bytes = upgrade.as_bytes().to_vec();
-    if length < 126 {
-        bytes.extend_from_slice(&[0x81, 0x80 | length, 0, 0, 0, 0]);
-    } else {
-        bytes.extend_from_slice(&[0x81, 0x80 | 126, 0, length, 0, 0, 0, 0]);
-    }
+    // A mask of zeros leaves the text as it is.
+    bytes.extend_from_slice(&[LAST_TEXT, MASKED | length, 0, 0, 0, 0]);
     bytes.extend_from_slice(said.as_bytes());
     socket.write_all(&bytes).expect("a fresh socket");
     let mut read = Vec::new();
@@ -181,6 +177,11 @@ fn subscriber(port: u16, token: U256) -> TcpStream {
     }
     socket
 }
+
+/// The first byte of a text frame, the bit of a mask, and the first length that takes more bytes.
+const LAST_TEXT: u8 = 0x81;
+const MASKED: u8 = 0x80;
+const LONGER: u8 = 126;
 
 const BOOK: &[u8] = b"\"event_type\":\"book\"";
 

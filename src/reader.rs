@@ -59,7 +59,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use wallet::WalletView;
 
-pub use feed::{Channel, Credentials, Feed, Heard, Send};
+pub use feed::{Channel, Credentials, Feed, Heard};
 pub use search::read_search;
 pub use wallet::{AssetFormat, EndDateFormat, WalletSettings};
 

@@ -162,6 +162,7 @@ fn order_signatures_are_checked_without_allocating() {
             signature,
             signature_len,
             expiration_s: 0,
+            deadline_ms: 0,
             order_type: OrderType::Gtc,
             post_only: false,
             self_trade: SelfTrade::ExpireTaker,

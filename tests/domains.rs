@@ -122,6 +122,7 @@ fn signed(signer: &Signer, domains: &Domains, separator: &Word, kind: SignatureT
         signature,
         signature_len: u16::try_from(bytes.len()).unwrap(),
         expiration_s: 0,
+        deadline_ms: 0,
         order_type: OrderType::Gtc,
         post_only: false,
         self_trade: SelfTrade::ExpireTaker,

@@ -202,6 +202,12 @@ fn provoke(reject: Reject) -> Row {
                 draft.expiration = now_ms() / 1_000 - 10;
             })
         }),
+        Reject::DeadlinePassed => Asked(|scene| {
+            let wish = scene.wish(Side::Buy, 1_000, "GTC");
+            let order = scene.first.sign(&wish);
+            let header = format!("X-Outcry-Deadline: {}\r\n", now_ms() * 1_000 - 1);
+            scene.send(&scene.first.request_with(&header, "POST", "/order", &order.body))
+        }),
         Reject::PostOnlyCrosses => Asked(|scene| {
             scene.changed(|draft| {
                 draft.post_only = true;

@@ -98,8 +98,12 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
+        Self::started(|plan| plan)
+    }
+
+    fn started(set: impl FnOnce(Plan) -> Plan) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("streams-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = Plan::dev(folder.path()).set("cpu.policy=none");
+        let plan = set(Plan::dev(folder.path()).set("cpu.policy=none"));
         let exchange = plan.start();
         let mut connection = exchange.connect();
         let traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
@@ -349,10 +353,20 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
     for _ in 0..2 {
         assert_eq!(stream.event()["event_type"], "book");
     }
+    // What is behind an order in the log is behind its messages.
+    site.order(0, 0, Side::Buy, 20, 10, "GTC");
+    let placed = stream.event();
+    assert_eq!(placed["event_type"], "price_change");
+    for _ in 0..2 {
+        assert_eq!(stream.event()["event_type"], "best_bid_ask");
+    }
     operator(&site.exchange, &["market", "pause", &site.condition]);
     let mode = stream.event();
     assert_eq!((&mode["type"], &mode["mode"]), (&json!("mode"), &json!("cancel-only")));
     operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "1"]);
+    let removed = stream.event();
+    assert_eq!(removed["event_type"], "price_change", "{removed}");
+    assert_eq!(removed["sequence"].as_u64(), placed["sequence"].as_u64().map(|number| number + 1));
     assert_eq!(stream.event()["mode"], "resolved");
     let resolved = stream.event();
     assert_eq!(resolved["event_type"], "market_resolved");
@@ -423,6 +437,11 @@ fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream() {
     stream.say(&json!({ "type": "user", "auth": auth, "markets": [site.condition, "0x12"] }));
     let told = stream.event();
     assert_eq!((&told["markets"], &told["refused"][0]["got"]), (&json!([site.condition]), &json!("0x12")));
+    assert_eq!(told["all_markets"], false);
+    // Without its only market it follows none, and not all.
+    stream.say(&json!({ "operation": "unsubscribe", "markets": [site.condition] }));
+    let told = stream.event();
+    assert_eq!((&told["markets"], &told["all_markets"]), (&json!([]), &json!(false)));
     let mut connection = site.exchange.connect();
     let answer = site.traders[0].ask(&mut connection, "DELETE", "/auth/api-key", "").unwrap();
     assert_eq!(answer.status, 200);
@@ -468,22 +487,29 @@ fn what_is_said_wrongly_is_refused_and_changes_nothing() {
 fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
     /// Some ten KB each: more than two sockets and the server keep for a client.
     const TRADES: usize = 1_200;
-    let mut site = Site::start();
+    /// Heartbeats that may lie among what was not read.
+    const BEATS_MAX: usize = 30;
+    let mut site = Site::started(|plan| plan.set("streams.unread_bytes_max=1048576"));
     // Each trade sends both books; a client that never reads them is not waited for.
     for cents in 1..65 {
         site.order(0, 0, Side::Buy, cents, 5, "GTC");
     }
     let (mut slow, ..) = site.market();
+    rustix::net::sockopt::set_socket_recv_buffer_size(slow.0.get_ref(), 4_096).unwrap();
     for _ in 0..TRADES {
         let (_, answer) = site.order(0, 0, Side::Buy, 70, 5, "GTC");
         assert_eq!(answer["success"], true, "{answer}");
         let (_, answer) = site.order(1, 1, Side::Buy, 30, 5, "GTC");
         assert_eq!(answer["status"], "matched", "{answer}");
     }
+    let mut beats = 0;
     let cut = loop {
         match slow.0.read() {
             Ok(Message::Close(frame)) => break u16::from(frame.expect("a reason").code),
-            Ok(_) => {}
+            Ok(message) => {
+                beats += usize::from(message.to_text().is_ok_and(|text| text.contains("heartbeat")));
+                assert!(beats < BEATS_MAX, "it goes on");
+            }
             // Nothing could be sent to it for so long that not even the reason was.
             Err(_) => break 4_000,
         }

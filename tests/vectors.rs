@@ -96,6 +96,7 @@ fn order_of(vector: &Value) -> SignedOrder {
         signature,
         signature_len: u16::try_from(signed.len()).unwrap(),
         expiration_s: number("expiration"),
+        deadline_ms: 0,
         order_type: OrderType::Gtc,
         post_only: false,
         self_trade: SelfTrade::ExpireTaker,

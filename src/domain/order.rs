@@ -245,6 +245,8 @@ pub struct SignedOrder {
     pub signature_len: u16,
     /// Unix seconds from which the order no longer trades; 0 for never.
     pub expiration_s: u64,
+    /// Unix milliseconds from which its shard refuses it; 0 for never. What rests by then stays.
+    pub deadline_ms: u64,
     /// GTC, GTD, FOK or FAK.
     pub order_type: OrderType,
     /// Refuse rather than trade on arrival.

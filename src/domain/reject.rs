@@ -140,6 +140,9 @@ rejects! {
     NothingToMove = 400, "nothing_to_move", "amount is zero or more than the wallet holds";
     /// A redeem before the market is resolved.
     NotResolved = 409, "market_not_resolved", "the market is not resolved yet";
+    /// The request's own deadline passed before the order was judged. Judged with the expiration; it stands
+    /// here because stored bytes count the rows.
+    DeadlinePassed = 400, "deadline_passed", "the request's deadline has passed";
 }
 
 const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");

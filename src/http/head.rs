@@ -108,6 +108,8 @@ pub struct Head<'a> {
     pub sec_fetch_site: Option<&'a str>,
     /// `Authorization`.
     pub authorization: Option<&'a str>,
+    /// `X-Outcry-Deadline`.
+    pub deadline: Option<&'a str>,
     /// The last `X-Forwarded-For`, which is the nearest proxy's.
     pub forwarded_for: Option<&'a str>,
     /// `X-Chain-Id`.
@@ -291,6 +293,7 @@ fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
         authorization: None,
         forwarded_for: None,
         chain_id: None,
+        deadline: None,
         websocket_key: None,
         auth: None,
         bytes: 0,
@@ -357,6 +360,7 @@ impl<'a> Picked<'a> {
             }
             b'o' if is("origin") => once(&mut head.origin, text(value)?),
             b'a' if is("authorization") => once(&mut head.authorization, text(value)?),
+            b'x' if is("x-outcry-deadline") => once(&mut head.deadline, text(value)?),
             b'x' if is("x-chain-id") => once(&mut head.chain_id, text(value)?),
             b'x' if is("x-forwarded-for") => {
                 head.forwarded_for = Some(text(value)?);

@@ -20,8 +20,10 @@
 //!   something else.
 //! - What is no event of the venues has no `event_type`, which their clients pass over: `subscribed`,
 //!   `unsubscribed`, `heartbeat`, `mode`, and errors.
-//! - Messages of one market leave in the order of their records. Hashes of books are computed once a
-//!   flush, and only for markets that somebody follows.
+//! - Messages of one market leave in the order of their records. What a followed market costs besides
+//!   copies: two checksums over its levels for each record that changes them, and two hashes a flush.
+//! - Replays reach back as far as `recent` does; a market that goes further gets a fresh book, an account
+//!   is told that nothing was replayed, and its orders and trades are then a read.
 
 mod ask;
 mod checksum;
@@ -32,7 +34,6 @@ mod user;
 
 pub use ask::Credentials;
 pub(super) use checksum::crc;
-pub use outbox::Send;
 pub(super) use recent::{LevelChange, Recent};
 
 use super::ask::{Asked, Refused};
@@ -75,8 +76,8 @@ enum Subscriber {
 #[derive(Debug)]
 struct Account {
     caller: Caller,
-    /// Only those of these markets, if any are named.
-    markets: BTreeSet<MarketNo>,
+    /// Only those of these markets; none for all.
+    markets: Option<BTreeSet<MarketNo>>,
 }
 
 /// Subscribers and what they are to be told.
@@ -248,7 +249,11 @@ impl Feed {
             match subscriber {
                 Subscriber::Market { tokens, .. } => {
                     json.key("channel").text("market").key("markets").open_array();
-                    write_markets(json, reader, tokens, |_, _| {});
+                    let markets: BTreeSet<MarketNo> = tokens.iter().map(|token| token.market).collect();
+                    for market in markets {
+                        json.open_object().key("market").condition(&reader.market(market).condition);
+                        json.key("sequence").number(reader.index.market(market).sequence).close_object();
+                    }
                     json.close_array();
                 }
                 Subscriber::User(account) => {
@@ -261,7 +266,7 @@ impl Feed {
         });
     }
 
-    /// Tells every client of a channel that the server ends.
+    /// Tells a client that the server ends.
     pub fn say_goodbye(&mut self, client: u32, now: TimeMs) {
         let stream_id = &self.stream_id;
         self.out.answer(client, |out| {
@@ -278,7 +283,7 @@ impl Feed {
     }
 
     /// Frames that are to be sent, and to whom; each client's in their order.
-    pub fn sends(&self) -> impl Iterator<Item = Send<'_>> {
+    pub fn sends(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.out.sends()
     }
 
@@ -286,12 +291,6 @@ impl Feed {
     #[must_use]
     pub fn waiting_bytes(&self) -> usize {
         self.out.bytes()
-    }
-
-    /// True if there is nothing to be sent.
-    #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        self.out.is_empty()
     }
 
     /// What was to be sent is on its way.
@@ -309,31 +308,9 @@ impl Feed {
     }
 }
 
-/// `sequence`, `stream_id` and `server_ts_ms` belong to every message; the first only to those of one
-/// market or principal.
+/// What belongs to every message that is an object, errors excepted.
 fn write_stamp(json: &mut Writer<'_>, stream_id: &str, now: TimeMs) {
     json.key("stream_id").text(stream_id).key("server_ts_ms").number(now.0);
-}
-
-/// An object for each market of `tokens`: its tokens among them and how far it is, and what `more` adds.
-fn write_markets(
-    json: &mut Writer<'_>,
-    reader: &Reader,
-    tokens: &BTreeSet<Token>,
-    mut more: impl FnMut(&mut Writer<'_>, MarketNo),
-) {
-    let mut tokens = tokens.iter().peekable();
-    while let Some(token) = tokens.next() {
-        let row = reader.market(token.market);
-        json.open_object().key("market").condition(&row.condition).key("assets_ids").open_array();
-        json.token(&row.tokens[token.outcome.index()]);
-        if let Some(other) = tokens.next_if(|other| other.market == token.market) {
-            json.token(&row.tokens[other.outcome.index()]);
-        }
-        json.close_array().key("sequence").number(reader.index.market(token.market).sequence);
-        more(json, token.market);
-        json.close_object();
-    }
 }
 
 /// Both tokens of a market.

@@ -6,7 +6,7 @@
 use super::keys;
 use crate::auth::l2::{self, Request};
 use crate::auth::{Chain, KeyEntry, KeyName, KeyTable, MacKey, MasterSecret, Passphrase, text};
-use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo};
+use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo, Word};
 use crate::registry::{KeyState, Registry};
 use std::collections::HashMap;
 
@@ -85,10 +85,12 @@ impl Entrance {
         let api_key = text::uuid(api_key)?;
         let secret = text::base64_32(secret)?;
         if !self.owners.contains_key(&api_key) {
-            for wallet in (self.wallets..registry.wallet_count()).map(WalletNo) {
+            // Read once: the registrar may add one meanwhile.
+            let wallets = registry.wallet_count();
+            for wallet in (self.wallets..wallets).map(WalletNo) {
                 self.note_keys(registry, wallet);
             }
-            self.wallets = registry.wallet_count();
+            self.wallets = wallets;
         }
         let address = registry.wallet(*self.owners.get(&api_key)?).address;
         let entry = self.recompute(registry, &api_key, &address)?;
@@ -96,16 +98,20 @@ impl Entrance {
         good.then_some(Caller { principal: entry.principal, address, api_key })
     }
 
-    /// The keys of an owner are others than before.
-    pub fn note_keys(&mut self, registry: &Registry, principal: WalletNo) {
+    /// A key of an owner lives, as the log says; the registry may not say so yet.
+    pub fn note_key(&mut self, registry: &Registry, principal: WalletNo, nonce: Word, generation: u32) {
+        let address = registry.wallet(principal).address;
+        let name = KeyName { chain: self.chain, address, nonce, generation };
+        self.owners.insert(self.master.api_key(&name), principal);
+    }
+
+    fn note_keys(&mut self, registry: &Registry, principal: WalletNo) {
         let wallet = registry.wallet(principal);
         if wallet.kind != WalletKind::Eoa {
             return;
         }
         for (nonce, state) in keys::states(registry, principal).filter(|(_, state)| state.active) {
-            let name =
-                KeyName { chain: self.chain, address: wallet.address, nonce, generation: state.generation };
-            self.owners.insert(self.master.api_key(&name), principal);
+            self.note_key(registry, principal, nonce, state.generation);
         }
     }
 

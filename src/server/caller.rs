@@ -7,6 +7,7 @@ use crate::auth::l2::Request;
 use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
 use crate::http::{Head, Route};
+use crate::journal::layout::KeyChanged;
 use crate::reader::Credentials;
 use crate::registrar::{Entrance, Presented};
 use crate::registry::Registry;
@@ -73,9 +74,9 @@ impl Callers {
         Some(crate::reader::Caller { principal: caller.principal, key: caller.api_key, dialect })
     }
 
-    /// The keys of an owner are others than before.
-    pub(crate) fn note_keys(&mut self, principal: WalletNo) {
-        self.entrance.note_keys(&self.registry, principal);
+    /// A key lives, as the log says.
+    pub(crate) fn note_key(&mut self, key: &KeyChanged) {
+        self.entrance.note_key(&self.registry, key.principal, key.nonce, key.generation);
     }
 
     /// Who signed this request with an API key.

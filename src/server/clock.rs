@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::TimeMs;
 
@@ -36,6 +36,14 @@ impl Clock {
         }
     }
 
+    /// Wall time in microseconds; a manual clock has whole milliseconds.
+    pub(crate) fn now_us(&self) -> u64 {
+        match &self.manual {
+            Some(at) => at.load(Ordering::Relaxed).saturating_mul(1_000),
+            None => since_1970().as_micros().try_into().unwrap_or(u64::MAX),
+        }
+    }
+
     /// Milliseconds since this clock was made, for timeouts; never stands still.
     pub(crate) fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
@@ -50,8 +58,11 @@ impl Clock {
 
 /// The machine's wall time.
 pub(crate) fn wall() -> TimeMs {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    TimeMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    TimeMs(u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX))
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 #[cfg(test)]

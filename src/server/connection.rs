@@ -151,8 +151,12 @@ pub(crate) struct Stream {
     pub(crate) ping_at_ms: u64,
     /// When it must have said who it is.
     pub(crate) known_by_ms: u64,
-    /// Of what is unsent, how much it asked for: those bytes are not held against it.
-    pub(crate) asked_bytes: usize,
+    /// What was unsent behind the last attempt to send.
+    pub(crate) unread_bytes: usize,
+    /// Since when that has been too much; `u64::MAX` while it is not.
+    pub(crate) slow_since_ms: u64,
+    /// It was too slow: nothing more is for it.
+    pub(crate) cut: bool,
 }
 
 /// A client's connection.

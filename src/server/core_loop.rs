@@ -189,7 +189,7 @@ impl Turns for CoreLoop {
         busy |= self.work();
         self.finish();
         busy |= self.release();
-        self.check_times();
+        busy |= self.check_times();
         self.send_all(phase);
         self.mesh.ring_bells();
         if phase == Phase::Draining {

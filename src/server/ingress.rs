@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
+use super::clock::Clock;
 use super::connection::{Intent, Line};
 use super::connections::Client;
 use super::core_loop::connection_word;
@@ -33,10 +34,10 @@ use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
 };
-use crate::http::{Endpoint, Route};
+use crate::http::{Endpoint, Head, Route};
 use crate::json::answer::TradeName;
 use crate::json::read::CANCELS_MAX;
-use crate::json::{BodyReader, ReadError};
+use crate::json::{BodyReader, ReadError, ShortText, decimal};
 use crate::registrar::Registrar;
 use crate::registry::Registry;
 use crate::shard::{PlaceOrder, Placed, Shard, Status};
@@ -83,6 +84,7 @@ pub(crate) struct Trade {
     pub(super) works: Works,
     pub(super) wide_jobs: WideJobs,
     callers: Callers,
+    clock: Clock,
     pub(super) verifier: Verifier,
     venue: Venue,
     /// The first order of a deposit wallet links it: `dev` only.
@@ -107,6 +109,8 @@ pub(crate) struct Parts {
     pub(crate) registry: Arc<Registry>,
     /// Who calls.
     pub(crate) callers: Callers,
+    /// What time it is between two turns.
+    pub(crate) clock: Clock,
 }
 
 impl Trade {
@@ -121,6 +125,7 @@ impl Trade {
             works: Works::new(),
             wide_jobs: WideJobs::new(usize::from(plan.topology.shards) - 1),
             callers: parts.callers,
+            clock: parts.clock,
             verifier: Verifier::new(super::caller::domains(plan)),
             venue: plan.venue,
             first_order_links: plan.dev,
@@ -200,7 +205,8 @@ impl Trade {
         let begin = |works: &mut Works, form| works.begin(asker, caller.dialect, form);
         let work = match route.endpoint {
             Endpoint::PlaceOrder => {
-                let order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
+                let mut order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
+                order.deadline_ms = self.deadline_ms(&request.head)?;
                 self.orders.clear();
                 self.orders.push(Ok(order));
                 let work = begin(&mut self.works, Form::Order);
@@ -211,6 +217,8 @@ impl Trade {
                 self.orders.clear();
                 let read = self.bodies.orders(&mut self.body, &mut self.orders);
                 read.map_err(|error| of_read(&error))?;
+                let deadline_ms = self.deadline_ms(&request.head)?;
+                self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
                 let work = begin(&mut self.works, Form::Orders);
                 self.stage(work, caller);
                 work
@@ -259,6 +267,33 @@ impl Trade {
             other => unreachable!("{other:?} is not a trading endpoint"),
         };
         Ok(work)
+    }
+
+    /// The time at which an order is judged: the turn's, or this moment's where a deadline is to be kept.
+    pub(super) fn time_for(&self, place: &PlaceOrder, now: TimeMs) -> TimeMs {
+        if place.order.deadline_ms == 0 { now } else { now.max(self.clock.now()) }
+    }
+
+    /// When the request's orders must have reached their books: `X-Outcry-Deadline` is in microseconds
+    /// since 1970, or from now behind a `+`. Cut to whole milliseconds, so that no order is late by a part
+    /// of one; 0 without the header.
+    fn deadline_ms(&self, head: &Head<'_>) -> Result<u64, Refused> {
+        let Some(text) = head.deadline else {
+            return Ok(0);
+        };
+        let (digits, from_us) = match text.strip_prefix('+') {
+            Some(digits) => (digits, self.clock.now_us()),
+            None => (text, 0),
+        };
+        match decimal::parse_integer(digits.as_bytes()) {
+            Ok(us) => Ok((from_us.saturating_add(us) / 1_000).max(1)),
+            Err(_) => Err(Refused {
+                field: "X-Outcry-Deadline",
+                got: ShortText::new(text),
+                allowed: ShortText::new("microseconds since 1970, or + and microseconds from now"),
+                ..Refused::plain(Reject::InvalidPayload)
+            }),
+        }
     }
 
     /// What the whole exchange takes.
@@ -366,7 +401,7 @@ impl Trade {
     fn place(&mut self, ticket: Ticket, place: &PlaceOrder, now: TimeMs, mesh: &mut Mesh) {
         let owner = self.registry.shard_of(place.market, self.shards);
         if owner == self.shard_no {
-            let placed = self.shard.place(now, place);
+            let placed = self.shard.place(self.time_for(place, now), place);
             let at = self.shard.last_claimed();
             self.placed(ticket, &placed, at);
             return;
@@ -430,7 +465,7 @@ impl Trade {
     /// Does what another loop asks of this shard.
     fn reply_to(&mut self, asked: &Asked, now: TimeMs) -> Answer {
         match &asked.question {
-            Question::Place(place) => Answer::Placed(self.shard.place(now, place)),
+            Question::Place(place) => Answer::Placed(self.shard.place(self.time_for(place, now), place)),
             Question::Cancel { principal, id } => Answer::Cancelled(self.shard.cancel(now, *principal, id)),
             Question::Bury { principal, id } => {
                 Answer::Buried(self.shard.tombstone(now, *principal, id).is_ok())

@@ -69,7 +69,9 @@ fn link(owner: usize, place: Box<PlaceOrder>) -> Errand {
         let registrar = trade.registrar.as_mut().expect("the registrar is on its loop");
         let refusal = match registrar.link(now, place.order.fields.maker, principal) {
             Ok(_) => {
-                let last: Errand = Box::new(move |trade, now| Report::Placed(trade.shard.place(now, &place)));
+                let last: Errand = Box::new(move |trade, now| {
+                    Report::Placed(trade.shard.place(trade.time_for(&place, now), &place))
+                });
                 return Report::Next(owner, last);
             }
             Err(registrar::Refusal::LogFull) => Reject::Busy,

@@ -51,6 +51,7 @@ pub struct Options {
     pub wallet_asset_format: String,
     pub wallet_end_date_format: String,
     pub wallet_clamp_limits: bool,
+    pub streams_unread_bytes_max: u64,
     pub limits_mode: String,
 }
 
@@ -97,6 +98,7 @@ impl Default for Options {
             wallet_asset_format: "condition".into(),
             wallet_end_date_format: "date-time".into(),
             wallet_clamp_limits: false,
+            streams_unread_bytes_max: 16 << 20,
             limits_mode: "on".into(),
         }
     }
@@ -173,6 +175,7 @@ keys! {
     "wallet.asset_format" Text wallet_asset_format "condition: <condition_id>:<index>. token: the token id.";
     "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
     "wallet.clamp_limits" Switch wallet_clamp_limits "Cut a too large limit instead of refusing it.";
+    "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread before it is cut.";
     "limits.mode" Text limits_mode "Reserved for rate limits, on or off; nothing is limited.";
 }
 

@@ -62,6 +62,8 @@ pub struct Limits {
     pub idle_ms: u64,
     /// How long an answer may stay unsent because the client does not read.
     pub unsent_ms: u64,
+    /// Bytes that may wait for a stream's client.
+    pub unread_bytes_max: usize,
     /// How long a read may wait for what its client already saw.
     pub read_wait_ms: u64,
     /// How long a graceful stop waits for answers and clients.
@@ -289,9 +291,19 @@ fn limits(options: &Options, topology: &Topology, dev: bool) -> Result<Limits, S
         head_ms: 10_000,
         idle_ms: 75_000,
         unsent_ms: 10_000,
+        unread_bytes_max: unread_bytes_max(options)?,
         read_wait_ms: 250,
         stop_ms: 5_000,
     })
+}
+
+/// What a client may leave unread; less than a large book would cut whoever follows one.
+fn unread_bytes_max(options: &Options) -> Result<usize, String> {
+    const MIN: u64 = 1 << 20;
+    const MAX: u64 = 1 << 30;
+    let bytes = options.streams_unread_bytes_max;
+    let found = usize::try_from(bytes).ok().filter(|_| (MIN..=MAX).contains(&bytes));
+    found.ok_or_else(|| format!("streams.unread_bytes_max: got {bytes}; allowed: {MIN} to {MAX}"))
 }
 
 /// The largest frame; the log must hold the slack of every shard and as much again.

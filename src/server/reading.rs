@@ -277,8 +277,10 @@ impl Reading {
             applied.unwrap_or_else(|contradiction| panic!("{contradiction}"));
             self.searching.note(&record, &self.reader);
             self.feed.note(&self.reader, &record, now);
-            if let Record::KeyChanged(record) = &record {
-                self.callers.note_keys(record.principal);
+            if let Record::KeyChanged(key) = &record
+                && key.active
+            {
+                self.callers.note_key(key);
             }
             let frames = self.reader.ledger().frames();
             let due = frames - self.hashed_frames >= self.hash_every_frames;

@@ -118,6 +118,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
                 shard_no: ShardNo(number),
                 registry: Arc::clone(&registry),
                 callers: callers(),
+                clock: shared.clock.clone(),
             };
             Trade::new(plan, parts)
         });

@@ -14,6 +14,7 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
         Reject::AmountTooLarge => ("makerAmount", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         Reject::Expired => ("expiration", ShortText::integer),
+        Reject::DeadlinePassed => ("X-Outcry-Deadline", in_microseconds),
         _ => return Refused::plain(refusal.reject),
     };
     Refused {
@@ -35,6 +36,10 @@ pub(crate) fn of_act(refusal: &Refusal) -> Refused {
         },
         reject => Refused::plain(reject),
     }
+}
+
+fn in_microseconds(ms: u64) -> ShortText {
+    ShortText::integer(ms.saturating_mul(1_000))
 }
 
 fn ten_thousandths(value: u64) -> ShortText {

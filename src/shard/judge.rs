@@ -72,6 +72,9 @@ impl Shard {
         if order.expiration_s != 0 && TimeMs::from_seconds(order.expiration_s) <= now {
             return Err(Reject::Expired.into());
         }
+        if order.deadline_ms != 0 && order.deadline_ms <= now.0 {
+            return Err(Refusal { reject: Reject::DeadlinePassed, got: order.deadline_ms, allowed: now.0 });
+        }
         Ok(Taker {
             now,
             principal: place.principal,

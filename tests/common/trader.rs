@@ -249,13 +249,18 @@ impl Trader {
 
     /// A whole request with L2 headers, as bytes.
     pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        self.request_with("", method, path, body)
+    }
+
+    /// The same with more headers, which are whole lines.
+    pub fn request_with(&self, lines: &str, method: &str, path: &str, body: &str) -> Vec<u8> {
         let timestamp = (self.now_ms() / self.stamp_ms).to_string();
         let signed_path = path.split('?').next().unwrap();
         let parts = [timestamp.as_bytes(), method.as_bytes(), signed_path.as_bytes(), body.as_bytes()];
         let code = text::base64_text(&self.secret.over(parts));
         let headers = format!(
             "{family}_ADDRESS: {}\r\n{family}_SIGNATURE: {}\r\n{family}_TIMESTAMP: {timestamp}\r\n\
-             {family}_API_KEY: {}\r\n{family}_PASSPHRASE: {}\r\n",
+             {family}_API_KEY: {}\r\n{family}_PASSPHRASE: {}\r\n{lines}",
             self.address_text,
             std::str::from_utf8(&code).unwrap(),
             self.key,

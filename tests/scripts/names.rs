@@ -113,6 +113,7 @@ impl Names {
             signature: [7; SIGNATURE_BYTES_MAX],
             signature_len: 65,
             expiration_s: line.expires_in_s.map_or(0, |seconds| now.seconds() + seconds),
+            deadline_ms: 0,
             order_type: line.order_type,
             post_only: line.post_only,
             self_trade: line.self_trade,

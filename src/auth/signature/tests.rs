@@ -42,6 +42,7 @@ fn signed_by(signer: &Signer, fields: OrderFields, venue: Venue, neg_risk: bool)
         signature,
         signature_len,
         expiration_s: 0,
+        deadline_ms: 0,
         order_type: OrderType::Gtc,
         post_only: false,
         self_trade: SelfTrade::ExpireTaker,

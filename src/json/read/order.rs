@@ -54,6 +54,7 @@ pub(super) fn read(body: Value<'_, '_>) -> Result<SignedOrder, ReadError> {
         signature,
         signature_len,
         expiration_s: expiration(order.expiration)?,
+        deadline_ms: 0,
         order_type: order_type(envelope.order_type)?,
         post_only: field::flag(envelope.post_only, "postOnly")?,
         self_trade: self_trade(envelope.self_trade)?,

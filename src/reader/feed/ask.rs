@@ -92,7 +92,7 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
 /// More than one connection may follow.
 pub(super) fn too_many(count: usize) -> Refused {
     let refused = Refused::new(400, "too_many_subscriptions", "too many subscriptions on one connection");
-    refused.about("assets_ids", &count.to_string(), "at most 500 on one connection")
+    refused.about("assets_ids", &count.to_string(), format!("at most {SUBSCRIPTIONS_MAX} on one connection"))
 }
 
 fn operation(message: &Map<String, Value>) -> Result<Operation, Refused> {

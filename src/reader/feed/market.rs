@@ -11,7 +11,7 @@ use super::super::trades::base_fee;
 use super::super::{Reader, Token};
 use super::ask::{self, Ask, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{BookChange, LevelChange};
-use super::{Feed, Subscriber, crc, tokens_of, write_markets, write_stamp};
+use super::{Feed, Subscriber, crc, tokens_of, write_stamp};
 use crate::domain::{MarketNo, Mode, Outcome, Price, Shares, Side, TimeMs};
 use crate::journal::layout::{OrderPlaced, TickChanged};
 use crate::json::Writer;
@@ -20,18 +20,35 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
+/// Changes that one message may ask for again: each costs two checksums over a book. Whoever is further
+/// behind gets fresh books.
+const REPLAYED_MAX: usize = 1_000;
+
 /// The best bid and ask of a token.
 pub(super) type Best = [Option<Price>; 2];
 
-/// A message that waits for its hashes.
+/// Whom a message is for.
+#[derive(Clone, Copy, Debug)]
+enum Audience {
+    /// Who follows any token of a market.
+    Followers(MarketNo),
+    /// Who follows this token.
+    OfToken(Token),
+    /// Who follows a market and asked for more than the venue's own messages.
+    Curious(MarketNo),
+    /// Who asked for more, whatever it follows.
+    AllCurious,
+    /// Every client.
+    Everybody,
+}
+
+/// A message that waits for its hashes, and for those before it.
 #[derive(Debug)]
 pub(super) struct Pending {
-    market: MarketNo,
-    /// Only for who follows this outcome.
-    outcome: Option<Outcome>,
+    audience: Audience,
     payload: Vec<u8>,
-    /// Where hashes of these outcomes go.
-    hashes: Vec<(usize, Outcome)>,
+    /// Where hashes of these tokens go.
+    hashes: Vec<(usize, Token)>,
 }
 
 /// The book that a change left behind.
@@ -63,7 +80,7 @@ impl Feed {
                 self.unfollow(client, token.market);
             }
             let kept = named.tokens.iter().map(|token| token.market).filter(|market| left.contains(market));
-            kept.collect::<BTreeSet<_>>().into_iter().for_each(|market| self.follow(client, market));
+            kept.collect::<BTreeSet<_>>().into_iter().for_each(|market| self.follow(client, market, reader));
             self.answer(client, reader, "unsubscribed", &named, &BTreeSet::new(), now);
             return Ok(());
         }
@@ -76,14 +93,18 @@ impl Feed {
         *custom = ask.custom.unwrap_or(*custom);
         let markets: BTreeSet<MarketNo> = named.tokens.iter().map(|token| token.market).collect();
         for &market in &markets {
-            self.follow(client, market);
+            self.follow(client, market, reader);
         }
         let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
         let since = if same_stream { since } else { BTreeMap::new() };
+        let mut left = REPLAYED_MAX;
         let mut replays = reader.recent.changes_since(&since);
         replays.retain(|market, changes| {
             let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
-            markets.contains(market) && missed == Some(changes.len() as u64)
+            let all_there = markets.contains(market) && missed == Some(changes.len() as u64);
+            let fits = changes.len() <= left;
+            left -= if all_there && fits { changes.len() } else { 0 };
+            all_there && fits
         });
         let replayed = replays.keys().copied().collect();
         self.answer(client, reader, "subscribed", &named, &replayed, now);
@@ -101,11 +122,10 @@ impl Feed {
     /// The message of what a record did to a book, seen at the moment behind it.
     pub(super) fn price_change(&self, reader: &Reader, change: &BookChange, now: TimeMs) -> Pending {
         let levels = &reader.index.market(change.market).levels;
-        let mut pending =
-            Pending { market: change.market, outcome: None, payload: Vec::new(), hashes: Vec::new() };
         let behind = Behind { levels, is_now: true };
-        pending.hashes = write_change(&mut pending.payload, reader, change, behind, &self.stream_id, now);
-        pending
+        let mut payload = Vec::new();
+        let hashes = write_change(&mut payload, reader, change, behind, &self.stream_id, now);
+        Pending { audience: Audience::Followers(change.market), payload, hashes }
     }
 
     /// Tells of the fills of a taker: one message for each price, in the order in which they were met.
@@ -141,7 +161,8 @@ impl Feed {
             json.key("transaction_hash").hex(settlement.as_bytes());
             self.stamp(json, reader, record.market, now);
             json.close_object();
-            self.pend(record.market, Some(record.outcome), payload);
+            let token = Token { market: record.market, outcome: record.outcome };
+            self.pend(Audience::OfToken(token), payload);
         }
     }
 
@@ -162,119 +183,116 @@ impl Feed {
             json.key("timestamp").number_text(record.time.0);
             self.stamp(json, reader, record.market, now);
             json.close_object();
-            self.pend(record.market, Some(outcome), payload);
+            self.pend(Audience::OfToken(Token { market: record.market, outcome }), payload);
         }
         self.changed.insert(record.market, true);
     }
 
     /// Tells of what a market, or the whole exchange, takes from now on.
     pub(super) fn push_mode(&mut self, reader: &Reader, market: Option<MarketNo>, mode: Mode, now: TimeMs) {
-        let clients: Vec<u32> = match market {
-            Some(market) => {
-                self.followers.get(&market).into_iter().flat_map(|of| of.keys().copied()).collect()
-            }
-            None => self.everybody(),
-        };
-        let stream_id = &self.stream_id;
-        self.out.tell(clients, |out| {
-            let json = &mut Writer::new(out);
-            json.open_object().key("type").text("mode").key("mode").text(mode.text());
-            if let Some(market) = market {
-                json.key("market").condition(&reader.market(market).condition);
-                json.key("sequence").number(reader.index.market(market).sequence);
-            }
-            write_stamp(json, stream_id, now);
-            json.close_object();
-        });
+        let mut payload = Vec::new();
+        let json = &mut Writer::new(&mut payload);
+        json.open_object().key("type").text("mode").key("mode").text(mode.text());
+        if let Some(market) = market {
+            json.key("market").condition(&reader.market(market).condition);
+            json.key("sequence").number(reader.index.market(market).sequence);
+        }
+        write_stamp(json, &self.stream_id, now);
+        json.close_object();
+        self.pend(market.map_or(Audience::Everybody, Audience::Followers), payload);
     }
 
     /// Tells those who asked for it of a market that was listed.
     pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
-        let clients = self.curious(None);
-        let stream_id = &self.stream_id;
-        self.out.tell(clients, |out| {
-            let row = reader.market(market);
-            let json = &mut Writer::new(out);
-            json.open_object().key("event_type").text("new_market");
-            write_listing(json, reader, row);
-            json.key("condition_id").condition(&row.condition);
-            json.key("active").boolean(!reader.index.facts(market).inactive);
-            json.key("clob_token_ids").open_array();
-            for token in &row.tokens {
-                json.token(token);
-            }
-            json.close_array();
-            json.key("order_price_min_tick_size").ten_thousandths_text(row.tick.ten_thousandths());
-            for name in ["group_item_title", "sports_market_type", "line", "game_start_time"] {
-                json.key(name).text("");
-            }
-            json.key("fees_enabled").boolean(0 < row.fee.rate);
-            json.key("taker_base_fee").number_text(base_fee(row.fee.rate));
-            json.key("timestamp").number_text(time.0);
-            json.key("sequence").number(reader.index.market(market).sequence);
-            write_stamp(json, stream_id, now);
-            json.close_object();
-        });
+        let row = reader.market(market);
+        let mut payload = Vec::new();
+        let json = &mut Writer::new(&mut payload);
+        json.open_object().key("event_type").text("new_market");
+        write_listing(json, reader, row);
+        json.key("condition_id").condition(&row.condition);
+        json.key("active").boolean(!reader.index.facts(market).inactive);
+        json.key("clob_token_ids").open_array();
+        for token in &row.tokens {
+            json.token(token);
+        }
+        json.close_array();
+        json.key("order_price_min_tick_size").ten_thousandths_text(row.tick.ten_thousandths());
+        for name in ["group_item_title", "sports_market_type", "line", "game_start_time"] {
+            json.key(name).text("");
+        }
+        json.key("fees_enabled").boolean(0 < row.fee.rate);
+        json.key("taker_base_fee").number_text(base_fee(row.fee.rate));
+        json.key("timestamp").number_text(time.0);
+        self.stamp(json, reader, market, now);
+        json.close_object();
+        self.pend(Audience::AllCurious, payload);
     }
 
     /// Tells those who asked for it of a market's payout.
     pub(super) fn push_resolved(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
         self.push_mode(reader, Some(market), Mode::Resolved, now);
-        let clients = self.curious(Some(market));
-        let stream_id = &self.stream_id;
-        self.out.tell(clients, |out| {
-            let row = reader.market(market);
-            let winner = OUTCOMES.into_iter().max_by_key(|outcome| {
-                let per_share = row.payout.map_or(0, |payout| payout.per_share(*outcome));
-                (per_share, outcome.other().index())
-            });
-            let winner = winner.expect("there are two");
-            let json = &mut Writer::new(out);
-            json.open_object().key("event_type").text("market_resolved");
-            write_listing(json, reader, row);
-            json.key("winning_asset_id").token(&row.tokens[winner.index()]);
-            json.key("winning_outcome").text(&row.labels[winner.index()]);
-            json.key("timestamp").number_text(time.0);
-            json.key("sequence").number(reader.index.market(market).sequence);
-            write_stamp(json, stream_id, now);
-            json.close_object();
+        let row = reader.market(market);
+        let winner = OUTCOMES.into_iter().max_by_key(|outcome| {
+            let per_share = row.payout.map_or(0, |payout| payout.per_share(*outcome));
+            (per_share, outcome.other().index())
         });
+        let winner = winner.expect("there are two");
+        let mut payload = Vec::new();
+        let json = &mut Writer::new(&mut payload);
+        json.open_object().key("event_type").text("market_resolved");
+        write_listing(json, reader, row);
+        json.key("winning_asset_id").token(&row.tokens[winner.index()]);
+        json.key("winning_outcome").text(&row.labels[winner.index()]);
+        json.key("timestamp").number_text(time.0);
+        self.stamp(json, reader, market, now);
+        json.close_object();
+        self.pend(Audience::Curious(market), payload);
     }
 
     /// Fills in the hashes and makes frames.
     pub(super) fn seal_pending(&mut self, reader: &Reader) {
         let mut hashes: HashMap<Token, [u8; HASH_BYTES]> = HashMap::new();
         for mut pending in std::mem::take(&mut self.pending) {
-            for (at, outcome) in &pending.hashes {
-                let token = Token { market: pending.market, outcome: *outcome };
-                let hash = hashes.entry(token).or_insert_with(|| reader.book_hash(token));
+            for (at, token) in &pending.hashes {
+                let hash = hashes.entry(*token).or_insert_with(|| reader.book_hash(*token));
                 pending.payload[*at..at + HASH_BYTES].copy_from_slice(hash);
             }
-            let Some(followers) = self.followers.get(&pending.market) else {
-                continue;
-            };
-            let wanted = |of: &[bool; 2]| pending.outcome.is_none_or(|outcome| of[outcome.index()]);
-            let clients = followers.iter().filter(|(_, of)| wanted(of)).map(|(client, _)| *client);
+            let clients = self.clients_of(pending.audience);
             self.out.tell(clients, |out| out.extend_from_slice(&pending.payload));
+        }
+    }
+
+    fn clients_of(&self, audience: Audience) -> Vec<u32> {
+        let everybody = || {
+            let all = (0..).zip(&self.subscribers);
+            all.filter(|(_, subscriber)| subscriber.is_some()).map(|(client, _)| client)
+        };
+        let followers =
+            |market| self.followers.get(&market).into_iter().flatten().map(|(client, of)| (*client, *of));
+        match audience {
+            Audience::Followers(market) => followers(market).map(|(client, _)| client).collect(),
+            Audience::OfToken(token) => {
+                let of_token = followers(token.market).filter(|(_, of)| of[token.outcome.index()]);
+                of_token.map(|(client, _)| client).collect()
+            }
+            Audience::Curious(market) => {
+                let clients = followers(market).map(|(client, _)| client);
+                clients.filter(|client| self.is_curious(*client)).collect()
+            }
+            Audience::AllCurious => everybody().filter(|client| self.is_curious(*client)).collect(),
+            Audience::Everybody => everybody().collect(),
         }
     }
 
     /// Whole books behind a trade, and best prices that are others than before.
     pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, traded: bool, now: TimeMs) {
-        let Some(followers) = self.followers.get(&market) else {
-            return;
-        };
         for token in tokens_of(market) {
-            let clients: Vec<u32> = followers
-                .iter()
-                .filter(|(_, of)| of[token.outcome.index()])
-                .map(|(client, _)| *client)
-                .collect();
+            let clients = self.clients_of(Audience::OfToken(token));
             if traded {
                 let stream_id = &self.stream_id;
                 self.out.tell(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
             }
-            let best = [Side::Buy, Side::Sell].map(|side| reader.best(token, side));
+            let best = best_of(reader, token);
             if self.best.insert(token, best) == Some(best) {
                 continue;
             }
@@ -299,12 +317,15 @@ impl Feed {
     }
 
     /// A client has a market's messages, for those of its outcomes that it follows.
-    fn follow(&mut self, client: u32, market: MarketNo) {
+    fn follow(&mut self, client: u32, market: MarketNo, reader: &Reader) {
         let Some(Some(Subscriber::Market { tokens, .. })) = self.subscribers.get(client as usize) else {
             return;
         };
         let outcomes = tokens_of(market).map(|token| tokens.contains(&token));
         self.followers.entry(market).or_default().insert(client, outcomes);
+        for token in tokens_of(market) {
+            self.best.entry(token).or_insert_with(|| best_of(reader, token));
+        }
     }
 
     pub(super) fn unfollow(&mut self, client: u32, market: MarketNo) {
@@ -337,9 +358,7 @@ impl Feed {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text(word).key("channel").text("market");
             json.key("markets").open_array();
-            write_markets(json, reader, &named.tokens, |json, market| {
-                json.key("replayed").boolean(replayed.contains(&market));
-            });
+            write_markets(json, reader, &named.tokens, replayed);
             json.close_array().key("refused").open_array();
             for (field, got) in &named.unknown {
                 json.open_object().key("field").text(field).key("got").text(got);
@@ -377,8 +396,8 @@ impl Feed {
         }
     }
 
-    fn pend(&mut self, market: MarketNo, outcome: Option<Outcome>, payload: Vec<u8>) {
-        self.pending.push(Pending { market, outcome, payload, hashes: Vec::new() });
+    fn pend(&mut self, audience: Audience, payload: Vec<u8>) {
+        self.pending.push(Pending { audience, payload, hashes: Vec::new() });
     }
 
     fn stamp(&self, json: &mut Writer<'_>, reader: &Reader, market: MarketNo, now: TimeMs) {
@@ -388,22 +407,6 @@ impl Feed {
 
     fn is_curious(&self, client: u32) -> bool {
         matches!(self.subscribers.get(client as usize), Some(Some(Subscriber::Market { custom: true, .. })))
-    }
-
-    /// Who asked for more than the venue's own messages: all of them, or those who follow a market.
-    fn curious(&self, market: Option<MarketNo>) -> Vec<u32> {
-        match market {
-            Some(market) => {
-                let followers = self.followers.get(&market).into_iter().flat_map(|of| of.keys().copied());
-                followers.filter(|client| self.is_curious(*client)).collect()
-            }
-            None => self.everybody().into_iter().filter(|client| self.is_curious(*client)).collect(),
-        }
-    }
-
-    fn everybody(&self) -> Vec<u32> {
-        let all = (0..).zip(&self.subscribers);
-        all.filter(|(_, subscriber)| subscriber.is_some()).map(|(client, _)| client).collect()
     }
 }
 
@@ -459,7 +462,7 @@ fn since(
     }
 }
 
-/// Writes what one record did to the levels of both tokens; where their hashes go.
+/// Writes what one record did to the levels of both tokens; where which hashes go.
 fn write_change(
     out: &mut Vec<u8>,
     reader: &Reader,
@@ -467,7 +470,7 @@ fn write_change(
     behind: Behind<'_>,
     stream_id: &str,
     now: TimeMs,
-) -> Vec<(usize, Outcome)> {
+) -> Vec<(usize, Token)> {
     let row = reader.market(change.market);
     let start = out.len();
     let mut hashes = Vec::new();
@@ -487,7 +490,7 @@ fn write_change(
             json.key("size").millionths_text(level.now.0).key("side").text(side.text()).key("hash");
             if behind.is_now {
                 json.quoted(|out| {
-                    hashes.push((out.len() - start, outcome));
+                    hashes.push((out.len() - start, Token { market: change.market, outcome }));
                     out.extend_from_slice(&[b'0'; HASH_BYTES]);
                 });
             } else {
@@ -501,6 +504,10 @@ fn write_change(
     write_stamp(json, stream_id, now);
     json.close_object();
     hashes
+}
+
+fn best_of(reader: &Reader, token: Token) -> Best {
+    [Side::Buy, Side::Sell].map(|side| reader.best(token, side))
 }
 
 /// `best_bid` and `best_ask`; a side without orders is worth nothing or everything.
@@ -519,6 +526,27 @@ fn write_book(out: &mut Vec<u8>, reader: &Reader, token: Token, stream_id: &str,
     json.key("sequence").number(index.sequence);
     write_stamp(json, stream_id, now);
     json.close_object();
+}
+
+/// An object for each market of `tokens`: its tokens among them, how far it is, and whether the client goes
+/// on from where it was.
+fn write_markets(
+    json: &mut Writer<'_>,
+    reader: &Reader,
+    tokens: &BTreeSet<Token>,
+    replayed: &BTreeSet<MarketNo>,
+) {
+    let mut tokens = tokens.iter().peekable();
+    while let Some(token) = tokens.next() {
+        let row = reader.market(token.market);
+        json.open_object().key("market").condition(&row.condition).key("assets_ids").open_array();
+        json.token(&row.tokens[token.outcome.index()]);
+        if let Some(other) = tokens.next_if(|other| other.market == token.market) {
+            json.token(&row.tokens[other.outcome.index()]);
+        }
+        json.close_array().key("sequence").number(reader.index.market(token.market).sequence);
+        json.key("replayed").boolean(replayed.contains(&token.market)).close_object();
+    }
 }
 
 /// What `new_market` and `market_resolved` say alike.

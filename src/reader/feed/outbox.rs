@@ -3,42 +3,22 @@
 use crate::http::websocket;
 use std::ops::Range;
 
-/// A frame on its way to one client.
-#[derive(Clone, Copy, Debug)]
-pub struct Send<'a> {
-    /// Whose.
-    pub client: u32,
-    /// True if it is the answer to something that the client said.
-    pub asked: bool,
-    /// The frame.
-    pub frame: &'a [u8],
-}
-
 /// One buffer of frames, and who gets which.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     bytes: Vec<u8>,
-    sends: Vec<(u32, bool, Range<usize>)>,
+    sends: Vec<(u32, Range<usize>)>,
     payload: Vec<u8>,
 }
 
 impl Outbox {
-    /// Answers one client.
+    /// Writes a frame for one client.
     pub(super) fn answer(&mut self, client: u32, write: impl FnOnce(&mut Vec<u8>)) {
-        self.frame([client], true, write);
+        self.tell([client], write);
     }
 
     /// Writes a frame for some clients, if there are any.
     pub(super) fn tell(&mut self, clients: impl IntoIterator<Item = u32>, write: impl FnOnce(&mut Vec<u8>)) {
-        self.frame(clients, false, write);
-    }
-
-    fn frame(
-        &mut self,
-        clients: impl IntoIterator<Item = u32>,
-        asked: bool,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
         let mut clients = clients.into_iter().peekable();
         if clients.peek().is_none() {
             return;
@@ -49,15 +29,12 @@ impl Outbox {
         websocket::push_text_header(&mut self.bytes, self.payload.len());
         self.bytes.extend_from_slice(&self.payload);
         let range = from..self.bytes.len();
-        self.sends.extend(clients.map(|client| (client, asked, range.clone())));
+        self.sends.extend(clients.map(|client| (client, range.clone())));
     }
 
     /// Frames and whom they are for, in the order in which they were written.
-    pub(super) fn sends(&self) -> impl Iterator<Item = Send<'_>> {
-        let send = |(client, asked, range): &(u32, bool, Range<usize>)| {
-            (*client, *asked, &self.bytes[range.clone()])
-        };
-        self.sends.iter().map(send).map(|(client, asked, frame)| Send { client, asked, frame })
+    pub(super) fn sends(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.sends.iter().map(|(client, range)| (*client, &self.bytes[range.clone()]))
     }
 
     /// Bytes of frames that wait.
@@ -68,10 +45,6 @@ impl Outbox {
     /// Drops what is for one client.
     pub(super) fn forget(&mut self, client: u32) {
         self.sends.retain(|(to, ..)| *to != client);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.sends.is_empty()
     }
 
     /// Everything is on its way.

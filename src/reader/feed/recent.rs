@@ -7,7 +7,7 @@ use super::super::index::{Index, Leaving};
 use crate::domain::{MarketNo, Position, Price, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::{OrderPlaced, PlacedResult, Record};
 use crate::ledger::{Ledger, OrderRow, OrderState};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Changes of books that are kept: some 10 MB.
 const CHANGES_MAX: usize = 1 << 16;
@@ -80,13 +80,16 @@ impl Recent {
         leaving: &[Leaving],
     ) {
         let time = record.time();
+        // Not while a record is followed: whoever follows it must be told of all that it did.
+        trim(&mut self.changes, CHANGES_MAX);
+        trim(&mut self.events, EVENTS_MAX);
         index.take_changes(|market, sequence, levels| {
-            push(&mut self.changes, CHANGES_MAX, BookChange { market, sequence, time, levels });
+            self.changes.push_back(BookChange { market, sequence, time, levels });
             self.changes_ever += 1;
         });
         each_event(ledger, start, record, leaving, |principal, what| {
             let sequence = index.count_event(principal);
-            push(&mut self.events, EVENTS_MAX, Event { principal, sequence, time, what });
+            self.events.push_back(Event { principal, sequence, time, what });
             self.events_ever += 1;
         });
     }
@@ -134,11 +137,8 @@ impl Recent {
     }
 }
 
-fn push<T>(list: &mut VecDeque<T>, max: usize, row: T) {
-    if list.len() == max {
-        list.pop_front();
-    }
-    list.push_back(row);
+fn trim<T>(list: &mut VecDeque<T>, max: usize) {
+    list.drain(..list.len().saturating_sub(max));
 }
 
 fn newest<T>(list: &VecDeque<T>, count: u64) -> impl Iterator<Item = &T> {
@@ -187,12 +187,12 @@ fn order(row: &OrderRow, step: Step) -> What {
 
 /// Whoever took part in the trade of an order, each once.
 fn each_party(ledger: &Ledger, record: &OrderPlaced, mut each: impl FnMut(WalletNo)) {
-    let mut told = vec![record.principal];
-    for fill in &record.fills {
-        let maker = ledger.order_at(fill.maker).expect("the ledger applied this fill").principal;
-        if !told.contains(&maker) {
-            told.push(maker);
+    let mut told = BTreeSet::new();
+    let makers = record.fills.iter().map(|fill| ledger.order_at(fill.maker));
+    let makers = makers.map(|row| row.expect("the ledger applied this fill").principal);
+    for principal in std::iter::once(record.principal).chain(makers) {
+        if told.insert(principal) {
+            each(principal);
         }
     }
-    told.into_iter().for_each(&mut each);
 }

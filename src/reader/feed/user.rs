@@ -8,17 +8,19 @@
 //! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED` |
 //!
 //! - So an order has exactly one event that ends it: `CANCELLATION`, or the one that says `MATCHED`.
-//!   `reason` says why: `filled`, `rest_not_filled` of a FAK order that found too little, the reason of a
+//!   `reason` says why: `filled`, `rest_not_filled` of one that ended with less than it asked for, the reason of a
 //!   removal, or the code of a refusal. A FOK order that was killed was never placed: it only ends.
 //! - A trade has one event for each account in it; it is final, because this ledger is the settlement.
 //! - `owner`, `order_owner` and `trade_owner` are the key that the caller came with.
-//! - Of a client that named markets, the numbers between its events are those of other markets.
+//! - Of a client that named markets, the numbers between its events are those of other markets. Who names
+//!   none with its credentials follows all, and naming some later changes nothing.
+//! - A maker is shown its own part of a trade, the taker every maker's.
 
 use super::super::ask::Refused;
 use super::super::orders::reason;
 use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
-use super::ask::{Ask, Credentials, Operation, Since};
+use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{Event, Step, What};
 use super::{Account, Feed, Subscriber, unauthorized, write_stamp};
 use crate::domain::{Shares, TimeMs, TradeId};
@@ -29,6 +31,12 @@ use std::collections::BTreeSet;
 
 /// Trades that an order's event names: the newest ones.
 const ASSOCIATED_TRADES_MAX: usize = 100;
+
+/// Streams of one account at a time: each is told of every event.
+const STREAMS_OF_ACCOUNT_MAX: usize = 32;
+
+/// Events that one message may ask for again.
+const REPLAYED_MAX: u64 = 4_096;
 
 impl Reader {
     /// The number of the last event of an account.
@@ -47,7 +55,7 @@ impl Feed {
         now: TimeMs,
         admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
     ) -> Result<(), Refused> {
-        let Some(Some(Subscriber::User(account))) = self.subscribers.get_mut(client as usize) else {
+        let Some(Some(Subscriber::User(account))) = self.subscribers.get(client as usize) else {
             return Ok(());
         };
         let since = match &ask.from {
@@ -71,13 +79,24 @@ impl Feed {
                 None => unknown.push(*text),
             }
         }
-        let mut markets =
-            account.take().filter(|_| ask.credentials.is_none()).map_or_else(BTreeSet::new, |of| of.markets);
+        // Who shows credentials begins anew, narrowed if the message names markets.
+        let first = ask.credentials.is_some();
+        let before = account.as_ref().filter(|_| !first).and_then(|account| account.markets.clone());
+        let narrowed = if first { !ask.markets.is_empty() } else { before.is_some() };
+        let mut markets = before.unwrap_or_default();
         match ask.operation {
             Operation::Subscribe => markets.extend(&named),
             Operation::Unsubscribe => markets.retain(|market| !named.contains(market)),
         }
-        *account = Some(Account { caller, markets });
+        if SUBSCRIPTIONS_MAX < markets.len() {
+            return Err(ask::too_many(markets.len()));
+        }
+        let others = self.accounts.get(&caller.principal).map_or(0, BTreeSet::len);
+        if known.is_none() && STREAMS_OF_ACCOUNT_MAX <= others {
+            return Err(Refused::new(400, "too_many_streams", "too many streams of one account"));
+        }
+        let account = Account { caller, markets: narrowed.then_some(markets) };
+        self.subscribers[client as usize] = Some(Subscriber::User(Some(account)));
         if let Some(before) = known.filter(|before| before.principal != caller.principal) {
             self.forget_account(client, before.principal);
         }
@@ -85,7 +104,7 @@ impl Feed {
         let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
         let sequence = reader.events_of(&caller);
         let events = since
-            .filter(|_| same_stream)
+            .filter(|since| same_stream && sequence.saturating_sub(*since) <= REPLAYED_MAX)
             .and_then(|since| reader.recent.events_from(caller.principal, since, sequence));
         self.say_account(client, reader, ask.operation, &unknown, events.is_some(), now);
         for event in events.into_iter().flatten() {
@@ -117,7 +136,7 @@ impl Feed {
         let Ok(Some(row)) = reader.ledger.find_at(order) else {
             return;
         };
-        if !account.markets.is_empty() && !account.markets.contains(&row.market) {
+        if account.markets.as_ref().is_some_and(|markets| !markets.contains(&row.market)) {
             return;
         }
         let (caller, stream_id) = (&account.caller, &self.stream_id);
@@ -154,10 +173,11 @@ impl Feed {
             let word = if operation == Operation::Subscribe { "subscribed" } else { "unsubscribed" };
             json.open_object().key("type").text(word).key("channel").text("user");
             json.key("markets").open_array();
-            for market in &account.markets {
+            for market in account.markets.iter().flatten() {
                 json.condition(&reader.market(*market).condition);
             }
-            json.close_array().key("refused").open_array();
+            json.close_array().key("all_markets").boolean(account.markets.is_none());
+            json.key("refused").open_array();
             for got in unknown {
                 json.open_object().key("field").text("markets").key("got").text(got);
                 json.key("error").text("no such market").close_object();
@@ -267,6 +287,9 @@ fn write_trade(json: &mut Writer<'_>, reader: &Reader, caller: &Caller, taker: &
         let Ok(Some(maker)) = reader.ledger.find_at(leg.maker) else {
             continue;
         };
+        if role == "MAKER" && maker.principal != caller.principal {
+            continue;
+        }
         json.open_object().key("order_id").order_id(&maker.id);
         json.key("asset_id").token(&reader.market(maker.market).tokens[maker.outcome.index()]);
         json.key("matched_amount").millionths_text(leg.shares.0).key("price").price_text(maker.price);

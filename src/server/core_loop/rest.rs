@@ -22,16 +22,17 @@ const ROOM_NAP: Duration = Duration::from_millis(1);
 
 /// Steps 6 and 7: time, rest, the end.
 impl CoreLoop {
-    pub(super) fn check_times(&mut self) {
+    /// Looks at some connections' deadlines; true if it has not been at all of them yet.
+    pub(super) fn check_times(&mut self) -> bool {
         if self.elapsed_ms < self.hand_rests_until_ms {
-            return;
+            return false;
         }
         for _ in 0..HAND_SLOTS_PER_TURN {
             let Some(slot) = self.connections.next_by_hand() else {
                 let round_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
                 self.hand_rests_until_ms = self.elapsed_ms + round_ms;
                 self.look_at_disk();
-                return;
+                return false;
             };
             let Some(connection) = self.connections.look(slot) else {
                 continue;
@@ -49,6 +50,7 @@ impl CoreLoop {
                 self.leave(slot, connection);
             }
         }
+        true
     }
 
     /// The reader's loop looks after the disk, once the registrar can be told.

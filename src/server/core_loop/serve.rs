@@ -99,6 +99,9 @@ impl CoreLoop {
 
     fn step(&mut self, client: Client, connection: &mut Connection, phase: Phase, pass: Pass) -> Step {
         if connection.stream.is_some() {
+            if pass == Pass::Cancels {
+                return Step::Later;
+            }
             return self.listen(client, connection);
         }
         if connection.input.unread().is_empty() {

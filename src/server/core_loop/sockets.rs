@@ -201,6 +201,7 @@ impl CoreLoop {
             }
             Moved::Gone => return true,
         }
+        Self::note_unread(connection, self.elapsed_ms);
         false
     }
 }

@@ -5,14 +5,14 @@
 //! | 1000, or the client's own | the client closed |
 //! | 1001 | the server ends |
 //! | 1002, 1003, 1007, 1009 | frames that break RFC 6455, or that we do not take |
-//! | 1008 | credentials that nobody has, none within [`KNOWN_WITHIN_MS`], or a key that was revoked |
-//! | [`SLOW`] | more than [`UNSENT_BYTES_MAX`] wait for a client that does not read, besides what it asked for |
+//! | 1008 | credentials that nobody has, none within [`KNOWN_WITHIN_MS`], or a key of the account was revoked |
+//! | [`SLOW`] | more than [`UNREAD_BYTES`] have waited for the client for [`SLOW_FOR_MS`], or `Limits::unread_bytes_max` at all |
 //! | [`IDLE`] | nothing came, not even a pong, for `Limits::idle_ms` |
 
 use super::CoreLoop;
 use super::serve::Step;
 use crate::http::websocket::{self, Frames, Said};
-use crate::reader::{Channel, Heard, Send};
+use crate::reader::{Channel, Heard};
 use crate::server::connection::{Connection, Stream};
 use crate::server::connections::Client;
 use crate::server::reading::Reading;
@@ -27,8 +27,10 @@ const POLICY: u16 = 1_008;
 const GOING_AWAY: u16 = 1_001;
 const NORMAL: u16 = 1_000;
 
-/// Bytes that wait for one client: a hundred large books.
-const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// Bytes that may wait for one client for as long as it reads some: a hundred large books.
+const UNREAD_BYTES: usize = 1 << 20;
+/// How long more than that may wait: all books of a subscription, a burst.
+const SLOW_FOR_MS: u64 = 5_000;
 /// Messages taken from one client in one turn, and bytes of answers behind which no more are taken.
 const MESSAGES_PER_TURN: usize = 16;
 const ANSWER_BYTES_PER_TURN: usize = 1 << 20;
@@ -53,7 +55,9 @@ impl CoreLoop {
             frames: Frames::new(),
             beat_at_ms: self.elapsed_ms + BEAT_MS,
             ping_at_ms: self.elapsed_ms + PING_MS,
-            asked_bytes: 0,
+            unread_bytes: 0,
+            slow_since_ms: u64::MAX,
+            cut: false,
             known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
         }));
         connection.closing = false;
@@ -111,6 +115,7 @@ impl CoreLoop {
 
     /// Appends what streams have to say to what their connections send.
     pub(super) fn deliver_streams(&mut self) {
+        let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
         let Some(reading) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()) else {
             return;
         };
@@ -119,17 +124,16 @@ impl CoreLoop {
         while let Some(slot) = feed.next_revoked() {
             ending.push((slot, POLICY, "a key of this account was revoked"));
         }
-        for Send { client: slot, asked, frame } in feed.sends() {
+        for (slot, frame) in feed.sends() {
             let Some(mut connection) = self.connections.take(slot) else {
                 continue;
             };
-            if let Some(stream) = connection.stream.as_mut().filter(|_| !connection.closing) {
-                let unsent = connection.line.unsent();
-                let asked_before = if unsent == 0 { 0 } else { stream.asked_bytes };
-                stream.asked_bytes = asked_before + if asked { frame.len() } else { 0 };
-                if UNSENT_BYTES_MAX + stream.asked_bytes < unsent + frame.len() {
+            if let Some(stream) = connection.stream.as_mut().filter(|stream| !stream.cut) {
+                let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
+                if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
+                    stream.cut = true;
                     ending.push((slot, SLOW, "too much is unread"));
-                } else {
+                } else if !connection.closing {
                     connection.line.output().extend_from_slice(frame);
                     self.connections.touch(slot, &mut connection);
                 }
@@ -147,9 +151,20 @@ impl CoreLoop {
 
     /// The same for one connection that is taken out of its slot.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
-        for Send { frame, .. } in self.reading().feed().sends().filter(|send| send.client == slot) {
+        for (_, frame) in self.reading().feed().sends().filter(|(client, _)| *client == slot) {
             connection.line.output().extend_from_slice(frame);
         }
+    }
+
+    /// Notes what a stream's client has not read, behind an attempt to send.
+    pub(super) fn note_unread(connection: &mut Connection, now_ms: u64) {
+        let unsent = connection.line.unsent();
+        let Some(stream) = &mut connection.stream else {
+            return;
+        };
+        stream.unread_bytes = unsent;
+        stream.slow_since_ms =
+            if unsent <= UNREAD_BYTES { u64::MAX } else { stream.slow_since_ms.min(now_ms) };
     }
 
     /// Looks whether a stream is to be told something, or to end.

@@ -47,6 +47,13 @@ impl Naive {
         if order.expiration_s > 0 && order.expiration_s * 1_000 <= self.now.0 {
             return refuse(Reject::Expired);
         }
+        if order.deadline_ms > 0 && order.deadline_ms <= self.now.0 {
+            return Err(Refusal {
+                reject: Reject::DeadlinePassed,
+                got: order.deadline_ms,
+                allowed: self.now.0,
+            });
+        }
         Ok(price)
     }
 

@@ -1,0 +1,120 @@
+//! `X-Outcry-Deadline`: an order is in its book before that moment or not at all.
+//!
+//! The exchange's clock stands still until the test moves it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan};
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::{Answer, Connection};
+use outcry::domain::Side;
+use serde_json::{Value, json};
+
+struct Site {
+    exchange: Exchange,
+    connection: Connection,
+    trader: Trader,
+    token: String,
+    now_ms: u64,
+    _folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start(shards: u16) -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("deadlines-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let plan = Plan::dev(folder.path()).set("cpu.policy=none").set(&format!("cpu.shards={shards}"));
+        let exchange = plan.words(["--clock", "manual"]).start();
+        let mut connection = exchange.connect();
+        let now_ms = exchange.read("/time").as_u64().unwrap() * 1_000;
+        let trader = Trader::at(KEYS[1], &mut connection, Some(now_ms));
+        let markets = exchange.read("/simplified-markets");
+        let token = markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap().to_owned();
+        let mut site = Self { exchange, connection, trader, token, now_ms, _folder: folder };
+        // From a whole second on nobody has to know its fraction.
+        let fraction = site.advance(0) % 1_000;
+        site.advance(if fraction == 0 { 0 } else { 1_000 - fraction });
+        site
+    }
+
+    /// Moves the clock; what time it is then.
+    fn advance(&mut self, ms: u64) -> u64 {
+        let mut admin = Connection::open(self.exchange.admin);
+        let body = json!({ "advance_ms": ms }).to_string();
+        let answer = admin.request("POST", "/clock", "", body.as_bytes()).unwrap();
+        self.now_ms = answer.json()["timeMs"].as_u64().unwrap();
+        self.trader.clock_ms = Some(self.now_ms);
+        self.now_ms
+    }
+
+    fn order(&mut self) -> String {
+        let token = token(&self.token);
+        let wish =
+            Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false };
+        self.trader.sign(&wish).body
+    }
+
+    fn post(&mut self, path: &str, deadline: &str, body: &str) -> Answer {
+        let header = format!("X-Outcry-Deadline: {deadline}\r\n");
+        self.connection.send(&self.trader.request_with(&header, "POST", path, body)).unwrap();
+        self.connection.answer().unwrap()
+    }
+}
+
+#[test]
+fn an_order_is_taken_before_its_deadline_and_not_at_it() {
+    for shards in [1, 2] {
+        let mut site = Site::start(shards);
+        let now_us = site.now_ms * 1_000;
+        for (deadline, code) in [
+            (format!("{}", now_us + 1_000), None),
+            ("+1000".to_owned(), None),
+            // A part of a millisecond is not promised.
+            (format!("{}", now_us + 999), Some("deadline_passed")),
+            ("+999".to_owned(), Some("deadline_passed")),
+            (now_us.to_string(), Some("deadline_passed")),
+            ("0".to_owned(), Some("deadline_passed")),
+            // Milliseconds by mistake lie in 1970.
+            (site.now_ms.to_string(), Some("deadline_passed")),
+            (u64::MAX.to_string(), None),
+            (format!("{}0", u64::MAX), Some("invalid_payload")),
+            ("soon".to_owned(), Some("invalid_payload")),
+            ("-5".to_owned(), Some("invalid_payload")),
+        ] {
+            let body = site.order();
+            let answer = site.post("/order", &deadline, &body).json();
+            match code {
+                None => assert_eq!(answer["status"], "live", "{deadline}: {answer}"),
+                Some(code) => {
+                    assert_eq!(answer["code"], code, "{deadline}: {answer}");
+                    assert_eq!(answer["field"], "X-Outcry-Deadline", "{answer}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_taken_in_time_is_answered_the_same_when_it_comes_again_too_late() {
+    let mut site = Site::start(1);
+    let body = site.order();
+    let deadline = (site.now_ms * 1_000 + 5_000).to_string();
+    let first = site.post("/order", &deadline, &body);
+    site.advance(60);
+    let again = site.post("/order", &deadline, &body);
+    assert_eq!((again.status, again.header("Idempotent-Replayed")), (200, Some("true")));
+    assert_eq!(again.json(), first.json());
+}
+
+#[test]
+fn all_orders_of_a_batch_have_its_deadline() {
+    let mut site = Site::start(2);
+    let bodies: Vec<String> = (0..3).map(|_| site.order()).collect();
+    let batch = format!("[{}]", bodies.join(","));
+    let late = site.post("/orders", "1", &batch).json();
+    let late: Vec<&Value> = late.as_array().unwrap().iter().map(|item| &item["code"]).collect();
+    assert_eq!(late, ["deadline_passed"; 3]);
+    let taken = site.post("/orders", "+2000", &batch).json();
+    assert!(taken.as_array().unwrap().iter().all(|item| item["status"] == "live"), "{taken}");
+}
