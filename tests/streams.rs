@@ -495,7 +495,7 @@ fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
         site.order(0, 0, Side::Buy, cents, 5, "GTC");
     }
     let (mut slow, ..) = site.market();
-    rustix::net::sockopt::set_socket_recv_buffer_size(slow.0.get_ref(), 4_096).unwrap();
+    rustix::net::sockopt::set_socket_recv_buffer_size(slow.0.get_ref(), 1 << 16).unwrap();
     for _ in 0..TRADES {
         let (_, answer) = site.order(0, 0, Side::Buy, 70, 5, "GTC");
         assert_eq!(answer["success"], true, "{answer}");
