@@ -9,6 +9,7 @@ use crate::domain::{ApiKey, Position};
 use crate::http::head::{BodyFraming, Head, Limits};
 use crate::http::query::{Query, segment_text};
 use crate::http::route::{HostPrefixes, route};
+use crate::http::websocket::{Fault, Frames, MESSAGE_BYTES_MAX, Said};
 use crate::http::{BadRequest, Chunked, parse};
 use crate::json::{BodyReader, Cursor, Writer, decimal, name};
 
@@ -23,6 +24,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("body", body),
     ("cursor", cursor),
     ("number", number),
+    ("frames", frames),
 ];
 
 /// Inputs are cut here where a check asks about every prefix, because that is quadratic.
@@ -282,4 +284,53 @@ fn assert_key_reads_back(key: ApiKey) {
     name::push_uuid(&mut long, key);
     name::push_ulid(&mut short, key);
     assert_eq!((name::parse_uuid(&long), name::parse_ulid(&short)), (Some(key), Some(key)));
+}
+
+/// WebSocket frames say the same however their bytes come, and nothing behind a close or a fault.
+pub fn frames(bytes: &[u8]) {
+    let whole = said(bytes, bytes.len().max(1));
+    for step in [1, 2, 5] {
+        assert_eq!(said(bytes, step), whole, "in pieces of {step}");
+    }
+    let ends =
+        whole.iter().position(|said| said.is_err() || matches!(said, Ok(text) if text.starts_with("close")));
+    assert!(ends.is_none_or(|at| at + 1 == whole.len()), "something was said behind the end");
+}
+
+/// What is said when the bytes come in pieces of `step`.
+fn said(bytes: &[u8], step: usize) -> Vec<Result<String, Fault>> {
+    let mut frames = Frames::new();
+    let (mut all, mut input) = (Vec::new(), Vec::new());
+    for piece in bytes.chunks(step) {
+        input.extend_from_slice(piece);
+        loop {
+            let before = input.len();
+            let (said, used) = match frames.next(&mut input) {
+                Ok((said, used)) => (said.map(|said| text_of(&said)), used),
+                Err(fault) => {
+                    all.push(Err(fault));
+                    break;
+                }
+            };
+            assert!(used <= before, "more was used than there is");
+            input.drain(..used);
+            let Some(said) = said else {
+                break;
+            };
+            all.push(Ok(said));
+        }
+    }
+    all
+}
+
+fn text_of(said: &Said<'_>) -> String {
+    match said {
+        Said::Text(text) => {
+            assert!(text.len() <= MESSAGE_BYTES_MAX);
+            format!("text {text}")
+        }
+        Said::Ping(payload) => format!("ping {payload:?}"),
+        Said::Pong(payload) => format!("pong {payload:?}"),
+        Said::Close(said) => format!("close {said:?}"),
+    }
 }
