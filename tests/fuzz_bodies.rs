@@ -163,6 +163,11 @@ fn cursors_hold_what_they_promise_for_any_bytes() {
 }
 
 #[test]
+fn frames_hold_what_they_promise_for_any_bytes() {
+    drive("frames");
+}
+
+#[test]
 fn numbers_hold_what_they_promise_for_any_bytes() {
     drive("number");
 }
