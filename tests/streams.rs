@@ -320,6 +320,9 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
     let (mut stream, ..) = site.market();
     stream.say(&json!({ "assets_ids": [], "custom_feature_enabled": true }));
     assert_eq!(stream.event()["type"], "subscribed");
+    let mut other = Stream::open(&site.exchange, "market");
+    other.say(&json!({ "assets_ids": [site.tokens[0]], "initial_dump": false }));
+    assert_eq!(other.event()["type"], "subscribed");
     site.order(0, 0, Side::Buy, 60, 10, "GTC");
     let placed: Vec<Value> = (0..3).map(|_| stream.event()).collect();
     let kinds: Vec<_> = placed.iter().map(|message| text(&message["event_type"])).collect();
@@ -341,6 +344,14 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
             assert_eq!(message["side"], "BUY");
         }
     }
+    // Who follows only the other token has the trade in its terms.
+    let trade =
+        std::iter::repeat_with(|| other.event()).find(|said| said["event_type"] == "last_trade_price");
+    let trade = trade.unwrap();
+    assert_eq!(
+        [&trade["asset_id"], &trade["price"], &trade["side"]],
+        [&json!(site.tokens[0]), &json!("0.6"), &json!("SELL")]
+    );
     let expected = [("best_bid_ask", 2), ("book", 2), ("last_trade_price", 1), ("price_change", 1)];
     assert_eq!(kinds, expected.map(|(kind, count)| (kind.to_owned(), count)).into());
     operator(&site.exchange, &["market", "tick", &site.condition, "0.001"]);

@@ -34,6 +34,8 @@ enum Audience {
     Followers(MarketNo),
     /// Who follows this token.
     OfToken(Token),
+    /// Who follows this token and not the other one of its market.
+    OnlyOf(Token),
     /// Who follows a market and asked for more than the venue's own messages.
     Curious(MarketNo),
     /// Who asked for more, whatever it follows.
@@ -128,7 +130,8 @@ impl Feed {
         Pending { audience: Audience::Followers(change.market), payload, hashes }
     }
 
-    /// Tells of the fills of a taker: one message for each price, in the order in which they were met.
+    /// Tells of the fills of a taker: one message for each price, in the order in which they were met. Who
+    /// follows only the other token sees the same trade in that one's terms, so that nobody sees it twice.
     pub(super) fn push_trades(&mut self, reader: &Reader, record: &OrderPlaced, now: TimeMs) {
         if record.fills.is_empty() || !self.followers.contains_key(&record.market) {
             return;
@@ -148,21 +151,28 @@ impl Feed {
                 None => fills.push((price, fill.shares)),
             }
         }
+        let (taken, other) = (record.outcome, record.outcome.other());
         for (price, shares) in fills {
-            let mut payload = Vec::new();
-            let json = &mut Writer::new(&mut payload);
-            json.open_object().key("event_type").text("last_trade_price");
-            json.key("market").condition(&row.condition);
-            json.key("asset_id").token(&row.tokens[record.outcome.index()]);
-            json.key("price").price_text(price).key("size").millionths_text(shares.0);
-            json.key("side").text(record.fields.side.text());
-            json.key("fee_rate_bps").number_text(base_fee(row.fee.rate));
-            json.key("timestamp").number_text(record.time.0);
-            json.key("transaction_hash").hex(settlement.as_bytes());
-            self.stamp(json, reader, record.market, now);
-            json.close_object();
-            let token = Token { market: record.market, outcome: record.outcome };
-            self.pend(Audience::OfToken(token), payload);
+            let side = record.fields.side;
+            for (outcome, price, side) in [(taken, price, side), (other, price.complement(), side.opposite())]
+            {
+                let mut payload = Vec::new();
+                let json = &mut Writer::new(&mut payload);
+                json.open_object().key("event_type").text("last_trade_price");
+                json.key("market").condition(&row.condition);
+                json.key("asset_id").token(&row.tokens[outcome.index()]);
+                json.key("price").price_text(price).key("size").millionths_text(shares.0);
+                json.key("side").text(side.text());
+                json.key("fee_rate_bps").number_text(base_fee(row.fee.rate));
+                json.key("timestamp").number_text(record.time.0);
+                json.key("transaction_hash").hex(settlement.as_bytes());
+                self.stamp(json, reader, record.market, now);
+                json.close_object();
+                let token = Token { market: record.market, outcome };
+                let audience =
+                    if outcome == taken { Audience::OfToken(token) } else { Audience::OnlyOf(token) };
+                self.pend(audience, payload);
+            }
         }
     }
 
@@ -274,6 +284,11 @@ impl Feed {
             Audience::OfToken(token) => {
                 let of_token = followers(token.market).filter(|(_, of)| of[token.outcome.index()]);
                 of_token.map(|(client, _)| client).collect()
+            }
+            Audience::OnlyOf(token) => {
+                let (this, other) = (token.outcome.index(), token.outcome.other().index());
+                let only = followers(token.market).filter(|(_, of)| of[this] && !of[other]);
+                only.map(|(client, _)| client).collect()
             }
             Audience::Curious(market) => {
                 let clients = followers(market).map(|(client, _)| client);
