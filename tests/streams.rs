@@ -478,8 +478,14 @@ fn what_is_said_wrongly_is_refused_and_changes_nothing() {
     let told = stream.event();
     assert_eq!((&told["type"], &told["subscriptions"]), (&json!("unsubscribed"), &json!(1)));
     assert_eq!(told["refused"][0]["got"], "5");
-    stream.0.send(Message::binary(vec![1])).unwrap();
+    // Why it closes arrives, though the client goes on sending; and then the connection is closed.
+    stream.0.write(Message::binary(vec![1])).unwrap();
+    for _ in 0..200 {
+        stream.0.write(Message::text("x".repeat(1_000))).unwrap();
+    }
+    stream.0.flush().unwrap();
     assert_eq!(u16::from(stream.close().code), 1_003);
+    assert!(matches!(stream.0.read(), Err(tungstenite::Error::ConnectionClosed)), "it is closed");
     // Without an upgrade it is no stream.
     let answer = site.exchange.connect().request("GET", "/ws/market", "", b"").unwrap();
     assert_eq!((answer.status, answer.header("Upgrade")), (426, Some("websocket")));

@@ -157,6 +157,8 @@ pub(crate) struct Stream {
     pub(crate) slow_since_ms: u64,
     /// It was too slow: nothing more is for it.
     pub(crate) cut: bool,
+    /// Everything was said, the close frame last; what still comes in is passed over until the client closes.
+    pub(crate) lingers: bool,
 }
 
 /// A client's connection.

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketFlags};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags};
 
 /// What came of one try on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,12 @@ pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Moved {
         Err(Errno::AGAIN | Errno::INTR) => Moved::Later,
         Err(_) => Moved::Gone,
     }
+}
+
+/// Nothing more will be sent; what was sent arrives, and the other end may still send.
+pub(crate) fn say_all_was_said(socket: &OwnedFd) {
+    // It fails only where the other end is gone, and then there is nobody to tell.
+    let _ = rustix::net::shutdown(socket, Shutdown::Write);
 }
 
 /// Opens a listener that nobody else can share: a second server on the port is refused.

@@ -89,6 +89,10 @@ impl CoreLoop {
         match moved {
             Moved::Bytes(count) => {
                 connection.input.arrived(count);
+                if connection.stream.is_some() && connection.closing {
+                    let unread = connection.input.unread().len();
+                    connection.input.used(unread);
+                }
                 self.connections.queue(slot, &mut connection);
             }
             Moved::Later => {}
@@ -158,7 +162,10 @@ impl CoreLoop {
     pub(super) fn send_all(&mut self, phase: Phase) {
         while let Some((slot, mut connection)) = self.connections.pop_dirty() {
             let (had_room, was_idle) = (connection.line.has_room(), connection.line.is_idle());
-            if self.send(&mut connection) || (connection.closing && connection.line.is_idle()) {
+            let over = |connection: &mut Connection| connection.closing && connection.line.is_idle();
+            if self.send(&mut connection)
+                || (over(&mut connection) && Self::may_go(&mut connection, self.elapsed_ms))
+            {
                 self.leave(slot, connection);
                 continue;
             }
@@ -168,7 +175,9 @@ impl CoreLoop {
             if freed && connection.may_open() && !connection.input.unread().is_empty() {
                 self.connections.queue(slot, &mut connection);
             }
-            let readable = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
+            let lingers = connection.stream.as_ref().is_some_and(|stream| stream.lingers);
+            let readable =
+                lingers || (connection.may_open() && phase < Phase::Draining && !connection.input.is_full());
             let watched = (readable, connection.line.unsent() > 0);
             if watched != connection.watched {
                 let client = connection.socket.as_ref().expect("taken connections have a client");

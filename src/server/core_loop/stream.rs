@@ -16,6 +16,7 @@ use crate::reader::{Channel, Heard};
 use crate::server::connection::{Connection, Stream};
 use crate::server::connections::Client;
 use crate::server::reading::Reading;
+use crate::server::socket;
 
 /// A client that does not read.
 const SLOW: u16 = 4_000;
@@ -38,6 +39,8 @@ const ANSWER_BYTES_PER_TURN: usize = 1 << 20;
 const BEAT_MS: u64 = 5_000;
 /// How often a client is asked whether it is there, so that none has to say so by itself.
 const PING_MS: u64 = 25_000;
+/// How long a client may take to close behind our close frame.
+const LINGER_MS: u64 = 2_000;
 /// How long a user stream waits for credentials.
 const KNOWN_WITHIN_MS: u64 = 30_000;
 
@@ -58,6 +61,7 @@ impl CoreLoop {
             unread_bytes: 0,
             slow_since_ms: u64::MAX,
             cut: false,
+            lingers: false,
             known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
         }));
         connection.closing = false;
@@ -156,6 +160,22 @@ impl CoreLoop {
         }
     }
 
+    /// What is done with a connection that has nothing more to say: true if it may go. A stream's client
+    /// gets time to read the last frame: closing a socket that has unread bytes would take it away.
+    pub(super) fn may_go(connection: &mut Connection, now_ms: u64) -> bool {
+        let client = connection.socket.as_ref();
+        match (&mut connection.stream, client) {
+            (Some(stream), Some(client)) if !stream.lingers => {
+                stream.lingers = true;
+                connection.read_by_ms = now_ms + LINGER_MS;
+                socket::say_all_was_said(client);
+                false
+            }
+            (Some(_), Some(_)) => connection.read_by_ms <= now_ms,
+            _ => true,
+        }
+    }
+
     /// Notes what a stream's client has not read, behind an attempt to send.
     pub(super) fn note_unread(connection: &mut Connection, now_ms: u64) {
         let unsent = connection.line.unsent();
@@ -184,6 +204,9 @@ impl CoreLoop {
         }
         if pings {
             stream.ping_at_ms = now_ms + PING_MS;
+        }
+        if connection.closing && connection.read_by_ms <= now_ms {
+            return self.leave(slot, connection);
         }
         if connection.read_by_ms <= now_ms {
             self.close_stream(slot, &mut connection, IDLE, "nothing came for too long");
