@@ -19,7 +19,8 @@
 //!    shared cells ([`memory`]) by compare-and-swap; *claim* a position in the log ([`journal`]);
 //!    *apply* to the book ([`book`]) and the shares ([`account`]). Nothing can fail after the claim.
 //! 7. [`server`]: the answer leaves when its frame has reached the configured durability.
-//! 8. [`reader`]: follows the log and answers every read; it never touches a shard.
+//! 8. [`reader`]: follows the log, answers every read and tells who follows a stream; it never touches a
+//!    shard.
 //!
 //! # Rooms, each may use only those above it
 //!
@@ -39,7 +40,7 @@
 //! | [`ledger`] | what is the state after these frames? |
 //! | [`shard`] | what does a trading command do? |
 //! | [`registrar`] | what do the operator's and key-holders' acts do? |
-//! | [`reader`] | what is the answer to this query? |
+//! | [`reader`] | what is the answer to this query, and whom does this record concern? |
 //! | [`server`] | which thread, socket, clock, signal and file does it all run on? |
 //!
 //! # What is absent
