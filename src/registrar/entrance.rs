@@ -73,8 +73,8 @@ impl Entrance {
     }
 
     /// Who has these credentials, which came without a signature and without an address: a stream's first
-    /// message. All three are compared in constant time. The first call looks at every owner, some
-    /// microseconds each; later ones at those who came since.
+    /// message. All three are compared in constant time. The first call computes
+    /// the names of all living keys, an HMAC each; later ones those of owners who came since.
     pub fn admit_plain(
         &mut self,
         registry: &Registry,
