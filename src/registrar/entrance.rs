@@ -73,7 +73,7 @@ impl Entrance {
     }
 
     /// Who has these credentials, which came without a signature and without an address: a stream's first
-    /// message. All three are compared in constant time. The first call computes
+    /// message. Secret and passphrase are compared in constant time. The first call computes
     /// the names of all living keys, an HMAC each; later ones those of owners who came since.
     pub fn admit_plain(
         &mut self,
