@@ -93,7 +93,8 @@ struct Site {
     traders: [Trader; 2],
     condition: String,
     tokens: [String; 2],
-    _folder: tempfile::TempDir,
+    /// Removed with the site.
+    folder: tempfile::TempDir,
 }
 
 impl Site {
@@ -112,7 +113,15 @@ impl Site {
         let made: Value = serde_json::from_str(&made).unwrap();
         let tokens = [0, 1].map(|index| text(&made["tokens"][index]).to_owned());
         let condition = text(&made["conditionId"]).to_owned();
-        Self { plan, exchange, connection, traders, condition, tokens, _folder: folder }
+        Self { plan, exchange, connection, traders, condition, tokens, folder }
+    }
+
+    /// Another process on the same directory.
+    fn restart(self) -> Self {
+        let Self { plan, exchange, connection: _, traders, condition, tokens, folder } = self;
+        exchange.stop();
+        let exchange = plan.start();
+        Self { connection: exchange.connect(), plan, exchange, traders, condition, tokens, folder }
     }
 
     /// Places an order; gives its id and the answer.
@@ -303,15 +312,44 @@ fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book() {
         }
     }
     // A restart goes on where it was.
-    let Site { plan, exchange, .. } = site;
-    exchange.stop();
-    let exchange = plan.start();
-    let mut stream = Stream::open(&exchange, "market");
+    let site = site.restart();
+    let mut stream = Stream::open(&site.exchange, "market");
     stream.say(&json!({ "assets_ids": site.tokens, "from": since, "stream_id": told["stream_id"] }));
     let again = stream.event();
     assert_eq!(again["stream_id"], told["stream_id"]);
     assert_eq!(again["markets"][0]["sequence"].as_u64(), Some(now));
     assert_eq!(again["markets"][0]["replayed"], true);
+}
+
+#[test]
+fn numbers_go_on_behind_a_snapshot_and_what_lies_before_it_is_a_fresh_book() {
+    let mut site = Site::start();
+    let (mut user, told) = site.user(0, &json!({}));
+    let events_before = told["sequence"].as_u64().unwrap();
+    let (stream, told, before) = site.market();
+    site.order(0, 0, Side::Buy, 20, 5, "GTC");
+    user.event();
+    operator(&site.exchange, &["snapshot"]);
+    let (id, _) = site.order(0, 0, Side::Buy, 21, 5, "GTC");
+    drop(stream);
+    let site = site.restart();
+    let mut stream = Stream::open(&site.exchange, "market");
+    for (from, replayed) in [(before.sequence + 1, true), (before.sequence, false)] {
+        stream.say(&json!({ "assets_ids": [site.tokens[0]], "from": from, "stream_id": told["stream_id"] }));
+        let market = stream.event()["markets"][0].clone();
+        assert_eq!(market["sequence"].as_u64(), Some(before.sequence + 2), "{from}");
+        assert_eq!(market["replayed"], replayed, "{from}");
+        let message = stream.event();
+        assert_eq!(message["event_type"], if replayed { "price_change" } else { "book" }, "{from}");
+    }
+    for (from, replayed) in [(events_before + 1, true), (events_before, false)] {
+        let (mut user, told) = site.user(0, &json!({ "from": from }));
+        assert_eq!(told["sequence"].as_u64(), Some(events_before + 2), "{from}");
+        assert_eq!(told["replayed"], replayed, "{from}");
+        if replayed {
+            assert_eq!(user.event()["id"], *id);
+        }
+    }
 }
 
 #[test]
