@@ -1,4 +1,4 @@
-//! `X-Outcry-Deadline`: an order is in its book before that moment or not at all.
+//! `X-Outcry-Deadline`: an order is judged before that moment or not taken.
 //!
 //! The exchange's clock stands still until the test moves it.
 

@@ -274,7 +274,7 @@ impl Trade {
         if place.order.deadline_ms == 0 { now } else { now.max(self.clock.now()) }
     }
 
-    /// When the request's orders must have reached their books: `X-Outcry-Deadline` is in microseconds
+    /// From when on the request's orders are refused by their books: `X-Outcry-Deadline` is in microseconds
     /// since 1970, or from now behind a `+`. Cut to whole milliseconds, so that no order is late by a part
     /// of one; 0 without the header.
     fn deadline_ms(&self, head: &Head<'_>) -> Result<u64, Refused> {
