@@ -178,7 +178,7 @@ impl Feed {
         admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
     ) -> Heard {
         if text == "PING" {
-            self.out.answer(client, |out| out.extend_from_slice(b"PONG"));
+            self.out.tell([client], |out| out.extend_from_slice(b"PONG"));
             return Heard::Stays;
         }
         let taken = match self.subscribers.get(client as usize) {
@@ -192,7 +192,7 @@ impl Feed {
         let Err(refused) = taken else {
             return Heard::Stays;
         };
-        self.out.answer(client, |out| refused.write(&mut Writer::new(out)));
+        self.out.tell([client], |out| refused.write(&mut Writer::new(out)));
         if refused.status == 401 { Heard::Unauthorized } else { Heard::Stays }
     }
 
@@ -243,7 +243,7 @@ impl Feed {
             return;
         };
         let stream_id = &self.stream_id;
-        self.out.answer(client, |out| {
+        self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("heartbeat");
             match subscriber {
@@ -269,7 +269,7 @@ impl Feed {
     /// Tells a client that the server ends.
     pub fn say_goodbye(&mut self, client: u32, now: TimeMs) {
         let stream_id = &self.stream_id;
-        self.out.answer(client, |out| {
+        self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("mode").key("mode").text("ending");
             write_stamp(json, stream_id, now);
@@ -311,6 +311,14 @@ impl Feed {
 /// What belongs to every message that is an object, errors excepted.
 fn write_stamp(json: &mut Writer<'_>, stream_id: &str, now: TimeMs) {
     json.key("stream_id").text(stream_id).key("server_ts_ms").number(now.0);
+}
+
+/// What a message named and nobody knows: the field and the text.
+fn write_unknown(json: &mut Writer<'_>, unknown: &[(&str, &str)]) {
+    for (field, got) in unknown {
+        json.open_object().key("field").text(field).key("got").text(got);
+        json.key("error").text("no such market").close_object();
+    }
 }
 
 /// Both tokens of a market.

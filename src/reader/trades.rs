@@ -158,14 +158,14 @@ impl Reader {
         json.key("maker_orders").open_array();
         let maker_fee = if market.fee.taker_only { 0 } else { fee };
         for leg in trade.legs {
-            self.write_leg(json, leg, maker_fee)?;
+            self.write_leg(json, leg, &*self.order_at(leg.maker)?, maker_fee);
         }
         json.close_array().key("type").text(role).key("trader_side").text(role).close_object();
         Ok(())
     }
 
-    fn write_leg(&self, json: &mut Writer<'_>, leg: &Leg, fee: u64) -> Result<(), Refused> {
-        let maker = self.order_at(leg.maker)?;
+    /// The part of `maker` in a trade.
+    pub(super) fn write_leg(&self, json: &mut Writer<'_>, leg: &Leg, maker: &OrderRow, fee: u64) {
         let token = &self.market(maker.market).tokens[maker.outcome.index()];
         json.open_object().key("order_id").order_id(&maker.id);
         json.key("maker_address").address(self.address_of(maker.wallet));
@@ -176,7 +176,6 @@ impl Reader {
         json.key("asset_id").token(token);
         json.key("outcome").text(self.label(maker.market, maker.outcome));
         json.key("side").text(maker.fields.side.text()).close_object();
-        Ok(())
     }
 }
 

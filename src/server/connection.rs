@@ -155,8 +155,6 @@ pub(crate) struct Stream {
     pub(crate) unread_bytes: usize,
     /// Since when that has been too much; `u64::MAX` while it is not.
     pub(crate) slow_since_ms: u64,
-    /// It was too slow: nothing more is for it.
-    pub(crate) cut: bool,
     /// Everything was said, the close frame last; what still comes in is passed over until the client closes.
     pub(crate) lingers: bool,
 }

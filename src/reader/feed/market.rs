@@ -11,7 +11,7 @@ use super::super::trades::base_fee;
 use super::super::{Reader, Token};
 use super::ask::{self, Ask, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{BookChange, LevelChange};
-use super::{Feed, Subscriber, crc, tokens_of, write_stamp};
+use super::{Feed, Subscriber, crc, tokens_of, write_stamp, write_unknown};
 use crate::domain::{MarketNo, Mode, Outcome, Price, Shares, Side, TimeMs};
 use crate::journal::layout::{OrderPlaced, TickChanged};
 use crate::json::Writer;
@@ -77,12 +77,9 @@ impl Feed {
         };
         if ask.operation == Operation::Unsubscribe {
             tokens.retain(|token| !named.tokens.contains(token));
-            let left: BTreeSet<MarketNo> = tokens.iter().map(|token| token.market).collect();
-            for token in &named.tokens {
-                self.unfollow(client, token.market);
+            for market in named.markets() {
+                self.follow(client, market, reader);
             }
-            let kept = named.tokens.iter().map(|token| token.market).filter(|market| left.contains(market));
-            kept.collect::<BTreeSet<_>>().into_iter().for_each(|market| self.follow(client, market, reader));
             self.answer(client, reader, "unsubscribed", &named, &BTreeSet::new(), now);
             return Ok(());
         }
@@ -90,10 +87,10 @@ impl Feed {
         if SUBSCRIPTIONS_MAX < count {
             return Err(ask::too_many(count));
         }
-        let since = since(reader, ask, &named.tokens)?;
+        let since = since(reader, ask, &named.markets())?;
         tokens.extend(&named.tokens);
         *custom = ask.custom.unwrap_or(*custom);
-        let markets: BTreeSet<MarketNo> = named.tokens.iter().map(|token| token.market).collect();
+        let markets = named.markets();
         for &market in &markets {
             self.follow(client, market, reader);
         }
@@ -115,7 +112,7 @@ impl Feed {
         }
         if ask.dump {
             for &token in named.tokens.iter().filter(|token| !replayed.contains(&token.market)) {
-                self.out.answer(client, |out| write_book(out, reader, token, &self.stream_id, now));
+                self.out.tell([client], |out| write_book(out, reader, token, &self.stream_id, now));
             }
         }
         Ok(())
@@ -320,8 +317,7 @@ impl Feed {
                 json.key("market").condition(&row.condition);
                 json.key("asset_id").token(&row.tokens[token.outcome.index()]);
                 write_best(json, best);
-                let [bid, ask] =
-                    [best[0].map_or(0, Price::ten_thousandths), best[1].map_or(ONE, Price::ten_thousandths)];
+                let [bid, ask] = shown(best);
                 json.key("spread").ten_thousandths_text(ask.saturating_sub(bid));
                 json.key("timestamp").number_text(row.book_changed.0);
                 json.key("sequence").number(reader.index.market(market).sequence);
@@ -331,12 +327,15 @@ impl Feed {
         }
     }
 
-    /// A client has a market's messages, for those of its outcomes that it follows.
+    /// A client has a market's messages for those of its outcomes that it follows, if any.
     fn follow(&mut self, client: u32, market: MarketNo, reader: &Reader) {
         let Some(Some(Subscriber::Market { tokens, .. })) = self.subscribers.get(client as usize) else {
             return;
         };
         let outcomes = tokens_of(market).map(|token| tokens.contains(&token));
+        if outcomes == [false; 2] {
+            return self.unfollow(client, market);
+        }
         self.followers.entry(market).or_default().insert(client, outcomes);
         for token in tokens_of(market) {
             self.best.entry(token).or_insert_with(|| best_of(reader, token));
@@ -369,16 +368,13 @@ impl Feed {
             return;
         };
         let (count, stream_id) = (tokens.len(), &self.stream_id);
-        self.out.answer(client, |out| {
+        self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text(word).key("channel").text("market");
             json.key("markets").open_array();
             write_markets(json, reader, &named.tokens, replayed);
             json.close_array().key("refused").open_array();
-            for (field, got) in &named.unknown {
-                json.open_object().key("field").text(field).key("got").text(got);
-                json.key("error").text("no such market").close_object();
-            }
+            write_unknown(json, &named.unknown);
             json.close_array().key("subscriptions").number(count as u64);
             json.key("subscriptions_max").number(SUBSCRIPTIONS_MAX as u64);
             write_stamp(json, stream_id, now);
@@ -405,7 +401,7 @@ impl Feed {
                 levels.set(*side, *price, *now);
             }
             let behind = Behind { levels: &levels, is_now: false };
-            self.out.answer(client, |out| {
+            self.out.tell([client], |out| {
                 write_change(out, reader, change, behind, &self.stream_id, now);
             });
         }
@@ -436,6 +432,12 @@ struct Named<'a> {
     unknown: Vec<(&'static str, &'a str)>,
 }
 
+impl Named<'_> {
+    fn markets(&self) -> BTreeSet<MarketNo> {
+        self.tokens.iter().map(|token| token.market).collect()
+    }
+}
+
 fn named<'a>(reader: &Reader, ask: &Ask<'a>) -> Named<'a> {
     let (mut tokens, mut unknown) = (BTreeSet::new(), Vec::new());
     for (text, id) in &ask.tokens {
@@ -457,13 +459,12 @@ fn named<'a>(reader: &Reader, ask: &Ask<'a>) -> Named<'a> {
 fn since(
     reader: &Reader,
     ask: &Ask<'_>,
-    named: &BTreeSet<Token>,
+    markets: &BTreeSet<MarketNo>,
 ) -> Result<BTreeMap<MarketNo, u64>, Refused> {
-    let markets: BTreeSet<MarketNo> = named.iter().map(|token| token.market).collect();
     match &ask.from {
         None => Ok(BTreeMap::new()),
         Some(Since::Number(number)) if markets.len() == 1 => {
-            Ok(markets.into_iter().map(|market| (market, *number)).collect())
+            Ok(markets.iter().map(|market| (*market, *number)).collect())
         }
         Some(Since::Number(number)) => {
             let refused = Refused::new(400, "invalid_message", "");
@@ -525,10 +526,15 @@ fn best_of(reader: &Reader, token: Token) -> Best {
     [Side::Buy, Side::Sell].map(|side| reader.best(token, side))
 }
 
-/// `best_bid` and `best_ask`; a side without orders is worth nothing or everything.
+/// In ten-thousandths; a side without orders is worth nothing or everything.
+fn shown([bid, ask]: Best) -> [u16; 2] {
+    [bid.map_or(0, Price::ten_thousandths), ask.map_or(ONE, Price::ten_thousandths)]
+}
+
+/// `best_bid` and `best_ask`.
 fn write_best(json: &mut Writer<'_>, best: Best) {
-    json.key("best_bid").ten_thousandths_text(best[0].map_or(0, Price::ten_thousandths));
-    json.key("best_ask").ten_thousandths_text(best[1].map_or(ONE, Price::ten_thousandths));
+    let [bid, ask] = shown(best);
+    json.key("best_bid").ten_thousandths_text(bid).key("best_ask").ten_thousandths_text(ask);
 }
 
 /// A whole book: what GET /book says, and where it stands in the stream.

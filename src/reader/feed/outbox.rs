@@ -12,11 +12,6 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Writes a frame for one client.
-    pub(super) fn answer(&mut self, client: u32, write: impl FnOnce(&mut Vec<u8>)) {
-        self.tell([client], write);
-    }
-
     /// Writes a frame for some clients, if there are any.
     pub(super) fn tell(&mut self, clients: impl IntoIterator<Item = u32>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut clients = clients.into_iter().peekable();

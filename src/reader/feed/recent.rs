@@ -9,10 +9,15 @@ use crate::journal::layout::{OrderPlaced, PlacedResult, Record};
 use crate::ledger::{Ledger, OrderRow, OrderState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Changes of books that are kept: some 10 MB.
+/// Changes of books that are kept: 10 MiB with two levels each.
 const CHANGES_MAX: usize = 1 << 16;
-/// Events of accounts that are kept: some 4 MB.
+/// Events of accounts that are kept: 5 MiB.
 const EVENTS_MAX: usize = 1 << 16;
+
+const _: () = assert!(
+    CHANGES_MAX * (size_of::<BookChange>() + 2 * size_of::<LevelChange>()) <= 10 << 20
+        && EVENTS_MAX * size_of::<Event>() <= 5 << 20
+);
 
 /// What one record did to one book.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{Event, Step, What};
-use super::{Account, Feed, Subscriber, unauthorized, write_stamp};
+use super::{Account, Feed, Subscriber, unauthorized, write_stamp, write_unknown};
 use crate::domain::{Shares, TimeMs, TradeId};
 use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
@@ -76,7 +76,7 @@ impl Feed {
         for (text, id) in &ask.markets {
             match id.and_then(|id| reader.index.condition(&id)) {
                 Some(market) => drop(named.insert(market)),
-                None => unknown.push(*text),
+                None => unknown.push(("markets", *text)),
             }
         }
         // Who shows credentials begins anew, narrowed if the message names markets.
@@ -160,7 +160,7 @@ impl Feed {
         client: u32,
         reader: &Reader,
         operation: Operation,
-        unknown: &[&str],
+        unknown: &[(&str, &str)],
         replayed: bool,
         now: TimeMs,
     ) {
@@ -168,7 +168,7 @@ impl Feed {
             return;
         };
         let stream_id = &self.stream_id;
-        self.out.answer(client, |out| {
+        self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             let word = if operation == Operation::Subscribe { "subscribed" } else { "unsubscribed" };
             json.open_object().key("type").text(word).key("channel").text("user");
@@ -178,10 +178,7 @@ impl Feed {
             }
             json.close_array().key("all_markets").boolean(account.markets.is_none());
             json.key("refused").open_array();
-            for got in unknown {
-                json.open_object().key("field").text("markets").key("got").text(got);
-                json.key("error").text("no such market").close_object();
-            }
+            write_unknown(json, unknown);
             json.close_array().key("sequence").number(reader.events_of(&account.caller));
             json.key("replayed").boolean(replayed);
             write_stamp(json, stream_id, now);
@@ -290,13 +287,7 @@ fn write_trade(json: &mut Writer<'_>, reader: &Reader, caller: &Caller, taker: &
         if role == "MAKER" && maker.principal != caller.principal {
             continue;
         }
-        json.open_object().key("order_id").order_id(&maker.id);
-        json.key("asset_id").token(&reader.market(maker.market).tokens[maker.outcome.index()]);
-        json.key("matched_amount").millionths_text(leg.shares.0).key("price").price_text(maker.price);
-        json.key("side").text(maker.fields.side.text()).key("fee_rate_bps").number_text(maker_fee);
-        json.key("outcome").text(reader.label(maker.market, maker.outcome));
-        json.key("owner").uuid(maker.owner).key("maker_address").address(reader.address_of(maker.wallet));
-        json.close_object();
+        reader.write_leg(json, leg, &maker, maker_fee);
     }
     json.close_array().key("trader_side").text(role);
 }

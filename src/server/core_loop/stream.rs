@@ -60,7 +60,6 @@ impl CoreLoop {
             ping_at_ms: self.elapsed_ms + PING_MS,
             unread_bytes: 0,
             slow_since_ms: u64::MAX,
-            cut: false,
             lingers: false,
             known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
         }));
@@ -124,32 +123,34 @@ impl CoreLoop {
             return;
         };
         let feed = reading.feed();
-        let mut ending = Vec::new();
-        while let Some(slot) = feed.next_revoked() {
-            ending.push((slot, POLICY, "a key of this account was revoked"));
-        }
+        let mut ended = Vec::new();
         for (slot, frame) in feed.sends() {
             let Some(mut connection) = self.connections.take(slot) else {
                 continue;
             };
-            if let Some(stream) = connection.stream.as_mut().filter(|stream| !stream.cut) {
+            if let Some(stream) = connection.stream.as_ref().filter(|_| !connection.closing) {
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
                 if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
-                    stream.cut = true;
-                    ending.push((slot, SLOW, "too much is unread"));
-                } else if !connection.closing {
+                    say_close(&mut connection, SLOW, "too much is unread");
+                    ended.push(slot);
+                } else {
                     connection.line.output().extend_from_slice(frame);
-                    self.connections.touch(slot, &mut connection);
                 }
+                self.connections.touch(slot, &mut connection);
             }
             self.connections.put(slot, connection);
         }
-        feed.sent();
-        for (slot, code, reason) in ending {
+        while let Some(slot) = feed.next_revoked() {
             if let Some(mut connection) = self.connections.take(slot) {
-                self.close_stream(slot, &mut connection, code, reason);
+                say_close(&mut connection, POLICY, "a key of this account was revoked");
+                self.connections.touch(slot, &mut connection);
                 self.connections.put(slot, connection);
+                ended.push(slot);
             }
+        }
+        feed.sent();
+        for slot in ended {
+            feed.leave(slot);
         }
     }
 
@@ -240,14 +241,9 @@ impl CoreLoop {
         self.connections.put(slot, connection);
     }
 
-    /// Ends a stream: nothing more is read, and behind what is unsent there is only the reason.
+    /// Ends a stream that is taken out of its slot.
     fn close_stream(&mut self, slot: u32, connection: &mut Connection, code: u16, reason: &str) {
-        if !connection.closing {
-            websocket::push_close(connection.line.output(), code, reason);
-            connection.closing = true;
-            let unread = connection.input.unread().len();
-            connection.input.used(unread);
-        }
+        say_close(connection, code, reason);
         self.reading().feed().leave(slot);
         self.connections.touch(slot, connection);
     }
@@ -256,4 +252,15 @@ impl CoreLoop {
         let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
         reading.expect("streams are where the reader is")
     }
+}
+
+/// Ends a stream: nothing more is read, and behind what is unsent there is only the reason.
+fn say_close(connection: &mut Connection, code: u16, reason: &str) {
+    if connection.closing {
+        return;
+    }
+    websocket::push_close(connection.line.output(), code, reason);
+    connection.closing = true;
+    let unread = connection.input.unread().len();
+    connection.input.used(unread);
 }
