@@ -130,6 +130,18 @@ impl Books {
         self.orders.remove(slot)
     }
 
+    /// Puts an order in the place of another of the same price and side, which is gone then.
+    pub fn succeed(&mut self, former: Slot, order: Resting, id: &OrderId) -> Slot {
+        let old = self.orders[former];
+        assert!(order.market == old.market && order.face() == old.face(), "a place is on one level");
+        assert!(order.open > Shares::ZERO, "BOOK-3");
+        self.orders.remove(former);
+        let slot = self.orders.insert(order, id);
+        let ladder = self.ladders[old.market.index()].as_mut().expect("a book with an order has a ladder");
+        ladder.put_in_place(&old, slot, &mut self.pool, &mut self.orders);
+        slot
+    }
+
     /// Takes `shares` off an order that stays; the last ones go by [`Books::remove`].
     pub fn reduce(&mut self, slot: Slot, shares: Shares) {
         let order = &mut self.orders[slot];

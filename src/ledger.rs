@@ -20,6 +20,7 @@ mod conserve;
 mod hash;
 mod keep;
 mod over;
+mod replace;
 mod rows;
 
 pub use conserve::{Imbalance, Totals};
@@ -71,6 +72,8 @@ pub struct Ledger {
     acts: HashMap<OrderId, ActRow>,
     money: HashMap<String, MoneyRow>,
     tombstones: HashMap<(OrderId, WalletNo), Tombstone>,
+    /// Live orders that have another's place in the queue, with the position that it dates from.
+    places: BTreeMap<Position, Position>,
     exchange_mode: Option<Mode>,
     fees: Collateral,
     credited: u128,
@@ -189,10 +192,22 @@ impl Ledger {
         self.order_at(*self.order_by_id.get(id)?)
     }
 
-    /// The live orders of `market` in the order of their placement, which is their priority
-    /// within a price.
+    /// The live orders of `market` in the order of their placement.
     pub fn live_orders(&self, market: MarketNo) -> impl Iterator<Item = &OrderRow> {
         self.markets[market.index()].live.iter().map(|position| &*self.orders[position])
+    }
+
+    /// The live orders of `market` by their priority within a price.
+    #[must_use]
+    pub fn by_priority(&self, market: MarketNo) -> Vec<&OrderRow> {
+        let mut orders: Vec<&OrderRow> = self.live_orders(market).collect();
+        orders.sort_by_key(|row| self.place_of(row.position));
+        orders
+    }
+
+    /// The position that a live order's place in the queue dates from: its own, unless it replaced one.
+    fn place_of(&self, order: Position) -> Position {
+        self.places.get(&order).copied().unwrap_or(order)
     }
 
     /// Where the signed act with this digest was applied.

@@ -180,6 +180,7 @@ impl Reader {
                 }
                 Some(record.market)
             }
+            Record::OrdersReplaced(record) => Some(record.market),
             _ => None,
         };
         let market_of = |gone: &Leaving| self.ledger.order_at(gone.order).expect("it has just left").market;

@@ -36,6 +36,7 @@ mod markets;
 pub mod naive;
 mod place;
 mod recall;
+mod replace;
 mod restore;
 mod tombstones;
 mod walk;
@@ -61,6 +62,7 @@ use tombstones::Tombstones;
 use walk::Plan;
 
 pub use place::Stage;
+pub use replace::{IfGone, Replace, ReplacePart, ReplaceRefusal, Replaced};
 
 /// Whether collateral is set aside for a resting buy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -244,6 +246,7 @@ pub struct Shard {
     placed: OrderPlaced,
     removed: OrdersRemoved,
     moved: PositionAct,
+    scratch: replace::Scratch,
     payload: Vec<u8>,
 }
 
@@ -273,6 +276,7 @@ impl Shard {
                 orders: Vec::with_capacity(REMOVED_MAX),
             },
             moved: acts::blank(),
+            scratch: replace::Scratch::new(),
             payload: Vec::with_capacity(PAYLOAD_BYTES_MAX),
             settings,
             cells,

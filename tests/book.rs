@@ -31,6 +31,11 @@ fn order_types_self_trades_and_refusals() {
 }
 
 #[test]
+fn replaces_are_whole_or_nothing_and_smaller_ones_keep_their_place() {
+    check_all(include_str!("scripts/replace.txt"));
+}
+
+#[test]
 fn pairs_cost_and_return_exactly_one() {
     check_all(include_str!("scripts/pairs.txt"));
 }
@@ -79,6 +84,8 @@ fn random_scripts_agree_with_the_naive_twin() {
         "condition_paused",
         "market_resolved",
         "nothing_to_move",
+        "replace_crosses",
+        "replace_gone",
     ];
     check_random(150, |draw| random::script(draw, 120), &met);
 }

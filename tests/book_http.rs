@@ -30,6 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const FILES: [&str; 7] = [
     include_str!("scripts/wrongs.txt"),
     include_str!("scripts/orders.txt"),
+    include_str!("scripts/replace.txt"),
     include_str!("scripts/pairs.txt"),
     include_str!("scripts/money.txt"),
     include_str!("scripts/life.txt"),

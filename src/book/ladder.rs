@@ -9,7 +9,7 @@
 //! `(i + 1) x tick`. At the tick 0.001 a ladder takes 8 KiB, at 0.0001 it takes 128 KiB.
 
 use super::Face;
-use super::orders::Orders;
+use super::orders::{Orders, Resting};
 use super::pool::{Block, Pool};
 use crate::domain::{Price, Side, Tick};
 use crate::memory::arena::Slot;
@@ -115,6 +115,23 @@ impl Ladder {
                 self.set_best(face.side, self.beyond(face, pool));
             }
         }
+    }
+
+    /// Links `slot` where `old` was, which is not in the arena any more.
+    pub(super) fn put_in_place(&mut self, old: &Resting, slot: Slot, pool: &mut Pool, orders: &mut Orders) {
+        let level = self.level(old.face().price);
+        let (previous, next) = (old.level_previous, old.level_next);
+        let (levels, _) = self.parts_mut(pool);
+        match previous.some() {
+            Some(previous) => orders[previous].level_next = slot,
+            None => levels[level] = ends(slot, last(levels[level])),
+        }
+        match next.some() {
+            Some(next) => orders[next].level_previous = slot,
+            None => levels[level] = ends(first(levels[level]), slot),
+        }
+        orders[slot].level_previous = previous;
+        orders[slot].level_next = next;
     }
 
     /// Takes over the queues of a ladder with another tick, whose prices all lie on this grid.

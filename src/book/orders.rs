@@ -7,12 +7,12 @@
 //! |    16 | wallet, principal, market, account |
 //! |     8 | price, side, outcome, zeros |
 //!
-//! A walk over makers touches one line an order; cold are the digest, what is set aside, and the
-//! place in the expiry heap.
+//! A walk over makers touches one line an order; cold are the digest, the key it came with, what is
+//! set aside, and the place in the expiry heap.
 
 use super::Face;
 use crate::domain::{
-    Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, TimeMs, WalletNo,
+    ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, TimeMs, WalletNo,
 };
 use crate::memory::arena::{Arena, Ends, Slot};
 use crate::memory::table::{Index, digest_key, spread};
@@ -74,6 +74,8 @@ impl Resting {
 pub struct Cold {
     /// Its digest.
     pub id: OrderId,
+    /// The API key it came with.
+    pub owner: ApiKey,
     /// What is still set aside for it.
     pub reserved: Collateral,
     /// Its place in the heap of expiries, or `u32::MAX`.
@@ -88,6 +90,8 @@ pub struct Orders {
     by_id: Index,
     secret: u64,
 }
+
+const _: () = assert!(size_of::<Cold>() == 64, "all of a resting order is two cache lines");
 
 impl Orders {
     pub(super) fn with_capacity(resting_max: u32, secret: u64) -> Self {
@@ -163,7 +167,7 @@ impl Orders {
     pub(super) fn insert(&mut self, order: Resting, id: &OrderId) -> Slot {
         debug_assert!(self.find(id).is_none(), "a digest rests once");
         let slot = self.hot.insert(order).expect("the room was looked at");
-        let cold = Cold { id: *id, reserved: Collateral::ZERO, expiry_place: u32::MAX };
+        let cold = Cold { id: *id, owner: ApiKey::ZERO, reserved: Collateral::ZERO, expiry_place: u32::MAX };
         if slot.index() == self.cold.len() {
             self.cold.push(cold);
         } else {

@@ -143,6 +143,18 @@ rejects! {
     /// The request's own deadline passed before the order was judged. Judged with the expiration; it stands
     /// here because stored bytes count the rows.
     DeadlinePassed = 400, "deadline_passed", "the request's deadline has passed";
+    /// The orders that a replace places are of several markets or wallets.
+    ReplaceMarkets = 400, "replace_markets", "the orders that a replace places are of one market and one wallet";
+    /// An order of a replace is FOK or FAK.
+    ReplaceType = 400, "replace_type", "a replace places GTC and GTD orders only";
+    /// An order of a replace would trade at once, with others or with one that comes with it.
+    ReplaceCrosses = 400, "replace_crosses", "an order of the replace would trade at once; nothing was changed";
+    /// An order that a replace should cancel is not open in its market.
+    ReplaceGone = 409, "replace_gone", "an order to be replaced is not open in this market; nothing was changed";
+    /// Some order of a replace came before, but not all in this replace.
+    ReplaceKnown = 409, "replace_known", "an order of the replace was placed before; nothing was changed";
+    /// The fill-rate breaker of the order's key has tripped.
+    FillRateTripped = 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
 }
 
 const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");

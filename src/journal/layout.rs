@@ -28,6 +28,7 @@
 //! |   36 | [`TickChanged`] | shard | a market's tick, and whom that removed |
 //! |   37 | [`MarketMode`] | shard | what a market takes |
 //! |   38 | [`Resolved`] | shard | a market's payout; its orders are gone |
+//! |   39 | [`OrdersReplaced`] | shard | orders left a book and others came to rest in it |
 //!
 //! Kinds are never reused. A record that gains a field gets a new kind.
 
@@ -40,7 +41,7 @@ pub use acts::{
     ActKind, ExchangeMode, Frozen, MarketMode, Money, MoneyDirection, OrdersRemoved, PositionAct,
     RemovalReason, Resolved, TickChanged, Tombstone,
 };
-pub use order::{Fill, MatchKind, OrderPlaced, PlacedResult, Removal};
+pub use order::{Fill, MatchKind, OrderPlaced, OrdersReplaced, PlacedResult, Quote, Removal};
 pub use rows::{
     Close, EventText, ItemText, KeyChanged, MarketAdded, MarketText, Start, StateHash, WalletAdded,
     WalletLinked,
@@ -160,6 +161,7 @@ records! {
     36 TickChanged,
     37 MarketMode,
     38 Resolved,
+    39 OrdersReplaced,
 }
 
 impl Record {
@@ -187,6 +189,7 @@ impl Record {
             Self::TickChanged(record) => record.time,
             Self::MarketMode(record) => record.time,
             Self::Resolved(record) => record.time,
+            Self::OrdersReplaced(record) => record.time,
         }
     }
 }

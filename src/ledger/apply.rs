@@ -14,14 +14,14 @@ use crate::journal::layout::{
     StateHash, TickChanged, WalletAdded, WalletLinked,
 };
 
-type Applied = Result<(), Contradiction>;
+pub(super) type Applied = Result<(), Contradiction>;
 
-const fn contradiction(what: &'static str) -> Contradiction {
+pub(super) const fn contradiction(what: &'static str) -> Contradiction {
     Contradiction { what }
 }
 
 /// Checks that a record says what can be.
-const fn require(holds: bool, what: &'static str) -> Applied {
+pub(super) const fn require(holds: bool, what: &'static str) -> Applied {
     if holds { Ok(()) } else { Err(contradiction(what)) }
 }
 
@@ -63,6 +63,7 @@ impl Ledger {
                 Ok(())
             }),
             Record::Resolved(record) => self.resolve(record),
+            Record::OrdersReplaced(record) => self.replace(start, record),
         }?;
         self.end = end;
         self.time = self.time.max(record.time());
@@ -229,7 +230,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn place(&mut self, position: Position, record: &OrderPlaced) -> Applied {
+    pub(super) fn place(&mut self, position: Position, record: &OrderPlaced) -> Applied {
         // Another order whose id begins alike is not to be expected in the life of the universe.
         let archived = self.find_archived(&record.id).map_err(|_| {
             contradiction("an order has the id of an archived one, as far as that can be read")
@@ -396,7 +397,7 @@ impl Ledger {
         record.orders.iter().try_for_each(|&order| self.remove(order, record.reason, record.time))
     }
 
-    fn remove(&mut self, order: Position, reason: RemovalReason, time: TimeMs) -> Applied {
+    pub(super) fn remove(&mut self, order: Position, reason: RemovalReason, time: TimeMs) -> Applied {
         let row = self.order_at(order).ok_or(contradiction("a removal names no order"))?;
         require(row.is_live(), "an order was removed twice")?;
         self.end_order(order, OrderState::Removed(reason), time)
@@ -413,6 +414,7 @@ impl Ledger {
             row.changed = time;
             Ok(())
         })?;
+        self.leave_place(order);
         let market = &mut self.markets[market.index()];
         market.live.remove(&order);
         market.book_changed = time;

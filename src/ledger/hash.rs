@@ -4,7 +4,7 @@
 
 use super::Ledger;
 use super::rows::{EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
-use crate::domain::{Collateral, MarketNo, Mode, Outcome, Shares, WalletNo, Word};
+use crate::domain::{Collateral, MarketNo, Mode, Outcome, Position, Shares, WalletNo, Word};
 use sha2::{Digest, Sha256};
 
 impl Ledger {
@@ -21,9 +21,10 @@ impl Ledger {
         let holdings = held.map(|((wallet, market), shares)| holding(*wallet, *market, *shares));
         let orders = self.orders.values().map(|row| order(row));
         let money = self.money.iter().map(|(reference, row)| money(reference, row));
+        let places = self.places.iter().map(|(order, from)| place(*order, *from));
         let sums = [fees(self.fees), exchange_mode(self.exchange_mode)];
         let catalog = wallets.chain(keys).chain(events).chain(items).chain(texts);
-        let trading = states.chain(holdings).chain(orders).chain(money).chain(sums);
+        let trading = states.chain(holdings).chain(orders).chain(places).chain(money).chain(sums);
         catalog.chain(trading).fold(0, u128::wrapping_add)
     }
 }
@@ -149,6 +150,11 @@ pub(super) fn order(row: &OrderRow) -> u128 {
         .number(row.open.0)
         .number(row.reserved.0)
         .done()
+}
+
+/// The place in the queue of an order that took another's.
+pub(super) fn place(order: Position, from: Position) -> u128 {
+    RowHash::of(12).number(order.0).number(from.0).done()
 }
 
 pub(super) fn money(reference: &str, row: &MoneyRow) -> u128 {

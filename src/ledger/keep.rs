@@ -97,7 +97,16 @@ const PARTS: &[Part<Ledger>] = &[
             Ok(())
         },
     },
-    Part { name: *b"sums    ", put: |ledger, out| out.value(&Sums::of(ledger)), take: take_sums },
+    Part {
+        name: *b"places  ",
+        put: |ledger, out| ledger.places.iter().for_each(|(order, from)| out.value(&(*order, *from))),
+        take: |ledger, input| {
+            let (order, from): (Position, Position) = Wire::take(input)?;
+            ledger.places.insert(order, from);
+            Ok(())
+        },
+    },
+    Part { name: *b"sums2   ", put: |ledger, out| out.value(&Sums::of(ledger)), take: take_sums },
 ];
 
 /// What is not in tables.
@@ -129,6 +138,7 @@ struct Rows {
     acts: u64,
     money: u64,
     tombstones: u64,
+    places: u64,
 }
 
 impl Ledger {
@@ -167,6 +177,7 @@ impl Sums {
                 acts: ledger.acts.len() as u64,
                 money: ledger.money.len() as u64,
                 tombstones: ledger.tombstones.len() as u64,
+                places: ledger.places.len() as u64,
             },
         }
     }
@@ -201,7 +212,9 @@ fn put_sorted<K: Wire + Clone + Ord, V: Wire + Clone>(table: &HashMap<K, V>, out
 
 structs! {
     Sums { exchange_mode, fees, credited, debited, hash, end, time, frames, hashes_met, rows }
-    Rows { checkpoints, wallets, keys, events, items, markets, holdings, orders, acts, money, tombstones }
+    Rows {
+        checkpoints, wallets, keys, events, items, markets, holdings, orders, acts, money, tombstones, places
+    }
     WalletRow { wallet, address, kind, principal, cell, frozen }
     KeyRow { generation, active, changed }
     EventRow { event, added, text }

@@ -121,7 +121,7 @@ pub enum OrderState {
 /// An order and its life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderRow {
-    /// Where it was placed: its name in the log, and its priority.
+    /// Where it was placed: its name in the log, and its priority unless it took another's place.
     pub position: Position,
     /// Its digest: its name on the wire.
     pub id: OrderId,

@@ -128,6 +128,7 @@ pub(super) fn leaving(ledger: &Ledger, record: &Record) -> Vec<Leaving> {
     match record {
         Record::OrderPlaced(record) => record.removed.iter().filter_map(|gone| open(&gone.order)).collect(),
         Record::OrdersRemoved(record) => record.orders.iter().filter_map(open).collect(),
+        Record::OrdersReplaced(record) => record.removed.iter().filter_map(open).collect(),
         Record::PositionAct(record) => record.removed.iter().filter_map(open).collect(),
         Record::TickChanged(record) => record.removed.iter().filter_map(open).collect(),
         Record::Resolved(record) => ledger
@@ -160,6 +161,11 @@ impl Index {
             Record::MarketMode(record) => self.catalog.set_closed(record.market.0, is_closed(record.mode)),
             Record::Resolved(record) => self.catalog.set_closed(record.market.0, true),
             Record::OrderPlaced(record) => self.place(ledger, start, record),
+            Record::OrdersReplaced(record) => {
+                for (position, quote) in record.each_placed(start) {
+                    self.place(ledger, position, &quote.order);
+                }
+            }
             _ => {}
         }
     }

@@ -249,13 +249,19 @@ impl Shard {
     /// Takes an order out of its book and out of every count; what was set aside goes back.
     pub(super) fn unrest(&mut self, slot: Slot) -> Resting {
         let order = self.books.orders()[slot];
-        self.shrink(slot, order.open);
-        self.expiries.remove(slot, self.books.orders_mut());
         self.cells.credit(order.wallet, self.books.orders().cold(slot).reserved);
-        self.books.orders_mut().leave(&mut self.accounts[order.account].orders, slot);
-        self.accounts.drop_order(order.account);
+        self.uncount(slot);
         self.accounts.settle(order.account);
         self.books.remove(slot)
+    }
+
+    /// Takes an order out of every count, but not out of its book.
+    pub(super) fn uncount(&mut self, slot: Slot) {
+        let order = self.books.orders()[slot];
+        self.shrink(slot, order.open);
+        self.expiries.remove(slot, self.books.orders_mut());
+        self.books.orders_mut().leave(&mut self.accounts[order.account].orders, slot);
+        self.accounts.drop_order(order.account);
     }
 
     /// Counts `shares` of an order as no longer open; the book is changed by the caller.

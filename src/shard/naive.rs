@@ -8,6 +8,9 @@
 
 mod acts;
 mod judge;
+mod replace;
+
+pub use replace::NaiveReplaced;
 
 use super::{Funding, PlaceOrder, Placed, Refusal, Stage, Status};
 use crate::domain::{
@@ -52,6 +55,8 @@ pub struct NaiveOrder {
     pub open: u64,
     pub reserved: u64,
     pub expires_ms: u64,
+    /// Its place among all orders of its price: the lower comes first.
+    pub queue: u64,
 }
 
 /// Everything that an order did, by name.
@@ -127,6 +132,7 @@ pub struct Naive {
     /// In the order of their placement.
     pub orders: Vec<NaiveOrder>,
     pub fees: u64,
+    queues: u64,
     /// First results by shard and digest, with their stamps.
     seen: Vec<BTreeMap<OrderId, (u64, WalletNo, First)>>,
     horizons: Vec<u64>,
@@ -161,6 +167,7 @@ impl Naive {
             shares: BTreeMap::new(),
             orders: Vec::new(),
             fees: 0,
+            queues: 0,
             seen: vec![BTreeMap::new(); usize::from(shards)],
             horizons: vec![0; usize::from(shards)],
             tombstones: BTreeMap::new(),
@@ -311,8 +318,8 @@ impl Naive {
                 makers.push((price, order.clone()));
             }
         }
-        // A stable sort keeps the order of placement within a price.
-        makers.sort_by_key(|(price, _)| if side == BUY { *price } else { 10_000 - *price });
+        makers
+            .sort_by_key(|(price, order)| (if side == BUY { *price } else { 10_000 - *price }, order.queue));
         makers
     }
 
@@ -404,7 +411,8 @@ impl Naive {
     }
 
     fn apply(&mut self, shard: u16) -> Report {
-        let Work { place, price, plan, verdict, .. } = self.works.remove(&shard).expect("an order was begun");
+        let work = self.works.remove(&shard).expect("an order was begun");
+        let Work { place, plan, verdict, .. } = &work;
         let fields = &place.order.fields;
         let mut report = Report {
             placed: Placed::Refused(Reject::Busy.into()),
@@ -428,33 +436,40 @@ impl Naive {
         self.move_shares(place.wallet, place.market, place.outcome, fields.side, shares);
         self.wallets[place.wallet.index()].cell += proceeds;
         let status = match verdict {
-            Verdict::Kill(reject) => Status::Killed(reject),
+            Verdict::Kill(reject) => Status::Killed(*reject),
             _ if plan.fills.is_empty() => Status::Live,
             _ => Status::Matched,
         };
-        if let Verdict::Go { open, reserved, .. } = verdict
+        if let Verdict::Go { open, reserved, .. } = *verdict
             && open > 0
         {
-            let expires_ms =
-                if place.order.expiration_s == 0 { u64::MAX } else { place.order.expiration_s * 1_000 };
             report.open = Shares(open);
-            self.orders.push(NaiveOrder {
-                id: place.id,
-                principal: place.principal,
-                wallet: place.wallet,
-                market: place.market,
-                outcome: place.outcome,
-                side: fields.side,
-                price,
-                open,
-                reserved,
-                expires_ms,
-            });
+            self.insert(&work, open, reserved, None);
         }
         let (making, taking) = if fields.side == BUY { (collateral, shares) } else { (shares, collateral) };
         report.placed = Placed::Accepted { status, making, taking, trade: None, replayed: false };
         self.remember(shard, place.id, fields.timestamp_ms, place.principal, First::Order(report.placed));
         report
+    }
+
+    /// Puts an order behind all others, or in the given place of its queue.
+    fn insert(&mut self, work: &Work, open: u64, reserved: u64, queue: Option<u64>) {
+        let Work { place, price, .. } = work;
+        let expiration_s = place.order.expiration_s;
+        self.queues += 1;
+        self.orders.push(NaiveOrder {
+            id: place.id,
+            principal: place.principal,
+            wallet: place.wallet,
+            market: place.market,
+            outcome: place.outcome,
+            side: place.order.fields.side,
+            price: *price,
+            open,
+            reserved,
+            expires_ms: if expiration_s == 0 { u64::MAX } else { expiration_s * 1_000 },
+            queue: queue.unwrap_or(self.queues),
+        });
     }
 
     fn settle_maker(&mut self, fill: &Fill) -> Price {

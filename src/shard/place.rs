@@ -12,8 +12,8 @@ use crate::book::legs::Meeting;
 use crate::book::orders::Resting;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
-    Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Price, Reject,
-    SelfTrade, Shares, Side, SignatureType, TimeMs, TokenId, WalletNo, Word,
+    Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
+    SelfTrade, Shares, Side, SignatureType, Tick, TimeMs, TokenId, WalletNo, Word,
 };
 use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
 use crate::journal::layout::{Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason};
@@ -272,24 +272,8 @@ impl Shard {
             }
         }
         if !open.is_zero() {
-            let resting = Resting {
-                open,
-                position: span.start,
-                expires: expires(order.order.expiration_s),
-                level_next: Slot::NONE,
-                level_previous: Slot::NONE,
-                account_next: Slot::NONE,
-                account_previous: Slot::NONE,
-                wallet: taker.wallet,
-                principal: taker.principal,
-                market: taker.market,
-                account,
-                price: taker.price,
-                side: taker.side,
-                outcome: taker.outcome,
-                reserves: !reserved.is_zero(),
-            };
-            self.rest(taker, resting, &order.id, reserved);
+            let resting = resting(taker, order, account, open, span.start, reserved);
+            self.rest(taker.tick, resting, order, reserved);
         }
         self.accounts.settle(account);
         if !due.is_zero() {
@@ -298,17 +282,18 @@ impl Shard {
     }
 
     /// Puts an order into its book and counts it.
-    fn rest(&mut self, taker: &Taker, resting: Resting, id: &OrderId, reserved: Collateral) {
-        let slot = self.books.rest(taker.tick, resting, id).expect("the room was looked at before the take");
-        self.enlist(slot, reserved);
+    pub(super) fn rest(&mut self, tick: Tick, resting: Resting, order: &PlaceOrder, reserved: Collateral) {
+        let slot = self.books.rest(tick, resting, &order.id).expect("the room was looked at before the take");
+        self.enlist(slot, order.order.owner, reserved);
     }
 
     /// Counts an order that has just come to rest.
-    pub(super) fn enlist(&mut self, slot: Slot, reserved: Collateral) {
+    pub(super) fn enlist(&mut self, slot: Slot, owner: ApiKey, reserved: Collateral) {
         let order = self.books.orders()[slot];
         let fee = self.registry.market(order.market).fee;
         let orders = self.books.orders_mut();
-        orders.cold_mut(slot).reserved = reserved;
+        let cold = orders.cold_mut(slot);
+        (cold.owner, cold.reserved) = (owner, reserved);
         orders.join(&mut self.accounts[order.account].orders, slot);
         self.accounts.add_order(order.account);
         match order.side {
@@ -345,21 +330,7 @@ impl Shard {
             Some(Verdict::Refuse(_)) | None => unreachable!("what is refused gets no frame"),
         };
         let frame = &mut self.placed;
-        frame.time = taker.now;
-        frame.market = taker.market;
-        frame.outcome = taker.outcome;
-        frame.wallet = taker.wallet;
-        frame.principal = taker.principal;
-        frame.id = order.id;
-        frame.fields = order.order.fields;
-        frame.signature.clear();
-        frame.signature.extend_from_slice(order.order.signature());
-        frame.expiration_s = order.order.expiration_s;
-        frame.order_type = taker.order_type;
-        frame.post_only = taker.post_only;
-        frame.self_trade = taker.self_trade;
-        frame.owner = order.order.owner;
-        frame.price = taker.price;
+        write_head(frame, &taker, order);
         frame.result = match kill {
             Some(reject) => PlacedResult::Killed(reject),
             None if open.is_zero() => PlacedResult::Filled,
@@ -397,8 +368,55 @@ impl Shard {
     }
 }
 
+/// What was signed and sent, and whose it is.
+pub(super) fn write_head(frame: &mut OrderPlaced, taker: &Taker, order: &PlaceOrder) {
+    frame.time = taker.now;
+    frame.market = taker.market;
+    frame.outcome = taker.outcome;
+    frame.wallet = taker.wallet;
+    frame.principal = taker.principal;
+    frame.id = order.id;
+    frame.fields = order.order.fields;
+    frame.signature.clear();
+    frame.signature.extend_from_slice(order.order.signature());
+    frame.expiration_s = order.order.expiration_s;
+    frame.order_type = taker.order_type;
+    frame.post_only = taker.post_only;
+    frame.self_trade = taker.self_trade;
+    frame.owner = order.order.owner;
+    frame.price = taker.price;
+}
+
 /// The time that an order without an expiry never reaches.
 const NEVER: TimeMs = TimeMs(u64::MAX);
+
+/// The hot line of an order that comes to rest.
+pub(super) fn resting(
+    taker: &Taker,
+    order: &PlaceOrder,
+    account: Slot,
+    open: Shares,
+    position: Position,
+    reserved: Collateral,
+) -> Resting {
+    Resting {
+        open,
+        position,
+        expires: expires(order.order.expiration_s),
+        level_next: Slot::NONE,
+        level_previous: Slot::NONE,
+        account_next: Slot::NONE,
+        account_previous: Slot::NONE,
+        wallet: taker.wallet,
+        principal: taker.principal,
+        market: taker.market,
+        account,
+        price: taker.price,
+        side: taker.side,
+        outcome: taker.outcome,
+        reserves: !reserved.is_zero(),
+    }
+}
 
 /// From when on an order no longer trades.
 pub(super) const fn expires(expiration_s: u64) -> TimeMs {
@@ -419,6 +437,16 @@ fn refused(reject: Reject) -> ControlFlow<Placed, Stage> {
 
 /// A record with room for the largest order; every field is overwritten before each use.
 pub(super) fn blank() -> OrderPlaced {
+    OrderPlaced {
+        result: PlacedResult::Filled,
+        fills: Vec::with_capacity(FILLS_MAX),
+        removed: Vec::with_capacity(REMOVALS_MAX),
+        ..blank_resting()
+    }
+}
+
+/// A record of an order that only rests; what it does is fixed, every other field is overwritten.
+pub(super) fn blank_resting() -> OrderPlaced {
     OrderPlaced {
         time: TimeMs(0),
         market: MarketNo(0),
@@ -446,11 +474,11 @@ pub(super) fn blank() -> OrderPlaced {
         self_trade: SelfTrade::ExpireTaker,
         owner: ApiKey::ZERO,
         price: Price::new(1).expect("the lowest price"),
-        result: PlacedResult::Filled,
+        result: PlacedResult::Rests,
         stopped: None,
         open: Shares::ZERO,
         reserved: Collateral::ZERO,
-        fills: Vec::with_capacity(FILLS_MAX),
-        removed: Vec::with_capacity(REMOVALS_MAX),
+        fills: Vec::new(),
+        removed: Vec::new(),
     }
 }

@@ -37,7 +37,7 @@ impl Shard {
         }
         for row in ledger.markets() {
             if shard.owns(row.market) {
-                ledger.live_orders(row.market).for_each(|order| shard.restore_order(order));
+                ledger.by_priority(row.market).into_iter().for_each(|order| shard.restore_order(order));
             }
         }
         shard.restore_recall(ledger)?;
@@ -66,7 +66,7 @@ impl Shard {
         };
         let tick = self.registry.market(row.market).tick();
         let slot = self.books.rest(tick, resting, &row.id).expect("the settings hold what rested before");
-        self.enlist(slot, row.reserved);
+        self.enlist(slot, row.owner, row.reserved);
         if row.fields.side == Side::Buy && row.reserved.is_zero() {
             self.watch(row.wallet);
             // The cell may have fallen since it was last compared.

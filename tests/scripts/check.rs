@@ -10,7 +10,9 @@ use outcry::domain::order::SIGNATURE_BYTES_MAX;
 use outcry::domain::{MarketNo, Mode, OrderId, Shares, Side, Tick, TimeMs, WalletNo, Word};
 use outcry::journal::layout::MoneyDirection;
 use outcry::shard::naive::{Naive, NaiveMarket, NaiveWallet, Report};
-use outcry::shard::{CancelRefusal, Funding, PlaceOrder, Refusal, Stage, TombstoneRefusal, UserAct};
+use outcry::shard::{
+    CancelRefusal, Funding, IfGone, PlaceOrder, Refusal, Replace, Stage, TombstoneRefusal, UserAct,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -151,11 +153,10 @@ impl Run {
     }
 
     fn twin_book(&self, market: MarketNo) -> Vec<BookRow> {
-        let mut rows: Vec<BookRow> = self
-            .twin
-            .orders
-            .iter()
-            .filter(|order| order.market == market)
+        let mut orders: Vec<_> = self.twin.orders.iter().filter(|order| order.market == market).collect();
+        orders.sort_by_key(|order| order.queue);
+        let mut rows: Vec<BookRow> = orders
+            .into_iter()
             .map(|order| BookRow {
                 id: order.id,
                 side: order.side,
@@ -224,6 +225,7 @@ impl Run {
                 self.cancel_scope(who, market, *outcome)
             }
             Command::Tombstone { who, label } => self.tombstone(who, label),
+            Command::Replace { .. } => self.replace(command),
             Command::Act { .. } => self.act(command),
             Command::Tick { market, tick } => self.tick(self.names.market(market), *tick),
             Command::Mode { market, mode } => self.mode(self.names.market(market), *mode),
@@ -401,6 +403,25 @@ impl Run {
             Err(TombstoneRefusal::Busy) => "busy",
         };
         (fast.to_owned(), "ok".to_owned())
+    }
+
+    fn replace(&mut self, command: &Command) -> (String, String) {
+        let Command::Replace { who, leaving, anyway, coming } = command else {
+            unreachable!("only replaces come here");
+        };
+        let wallet = self.wallet(who);
+        let leaving: Vec<OrderId> = leaving.iter().map(|label| self.names.id(label)).collect();
+        let now = self.now;
+        let orders: Vec<PlaceOrder> = coming.iter().map(|line| self.names.place(line, wallet, now)).collect();
+        let request = Replace {
+            principal: self.names.principals[wallet.index()],
+            leaving: &leaving,
+            coming: &orders,
+            if_gone: if *anyway { IfGone::Place } else { IfGone::Refuse },
+        };
+        let fast = self.fast.replace(now, &request);
+        let twin = self.twin.replace(&request);
+        (self.names.replace_text(&fast), self.names.replace_text(&twin))
     }
 
     fn act(&mut self, command: &Command) -> (String, String) {

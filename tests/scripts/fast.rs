@@ -8,14 +8,15 @@ use outcry::domain::{
     TokenId, WalletKind, WalletNo, Word,
 };
 use outcry::journal::layout::{
-    ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, Record, WalletAdded,
+    ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, OrdersReplaced, Record,
+    WalletAdded,
 };
 use outcry::journal::{Follower, Log};
 use outcry::ledger::Ledger;
 use outcry::memory::cells::Cells;
 use outcry::registry::{MarketFacts, Registry, RegistryWriter};
-use outcry::shard::naive::Report;
-use outcry::shard::{Funding, PlaceOrder, Placed, Shard, ShardSettings, Stage};
+use outcry::shard::naive::{NaiveReplaced, Report};
+use outcry::shard::{Funding, PlaceOrder, Placed, Refusal, Replace, Replaced, Shard, ShardSettings, Stage};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ pub struct Fast {
     pub ledger: Ledger,
     placed: BTreeMap<OrderId, OrderPlaced>,
     pub last_removed: Vec<OrderId>,
+    last_replaced: Option<(Position, OrdersReplaced)>,
     writer: RegistryWriter,
     follower: Follower,
     settings: ShardSettings,
@@ -66,6 +68,7 @@ impl Fast {
             ledger: Ledger::new(),
             placed: BTreeMap::new(),
             last_removed: Vec::new(),
+            last_replaced: None,
             writer,
             follower,
             settings,
@@ -138,6 +141,11 @@ impl Fast {
                 Record::OrderPlaced(placed) => {
                     self.ids.insert(span.start, placed.id);
                     self.placed.insert(placed.id, placed);
+                }
+                Record::OrdersReplaced(record) => {
+                    let placed = record.each_placed(span.start).map(|(at, quote)| (at, quote.order.id));
+                    self.ids.extend(placed);
+                    self.last_replaced = Some((span.start, record));
                 }
                 Record::OrdersRemoved(record) => self.note(&record.orders),
                 Record::PositionAct(record) => self.note(&record.removed),
@@ -239,6 +247,28 @@ impl Fast {
 
     pub fn advance(&mut self, place: &PlaceOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
         self.owner(place.market).advance(place, stage)
+    }
+
+    /// A replace, and what its frame says of it, which must be what the answer says.
+    pub fn replace(&mut self, now: TimeMs, request: &Replace<'_>) -> Result<NaiveReplaced, Refusal> {
+        let replaced = self.owner(request.coming[0].market).replace(now, request);
+        self.follow();
+        let Replaced { replayed, left, kept_place } = replaced.map_err(|refused| refused.refusal)?;
+        if replayed {
+            return Ok(NaiveReplaced { replayed, ..NaiveReplaced::default() });
+        }
+        let (start, record) = self.last_replaced.take().expect("what was done has a frame");
+        let named = request.leaving.iter().enumerate().filter(|(at, _)| left & 1 << at != 0);
+        let mut named: Vec<OrderId> = named.map(|(_, id)| *id).collect();
+        named.dedup();
+        let came = record.each_placed(start).enumerate().map(|(at, (_, quote))| {
+            assert_eq!(kept_place & 1 << at != 0, quote.takes_place_of.is_some(), "the answer and the frame");
+            (quote.order.id, quote.takes_place_of.map(|former| self.ids[&former]))
+        });
+        let came = came.collect();
+        let gone: Vec<OrderId> = record.removed.iter().map(|order| self.ids[order]).collect();
+        assert!(named.iter().all(|id| gone.contains(id)), "who left by the answer left by the frame");
+        Ok(NaiveReplaced { replayed, left: gone, came })
     }
 
     /// What an order did, from its answer and its frame; `None` if the frame cannot be read yet

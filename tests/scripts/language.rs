@@ -22,6 +22,7 @@
 //! | `alice cancel #a` | | `ok`, `gone`, `unknown` |
 //! | `alice cancel all`, `alice cancel in n`, `alice cancel yes in n` | | `#a #b`, `none` |
 //! | `alice tombstone #a` | a cancel that came first | `ok`, `quota` |
+//! | `alice replace #a #b by buy yes 49 x10 gtc #c, sell yes 52 x5 gtc #d in n` | all leave and all come, or none; `anyway` before `by`: whoever is gone is not waited for | `-a -b +c +d=b` (d has b's place), `refused code`, `again` |
 //! | `alice split 10`, `merge`, `redeem` (`in n`, `#s`) | user acts; `redeem 0` takes all | `10`, `10, -a unfunded` |
 //! | `tick 0.1`, `pause`, `resume`, `postonly`, `close`, `resolve 0.5` (`in n`) | the operator | `ok`, `-a -b` |
 //! | `freeze alice`, `unfreeze alice`, `exchange open` (`postonly`, `cancelonly`, `closed`) | the operator | `ok` |
@@ -135,6 +136,7 @@ pub enum Command {
     Cancel { who: String, label: String },
     CancelScope { who: String, market: Option<String>, outcome: Option<Outcome> },
     Tombstone { who: String, label: String },
+    Replace { who: String, leaving: Vec<String>, anyway: bool, coming: Vec<OrderLine> },
     Act { who: String, act: ActKind, amount: u64, market: String, label: Option<String> },
     Tick { market: String, tick: u16 },
     Mode { market: String, mode: Mode },
@@ -263,12 +265,25 @@ fn trader(who: &str, words: &[&str]) -> Option<Command> {
             Command::CancelScope { who, market: after(words, "in").map(str::to_owned), outcome }
         }
         "tombstone" => Command::Tombstone { who, label: label(words)? },
+        "replace" => replace(who, words)?,
         "split" => act(ActKind::Split)?,
         "merge" => act(ActKind::Merge)?,
         "redeem" => act(ActKind::Redeem)?,
         "has" => Command::Has { who, market },
         _ => return None,
     })
+}
+
+fn replace(who: String, words: &[&str]) -> Option<Command> {
+    let by = words.iter().position(|word| *word == "by")?;
+    let leaving = words[2..by].iter().filter_map(|word| word.strip_prefix('#')).map(str::to_owned).collect();
+    let text = words[by + 1..].join(" ");
+    let lines = text.split(',').map(|line| {
+        let words: Vec<&str> = std::iter::once("").chain(line.split_whitespace()).collect();
+        order_line(&who, &words)
+    });
+    let coming = lines.collect::<Option<Vec<_>>>()?;
+    Some(Command::Replace { leaving, anyway: words[..by].contains(&"anyway"), coming, who })
 }
 
 fn order_line(who: &str, words: &[&str]) -> Option<OrderLine> {

@@ -7,8 +7,8 @@ use outcry::domain::{
     Address, ApiKey, MarketNo, OrderFields, OrderId, OrderType, Outcome, Price, Side, SignatureType,
     SignedOrder, TimeMs, TokenId, WalletNo, Word,
 };
-use outcry::shard::naive::Report;
-use outcry::shard::{PlaceOrder, Placed, Status};
+use outcry::shard::naive::{NaiveReplaced, Report};
+use outcry::shard::{PlaceOrder, Placed, Refusal, Status};
 use std::collections::BTreeMap;
 
 /// Names by number, and orders by label.
@@ -130,6 +130,22 @@ impl Names {
         };
         self.orders.insert(line.label.clone(), place);
         place
+    }
+
+    /// What a replace did, as scripts say it.
+    pub fn replace_text(&self, replaced: &Result<NaiveReplaced, Refusal>) -> String {
+        match replaced {
+            Err(refusal) => format!("refused {}", refusal.reject.wire().code),
+            Ok(NaiveReplaced { replayed: true, .. }) => "again".to_owned(),
+            Ok(NaiveReplaced { left, came, .. }) => {
+                let left = left.iter().map(|id| format!("-{}", self.label(id)));
+                let came = came.iter().map(|(id, heir)| match heir {
+                    Some(former) => format!("+{}={}", self.label(id), self.label(former)),
+                    None => format!("+{}", self.label(id)),
+                });
+                left.chain(came).collect::<Vec<_>>().join(" ")
+            }
+        }
     }
 
     /// What an order did, as scripts say it.

@@ -124,6 +124,7 @@ fn line(draw: &mut Draw, script: &mut String, labels: &mut u64, markets: &[&str]
     let known = 1 + draw.below((*labels).max(1));
     let line = match draw.below(60) {
         0..=5 => format!("{who} cancel #{known}"),
+        32..=35 => return replace(draw, script, labels, market),
         6 => format!("{who} cancel all"),
         7 => format!("{who} cancel {} in {market}", draw.pick(&["yes", "no"])),
         8..=9 => format!("{who} split {} in {market}", amount(draw)),
@@ -146,6 +147,30 @@ fn line(draw: &mut Draw, script: &mut String, labels: &mut u64, markets: &[&str]
     };
     if line.starts_with("again") && *labels == 0 {
         return;
+    }
+    let _ = writeln!(script, "{line}");
+}
+
+/// Orders of one trader against others, mostly in the same market and at prices that rest.
+fn replace(draw: &mut Draw, script: &mut String, labels: &mut u64, market: &str) {
+    let who = draw.pick(&TRADERS);
+    let mut line = format!("{who} replace");
+    for _ in 0..draw.below(4) {
+        // The newest orders are likely to be there still.
+        let back = draw.below(10).min(labels.saturating_sub(1));
+        let _ = write!(line, " #{}", (*labels - back).max(1));
+    }
+    line.push_str(draw.pick(&["", " anyway", " anyway", " anyway"]));
+    for count in 0..1 + draw.below(3) {
+        *labels += 1;
+        line.push_str(if count == 0 { " by " } else { ", " });
+        let (side, price) = match draw.pick(&["buy", "sell"]) {
+            "buy" => ("buy", 44 + draw.below(5)),
+            side => (side, 50 + draw.below(5)),
+        };
+        let (token, size) = (draw.pick(&["yes", "yes", "no"]), amount(draw));
+        let kind = draw.pick(&["gtc", "gtc", "gtc", "gtc", "fak"]);
+        let _ = write!(line, "{side} {token} {price} x{size} {kind} #{labels} in {market}");
     }
     let _ = writeln!(script, "{line}");
 }

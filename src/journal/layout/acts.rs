@@ -26,6 +26,14 @@ pub enum RemovalReason {
     Operator = 6,
     /// What was left of it is worth less than a millionth, so nobody could fill it.
     Dust = 7,
+    /// Its principal replaced it.
+    Replaced = 8,
+    /// Its key's dead-man switch went off.
+    HeartbeatMissed = 9,
+    /// The connection that promised to answer for its key's orders was lost.
+    Disconnected = 10,
+    /// Its key's fill-rate breaker tripped.
+    FillRate = 11,
 }
 
 impl RemovalReason {
@@ -41,6 +49,10 @@ impl RemovalReason {
             5 => Some(Self::MarketResolved),
             6 => Some(Self::Operator),
             7 => Some(Self::Dust),
+            8 => Some(Self::Replaced),
+            9 => Some(Self::HeartbeatMissed),
+            10 => Some(Self::Disconnected),
+            11 => Some(Self::FillRate),
             _ => None,
         }
     }
@@ -57,6 +69,10 @@ impl RemovalReason {
             Self::MarketResolved => "market_resolved",
             Self::Operator => "operator",
             Self::Dust => "dust",
+            Self::Replaced => "replaced",
+            Self::HeartbeatMissed => "heartbeat_missed",
+            Self::Disconnected => "disconnected",
+            Self::FillRate => "fill_rate",
         }
     }
 }

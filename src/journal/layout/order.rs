@@ -162,6 +162,51 @@ record! {
     }
 }
 
+/// The most orders that one replace places: a batch.
+pub const REPLACE_PLACED_MAX: usize = 15;
+
+/// The most orders that one replace removes.
+pub const REPLACE_REMOVED_MAX: usize = 60;
+
+const _: () = assert!(
+    REPLACE_PLACED_MAX * ORDER_HEAD_BYTES_MAX + REPLACE_REMOVED_MAX * 8 < 64 * 1024,
+    "a replace is a small frame"
+);
+
+record! {
+    /// One order that a replace placed.
+    pub struct Quote {
+        /// The order: it rests, met nobody and removed nobody.
+        pub order: OrderPlaced,
+        /// The order of this replace whose place in the queue it has: the same but for a size that is
+        /// not larger.
+        pub takes_place_of: Option<Position>,
+    }
+}
+
+record! {
+    /// Orders left a book and others came to rest in it, whole or not at all. The order that
+    /// `placed` lists at `i` has the position of the frame plus `i`: frames begin at multiples of 64,
+    /// so no other order has it.
+    pub struct OrdersReplaced {
+        /// When.
+        pub time: TimeMs,
+        /// The market of all of them.
+        pub market: MarketNo,
+        /// Where those that left were placed; at most [`REPLACE_REMOVED_MAX`].
+        pub removed: Vec<Position>,
+        /// Those that came, at most [`REPLACE_PLACED_MAX`], of one wallet.
+        pub placed: Vec<Quote>,
+    }
+}
+
+impl OrdersReplaced {
+    /// The orders that came, each with its position, when the frame lies at `start`.
+    pub fn each_placed(&self, start: Position) -> impl Iterator<Item = (Position, &Quote)> {
+        (start.0..).map(Position).zip(&self.placed)
+    }
+}
+
 impl OrderPlaced {
     /// Shares filled on arrival.
     #[must_use]

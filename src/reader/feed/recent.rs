@@ -165,6 +165,12 @@ fn each_event(
         let row = row(gone.order);
         each(row.principal, order(row, Step::Ended));
     }
+    if let Record::OrdersReplaced(record) = record {
+        for (position, _) in record.each_placed(start) {
+            let row = row(position);
+            each(row.principal, order(row, Step::Placed));
+        }
+    }
     let Record::OrderPlaced(record) = record else {
         return;
     };

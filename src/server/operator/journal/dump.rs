@@ -6,8 +6,8 @@
 use crate::domain::{FeeSchedule, OrderFields, Outcome, Payout, Position, Shares};
 use crate::journal::Frame;
 use crate::journal::layout::{
-    ActKind, Fill, MarketAdded, MatchKind, Money, MoneyDirection, OrderPlaced, PlacedResult, PositionAct,
-    Record,
+    ActKind, Fill, MarketAdded, MatchKind, Money, MoneyDirection, OrderPlaced, OrdersReplaced, PlacedResult,
+    PositionAct, Record,
 };
 use crate::json::Writer;
 
@@ -70,6 +70,7 @@ fn fields(json: &mut Writer<'_>, record: &Record) {
             json.key("reason").text(row.reason.text());
             positions(json, "orders", &row.orders);
         }
+        Record::OrdersReplaced(row) => replaced(json, row),
         Record::Tombstone(row) => {
             json.key("id").order_id(&row.id).key("principal").number(row.principal.0.into());
             json.key("untilMs").number(row.until.0);
@@ -122,6 +123,21 @@ fn fee(json: &mut Writer<'_>, fee: &FeeSchedule) {
     json.key("takerOnly").boolean(fee.taker_only).key("builderShareBps").number(fee.builder_share_bps.into());
     json.key("rebateRate").millionths_text(fee.rebate_rate.into()).key("version").number(fee.version.into());
     json.close_object();
+}
+
+fn replaced(json: &mut Writer<'_>, row: &OrdersReplaced) {
+    json.key("market").number(row.market.0.into());
+    positions(json, "removed", &row.removed);
+    json.key("placed").open_array();
+    for quote in &row.placed {
+        json.open_object();
+        order(json, &quote.order);
+        if let Some(former) = quote.takes_place_of {
+            json.key("takesPlaceOf").number(former.0);
+        }
+        json.close_object();
+    }
+    json.close_array();
 }
 
 fn order(json: &mut Writer<'_>, row: &OrderPlaced) {

@@ -1,0 +1,135 @@
+//! Replaces on the twin: it does them on the state itself, and takes a copy back if one is refused.
+
+use super::{First, Naive, NaiveOrder, Plan, Verdict, Work};
+use crate::domain::{OrderId, Reject};
+use crate::shard::{IfGone, PlaceOrder, Placed, Refusal, Replace, Status};
+
+/// What a replace did, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NaiveReplaced {
+    /// Its orders had come by an earlier post of the same replace.
+    pub replayed: bool,
+    /// Who left.
+    pub left: Vec<OrderId>,
+    /// Who came and whose place in the queue each has.
+    pub came: Vec<(OrderId, Option<OrderId>)>,
+}
+
+impl Naive {
+    /// Replaces orders, or changes nothing and says why.
+    pub fn replace(&mut self, request: &Replace<'_>) -> Result<NaiveReplaced, Refusal> {
+        let before = self.clone();
+        let done = self.try_replace(request);
+        if done.is_err() {
+            *self = before;
+        }
+        done
+    }
+
+    fn try_replace(&mut self, request: &Replace<'_>) -> Result<NaiveReplaced, Refusal> {
+        let mut done = NaiveReplaced { replayed: self.all_came_before(request)?, ..NaiveReplaced::default() };
+        if done.replayed {
+            return Ok(done);
+        }
+        let first = &request.coming[0];
+        let mut left: Vec<NaiveOrder> = Vec::new();
+        for id in request.leaving {
+            let mine =
+                |order: &&NaiveOrder| (order.principal, order.market) == (request.principal, first.market);
+            match self.resting(id).filter(mine).cloned() {
+                Some(order) => {
+                    self.remove(id);
+                    left.push(order);
+                }
+                None if left.iter().any(|order| order.id == *id) => {}
+                None if request.if_gone == IfGone::Place => {}
+                None => return Err(Reject::ReplaceGone.into()),
+            }
+        }
+        done.left = left.iter().map(|order| order.id).collect();
+        let mut full: Option<Refusal> = None;
+        for place in request.coming {
+            if (place.market, place.wallet) != (first.market, first.wallet) {
+                return Err(Reject::ReplaceMarkets.into());
+            }
+            let work = self.judge_coming(place)?;
+            let reserved = match self.verdict(&work) {
+                Verdict::Go { reserved, .. } => reserved,
+                Verdict::Refuse(refusal) if is_about_room(refusal.reject) => {
+                    full = full.filter(|other| other.reject < refusal.reject).or(Some(refusal));
+                    0
+                }
+                Verdict::Refuse(refusal) => return Err(refusal),
+                Verdict::Kill(reject) => return Err(reject.into()),
+            };
+            let heir = self.insert_coming(&work, reserved, &mut left);
+            done.came.push((place.id, heir));
+        }
+        for place in request.coming {
+            let placed =
+                Placed::Accepted { status: Status::Live, making: 0, taking: 0, trade: None, replayed: false };
+            let (shard, stamp) = (self.shard_of(place.market), place.order.fields.timestamp_ms);
+            self.remember(shard, place.id, stamp, place.principal, First::Order(placed));
+        }
+        full.map_or(Ok(done), Err)
+    }
+
+    fn all_came_before(&self, request: &Replace<'_>) -> Result<bool, Refusal> {
+        let mut known = Vec::new();
+        for (at, place) in request.coming.iter().enumerate() {
+            let ran = match self.first(self.shard_of(place.market), &place.id) {
+                Some((principal, First::Order(_))) if *principal == place.principal => true,
+                Some(_) => return Err(Reject::MakerNotAuthorized.into()),
+                None => false,
+            };
+            let twice = request.coming[..at].iter().any(|other| other.id == place.id);
+            if twice || known.last().is_some_and(|last| *last != ran) {
+                return Err(Reject::ReplaceKnown.into());
+            }
+            known.push(ran);
+        }
+        Ok(known[0])
+    }
+
+    /// An order that met nobody, as the book stands with those that left gone.
+    fn judge_coming(&self, place: &PlaceOrder) -> Result<Work, Refusal> {
+        if !place.order.order_type.rests() {
+            return Err(Reject::ReplaceType.into());
+        }
+        let price = self.judge(place)?;
+        if self.tombstones.get(&(place.id, place.principal)).is_some_and(|until| self.now.0 < *until) {
+            return Err(Reject::CancelledBeforeArrival.into());
+        }
+        let size = place.order.fields.shares().0;
+        let plan = Plan { left: size, ..Plan::default() };
+        let work = Work { place: *place, price, plan, verdict: Verdict::Kill(Reject::Busy), again: false };
+        let min_size = self.markets[place.market.index()].min_size;
+        if size < min_size || super::floor(size, price) == 0 {
+            return Err(Refusal { reject: Reject::SizeTooSmall, got: size, allowed: min_size });
+        }
+        if !self.makers(&work).is_empty() {
+            return Err(Reject::ReplaceCrosses.into());
+        }
+        Ok(work)
+    }
+
+    /// Puts the order into the book, in the place of the first that left and was like it.
+    fn insert_coming(&mut self, work: &Work, reserved: u64, left: &mut Vec<NaiveOrder>) -> Option<OrderId> {
+        let (place, fields) = (&work.place, &work.place.order.fields);
+        let heir = left.iter().position(|order| {
+            (order.wallet, order.outcome, order.side, order.price)
+                == (place.wallet, place.outcome, fields.side, work.price)
+                && fields.shares().0 <= order.open
+                && self.now.0 < order.expires_ms
+        });
+        let heir = heir.map(|at| left.remove(at));
+        let queue = heir.as_ref().map(|order| order.queue);
+        self.insert(work, fields.shares().0, reserved, queue);
+        self.wallets[place.wallet.index()].cell -= reserved;
+        heir.map(|order| order.id)
+    }
+}
+
+fn is_about_room(reject: Reject) -> bool {
+    matches!(reject, Reject::BookFull | Reject::NoRoomForBook | Reject::TableFull)
+}

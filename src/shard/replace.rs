@@ -1,0 +1,429 @@
+//! A replace: a maker's orders leave a book and others come to rest in it, whole or not at all.
+//!
+//! Everything is judged before anything is done, as if the orders that leave had left already; then
+//! one frame says all of it. All orders are of one market, those that come are of one wallet, and
+//! each of those that come rests: what would trade at once refuses the replace, so no walk and no
+//! other shard's money can change what was judged.
+//!
+//! | an order that comes | its place in the queue |
+//! |---|---|
+//! | same wallet, token, side and price as one that leaves, not larger than what that has open | that one's |
+//! | anything else | behind all others of its price |
+//!
+//! REPLACE-1: between the judging and the frame nothing changes but the wallet's cell, and that only
+//! where collateral is set aside: the debit is the last thing that can fail.
+
+use super::place::{resting, write_head};
+use super::recall::First;
+use super::walk::Taker;
+use super::{PlaceOrder, Placed, Refusal, Shard, Status};
+use crate::account::cost_of_buy;
+use crate::book::Full;
+use crate::book::legs::is_dust;
+use crate::book::orders::Resting;
+use crate::domain::{
+    Collateral, MarketNo, OrderId, Outcome, Position, Reject, Shares, Side, TimeMs, WalletNo,
+};
+use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
+use crate::journal::layout::{OrderPlaced, OrdersReplaced, Quote};
+use crate::memory::arena::Slot;
+
+/// What becomes of a replace whose old orders are not all there any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfGone {
+    /// Nothing: the orders that come are not placed.
+    #[default]
+    Refuse,
+    /// What is there leaves, and the orders that come are placed.
+    Place,
+}
+
+/// What a replace is asked to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Replace<'a> {
+    /// Whose orders leave.
+    pub principal: WalletNo,
+    /// Which, at most [`REPLACE_REMOVED_MAX`].
+    pub leaving: &'a [OrderId],
+    /// What comes, 1..=[`REPLACE_PLACED_MAX`] orders.
+    pub coming: &'a [PlaceOrder],
+    /// What if one that should leave is not there.
+    pub if_gone: IfGone,
+}
+
+/// Which part of a replace a refusal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplacePart {
+    /// The order at this place of those that should leave.
+    Leaving(u8),
+    /// The order at this place of those that should come.
+    Coming(u8),
+}
+
+/// Why a replace did not happen. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplaceRefusal {
+    /// The rule.
+    pub refusal: Refusal,
+    /// What broke it; none if it is not about one of them.
+    pub part: Option<ReplacePart>,
+}
+
+/// What a replace did. Every order that came rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// True if its orders had come by an earlier post of the same replace; then nothing was done.
+    pub replayed: bool,
+    /// A bit for each order that left, by its place in the list.
+    pub left: u64,
+    /// A bit for each order that has the place of one that left, by its place in the list.
+    pub kept_place: u64,
+}
+
+const _: () = assert!(REPLACE_REMOVED_MAX <= 64 && REPLACE_PLACED_MAX <= 64, "a bit for each order");
+
+/// What is kept for the judging and the frame of a replace, with its memory.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    record: OrdersReplaced,
+    spare: Vec<Quote>,
+    takers: Vec<Taker>,
+    /// For each order that comes the one whose place it has.
+    heirs: Vec<Option<Slot>>,
+}
+
+impl Scratch {
+    pub(super) fn new() -> Self {
+        let quote = || Quote { order: super::place::blank_resting(), takes_place_of: None };
+        Self {
+            record: OrdersReplaced {
+                time: TimeMs(0),
+                market: MarketNo(0),
+                removed: Vec::with_capacity(REPLACE_REMOVED_MAX),
+                placed: Vec::with_capacity(REPLACE_PLACED_MAX),
+            },
+            spare: (0..REPLACE_PLACED_MAX).map(|_| quote()).collect(),
+            takers: Vec::with_capacity(REPLACE_PLACED_MAX),
+            heirs: Vec::with_capacity(REPLACE_PLACED_MAX),
+        }
+    }
+
+    /// Makes the record's list of orders `count` long; what they say is written over.
+    fn lengthen(&mut self, count: usize) {
+        while count < self.record.placed.len() {
+            self.spare.extend(self.record.placed.pop());
+        }
+        while self.record.placed.len() < count {
+            self.record.placed.push(self.spare.pop().expect("there are as many as a replace may place"));
+        }
+    }
+}
+
+impl Shard {
+    /// Replaces orders: one frame, or a refusal and nothing.
+    pub fn replace(&mut self, now: TimeMs, request: &Replace<'_>) -> Result<Replaced, ReplaceRefusal> {
+        assert!(request.leaving.len() <= REPLACE_REMOVED_MAX, "the reader of bodies counts");
+        assert!((1..=REPLACE_PLACED_MAX).contains(&request.coming.len()), "the reader of bodies counts");
+        let now = self.clock(now);
+        if self.came_before(request)? {
+            return Ok(Replaced { replayed: true, left: 0, kept_place: 0 });
+        }
+        let left = self.choose_leaving(request)?;
+        self.scratch.takers.clear();
+        for (at, order) in request.coming.iter().enumerate() {
+            let judged = self.judge_coming(now, request, order);
+            let taker = judged.map_err(|refusal| about(ReplacePart::Coming, at, refusal))?;
+            self.scratch.takers.push(taker);
+        }
+        self.judge_replace_room(request).map_err(|refusal| ReplaceRefusal { refusal, part: None })?;
+        let kept_place = self.find_heirs(now);
+        self.commit_replace(request).map_err(|refusal| ReplaceRefusal { refusal, part: None })?;
+        Ok(Replaced { replayed: false, left, kept_place })
+    }
+
+    /// Whether its orders are known already: all of them, or the replace is another one.
+    fn came_before(&self, request: &Replace<'_>) -> Result<bool, ReplaceRefusal> {
+        let mut known = 0;
+        for (at, order) in request.coming.iter().enumerate() {
+            let refuse = |refusal| Err(about(ReplacePart::Coming, at, refusal));
+            match self.replay(order) {
+                None if known == 0 => {}
+                Some(Placed::Refused(refusal)) => return refuse(refusal),
+                Some(Placed::Accepted { .. }) if known == at => known += 1,
+                None | Some(Placed::Accepted { .. }) => return refuse(Reject::ReplaceKnown.into()),
+            }
+            if request.coming[..at].iter().any(|other| other.id == order.id) {
+                return refuse(Reject::ReplaceKnown.into());
+            }
+        }
+        Ok(known == request.coming.len())
+    }
+
+    /// Finds the orders that leave, each once.
+    fn choose_leaving(&mut self, request: &Replace<'_>) -> Result<u64, ReplaceRefusal> {
+        self.slots.clear();
+        let mut left = 0;
+        for (at, id) in request.leaving.iter().enumerate() {
+            let refuse = |reject: Reject| Err(about(ReplacePart::Leaving, at, reject.into()));
+            let orders = self.books.orders();
+            // Other shards' orders are not seen from here, so those of other markets count alike.
+            let mine = |slot: &Slot| {
+                (orders[*slot].principal, orders[*slot].market)
+                    == (request.principal, request.coming[0].market)
+            };
+            match orders.find(id).filter(mine) {
+                Some(slot) => {
+                    left |= 1 << at;
+                    if !self.slots.contains(&slot) {
+                        self.slots.push(slot);
+                    }
+                }
+                None if request.if_gone == IfGone::Place => {}
+                None => return refuse(Reject::ReplaceGone),
+            }
+        }
+        Ok(left)
+    }
+
+    /// Judges one order that comes, behind those that leave and those that came before it.
+    fn judge_coming(
+        &mut self,
+        now: TimeMs,
+        request: &Replace<'_>,
+        order: &PlaceOrder,
+    ) -> Result<Taker, Refusal> {
+        let first = &request.coming[0];
+        if order.market != first.market || order.wallet != first.wallet {
+            return Err(Reject::ReplaceMarkets.into());
+        }
+        if !order.order.order_type.rests() {
+            return Err(Reject::ReplaceType.into());
+        }
+        let taker = self.judge_order(now, order)?;
+        if self.tombstones.waits(&order.id, order.principal, now) {
+            return Err(Reject::CancelledBeforeArrival.into());
+        }
+        let size = taker.signed.shares;
+        if size < taker.min_size || is_dust(taker.price, size) {
+            let allowed = taker.min_size.0;
+            return Err(Refusal { reject: Reject::SizeTooSmall, got: size.0, allowed });
+        }
+        if self.would_trade(&taker) {
+            return Err(Reject::ReplaceCrosses.into());
+        }
+        self.judge_replace_funds(&taker)?;
+        Ok(taker)
+    }
+
+    /// Whether it meets an order that stays, or one that comes with it. What expired a moment ago and
+    /// is not swept yet counts too: the book never holds two orders that cross.
+    fn would_trade(&self, taker: &Taker) -> bool {
+        let against = taker.face.side.opposite();
+        let with_it = self.scratch.takers.iter();
+        if with_it.map(|other| other.face).any(|face| face.side == against && taker.face.reaches(face.price))
+        {
+            return true;
+        }
+        let mut next = self.books.first(taker.market, against);
+        while let Some(slot) = next {
+            if !taker.face.reaches(self.books.orders()[slot].face().price) {
+                return false;
+            }
+            if !self.slots.contains(&slot) {
+                return true;
+            }
+            next = self.books.after(slot);
+        }
+        false
+    }
+
+    /// The funding rule with what leaves left out and what came before it counted.
+    fn judge_replace_funds(&mut self, taker: &Taker) -> Result<(), Refusal> {
+        if taker.side == Side::Buy {
+            self.watch(taker.wallet);
+        }
+        let account = self.accounts.find(taker.wallet, taker.market).map(|slot| self.accounts[slot]);
+        let earlier = self.scratch.takers.iter().filter(|other| other.side == taker.side);
+        let (needed, there) = match taker.side {
+            Side::Buy => {
+                let open = account.map_or(Collateral::ZERO, |account| account.buying);
+                let with_it: Collateral = earlier.map(cost).sum();
+                let others = open - self.leaving_buys(taker) + with_it;
+                let needed = others + taker.signed.collateral.max(cost(taker));
+                let there = self.cells.balance(taker.wallet) + self.leaving_reserves(taker.wallet);
+                (needed.0, there.0)
+            }
+            Side::Sell => {
+                let free = account.map_or(Shares::ZERO, |account| account.free(taker.outcome));
+                let with_it = earlier.filter(|other| other.outcome == taker.outcome);
+                let with_it: Shares = with_it.map(|other| other.signed.shares).sum();
+                let needed = with_it + taker.signed.shares;
+                (needed.0, (free + self.leaving_sells(taker.wallet, taker.outcome)).0)
+            }
+        };
+        if there < needed {
+            return Err(Refusal { reject: Reject::NotEnoughBalance, got: needed, allowed: there });
+        }
+        Ok(())
+    }
+
+    fn leaving(&self, wallet: WalletNo, side: Side) -> impl Iterator<Item = (Slot, &Resting)> {
+        let orders = self.books.orders();
+        let row = move |slot: &Slot| (*slot, &orders[*slot]);
+        self.slots.iter().map(row).filter(move |(_, order)| order.wallet == wallet && order.side == side)
+    }
+
+    fn leaving_buys(&self, taker: &Taker) -> Collateral {
+        let counted = self.leaving(taker.wallet, Side::Buy).filter(|(_, order)| !order.reserves);
+        counted.map(|(_, order)| cost_of_buy(order.price, order.open, &taker.fee)).sum()
+    }
+
+    fn leaving_reserves(&self, wallet: WalletNo) -> Collateral {
+        self.leaving(wallet, Side::Buy).map(|(slot, _)| self.books.orders().cold(slot).reserved).sum()
+    }
+
+    fn leaving_sells(&self, wallet: WalletNo, outcome: Outcome) -> Shares {
+        let sells = self.leaving(wallet, Side::Sell).filter(|(_, order)| order.outcome == outcome);
+        sells.map(|(_, order)| order.open).sum()
+    }
+
+    fn judge_replace_room(&self, request: &Replace<'_>) -> Result<(), Refusal> {
+        let taker = self.scratch.takers[0];
+        let stays = self.books.orders().len() - self.slots.len();
+        if (self.settings.resting_max as usize) < stays + request.coming.len() {
+            return Err(Reject::BookFull.into());
+        }
+        // A full arena was looked at above; a ladder that becomes empty is there to be taken again.
+        if self.slots.is_empty() && self.books.room(taker.market, taker.tick) == Err(Full::Bytes) {
+            return Err(Reject::NoRoomForBook.into());
+        }
+        if !self.accounts.has_room(taker.wallet, taker.market) {
+            return Err(Reject::TableFull.into());
+        }
+        Ok(())
+    }
+
+    /// Which orders that come have the place of one that leaves; a bit for each.
+    fn find_heirs(&mut self, now: TimeMs) -> u64 {
+        let Scratch { takers, heirs, .. } = &mut self.scratch;
+        let orders = self.books.orders();
+        let mut kept_place = 0;
+        heirs.clear();
+        for (at, taker) in takers.iter().enumerate() {
+            let same = |slot: &Slot| {
+                let order = &orders[*slot];
+                (order.wallet, order.outcome, order.side, order.price)
+                    == (taker.wallet, taker.outcome, taker.side, taker.price)
+                    && taker.signed.shares <= order.open
+                    && !order.expired(now)
+            };
+            let free = |slot: &Slot| !heirs.contains(&Some(*slot));
+            let heir = self.slots.iter().copied().find(|slot| same(slot) && free(slot));
+            kept_place |= u64::from(heir.is_some()) << at;
+            heirs.push(heir);
+        }
+        kept_place
+    }
+
+    fn commit_replace(&mut self, request: &Replace<'_>) -> Result<(), Refusal> {
+        let wallet = request.coming[0].wallet;
+        let reserves = self.settings.funding == super::Funding::Reserved;
+        let wanted: Collateral = match reserves {
+            true => self.scratch.takers.iter().filter(|taker| taker.side == Side::Buy).map(cost).sum(),
+            false => Collateral::ZERO,
+        };
+        let freed = self.leaving_reserves(wallet);
+        let due = wanted.checked_sub(freed).unwrap_or_default();
+        self.cells.begin_take(self.settings.shard);
+        if !self.cells.debit(wallet, due) {
+            let there = self.cells.balance(wallet);
+            self.cells.end_take(self.settings.shard);
+            return Err(Refusal { reject: Reject::NotEnoughBalance, got: due.0, allowed: there.0 });
+        }
+        self.write_replace(request, reserves);
+        self.payload.clear();
+        self.scratch.record.encode(&mut self.payload);
+        let claim = self.log.claim(self.payload.len());
+        // From here nothing can fail, and what was taken is spent.
+        self.cells.end_take(self.settings.shard);
+        let span = self.log.commit(claim, OrdersReplaced::KIND, &self.payload);
+        self.last = span.end;
+        self.apply_replace(request, span.start);
+        self.cells.credit(wallet, freed.checked_sub(wanted).unwrap_or_default());
+        if !due.is_zero() {
+            self.cells.lowered(wallet);
+        }
+        Ok(())
+    }
+
+    fn write_replace(&mut self, request: &Replace<'_>, reserves: bool) {
+        self.scratch.lengthen(request.coming.len());
+        let Scratch { record, takers, heirs, .. } = &mut self.scratch;
+        let orders = self.books.orders();
+        record.time = self.now;
+        record.market = request.coming[0].market;
+        record.removed.clear();
+        record.removed.extend(self.slots.iter().map(|slot| orders[*slot].position));
+        for (at, quote) in record.placed.iter_mut().enumerate() {
+            let taker = &takers[at];
+            write_head(&mut quote.order, taker, &request.coming[at]);
+            quote.order.open = taker.signed.shares;
+            quote.order.reserved =
+                if reserves && taker.side == Side::Buy { cost(taker) } else { Collateral::ZERO };
+            quote.takes_place_of = heirs[at].map(|slot| orders[slot].position);
+        }
+    }
+
+    /// What leaves and has no heir goes first, so that no two orders ever cross (BOOK-1).
+    fn apply_replace(&mut self, request: &Replace<'_>, start: Position) {
+        let account = self.accounts.open(request.coming[0].wallet, request.coming[0].market);
+        let account = account.expect("the room was looked at before the frame");
+        for index in 0..self.slots.len() {
+            let slot = self.slots[index];
+            let wallet = self.books.orders()[slot].wallet;
+            if wallet == request.coming[0].wallet {
+                // Counted against what comes; only what is left over is credited.
+                self.books.orders_mut().cold_mut(slot).reserved = Collateral::ZERO;
+            }
+            if !self.scratch.heirs.contains(&Some(slot)) {
+                self.leave_behind(slot, account);
+            }
+        }
+        for (at, order) in request.coming.iter().enumerate() {
+            let (taker, heir) = (self.scratch.takers[at], self.scratch.heirs[at]);
+            let OrderPlaced { open, reserved, .. } = self.scratch.record.placed[at].order;
+            let position = Position(start.0 + at as u64);
+            let resting = resting(&taker, order, account, open, position, reserved);
+            match heir {
+                Some(former) => {
+                    self.uncount(former);
+                    let slot = self.books.succeed(former, resting, &order.id);
+                    self.enlist(slot, order.order.owner, reserved);
+                }
+                None => self.rest(taker.tick, resting, order, reserved),
+            }
+            let first = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
+            self.recall.remember(&order.id, order.order.fields.timestamp_ms, order.principal, first);
+        }
+        self.accounts.settle(account);
+    }
+
+    /// An order leaves; the row of the wallet that others come for stays.
+    fn leave_behind(&mut self, slot: Slot, kept: Slot) {
+        if self.books.orders()[slot].account == kept {
+            self.uncount(slot);
+            self.books.remove(slot);
+        } else {
+            self.unrest(slot);
+        }
+    }
+}
+
+fn cost(taker: &Taker) -> Collateral {
+    cost_of_buy(taker.price, taker.signed.shares, &taker.fee)
+}
+
+fn about(part: fn(u8) -> ReplacePart, at: usize, refusal: Refusal) -> ReplaceRefusal {
+    let at = u8::try_from(at).expect("a replace has few orders");
+    ReplaceRefusal { refusal, part: Some(part(at)) }
+}
