@@ -27,7 +27,7 @@ use language::{Command, Line, Setup, parse, scripts};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     include_str!("scripts/wrongs.txt"),
     include_str!("scripts/orders.txt"),
     include_str!("scripts/replace.txt"),

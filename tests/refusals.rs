@@ -53,6 +53,8 @@ struct Scene {
     closed: Market,
     resolved: Market,
     fine: Market,
+    /// An order that was taken.
+    known: String,
     _folder: tempfile::TempDir,
 }
 
@@ -208,6 +210,29 @@ fn provoke(reject: Reject) -> Row {
             let header = format!("X-Outcry-Deadline: {}\r\n", now_ms() * 1_000 - 1);
             scene.send(&scene.first.request_with(&header, "POST", "/order", &order.body))
         }),
+        Reject::ReplaceMarkets => Asked(|scene| {
+            let token = scene.other.tokens[0];
+            scene.replace(&[], |draft| draft.fields.token = token, true)
+        }),
+        Reject::ReplaceType => Asked(|scene| scene.replace(&[], |draft| draft.kind("FAK"), false)),
+        Reject::ReplaceCrosses => {
+            Asked(|scene| scene.replace(&[], |draft| draft.fields.maker_amount = 9_000_000, false))
+        }
+        Reject::ReplaceGone => {
+            Asked(|scene| scene.replace(&[&format!("0x{}", "ab".repeat(32))], |_| {}, false))
+        }
+        Reject::ReplaceKnown => While(
+            |scene| {
+                scene.known = scene.draft().body;
+                let known = scene.known.clone();
+                assert!(scene.post(&known).status == 200, "a plain order rests");
+            },
+            |scene| {
+                let body = format!("{{\"place\":[{},{}]}}", scene.known, scene.draft().body);
+                scene.ask("POST", "/replace", &body)
+            },
+            |scene| drop(scene.ask("DELETE", "/cancel-all", "")),
+        ),
         Reject::PostOnlyCrosses => Asked(|scene| {
             scene.changed(|draft| {
                 draft.post_only = true;
@@ -339,6 +364,7 @@ impl Scene {
             paused,
             closed,
             resolved,
+            known: String::new(),
             _folder: folder,
         }
     }
@@ -371,6 +397,19 @@ impl Scene {
             draft.kind(kind);
             draft.fields.maker_amount = 5_000_000;
         })
+    }
+
+    /// A replace of the orders `cancel` by one that is changed, behind a plain one if `second`.
+    fn replace(&mut self, cancel: &[&str], change: impl FnOnce(&mut Draft), second: bool) -> Answer {
+        let wish = self.wish(Side::Buy, 1_000, "GTC");
+        let mut draft = self.first.draft(&wish);
+        change(&mut draft);
+        let mut bodies = vec![self.first.seal(&draft).body];
+        if second {
+            bodies.insert(0, self.draft().body);
+        }
+        let body = format!("{{\"cancel\":{cancel:?},\"place\":[{}]}}", bodies.join(","));
+        self.ask("POST", "/replace", &body)
     }
 
     fn on(&mut self, market: &Market) -> Answer {

@@ -17,8 +17,9 @@ const DOCUMENT: &str = include_str!("openapi/document.json");
 const COMPONENTS: &str = include_str!("openapi/components.json");
 
 /// The operations by path.
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 9] = [
     include_str!("openapi/paths/trading.json"),
+    include_str!("openapi/paths/safety.json"),
     include_str!("openapi/paths/books.json"),
     include_str!("openapi/paths/terms.json"),
     include_str!("openapi/paths/account.json"),
@@ -29,9 +30,10 @@ const PATHS: [&str; 8] = [
 ];
 
 /// The shapes by name.
-const SCHEMAS: [&str; 6] = [
+const SCHEMAS: [&str; 7] = [
     include_str!("openapi/schemas/common.json"),
     include_str!("openapi/schemas/trading.json"),
+    include_str!("openapi/schemas/safety.json"),
     include_str!("openapi/schemas/markets.json"),
     include_str!("openapi/schemas/account.json"),
     include_str!("openapi/schemas/catalog.json"),

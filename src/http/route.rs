@@ -65,6 +65,7 @@ routes! {
         Delete "/order" CancelOrder, "Cancel one order.";
         Post "/orders" PlaceOrders, "Place 1 to 15 orders.";
         Delete "/orders" CancelOrders, "Cancel a list of orders.";
+        Post "/replace" Replace, "Replace orders by others, all or none.";
         Delete "/cancel-all" CancelAll, "Cancel every order of the caller.";
         Delete "/cancel-market-orders" CancelMarketOrders, "Cancel by market or token.";
         Post "/v1/heartbeats" Heartbeat, "Keep the dead-man switch from firing.";

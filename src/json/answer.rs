@@ -133,15 +133,8 @@ pub const ALREADY_GONE: &str = "order can't be found - already canceled or match
 /// Appends the answer to a cancel. An order that left a tombstone is named in `not_canceled`
 /// like every other that was not there; `tombstone` and `tombstones` say so besides.
 pub fn cancel_result(json: &mut Writer<'_>, cancelled: &[OrderId], not_cancelled: &[NotCancelled]) {
-    json.open_object().key("canceled").open_array();
-    for id in cancelled {
-        json.order_id(id);
-    }
-    json.close_array().key("not_canceled").open_object();
-    for order in not_cancelled {
-        json.order_id(&order.id).names().text(ALREADY_GONE);
-    }
-    json.close_object();
+    json.open_object();
+    cancelled_and_not(json, cancelled, not_cancelled);
     if not_cancelled.iter().any(|order| order.tombstone) {
         json.key("tombstone").boolean(true).key("tombstones").open_array();
         for order in not_cancelled.iter().filter(|order| order.tombstone) {
@@ -150,6 +143,29 @@ pub fn cancel_result(json: &mut Writer<'_>, cancelled: &[OrderId], not_cancelled
         json.close_array();
     }
     json.close_object();
+}
+
+/// Appends the names and values of what was cancelled and what was not.
+pub fn cancelled_and_not(json: &mut Writer<'_>, cancelled: &[OrderId], not_cancelled: &[NotCancelled]) {
+    json.key("canceled").open_array();
+    for id in cancelled {
+        json.order_id(id);
+    }
+    json.close_array().key("not_canceled").open_object();
+    for order in not_cancelled {
+        json.order_id(&order.id).names().text(ALREADY_GONE);
+    }
+    json.close_object();
+}
+
+/// Appends the answer to a replace that was refused; `part` names the list and the place in it.
+pub fn replace_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>, part: Option<(&'static str, u8)>) {
+    json.open_object();
+    error_fields(json, refusal);
+    if let Some((list, at)) = part {
+        json.key("part").text(list).key("index").number(at.into());
+    }
+    json.key("success").boolean(false).close_object();
 }
 
 fn error_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {

@@ -14,6 +14,7 @@ mod field;
 mod order;
 mod parse;
 mod record;
+mod replace;
 mod tape;
 mod token;
 
@@ -34,6 +35,9 @@ pub const ORDERS_MAX: usize = 15;
 
 /// Ids in one DELETE /orders or POST /orders-scoring.
 pub const CANCELS_MAX: usize = 3_000;
+
+/// Ids that one POST /replace cancels.
+pub const REPLACED_MAX: usize = 60;
 
 /// Ids in one POST /data/orders.
 pub const ORDER_IDS_MAX: usize = 500;
@@ -140,6 +144,21 @@ impl BodyReader {
         self.judge(body, |value| cancel::many(value, CANCELS_MAX, ids))?;
         cancel::drop_repeats(ids, &mut self.places);
         Ok(())
+    }
+
+    /// Reads the body of POST /replace: what leaves into `ids`, repeats left out, what comes into
+    /// `orders`; true if it is to come though some of the former are gone.
+    pub fn replace(
+        &mut self,
+        body: &mut [u8],
+        ids: &mut Vec<OrderId>,
+        orders: &mut Vec<Result<SignedOrder, ReadError>>,
+    ) -> Result<bool, ReadError> {
+        ids.clear();
+        orders.clear();
+        let anyway = self.judge(body, |value| replace::read(value, ids, orders))?;
+        cancel::drop_repeats(ids, &mut self.places);
+        Ok(anyway)
     }
 
     /// Reads the body of DELETE /cancel-market-orders; an empty body names no scope.

@@ -22,25 +22,23 @@ use super::connections::Client;
 use super::core_loop::connection_word;
 use super::links::Claimed;
 use super::mesh::{Mesh, Share};
-use super::message::{ActJob, Answer, Asked, Question, Ticket, Told};
+use super::message::{ActJob, Asked, Question, Ticket};
 use super::plan::{Plan, Venue};
 use super::render;
+use super::replaces::ReplaceJobs;
 use super::request::Request;
 use super::wide::WideJobs;
-use super::words;
 use super::work::{Asker, Form, Item, ORDERS_MAX, Outcome, Refused, Works};
 use crate::auth::{self, Verifier};
-use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
 };
 use crate::http::{Endpoint, Head, Route};
-use crate::json::answer::TradeName;
 use crate::json::read::CANCELS_MAX;
 use crate::json::{BodyReader, ReadError, ShortText, decimal};
 use crate::registrar::Registrar;
 use crate::registry::Registry;
-use crate::shard::{PlaceOrder, Placed, Shard, Status};
+use crate::shard::{IfGone, PlaceOrder, Shard};
 
 /// Curve operations in one turn; each costs 26 µs.
 pub(crate) const SIGNATURES_PER_TURN: usize = 2;
@@ -83,6 +81,7 @@ pub(crate) struct Trade {
     pub(super) registry: Arc<Registry>,
     pub(super) works: Works,
     pub(super) wide_jobs: WideJobs,
+    pub(super) replaces: ReplaceJobs,
     callers: Callers,
     clock: Clock,
     pub(super) verifier: Verifier,
@@ -124,6 +123,7 @@ impl Trade {
             registry: parts.registry,
             works: Works::new(),
             wide_jobs: WideJobs::new(usize::from(plan.topology.shards) - 1),
+            replaces: ReplaceJobs::default(),
             callers: parts.callers,
             clock: parts.clock,
             verifier: Verifier::new(super::caller::domains(plan)),
@@ -223,6 +223,18 @@ impl Trade {
                 self.stage(work, caller);
                 work
             }
+            Endpoint::Replace => {
+                let read = self.bodies.replace(&mut self.body, &mut self.ids, &mut self.orders);
+                let anyway = read.map_err(|error| of_read(&error))?;
+                let deadline_ms = self.deadline_ms(&request.head)?;
+                self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
+                let work = begin(&mut self.works, Form::Replace);
+                self.works.expect(work);
+                let if_gone = if anyway { IfGone::Place } else { IfGone::Refuse };
+                self.begin_replace(work, caller.principal, if_gone);
+                self.staged = Some(Staged { work, caller, next: 0 });
+                work
+            }
             Endpoint::CancelOrder => {
                 let id = self.bodies.cancel(&mut self.body).map_err(|error| of_read(&error))?;
                 self.ids.clear();
@@ -298,7 +310,7 @@ impl Trade {
 
     /// What the whole exchange takes.
     fn exchange_takes(&self, endpoint: Endpoint) -> Result<(), Reject> {
-        let places = matches!(endpoint, Endpoint::PlaceOrder | Endpoint::PlaceOrders);
+        let places = matches!(endpoint, Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Replace);
         match self.registry.exchange_mode() {
             Mode::CancelOnly if places => Err(Reject::CancelOnly),
             Mode::Closed | Mode::Resolved if places => Err(Reject::TradingDisabled),
@@ -321,6 +333,7 @@ impl Trade {
         while let Some(staged) = &mut self.staged {
             if staged.next == self.orders.len() {
                 self.staged = None;
+                self.run_replace(now, mesh);
                 return;
             }
             if self.signatures_left == 0 {
@@ -329,7 +342,17 @@ impl Trade {
             let (work, caller, item) = (staged.work, staged.caller, staged.next);
             staged.next += 1;
             let ticket = Ticket { work, item: u32::try_from(item).expect("a request has few orders") };
-            match self.judge(&caller, item) {
+            let judged = self.judge(&caller, item);
+            if self.replaces.is_staged() {
+                match judged {
+                    Ok(Judged { place, links: false }) => self.add_to_replace(&place),
+                    // A wallet that nobody has traded with has nothing to replace.
+                    Ok(_) => self.stop_replace(item, Refused::plain(Reject::MakerNotAuthorized)),
+                    Err(refused) => self.stop_replace(item, refused),
+                }
+                continue;
+            }
+            match judged {
                 Ok(Judged { place, links }) => {
                     self.works.work(work).items[item].id = Some(place.id);
                     if links {
@@ -341,6 +364,11 @@ impl Trade {
                 Err(refused) => self.refuse_item(ticket, refused),
             }
         }
+    }
+
+    fn stop_replace(&mut self, item: usize, refused: Refused) {
+        self.staged = None;
+        self.refuse_replace(item, refused);
     }
 
     /// Everything about an order that its own shard need not be asked.
@@ -427,53 +455,8 @@ impl Trade {
     }
 }
 
-/// What shards said, here and elsewhere.
+/// The shard's own work, and what is decided.
 impl Trade {
-    pub(super) fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
-        let work = self.works.work(ticket.work);
-        work.decided_at(at);
-        let item = &mut work.items[ticket.item as usize];
-        let id = item.id.expect("an order that a shard heard of has its digest");
-        item.outcome = match *placed {
-            Placed::Refused(refusal) => {
-                Outcome::Refused { refused: words::of_order(&refusal), replayed: false }
-            }
-            Placed::Accepted { status: Status::Killed(reject), replayed, .. } => {
-                Outcome::Refused { refused: Refused::plain(reject), replayed }
-            }
-            Placed::Accepted { status, making, taking, trade, replayed } => Outcome::Accepted {
-                status: if status == Status::Live { "live" } else { "matched" },
-                making,
-                taking,
-                trade: trade.map(|position| trade_name(position, &id)),
-                replayed,
-            },
-        };
-        self.works.came(ticket.work);
-    }
-
-    fn told(&mut self, told: &Told, now: TimeMs, mesh: &mut Mesh) {
-        match &told.answer {
-            Answer::Placed(placed) => self.placed(told.ticket, placed, told.at),
-            Answer::Acted(acted) => self.acted(told.ticket, acted, told.at),
-            Answer::Cancelled(_) | Answer::Buried(_) => {
-                self.told_of_cancel(told.ticket.work, &told.answer, told.at, now, mesh);
-            }
-        }
-    }
-
-    /// Does what another loop asks of this shard.
-    fn reply_to(&mut self, asked: &Asked, now: TimeMs) -> Answer {
-        match &asked.question {
-            Question::Place(place) => Answer::Placed(self.shard.place(self.time_for(place, now), place)),
-            Question::Cancel { principal, id } => Answer::Cancelled(self.shard.cancel(now, *principal, id)),
-            Question::Bury { principal, id } => {
-                Answer::Buried(self.shard.tombstone(now, *principal, id).is_ok())
-            }
-            Question::Act(act) => Answer::Acted(self.shard.act(now, act)),
-        }
-    }
-
     /// The shard's own work.
     pub(crate) fn work(&mut self, now: TimeMs) -> bool {
         self.shard.sweep(now)
@@ -512,33 +495,6 @@ impl Trade {
     }
 }
 
-/// Messages of other loops.
-impl Trade {
-    /// Takes what other loops ask of this shard and what they answered.
-    pub(crate) fn take_messages(&mut self, now: TimeMs, mesh: &mut Mesh, messages_max: usize) -> bool {
-        let mut busy = false;
-        for from in 0..mesh.loops() {
-            for _ in 0..messages_max {
-                let Some(asked) = mesh.next_asked(from) else {
-                    break;
-                };
-                busy = true;
-                let answer = self.reply_to(&asked, now);
-                let told = Told { ticket: asked.ticket, at: self.shard.last_claimed(), answer };
-                mesh.tell(from, &told);
-            }
-            for _ in 0..messages_max {
-                let Some(told) = mesh.next_told(from) else {
-                    break;
-                };
-                busy = true;
-                self.told(&told, now, mesh);
-            }
-        }
-        busy
-    }
-}
-
 /// The refusal of a body.
 pub(super) fn of_read(error: &ReadError) -> Refused {
     Refused {
@@ -557,16 +513,15 @@ fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
     }
 }
 
-/// What clients call the trade that an order made.
-fn trade_name(position: Position, taker: &OrderId) -> TradeName {
-    let keccak = |bytes: &[u8]| auth::keccak(bytes).0;
-    TradeName { id: TradeId::new(position).uuid(), hash: settlement_hash(position, taker, keccak) }
-}
-
 const fn needs_signature(endpoint: Endpoint) -> bool {
     matches!(
         endpoint,
-        Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Split | Endpoint::Merge | Endpoint::Redeem
+        Endpoint::PlaceOrder
+            | Endpoint::PlaceOrders
+            | Endpoint::Replace
+            | Endpoint::Split
+            | Endpoint::Merge
+            | Endpoint::Redeem
     )
 }
 

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use super::admin::Pending;
 use super::connections::Client;
 use super::ingress::Trade;
+use super::replaces::ReplaceJob;
 use super::wide::WideJob;
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::shard::{Acted, CancelRefusal, PlaceOrder, Placed, Refusal, UserAct};
@@ -85,6 +86,8 @@ pub(crate) enum Letter {
     Read(Box<ReadJob>),
     /// A cancel of many orders for a shard; comes back with what it found.
     Wide(Box<WideJob>),
+    /// A replace for a shard; comes back with what it decided.
+    Replace(Box<ReplaceJob>),
     /// An act for the registrar or a shard; comes back with its result.
     Act(Box<ActJob>),
 }

@@ -6,6 +6,7 @@ use crate::domain::Reject;
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
+use crate::shard::ReplacePart;
 
 /// Seconds after which a client should try again what was refused for want of room.
 const RETRY_AFTER_S: u32 = 1;
@@ -40,6 +41,7 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
             response.finish(out);
         }
         Form::Act => act(out, work),
+        Form::Replace => replace(out, work),
         Form::Heartbeat => {
             let response = begin(out, work, 200, false);
             Writer::new(out).open_object().key("heartbeat_id").text("").close_object();
@@ -90,6 +92,35 @@ fn orders(out: &mut Vec<u8>, work: &Work) {
         }
     }
     json.close_array();
+    response.finish(out);
+}
+
+fn replace(out: &mut Vec<u8>, work: &Work) {
+    if let Some((refused, part)) = &work.replace.refused {
+        let response = begin(out, work, refused.reject.wire().status, false);
+        let place = match *part {
+            Some(ReplacePart::Leaving(at)) => Some(("cancel", at)),
+            Some(ReplacePart::Coming(at)) => Some(("place", at)),
+            None => None,
+        };
+        answer::replace_refused(&mut Writer::new(out), &refused.words(), place);
+        return response.finish(out);
+    }
+    let response = begin(out, work, 200, work.replace.replayed);
+    let mut json = Writer::new(out);
+    json.open_object().key("success").boolean(true).key("orders").open_array();
+    for item in &work.items {
+        accepted(&mut json, item);
+    }
+    json.close_array().key("kept_priority").open_array();
+    for (at, item) in work.items.iter().enumerate() {
+        if work.replace.kept_place & 1 << at != 0 {
+            json.order_id(item.id.as_ref().expect("an order of a replace has its digest"));
+        }
+    }
+    json.close_array();
+    answer::cancelled_and_not(&mut json, &work.cancelled, &work.not_cancelled);
+    json.close_object();
     response.finish(out);
 }
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::cancels::Round;
 use super::connections::Client;
+use super::replaces::ReplaceEnd;
 use super::wide::{IDS_KEPT, WIDE_WORKS_MAX};
 use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
 use crate::json::ShortText;
@@ -47,6 +48,8 @@ pub(crate) enum Form {
     Cancel,
     /// A split, merge or redeem.
     Act,
+    /// What a replace did.
+    Replace,
     /// A heartbeat.
     Heartbeat,
 }
@@ -157,6 +160,8 @@ pub(crate) struct Work {
     pub(crate) short: bool,
     /// Some shard has no tombstone for them.
     pub(crate) unburied: bool,
+    /// What came of it, if it is a replace.
+    pub(crate) replace: ReplaceEnd,
     /// It sends wide jobs to other shards.
     is_wide: bool,
     /// Answers that are still to come.
@@ -183,6 +188,7 @@ impl Work {
             round: Round::Looking,
             short: false,
             unburied: false,
+            replace: ReplaceEnd::default(),
             is_wide: false,
             open: 0,
             at: Position(0),
@@ -250,6 +256,7 @@ impl Works {
         work.looking.clear();
         work.short = false;
         work.unburied = false;
+        work.replace = ReplaceEnd::default();
         work.is_wide = false;
         work.open = 0;
         work.at = Position(0);

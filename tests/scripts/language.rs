@@ -22,7 +22,7 @@
 //! | `alice cancel #a` | | `ok`, `gone`, `unknown` |
 //! | `alice cancel all`, `alice cancel in n`, `alice cancel yes in n` | | `#a #b`, `none` |
 //! | `alice tombstone #a` | a cancel that came first | `ok`, `quota` |
-//! | `alice replace #a #b by buy yes 49 x10 gtc #c, sell yes 52 x5 gtc #d in n` | all leave and all come, or none; `anyway` before `by`: whoever is gone is not waited for | `-a -b +c +d=b` (d has b's place), `refused code`, `again` |
+//! | `alice replace #a #b by buy yes 49 x10 gtc #c, sell yes 52 x5 gtc #d in n` | all leave and all come, or none; `anyway` before `by`: whoever is gone is not waited for | `#a #b by #c #d=#b` (d has b's place), `refused code`, `again` |
 //! | `alice split 10`, `merge`, `redeem` (`in n`, `#s`) | user acts; `redeem 0` takes all | `10`, `10, -a unfunded` |
 //! | `tick 0.1`, `pause`, `resume`, `postonly`, `close`, `resolve 0.5` (`in n`) | the operator | `ok`, `-a -b` |
 //! | `freeze alice`, `unfreeze alice`, `exchange open` (`postonly`, `cancelonly`, `closed`) | the operator | `ok` |

@@ -138,12 +138,12 @@ impl Names {
             Err(refusal) => format!("refused {}", refusal.reject.wire().code),
             Ok(NaiveReplaced { replayed: true, .. }) => "again".to_owned(),
             Ok(NaiveReplaced { left, came, .. }) => {
-                let left = left.iter().map(|id| format!("-{}", self.label(id)));
+                let left = left.iter().map(|id| format!("#{}", self.label(id)));
                 let came = came.iter().map(|(id, heir)| match heir {
-                    Some(former) => format!("+{}={}", self.label(id), self.label(former)),
-                    None => format!("+{}", self.label(id)),
+                    Some(former) => format!("#{}=#{}", self.label(id), self.label(former)),
+                    None => format!("#{}", self.label(id)),
                 });
-                left.chain(came).collect::<Vec<_>>().join(" ")
+                left.chain(["by".to_owned()]).chain(came).collect::<Vec<_>>().join(" ")
             }
         }
     }

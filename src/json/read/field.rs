@@ -24,24 +24,35 @@ pub(super) fn items<'t, 'b>(
     count_min: usize,
     count_max: usize,
 ) -> Result<Items<'t, 'b>, ReadError> {
+    items_of("body", value, count_min, count_max)
+}
+
+/// The items of the array `field`.
+pub(super) fn items_of<'t, 'b>(
+    field: &'static str,
+    value: Value<'t, 'b>,
+    count_min: usize,
+    count_max: usize,
+) -> Result<Items<'t, 'b>, ReadError> {
     let Value::Array(items) = value else {
-        return Err(ReadError::payload("body", value, "an array"));
+        return Err(ReadError::payload(field, value, "an array"));
     };
     let count = items.count_left();
     let got = ShortText::integer(count as u64);
     if count > count_max {
-        return Err(ReadError::of(Reject::TooManyOrders, "body", got, count_text(count_max)));
+        return Err(ReadError::of(Reject::TooManyOrders, field, got, count_text(count_max)));
     }
     if count < count_min {
-        return Err(ReadError::of(Reject::InvalidPayload, "body", got, "at least one item"));
+        return Err(ReadError::of(Reject::InvalidPayload, field, got, "at least one item"));
     }
     Ok(items)
 }
 
-/// The texts of the limits that [`items`] is called with.
+/// The texts of the limits that [`items_of`] is called with.
 fn count_text(count_max: usize) -> &'static str {
     match count_max {
         super::ORDERS_MAX => "15",
+        super::REPLACED_MAX => "60",
         super::ORDER_IDS_MAX => "500",
         super::CANCELS_MAX => "3000",
         _ => unreachable!("every list's limit has its text"),

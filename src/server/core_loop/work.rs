@@ -58,6 +58,11 @@ impl CoreLoop {
                 trade.expect("cancels are posted to loops with a shard").do_wide(&mut job, self.now);
                 self.mesh.reply(from, Letter::Wide(job));
             }
+            Letter::Replace(mut job) => {
+                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                trade.expect("replaces are posted to loops with a shard").do_replace(&mut job, self.now);
+                self.mesh.reply(from, Letter::Replace(job));
+            }
             Letter::Act(job) => {
                 // A clock that was moved before the act was sent has moved for the act, and for all
                 // that comes behind it, though this turn may have begun before.
@@ -101,6 +106,10 @@ impl CoreLoop {
                 let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
                 let trade = trade.expect("cancels are posted by loops with a shard");
                 trade.told_of_wide(job, self.now, &mut self.mesh);
+            }
+            Letter::Replace(job) => {
+                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                trade.expect("replaces are posted by loops with a shard").told_of_replace(job);
             }
             Letter::Act(job) => acts::came_back(self, job),
             Letter::Moved(_) => unreachable!("a move is not answered"),

@@ -15,13 +15,13 @@ use serde_json::Value;
 pub struct Drafted {
     pub who: String,
     draft: Draft,
-    signed: Signed,
-    place: PlaceOrder,
+    pub signed: Signed,
+    pub place: PlaceOrder,
 }
 
 impl Run {
     /// The order of a line, signed when it is first named. What is not signed may still change.
-    fn drafted(&mut self, line: &OrderLine) -> Drafted {
+    pub fn drafted(&mut self, line: &OrderLine) -> Drafted {
         let wallet = self.wallet(&line.who);
         let now = self.twin.now;
         let mut place = self.names.place(line, wallet, now);
@@ -64,6 +64,7 @@ impl Run {
         if !self.drafts.contains_key(label) {
             let line = self.lines.iter().find_map(|line| match &line.command {
                 Command::Order(order) if order.label == label => Some(order.clone()),
+                Command::Replace { coming, .. } => coming.iter().find(|order| order.label == label).cloned(),
                 _ => None,
             });
             if let Some(line) = line {

@@ -9,6 +9,7 @@
 mod acts;
 mod people;
 mod place;
+mod replace;
 mod seen;
 mod site;
 mod words;
@@ -211,6 +212,7 @@ impl Run {
                 self.cancel_scope(who, market.as_deref(), *outcome)
             }
             Command::Tombstone { who, label } => self.tombstone(who, label),
+            Command::Replace { .. } => self.replace(command),
             Command::Act { .. } => self.act(command),
             Command::Tick { market, tick } => self.tick(market, *tick),
             Command::Mode { market, mode } => self.mode(market, *mode),

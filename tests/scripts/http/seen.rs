@@ -147,8 +147,9 @@ impl Run {
     }
 
     pub fn twin_book(&self, market: MarketNo) -> Vec<BookRow> {
-        let orders = self.twin.orders.iter().filter(|order| order.market == market);
-        let rows = orders.map(|order| BookRow {
+        let mut orders: Vec<_> = self.twin.orders.iter().filter(|order| order.market == market).collect();
+        orders.sort_by_key(|order| order.queue);
+        let rows = orders.into_iter().map(|order| BookRow {
             id: order.id,
             side: order.side,
             outcome: order.outcome,

@@ -1,0 +1,93 @@
+//! What shards decided about orders, here and on other loops, and what other loops ask of this one.
+
+use super::ingress::Trade;
+use super::mesh::Mesh;
+use super::message::{Answer, Asked, Question, Ticket, Told};
+use super::words;
+use super::work::{Outcome, Refused};
+use crate::auth;
+use crate::domain::trade::{TradeId, settlement_hash};
+use crate::domain::{OrderId, Position, TimeMs};
+use crate::json::answer::TradeName;
+use crate::shard::{Placed, Status};
+
+/// What shards said, here and elsewhere.
+impl Trade {
+    pub(super) fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
+        let work = self.works.work(ticket.work);
+        work.decided_at(at);
+        let item = &mut work.items[ticket.item as usize];
+        let id = item.id.expect("an order that a shard heard of has its digest");
+        item.outcome = match *placed {
+            Placed::Refused(refusal) => {
+                Outcome::Refused { refused: words::of_order(&refusal), replayed: false }
+            }
+            Placed::Accepted { status: Status::Killed(reject), replayed, .. } => {
+                Outcome::Refused { refused: Refused::plain(reject), replayed }
+            }
+            Placed::Accepted { status, making, taking, trade, replayed } => Outcome::Accepted {
+                status: if status == Status::Live { "live" } else { "matched" },
+                making,
+                taking,
+                trade: trade.map(|position| trade_name(position, &id)),
+                replayed,
+            },
+        };
+        self.works.came(ticket.work);
+    }
+
+    fn told(&mut self, told: &Told, now: TimeMs, mesh: &mut Mesh) {
+        match &told.answer {
+            Answer::Placed(placed) => self.placed(told.ticket, placed, told.at),
+            Answer::Acted(acted) => self.acted(told.ticket, acted, told.at),
+            Answer::Cancelled(_) | Answer::Buried(_) => {
+                self.told_of_cancel(told.ticket.work, &told.answer, told.at, now, mesh);
+            }
+        }
+    }
+
+    /// Does what another loop asks of this shard.
+    fn reply_to(&mut self, asked: &Asked, now: TimeMs) -> Answer {
+        match &asked.question {
+            Question::Place(place) => Answer::Placed(self.shard.place(self.time_for(place, now), place)),
+            Question::Cancel { principal, id } => Answer::Cancelled(self.shard.cancel(now, *principal, id)),
+            Question::Bury { principal, id } => {
+                Answer::Buried(self.shard.tombstone(now, *principal, id).is_ok())
+            }
+            Question::Act(act) => Answer::Acted(self.shard.act(now, act)),
+        }
+    }
+}
+
+/// Messages of other loops.
+impl Trade {
+    /// Takes what other loops ask of this shard and what they answered.
+    pub(crate) fn take_messages(&mut self, now: TimeMs, mesh: &mut Mesh, messages_max: usize) -> bool {
+        let mut busy = false;
+        for from in 0..mesh.loops() {
+            for _ in 0..messages_max {
+                let Some(asked) = mesh.next_asked(from) else {
+                    break;
+                };
+                busy = true;
+                let answer = self.reply_to(&asked, now);
+                let told = Told { ticket: asked.ticket, at: self.shard.last_claimed(), answer };
+                mesh.tell(from, &told);
+            }
+            for _ in 0..messages_max {
+                let Some(told) = mesh.next_told(from) else {
+                    break;
+                };
+                busy = true;
+                self.told(&told, now, mesh);
+            }
+        }
+        busy
+    }
+}
+
+/// What clients call the trade that an order made.
+fn trade_name(position: Position, taker: &OrderId) -> TradeName {
+    let keccak = |bytes: &[u8]| auth::keccak(bytes).0;
+    TradeName { id: TradeId::new(position).uuid(), hash: settlement_hash(position, taker, keccak) }
+}

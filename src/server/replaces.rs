@@ -1,0 +1,173 @@
+//! Replaces: the orders of one request are judged one by one like any others, then go to their
+//! market's shard all together.
+//!
+//! A [`ReplaceJob`] is filled, done here or sent to the shard's loop and back, and kept for the next
+//! time, so a replace allocates only until there are as many jobs as were ever under way at once.
+
+use super::ingress::Trade;
+use super::mesh::Mesh;
+use super::message::Letter;
+use super::words;
+use super::work::{Item, Outcome, Refused};
+use crate::domain::{OrderId, Position, Reject, TimeMs, WalletNo};
+use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
+use crate::json::answer::NotCancelled;
+use crate::json::read::{ORDERS_MAX, REPLACED_MAX};
+use crate::shard::{IfGone, PlaceOrder, Replace, ReplacePart, ReplaceRefusal, Replaced, Shard};
+
+const _: () = assert!(
+    ORDERS_MAX <= REPLACE_PLACED_MAX && REPLACED_MAX <= REPLACE_REMOVED_MAX,
+    "a body names no more than a frame holds"
+);
+
+/// A replace on its way to a shard and back.
+#[derive(Debug)]
+pub(crate) struct ReplaceJob {
+    /// The work of the loop that asks.
+    pub(crate) work: u32,
+    principal: WalletNo,
+    leaving: Vec<OrderId>,
+    coming: Vec<PlaceOrder>,
+    if_gone: IfGone,
+    done: Option<Result<Replaced, ReplaceRefusal>>,
+    at: Position,
+}
+
+/// What came of a replace, beside its lists of orders.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReplaceEnd {
+    /// Why nothing was done, and which part of the request is at fault.
+    pub(crate) refused: Option<(Refused, Option<ReplacePart>)>,
+    /// A bit for each order that has the place of one that left.
+    pub(crate) kept_place: u64,
+    /// Its orders had come before.
+    pub(crate) replayed: bool,
+}
+
+impl ReplaceJob {
+    fn empty() -> Self {
+        Self {
+            work: 0,
+            principal: WalletNo(0),
+            leaving: Vec::with_capacity(REPLACE_REMOVED_MAX),
+            coming: Vec::with_capacity(REPLACE_PLACED_MAX),
+            if_gone: IfGone::Refuse,
+            done: None,
+            at: Position(0),
+        }
+    }
+
+    /// Does it, on the loop of its market.
+    pub(crate) fn run(&mut self, shard: &mut Shard, now: TimeMs) {
+        let request = Replace {
+            principal: self.principal,
+            leaving: &self.leaving,
+            coming: &self.coming,
+            if_gone: self.if_gone,
+        };
+        self.done = Some(shard.replace(now, &request));
+        self.at = shard.last_claimed();
+    }
+}
+
+/// Jobs of one loop: the one that orders are being judged for, and those that are not in use.
+#[derive(Debug, Default)]
+pub(crate) struct ReplaceJobs {
+    staged: Option<Box<ReplaceJob>>,
+    #[allow(clippy::vec_box, reason = "a job travels as a box, and the same box comes back")]
+    spare: Vec<Box<ReplaceJob>>,
+}
+
+impl ReplaceJobs {
+    /// True while the orders that are judged are those of a replace.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.staged.is_some()
+    }
+}
+
+impl Trade {
+    /// Begins a replace of the orders in `self.ids` by those in `self.orders`.
+    pub(super) fn begin_replace(&mut self, work: u32, principal: WalletNo, if_gone: IfGone) {
+        let mut job = self.replaces.spare.pop().unwrap_or_else(|| Box::new(ReplaceJob::empty()));
+        job.work = work;
+        job.principal = principal;
+        job.if_gone = if_gone;
+        job.coming.clear();
+        job.leaving.clear();
+        job.leaving.extend_from_slice(&self.ids);
+        job.done = None;
+        self.replaces.staged = Some(job);
+    }
+
+    /// One more order of the replace was judged.
+    pub(super) fn add_to_replace(&mut self, place: &PlaceOrder) {
+        self.replaces.staged.as_mut().expect("a replace is staged").coming.push(*place);
+    }
+
+    /// An order of the replace was refused before its shard heard of it, and so is all of it.
+    pub(super) fn refuse_replace(&mut self, item: usize, refused: Refused) {
+        let job = self.replaces.staged.take().expect("a replace is staged");
+        let part = ReplacePart::Coming(u8::try_from(item).expect("a replace has few orders"));
+        self.works.work(job.work).replace.refused = Some((refused, Some(part)));
+        self.works.came(job.work);
+        self.replaces.spare.push(job);
+    }
+
+    /// All orders were judged: the market's shard decides.
+    pub(super) fn run_replace(&mut self, now: TimeMs, mesh: &mut Mesh) {
+        let Some(mut job) = self.replaces.staged.take() else {
+            return;
+        };
+        let owner = self.registry.shard_of(job.coming[0].market, self.shards);
+        if owner == self.shard_no {
+            let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
+            job.run(&mut self.shard, now);
+            self.told_of_replace(job);
+            return;
+        }
+        match mesh.post(usize::from(owner.0), Letter::Replace(job)) {
+            Ok(()) => {}
+            Err(Letter::Replace(job)) => {
+                self.works.work(job.work).replace.refused = Some((Refused::plain(Reject::Busy), None));
+                self.works.came(job.work);
+                self.replaces.spare.push(job);
+            }
+            Err(_) => unreachable!("a letter comes back as it was"),
+        }
+    }
+
+    /// Does a replace of another loop on this shard.
+    pub(super) fn do_replace(&mut self, job: &mut ReplaceJob, now: TimeMs) {
+        let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
+        job.run(&mut self.shard, now);
+    }
+
+    /// What the shard decided.
+    pub(super) fn told_of_replace(&mut self, job: Box<ReplaceJob>) {
+        let work = self.works.work(job.work);
+        work.decided_at(job.at);
+        match job.done.expect("the shard has decided") {
+            Err(ReplaceRefusal { refusal, part }) => {
+                work.replace.refused = Some((words::of_order(&refusal), part));
+            }
+            Ok(Replaced { replayed, left, kept_place }) => {
+                work.replace = ReplaceEnd { refused: None, kept_place, replayed };
+                for (at, &id) in job.leaving.iter().enumerate() {
+                    if left & 1 << at != 0 {
+                        work.cancelled.push(id);
+                    } else {
+                        work.not_cancelled.push(NotCancelled { id, tombstone: false });
+                    }
+                }
+                work.items.clear();
+                work.items.extend(job.coming.iter().map(|place| Item { id: Some(place.id), outcome: RESTS }));
+            }
+        }
+        self.works.came(job.work);
+        self.replaces.spare.push(job);
+    }
+}
+
+/// Every order of a replace that was done rests.
+const RESTS: Outcome =
+    Outcome::Accepted { status: "live", making: 0, taking: 0, trade: None, replayed: false };
