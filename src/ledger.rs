@@ -17,6 +17,7 @@
 
 mod apply;
 mod conserve;
+mod guards;
 mod hash;
 mod keep;
 mod over;
@@ -26,13 +27,14 @@ mod rows;
 pub use conserve::{Imbalance, Totals};
 pub use over::archived_again;
 pub use rows::{
-    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
+    ActRow, BreakerRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState,
+    WalletRow,
 };
 
-use crate::domain::{Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word};
+use crate::domain::{ApiKey, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word};
 use crate::journal::Archive;
 use crate::journal::layout::Tombstone;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Every so many frames the ledger remembers its hash; `journal.hash_every_frames` is a multiple.
 pub const CHECKPOINT_FRAMES: u64 = 64;
@@ -74,6 +76,8 @@ pub struct Ledger {
     tombstones: HashMap<(OrderId, WalletNo), Tombstone>,
     /// Live orders that have another's place in the queue, with the position that it dates from.
     places: BTreeMap<Position, Position>,
+    switches: BTreeSet<(WalletNo, ApiKey)>,
+    breakers: BTreeMap<(WalletNo, ApiKey), BreakerRow>,
     exchange_mode: Option<Mode>,
     fees: Collateral,
     credited: u128,

@@ -15,6 +15,7 @@
 //! What belongs to one market (its mode, tick and payout) is its shard's to write, not ours.
 
 mod entrance;
+mod guards;
 mod keys;
 mod markets;
 pub mod money;
@@ -23,6 +24,7 @@ mod restore;
 mod wallets;
 
 pub use entrance::{Caller, Entrance, Presented};
+pub use guards::{BEAT_WITHIN_MS, BeatRefusal};
 pub use keys::ListedKey;
 pub use markets::{MarketNames, NewMarket, TEXT_BYTES_MAX};
 pub use money::{MoneyOrder, MoneyResult};
@@ -68,6 +70,7 @@ pub struct Registrar {
     items: HashMap<(ItemKind, String), u32>,
     item_count: u32,
     next_market_id: u64,
+    guards: guards::Guards,
 }
 
 impl Registrar {
@@ -98,6 +101,7 @@ impl Registrar {
             items: HashMap::new(),
             item_count: 0,
             next_market_id: markets::OWN_MARKET_IDS_FROM,
+            guards: guards::Guards::restore(ledger),
         };
         registrar.remember(ledger);
         registrar

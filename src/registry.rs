@@ -15,14 +15,17 @@
 //! The writer refuses only what is full. That a row is new, and that the fact stands in the log
 //! before it is published here, is the registrar's business.
 
+mod breakers;
 mod index;
 mod rows;
 mod table;
 mod writer;
 
 use crate::domain::{
-    Address, ConditionId, MarketNo, Mode, Outcome, ShardNo, TokenId, WalletKind, WalletNo, Word,
+    Address, ApiKey, ConditionId, MarketNo, Mode, Outcome, ShardNo, Shares, TimeMs, TokenId, WalletKind,
+    WalletNo, Word,
 };
+pub use breakers::{BREAKERS_MAX, BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use index::Index;
 pub use rows::{KeyNo, KeyRow, KeyState, MarketFacts, MarketRow, WalletRow};
 use std::sync::Arc;
@@ -39,6 +42,8 @@ pub enum Full {
     Keys,
     /// As many markets as the tables were made for.
     Markets,
+    /// As many fill-rate breakers as there may be.
+    Breakers,
 }
 
 impl std::fmt::Display for Full {
@@ -47,6 +52,7 @@ impl std::fmt::Display for Full {
             Self::Wallets => "wallets: the table is full; raise sizes.wallets and restart",
             Self::Keys => "keys: the table is full; raise sizes.wallets and restart",
             Self::Markets => "markets: the table is full",
+            Self::Breakers => "breakers: the table is full",
         })
     }
 }
@@ -61,6 +67,12 @@ pub struct Registry {
     market_by_token: Index,
     market_by_condition: Index,
     market_by_id: Index,
+    breakers: Table<BreakerRow>,
+    breaker_by_key: Index,
+    /// How many breakers are set.
+    breakers_set: AtomicU32,
+    /// How often any breaker has tripped.
+    trips: AtomicU32,
     exchange_mode: AtomicU8,
     /// The fee wallet's number, or [`NONE`].
     fee_wallet: AtomicU32,
@@ -86,6 +98,10 @@ impl Registry {
             market_by_token: Index::with_capacity(markets * 2),
             market_by_condition: Index::with_capacity(markets),
             market_by_id: Index::with_capacity(markets),
+            breakers: Table::with_capacity(BREAKERS_MAX),
+            breaker_by_key: Index::with_capacity(BREAKERS_MAX),
+            breakers_set: AtomicU32::new(0),
+            trips: AtomicU32::new(0),
             exchange_mode: AtomicU8::new(Mode::Open as u8),
             fee_wallet: AtomicU32::new(NONE),
         });
@@ -166,6 +182,44 @@ impl Registry {
     #[must_use]
     pub fn key_count(&self) -> u32 {
         self.keys.count()
+    }
+
+    /// The fill-rate breaker of a key, if it ever had one.
+    #[must_use]
+    pub fn breaker(&self, key: &ApiKey) -> Option<&BreakerRow> {
+        let same = |number| self.breakers.row(number).key == *key;
+        self.breaker_by_key.find(key.as_bytes(), same).map(|number| self.breakers.row(number))
+    }
+
+    /// Counts a fill of an order that came with `key`; that key's breaker may trip by it.
+    pub fn count_fill(&self, key: &ApiKey, shares: Shares, now: TimeMs) {
+        if self.any_breaker() && self.breaker(key).is_some_and(|row| row.count(shares, now)) {
+            // Release pairs with the acquire in `trips`: whoever sees the number sees the row.
+            self.trips.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Whether any key has a breaker.
+    #[must_use]
+    pub fn any_breaker(&self) -> bool {
+        self.breakers_set.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the breaker of `key` has tripped and was not reset.
+    #[must_use]
+    pub fn has_tripped(&self, key: &ApiKey) -> bool {
+        self.any_breaker() && self.breaker(key).is_some_and(BreakerRow::is_tripped)
+    }
+
+    /// How often any breaker has tripped since the start.
+    #[must_use]
+    pub fn trips(&self) -> u32 {
+        self.trips.load(Ordering::Acquire)
+    }
+
+    /// Every breaker that there ever was.
+    pub fn breakers(&self) -> impl Iterator<Item = &BreakerRow> {
+        (0..self.breakers.count()).map(|number| self.breakers.row(number))
     }
 
     /// The market and outcome of a token.

@@ -31,6 +31,8 @@ mod decisions;
 mod descriptors;
 mod disk;
 mod executor;
+mod guard_acts;
+mod guards;
 mod ingress;
 mod key_acts;
 mod links;

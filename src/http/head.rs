@@ -110,6 +110,8 @@ pub struct Head<'a> {
     pub authorization: Option<&'a str>,
     /// `X-Outcry-Deadline`.
     pub deadline: Option<&'a str>,
+    /// `X-Outcry-Cancel-On-Disconnect`.
+    pub cancel_on_disconnect: Option<&'a str>,
     /// The last `X-Forwarded-For`, which is the nearest proxy's.
     pub forwarded_for: Option<&'a str>,
     /// `X-Chain-Id`.
@@ -294,6 +296,7 @@ fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
         forwarded_for: None,
         chain_id: None,
         deadline: None,
+        cancel_on_disconnect: None,
         websocket_key: None,
         auth: None,
         bytes: 0,
@@ -361,6 +364,7 @@ impl<'a> Picked<'a> {
             b'o' if is("origin") => once(&mut head.origin, text(value)?),
             b'a' if is("authorization") => once(&mut head.authorization, text(value)?),
             b'x' if is("x-outcry-deadline") => once(&mut head.deadline, text(value)?),
+            b'x' if is("x-outcry-cancel-on-disconnect") => once(&mut head.cancel_on_disconnect, text(value)?),
             b'x' if is("x-chain-id") => once(&mut head.chain_id, text(value)?),
             b'x' if is("x-forwarded-for") => {
                 head.forwarded_for = Some(text(value)?);

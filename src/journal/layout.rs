@@ -21,6 +21,8 @@
 //! |   23 | [`MarketAdded`] | registrar | a market, its tokens and its rules |
 //! |   24 | [`MarketText`] | registrar | a market's new text |
 //! |   25 | [`ItemText`] | registrar | a tag, series or creator of its own, and its text |
+//! |   26 | [`SwitchArmed`] | registrar | a key's dead-man switch is armed or not |
+//! |   27 | [`BreakerSet`] | registrar | a key's fill-rate breaker: set, gone, tripped, reset |
 //! |   32 | [`OrderPlaced`] | shard | an order came, with all that it did |
 //! |   33 | [`OrdersRemoved`] | shard | orders left the book unfilled |
 //! |   34 | [`Tombstone`] | shard | a cancel came before its order |
@@ -33,6 +35,7 @@
 //! Kinds are never reused. A record that gains a field gets a new kind.
 
 pub mod acts;
+pub mod guards;
 pub mod order;
 pub mod rows;
 
@@ -41,6 +44,7 @@ pub use acts::{
     ActKind, ExchangeMode, Frozen, MarketMode, Money, MoneyDirection, OrdersRemoved, PositionAct,
     RemovalReason, Resolved, TickChanged, Tombstone,
 };
+pub use guards::{BreakerSet, SwitchArmed};
 pub use order::{Fill, MatchKind, OrderPlaced, OrdersReplaced, PlacedResult, Quote, Removal};
 pub use rows::{
     Close, EventText, ItemText, KeyChanged, MarketAdded, MarketText, Start, StateHash, WalletAdded,
@@ -154,6 +158,8 @@ records! {
     23 MarketAdded,
     24 MarketText,
     25 ItemText,
+    26 SwitchArmed,
+    27 BreakerSet,
     32 OrderPlaced,
     33 OrdersRemoved,
     34 Tombstone,
@@ -190,6 +196,8 @@ impl Record {
             Self::MarketMode(record) => record.time,
             Self::Resolved(record) => record.time,
             Self::OrdersReplaced(record) => record.time,
+            Self::SwitchArmed(record) => record.time,
+            Self::BreakerSet(record) => record.time,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! Buffers are taken at start and reused; a body within [`WARM_IDS`] ids allocates nothing.
 
 mod act;
+mod breaker;
 mod cancel;
 mod field;
 mod order;
@@ -27,7 +28,7 @@ pub use token::TokenAsk;
 
 use super::answer::Refusal;
 use super::short::ShortText;
-use crate::domain::{ApiKey, OrderId, Reject, SignedOrder};
+use crate::domain::{ApiKey, OrderId, Reject, Shares, SignedOrder};
 use tape::{TapeReader, Value};
 
 /// Orders in one POST /orders.
@@ -192,6 +193,11 @@ impl BodyReader {
             return Ok(None);
         }
         self.judge(body, token::heartbeat)
+    }
+
+    /// Reads the body of POST /breaker: the quantity, above zero, and the interval in milliseconds.
+    pub fn breaker(&mut self, body: &mut [u8]) -> Result<(Shares, u64), ReadError> {
+        self.judge(body, breaker::read)
     }
 
     /// Reads the body of DELETE /auth/readonly-api-key: the key that is meant.

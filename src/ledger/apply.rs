@@ -64,6 +64,8 @@ impl Ledger {
             }),
             Record::Resolved(record) => self.resolve(record),
             Record::OrdersReplaced(record) => self.replace(start, record),
+            Record::SwitchArmed(record) => self.arm_switch(record),
+            Record::BreakerSet(record) => self.set_breaker(record),
         }?;
         self.end = end;
         self.time = self.time.max(record.time());

@@ -3,8 +3,8 @@
 //! Texts count by their own digest, so that a changed price costs no rehash of a description.
 
 use super::Ledger;
-use super::rows::{EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
-use crate::domain::{Collateral, MarketNo, Mode, Outcome, Position, Shares, WalletNo, Word};
+use super::rows::{BreakerRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
+use crate::domain::{ApiKey, Collateral, MarketNo, Mode, Outcome, Position, Shares, WalletNo, Word};
 use sha2::{Digest, Sha256};
 
 impl Ledger {
@@ -23,7 +23,10 @@ impl Ledger {
         let money = self.money.iter().map(|(reference, row)| money(reference, row));
         let places = self.places.iter().map(|(order, from)| place(*order, *from));
         let sums = [fees(self.fees), exchange_mode(self.exchange_mode)];
-        let catalog = wallets.chain(keys).chain(events).chain(items).chain(texts);
+        let switches = self.switches.iter().map(|(principal, key)| switch(*principal, *key));
+        let breakers = self.breakers.iter().map(|((principal, key), row)| breaker(*principal, *key, row));
+        let guards = switches.chain(breakers);
+        let catalog = wallets.chain(keys).chain(guards).chain(events).chain(items).chain(texts);
         let trading = states.chain(holdings).chain(orders).chain(places).chain(money).chain(sums);
         catalog.chain(trading).fold(0, u128::wrapping_add)
     }
@@ -84,6 +87,20 @@ pub(super) fn key(principal: WalletNo, nonce: &Word, row: &KeyRow) -> u128 {
         .bytes(nonce.as_bytes())
         .number(u64::from(row.generation))
         .number(u64::from(row.active))
+        .done()
+}
+
+pub(super) fn switch(principal: WalletNo, key: ApiKey) -> u128 {
+    RowHash::of(13).number(u64::from(principal.0)).bytes(key.as_bytes()).done()
+}
+
+pub(super) fn breaker(principal: WalletNo, key: ApiKey, row: &BreakerRow) -> u128 {
+    RowHash::of(14)
+        .number(u64::from(principal.0))
+        .bytes(key.as_bytes())
+        .number(row.quantity.0)
+        .number(row.interval_ms)
+        .number(u64::from(row.tripped))
         .done()
 }
 

@@ -7,9 +7,10 @@
 
 use super::Ledger;
 use super::rows::{
-    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
+    ActRow, BreakerRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState,
+    WalletRow,
 };
-use crate::domain::{Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo};
+use crate::domain::{ApiKey, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo};
 use crate::journal::layout::Tombstone;
 use crate::memory::sections::{Name, Part, Section, Sink, put_all, take};
 use crate::memory::wire::{Damage, Input, Wire, structs};
@@ -106,6 +107,24 @@ const PARTS: &[Part<Ledger>] = &[
             Ok(())
         },
     },
+    Part {
+        name: *b"switches",
+        put: |ledger, out| ledger.switches.iter().for_each(|place| out.value(place)),
+        take: |ledger, input| {
+            Wire::take(input).map(|place: (WalletNo, ApiKey)| {
+                ledger.switches.insert(place);
+            })
+        },
+    },
+    Part {
+        name: *b"breakers",
+        put: |ledger, out| ledger.breakers.iter().for_each(|(place, row)| out.value(&(*place, *row))),
+        take: |ledger, input| {
+            let (place, row): ((WalletNo, ApiKey), BreakerRow) = Wire::take(input)?;
+            ledger.breakers.insert(place, row);
+            Ok(())
+        },
+    },
     Part { name: *b"sums2   ", put: |ledger, out| out.value(&Sums::of(ledger)), take: take_sums },
 ];
 
@@ -139,6 +158,8 @@ struct Rows {
     money: u64,
     tombstones: u64,
     places: u64,
+    switches: u64,
+    breakers: u64,
 }
 
 impl Ledger {
@@ -178,6 +199,8 @@ impl Sums {
                 money: ledger.money.len() as u64,
                 tombstones: ledger.tombstones.len() as u64,
                 places: ledger.places.len() as u64,
+                switches: ledger.switches.len() as u64,
+                breakers: ledger.breakers.len() as u64,
             },
         }
     }
@@ -213,8 +236,10 @@ fn put_sorted<K: Wire + Clone + Ord, V: Wire + Clone>(table: &HashMap<K, V>, out
 structs! {
     Sums { exchange_mode, fees, credited, debited, hash, end, time, frames, hashes_met, rows }
     Rows {
-        checkpoints, wallets, keys, events, items, markets, holdings, orders, acts, money, tombstones, places
+        checkpoints, wallets, keys, events, items, markets, holdings, orders, acts, money, tombstones, places,
+        switches, breakers
     }
+    BreakerRow { quantity, interval_ms, tripped }
     WalletRow { wallet, address, kind, principal, cell, frozen }
     KeyRow { generation, active, changed }
     EventRow { event, added, text }

@@ -38,7 +38,7 @@ pub(super) use recent::{LevelChange, Recent};
 
 use super::ask::{Asked, Refused};
 use super::{Caller, ReadRequest, Reader, Token};
-use crate::domain::{MarketNo, Outcome, TimeMs, WalletNo};
+use crate::domain::{ApiKey, MarketNo, Outcome, TimeMs, WalletNo};
 use crate::http::Endpoint;
 use crate::http::respond::BookMark;
 use crate::journal::layout::Record;
@@ -78,6 +78,8 @@ struct Account {
     caller: Caller,
     /// Only those of these markets; none for all.
     markets: Option<BTreeSet<MarketNo>>,
+    /// Its key's orders are cancelled when the connection is lost.
+    cancel_on_disconnect: bool,
 }
 
 /// Subscribers and what they are to be told.
@@ -280,6 +282,17 @@ impl Feed {
     /// The next client whose key may not live any more: it has to say again who it is.
     pub fn next_revoked(&mut self) -> Option<u32> {
         self.revoked.pop()
+    }
+
+    /// The key whose orders are cancelled when this client is lost, and whose it is.
+    #[must_use]
+    pub fn answers_for(&self, client: u32) -> Option<(WalletNo, ApiKey)> {
+        match self.subscribers.get(client as usize)? {
+            Some(Subscriber::User(Some(account))) if account.cancel_on_disconnect => {
+                Some((account.caller.principal, account.caller.key))
+            }
+            _ => None,
+        }
     }
 
     /// Frames that are to be sent, and to whom; each client's in their order.

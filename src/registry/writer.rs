@@ -1,8 +1,9 @@
 //! The one hand that writes the registry.
 
+use super::breakers::{BreakerRow, BreakerState};
 use super::rows::{KeyRow, MarketRow, WalletRow};
 use super::{Full, KeyNo, KeyState, MarketFacts, Registry, token_entry};
-use crate::domain::{Address, MarketNo, Mode, Outcome, WalletKind, WalletNo, Word};
+use crate::domain::{Address, ApiKey, MarketNo, Mode, Outcome, WalletKind, WalletNo, Word};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -38,6 +39,12 @@ impl RegistryWriter {
     #[must_use]
     pub fn keys_free(&self) -> u32 {
         self.registry.keys.free()
+    }
+
+    /// Keys that can still get a fill-rate breaker.
+    #[must_use]
+    pub fn breakers_free(&self) -> u32 {
+        self.registry.breakers.free()
     }
 
     /// Markets that can still be added.
@@ -114,6 +121,33 @@ impl RegistryWriter {
         let number = KeyNo(registry.keys.publish(row).ok_or(Full::Keys)?);
         owner.set_first_key(number);
         Ok(number)
+    }
+
+    /// Sets the breaker of a key, which may be new; a quantity of zero takes it away.
+    pub fn set_breaker(&mut self, principal: WalletNo, key: ApiKey, state: BreakerState) -> Result<(), Full> {
+        let registry = &*self.registry;
+        if registry.breaker(&key).is_none() {
+            let row = BreakerRow::new(principal, key);
+            let number = registry.breakers.publish(row).ok_or(Full::Breakers)?;
+            registry.breaker_by_key.insert(key.as_bytes(), number);
+        }
+        let row = registry.breaker(&key).expect("it is there or was just made");
+        let before = !row.state().quantity.is_zero();
+        match (before, !state.quantity.is_zero()) {
+            (false, true) => drop(registry.breakers_set.fetch_add(1, Ordering::AcqRel)),
+            (true, false) => drop(registry.breakers_set.fetch_sub(1, Ordering::AcqRel)),
+            _ => {}
+        }
+        row.set(state);
+        Ok(())
+    }
+
+    /// Forgets what the breaker of a key has counted.
+    pub fn reset_breaker(&mut self, key: &ApiKey) {
+        if let Some(row) = self.registry.breaker(key) {
+            row.forget();
+            row.set(BreakerState { tripped: false, ..row.state() });
+        }
     }
 
     /// Adds a market whose condition, tokens and id are new.

@@ -8,13 +8,16 @@ use super::operator::intake;
 use crate::domain::{Mode, Position, Reject, TimeMs};
 use crate::shard::Placed;
 
-/// Sends an act to the loop that does it. Without room for it, it is refused as busy.
+/// Sends an act to the loop that does it. Without room for it, it is refused as busy; the house's own
+/// acts are sent again in the next turn.
 pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
     if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
-        if let Purpose::Order(ticket) = job.purpose {
-            return placed(core, ticket, &Placed::Refused(Reject::Busy.into()), job.at);
+        match job.purpose {
+            Purpose::Order(ticket) => placed(core, ticket, &Placed::Refused(Reject::Busy.into()), job.at),
+            // Nobody would ask for it again.
+            Purpose::House => core.unsent.push_back((to, job)),
+            _ => busy(core, *job),
         }
-        busy(core, *job);
     }
 }
 
@@ -23,6 +26,14 @@ pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
     let wire = Reject::Busy.wire();
     let body = format!("{{\"error\":\"{}\",\"code\":\"{}\"}}", wire.error, wire.code);
     answer(core, job, wire.status, &body.into_bytes());
+}
+
+/// Sends the house's acts for which there was no room before.
+pub(crate) fn send_again(core: &mut CoreLoop) {
+    for _ in 0..core.unsent.len() {
+        let (to, job) = core.unsent.pop_front().expect("they were just counted");
+        send(core, to, job);
+    }
 }
 
 /// An act came back: it goes on, or is confirmed, or is answered.

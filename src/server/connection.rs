@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use super::work::WorkNo;
-use crate::domain::Position;
+use crate::domain::{ApiKey, Position, WalletNo};
 use crate::http::Chunked;
 use crate::http::websocket::Frames;
 
@@ -32,6 +32,9 @@ const ANSWER_BYTES: usize = 1 << 10;
 const SWAPPED_BYTES_MIN: usize = 4 << 10;
 /// Above this a buffer is given back instead of being kept.
 const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// An API key and whose it is.
+pub(crate) type KeyName = (WalletNo, ApiKey);
 
 /// Which listener a connection came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,6 +268,8 @@ pub(crate) struct Line {
     behind_writes: u32,
     /// The newest trading request of this client: its place among the works of the loop.
     pub(crate) last_work: Option<WorkNo>,
+    /// The key whose orders are cancelled when the connection is lost.
+    pub(crate) answers_for: Option<KeyName>,
 }
 
 /// Whether a request changes state.
@@ -288,6 +293,7 @@ impl Line {
             next: 0,
             behind_writes: 0,
             last_work: None,
+            answers_for: None,
         }
     }
 
@@ -301,6 +307,7 @@ impl Line {
         self.next = 0;
         self.behind_writes = 0;
         self.last_work = None;
+        self.answers_for = None;
     }
 
     /// True if one more request may be open.

@@ -28,6 +28,7 @@ use super::admin;
 use super::connections::Connections;
 use super::disk::DiskWatch;
 use super::executor::Turns;
+use super::guards::Gone;
 use super::ingress::Trade;
 use super::marks::Marks;
 use super::mesh::Mesh;
@@ -38,6 +39,7 @@ use super::shared::{Phase, Shared, Tally};
 use super::signals::Ending;
 use super::socket::{Ready, Watch, Watched};
 use super::topology::Wait;
+use super::work::WorkNo;
 use crate::domain::{Position, TimeMs};
 use crate::http::{self, respond};
 
@@ -83,6 +85,10 @@ pub(crate) struct CoreLoop {
     claimed: Position,
     /// Errands that go on here in the next turn, and the loops that sent them.
     going_on: VecDeque<(usize, Box<ActJob>)>,
+    /// The house's acts for which the post had no room, and where they go.
+    pub(super) unsent: VecDeque<(usize, Box<ActJob>)>,
+    /// Keys whose connections are lost, and the requests that have to be decided first.
+    pub(super) lost: Vec<(Gone, WorkNo)>,
     /// When the reader was last told that there are frames.
     rang_reader_ms: u64,
     disk: Option<DiskWatch>,
@@ -132,6 +138,8 @@ impl CoreLoop {
             token,
             claimed: Position(0),
             going_on: VecDeque::new(),
+            unsent: VecDeque::new(),
+            lost: Vec::new(),
             rang_reader_ms: 0,
             disk: doors
                 .is_some()

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
 use super::clock::Clock;
-use super::connection::{Intent, Line};
+use super::connection::{Intent, KeyName, Line};
 use super::connections::Client;
 use super::core_loop::connection_word;
 use super::links::Claimed;
@@ -94,6 +94,8 @@ pub(crate) struct Trade {
     orders: Vec<Result<SignedOrder, ReadError>>,
     pub(super) ids: Vec<OrderId>,
     pub(super) signatures_left: usize,
+    /// What the request under way says of its connection: whose orders it answers for, or nobody's.
+    promise: Option<Option<KeyName>>,
 }
 
 /// What the roles of one loop are made from.
@@ -135,6 +137,7 @@ impl Trade {
             orders: Vec::with_capacity(ORDERS_MAX),
             ids: Vec::with_capacity(CANCELS_MAX),
             signatures_left: SIGNATURES_PER_TURN,
+            promise: None,
         }
     }
 
@@ -173,6 +176,9 @@ impl Trade {
         let taken = self.take(asker, route, request, now, mesh);
         if let Ok(work) = taken {
             line.last_work = Some(self.works.name(work));
+            if let Some(promise) = self.promise.take() {
+                line.answers_for = promise;
+            }
         }
         if let Err(refused) = taken {
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
@@ -200,6 +206,7 @@ impl Trade {
         self.exchange_takes(route.endpoint).map_err(Refused::plain)?;
         let caller = self.callers.check(&request.head, route, request.body, now, Window::Write);
         let caller = caller.map_err(Refused::plain)?;
+        self.promise = promise(&request.head, &caller)?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
         let begin = |works: &mut Works, form| works.begin(asker, caller.dialect, form);
@@ -268,13 +275,6 @@ impl Trade {
             }
             Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
                 return self.position_act(asker, route.endpoint, &caller, now, mesh);
-            }
-            Endpoint::Heartbeat | Endpoint::HeartbeatPlain => {
-                self.bodies.heartbeat(&mut self.body).map_err(|error| of_read(&error))?;
-                let work = begin(&mut self.works, Form::Heartbeat);
-                self.works.expect(work);
-                self.works.came(work);
-                work
             }
             other => unreachable!("{other:?} is not a trading endpoint"),
         };
@@ -492,6 +492,21 @@ impl Trade {
             line.ready(work.number, work.at);
         }
         self.works.end();
+    }
+}
+
+/// What `X-Outcry-Cancel-On-Disconnect` says; none without it.
+fn promise(head: &Head<'_>, caller: &Caller) -> Result<Option<Option<KeyName>>, Refused> {
+    match head.cancel_on_disconnect {
+        None => Ok(None),
+        Some("true") => Ok(Some(Some((caller.principal, caller.api_key)))),
+        Some("false") => Ok(Some(None)),
+        Some(text) => Err(Refused {
+            field: "X-Outcry-Cancel-On-Disconnect",
+            got: ShortText::new(text),
+            allowed: ShortText::new("true or false"),
+            ..Refused::plain(Reject::InvalidPayload)
+        }),
     }
 }
 

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use super::caller::{Caller, Callers, Window};
 use super::core_loop::connection_word;
 use super::ingress::SIGNATURES_PER_TURN;
-use super::key_acts;
 use super::message::{ActJob, ReadJob};
 use super::searching::{Late, Searching};
+use super::{guard_acts, key_acts};
 use crate::auth::Verifier;
 use crate::catalog::search::Query as Search;
 use crate::domain::{Position, Reject, TimeMs};
@@ -24,6 +24,7 @@ use crate::http::route::HostPrefixes;
 use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
 use crate::journal::layout::{Record, StateHash};
 use crate::journal::{Archive, Follower, Log};
+use crate::json::{BodyReader, Writer, answer};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::reader::{self, Feed, Heard, ReadRequest, Reader};
 
@@ -78,6 +79,7 @@ pub(crate) struct Reading {
     done: VecDeque<Box<ReadJob>>,
     acts: VecDeque<Box<ActJob>>,
     body: Vec<u8>,
+    bodies: BodyReader,
     signatures_left: usize,
     unreadable: u64,
     unreadable_said: BTreeSet<Box<str>>,
@@ -116,6 +118,7 @@ impl Reading {
             done: VecDeque::new(),
             acts: VecDeque::new(),
             body: Vec::new(),
+            bodies: BodyReader::new(),
             signatures_left: SIGNATURES_PER_TURN,
             unreadable: 0,
             unreadable_said: BTreeSet::new(),
@@ -355,7 +358,7 @@ impl Reading {
             return key_acts::of_wallet(self, head, route.endpoint, now, job);
         }
         let caller = if route.class() == Class::Account {
-            let window = if key_acts::is_one(route.endpoint) { Window::Write } else { Window::Read };
+            let window = if is_act(route.endpoint) { Window::Write } else { Window::Read };
             match self.callers.check(head, route, body, now, window) {
                 Ok(caller) => Some(caller),
                 Err(reject) => {
@@ -370,6 +373,18 @@ impl Reading {
             && key_acts::is_one(route.endpoint)
         {
             return Err(Read::Act(Box::new(key_acts::of_key(caller, head, route.endpoint, job))));
+        }
+        if let Some(caller) = &caller
+            && guard_acts::is_one(route.endpoint)
+        {
+            let mut body = body.to_vec();
+            return match guard_acts::of_key(caller, route.endpoint, &mut self.bodies, &mut body, job) {
+                Ok(act) => Err(Read::Act(Box::new(act))),
+                Err((job, error)) => {
+                    answer::refused(&mut Writer::new(&mut self.body), &error.refusal());
+                    Ok((job, error.reject.wire().status))
+                }
+            };
         }
         let request = ReadRequest {
             endpoint: route.endpoint,
@@ -473,5 +488,10 @@ fn of_reader(caller: &Caller) -> reader::Caller {
 
 /// Endpoints whose answers are acts: they are waited for by reads behind them.
 pub(crate) fn changes_state(endpoint: Endpoint) -> bool {
-    endpoint.class() == Class::L1 || key_acts::is_one(endpoint)
+    endpoint.class() == Class::L1 || is_act(endpoint)
+}
+
+/// Endpoints of an API key that the registrar answers.
+fn is_act(endpoint: Endpoint) -> bool {
+    key_acts::is_one(endpoint) || guard_acts::is_one(endpoint)
 }

@@ -42,11 +42,6 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
         }
         Form::Act => act(out, work),
         Form::Replace => replace(out, work),
-        Form::Heartbeat => {
-            let response = begin(out, work, 200, false);
-            Writer::new(out).open_object().key("heartbeat_id").text("").close_object();
-            response.finish(out);
-        }
     }
 }
 

@@ -50,8 +50,6 @@ pub(crate) enum Form {
     Act,
     /// What a replace did.
     Replace,
-    /// A heartbeat.
-    Heartbeat,
 }
 
 /// A refusal with the words it needs, by value.

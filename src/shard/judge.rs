@@ -57,6 +57,9 @@ impl Shard {
         if self.registry.wallet(place.principal).frozen() {
             return Err(Reject::Frozen.into());
         }
+        if self.registry.has_tripped(&order.owner) {
+            return Err(Reject::FillRateTripped.into());
+        }
         self.judge_stamp(now, order.fields.timestamp_ms)?;
         let row = self.registry.market(place.market);
         judge_mode(row.mode(), order.post_only)?;

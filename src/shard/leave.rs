@@ -7,7 +7,7 @@ use super::tombstones::LIFE_MS;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
 use crate::book::orders::Resting;
-use crate::domain::{Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
+use crate::domain::{ApiKey, Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
 use crate::journal::{FRAME_BYTES_MAX, Log, Span};
@@ -44,6 +44,23 @@ impl Shard {
         self.cancel_scope(now, principal, None, None, out)
     }
 
+    /// Removes the orders that came with one key of `principal`, for a reason of the house. False if
+    /// the log had no room for all of it.
+    pub fn remove_of_key(
+        &mut self,
+        now: TimeMs,
+        principal: WalletNo,
+        key: &ApiKey,
+        reason: RemovalReason,
+    ) -> bool {
+        self.clock(now);
+        self.choose_all(principal, None, None);
+        let orders = self.books.orders();
+        self.slots.retain(|slot| orders.cold(*slot).owner == *key);
+        self.sort_chosen();
+        self.remove_chosen(reason)
+    }
+
     /// Cancels the orders of `principal` that lie in every scope that is given.
     pub fn cancel_scope(
         &mut self,
@@ -54,12 +71,7 @@ impl Shard {
         out: &mut Vec<OrderId>,
     ) -> Result<(), CancelRefusal> {
         self.clock(now);
-        self.slots.clear();
-        self.choose(principal, market, token);
-        let registry = std::sync::Arc::clone(&self.registry);
-        for wallet in registry.wallets_of(principal) {
-            self.choose(wallet, market, token);
-        }
+        self.choose_all(principal, market, token);
         self.sort_chosen();
         let (before, resting) = (out.len(), self.books.orders().len());
         let orders = self.books.orders();
@@ -180,6 +192,21 @@ impl Shard {
                     self.slots.push(slot);
                 }
             }
+        }
+    }
+
+    /// Chooses the orders of all wallets of `principal` that lie in every given scope.
+    fn choose_all(
+        &mut self,
+        principal: WalletNo,
+        market: Option<MarketNo>,
+        token: Option<(MarketNo, Outcome)>,
+    ) {
+        self.slots.clear();
+        self.choose(principal, market, token);
+        let registry = std::sync::Arc::clone(&self.registry);
+        for wallet in registry.wallets_of(principal) {
+            self.choose(wallet, market, token);
         }
     }
 

@@ -233,6 +233,7 @@ impl Shard {
 
     fn fill_maker(&mut self, met: &Met) {
         let maker = self.books.orders()[met.maker];
+        self.registry.count_fill(&self.books.orders().cold(met.maker).owner, met.shares, self.now);
         let account = maker.account;
         let outcome = maker.outcome.index();
         match maker.side {
@@ -261,6 +262,9 @@ impl Shard {
         let Some(Verdict::Go { open, reserved, due }) = self.work.verdict else {
             return;
         };
+        if !self.plan.fills.is_empty() {
+            self.registry.count_fill(&order.order.owner, self.plan.shares, self.now);
+        }
         let account =
             self.accounts.open(taker.wallet, taker.market).expect("the room was looked at before the take");
         let outcome = taker.outcome.index();

@@ -6,6 +6,7 @@
 //! | met | what happens |
 //! |---|---|
 //! | an expired order | it leaves; expiry is exact, swept or not |
+//! | an order whose key's fill-rate breaker has tripped | it leaves, swept or not |
 //! | an order of the same principal, for either token | the taker's rule says who leaves |
 //! | an order worth less than a millionth | it leaves as dust |
 //! | a fill that would be worth less than a millionth | the taker is spent and the walk ends |
@@ -189,6 +190,7 @@ impl Shard {
     pub(super) fn walk(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
         self.plan.begin(taker.wants);
         self.walks += 1;
+        let breakers = self.registry.any_breaker();
         let mut next = self.books.first(taker.market, taker.face.side.opposite());
         while let Some(slot) = next {
             let maker = self.books.orders()[slot];
@@ -200,7 +202,8 @@ impl Shard {
                 break;
             }
             next = self.books.after(slot);
-            if let Some(reason) = reason_to_leave(&maker, taker) {
+            let tripped = breakers && self.registry.has_tripped(&self.books.orders().cold(slot).owner);
+            if let Some(reason) = reason_to_leave(&maker, taker, tripped) {
                 self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
             } else if maker.principal != taker.principal {
                 if !self.meet(walk, taker, slot, &maker)? {
@@ -292,9 +295,12 @@ impl Shard {
 }
 
 /// Why a maker leaves before anybody asks whether it can pay.
-fn reason_to_leave(maker: &Resting, taker: &Taker) -> Option<RemovalReason> {
+fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<RemovalReason> {
     if maker.expired(taker.now) {
         return Some(RemovalReason::Expired);
+    }
+    if tripped {
+        return Some(RemovalReason::FillRate);
     }
     if maker.principal == taker.principal {
         return (taker.self_trade != SelfTrade::ExpireTaker).then_some(RemovalReason::SelfTrade);

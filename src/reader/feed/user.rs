@@ -12,6 +12,8 @@
 //!   removal, or the code of a refusal. A FOK order that was killed was never placed: it only ends.
 //! - A trade has one event for each account in it; it is final, because this ledger is the settlement.
 //! - `owner`, `order_owner` and `trade_owner` are the key that the caller came with.
+//! - With `"cancel_on_disconnect": true` the orders that came with the shown key are cancelled when the
+//!   stream ends, whoever ends it but the server's own end; `false` takes it back.
 //! - Of a client that named markets, the numbers between its events are those of other markets. Who names
 //!   none with its credentials follows all, and naming some later changes nothing.
 //! - A maker is shown its own part of a trade, the taker every maker's.
@@ -95,7 +97,12 @@ impl Feed {
         if known.is_none() && STREAMS_OF_ACCOUNT_MAX <= others {
             return Err(Refused::new(400, "too_many_streams", "too many streams of one account"));
         }
-        let account = Account { caller, markets: narrowed.then_some(markets) };
+        let cancels = account.as_ref().is_some_and(|account| account.cancel_on_disconnect);
+        let account = Account {
+            caller,
+            markets: narrowed.then_some(markets),
+            cancel_on_disconnect: ask.cancel_on_disconnect.unwrap_or(cancels),
+        };
         self.subscribers[client as usize] = Some(Subscriber::User(Some(account)));
         if let Some(before) = known.filter(|before| before.principal != caller.principal) {
             self.forget_account(client, before.principal);
@@ -181,6 +188,7 @@ impl Feed {
             write_unknown(json, unknown);
             json.close_array().key("sequence").number(reader.events_of(&account.caller));
             json.key("replayed").boolean(replayed);
+            json.key("cancel_on_disconnect").boolean(account.cancel_on_disconnect);
             write_stamp(json, stream_id, now);
             json.close_object();
         });

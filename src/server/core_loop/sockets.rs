@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::CoreLoop;
 use crate::domain::Position;
+use crate::journal::layout::RemovalReason;
 use crate::server::connection::{Connection, Door};
+use crate::server::guards::{self, Gone};
 use crate::server::roles;
 use crate::server::shared::Phase;
 use crate::server::socket::{self, Moved, Ready, Watched};
@@ -109,8 +111,19 @@ impl CoreLoop {
         self.connections.put(slot, connection);
     }
 
+    /// A connection is lost, whoever ended it: the orders that it answered for go. Not when the server
+    /// itself ends, whose end is nobody's loss.
+    pub(super) fn disconnected(&mut self, connection: &mut Connection) {
+        let lost = connection.line.answers_for.take();
+        if let Some((principal, key)) = lost.filter(|_| self.shared.phase() == Phase::Serving) {
+            let gone = Gone { principal, key, reason: RemovalReason::Disconnected };
+            guards::lost(self, gone, connection.line.last_work);
+        }
+    }
+
     /// Closes a connection and gives its slot free.
     pub(super) fn leave(&mut self, slot: u32, mut connection: Box<Connection>) {
+        self.disconnected(&mut connection);
         if connection.stream.is_some()
             && let Some(reading) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut())
         {

@@ -93,7 +93,10 @@ impl CoreLoop {
                     let reading = roles.reading.as_mut().expect("streams are where the reader is");
                     let next = match said {
                         Said::Text(text) => match reading.hear(client.slot, text, self.now) {
-                            Heard::Stays => Next::Listen,
+                            Heard::Stays => {
+                                line.answers_for = reading.feed().answers_for(client.slot);
+                                Next::Listen
+                            }
                             Heard::Unauthorized => Next::Close(POLICY, "Unauthorized/Invalid api key"),
                         },
                         Said::Ping(payload) => {
@@ -244,6 +247,7 @@ impl CoreLoop {
     /// Ends a stream that is taken out of its slot.
     fn close_stream(&mut self, slot: u32, connection: &mut Connection, code: u16, reason: &str) {
         say_close(connection, code, reason);
+        self.disconnected(connection);
         self.reading().feed().leave(slot);
         self.connections.touch(slot, connection);
     }

@@ -5,6 +5,7 @@ use crate::domain::Position;
 use crate::server::acts;
 use crate::server::connection::Door;
 use crate::server::connections::Client;
+use crate::server::guards;
 use crate::server::message::{ActJob, Letter, ReadJob, Report};
 use crate::server::operator::intake;
 use crate::server::plan::Durability;
@@ -18,6 +19,7 @@ const MESSAGES_PER_TURN: usize = 64;
 impl CoreLoop {
     pub(super) fn take_messages(&mut self) -> bool {
         let mut busy = self.go_on();
+        acts::send_again(self);
         for from in 0..self.mesh.loops() {
             for _ in 0..MESSAGES_PER_TURN {
                 let Some(letter) = self.mesh.next_letter(from) else {
@@ -138,6 +140,7 @@ impl CoreLoop {
     }
 
     pub(super) fn work(&mut self) -> bool {
+        guards::look(self);
         let Some(roles) = &mut self.roles else {
             return false;
         };

@@ -71,6 +71,15 @@ fn fields(json: &mut Writer<'_>, record: &Record) {
             positions(json, "orders", &row.orders);
         }
         Record::OrdersReplaced(row) => replaced(json, row),
+        Record::SwitchArmed(row) => {
+            json.key("principal").number(row.principal.0.into()).key("key").uuid(row.key);
+            json.key("armed").boolean(row.armed);
+        }
+        Record::BreakerSet(row) => {
+            json.key("principal").number(row.principal.0.into()).key("key").uuid(row.key);
+            json.key("quantity").millionths_text(row.quantity.0).key("intervalMs").number(row.interval_ms);
+            json.key("tripped").boolean(row.tripped);
+        }
         Record::Tombstone(row) => {
             json.key("id").order_id(&row.id).key("principal").number(row.principal.0.into());
             json.key("untilMs").number(row.until.0);

@@ -1,0 +1,236 @@
+//! Dead-man switches and fill-rate breakers of API keys.
+//!
+//! A **switch** is armed by a key's first beat and wants another within [`BEAT_WITHIN_MS`] of every
+//! one. If none comes it goes off: whoever runs the loops cancels the key's orders on every shard and
+//! then says so by [`Registrar::switch_went_off`]. Arming leaves a frame, beats do not; behind a start
+//! every armed clock begins anew.
+//!
+//! A **breaker** is counted by the shards ([`crate::registry::BreakerRow`]); the registrar sets it, and
+//! writes down that it tripped, so that a start finds it so.
+
+use super::{Refusal, Registrar};
+use crate::domain::{ApiKey, TimeMs, WalletNo};
+use crate::journal::layout::{BreakerSet, SwitchArmed};
+use crate::ledger::Ledger;
+use crate::registry::{BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A beat is missed after this long: ten seconds, and five for the way, as the venues have it.
+pub const BEAT_WITHIN_MS: u64 = 15_000;
+
+type KeyName = (WalletNo, ApiKey);
+
+/// An armed switch.
+#[derive(Clone, Copy, Debug)]
+struct Switch {
+    /// What the next beat has to show.
+    beat: ApiKey,
+    /// When it goes off; zero until its clock has begun.
+    due: TimeMs,
+    /// The key's orders are being cancelled.
+    going_off: bool,
+}
+
+/// Why a beat was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeatRefusal {
+    /// It shows another id than the last answer; this one is good.
+    Stale(ApiKey),
+    /// There is no armed switch: it went off, was taken away, or never was.
+    NotArmed,
+    /// As for any act.
+    Plain(Refusal),
+}
+
+/// What the registrar keeps of switches and breakers.
+#[derive(Debug, Default)]
+pub(super) struct Guards {
+    switches: BTreeMap<KeyName, Switch>,
+    /// No switch goes off before this.
+    none_before: TimeMs,
+    beats: u64,
+    /// Trips that stand in the log.
+    tripped: BTreeSet<ApiKey>,
+    trips_seen: u32,
+}
+
+impl Guards {
+    pub(super) fn restore(ledger: &Ledger) -> Self {
+        let armed = Switch { beat: ApiKey::ZERO, due: TimeMs(0), going_off: false };
+        let tripped = ledger.breakers().filter(|(_, _, row)| row.tripped).map(|(_, key, _)| key);
+        Self {
+            switches: ledger.switches().map(|name| (name, armed)).collect(),
+            tripped: tripped.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A name for the next beat to show: a UUID of version 7, from the time and a count.
+    fn next_beat(&mut self, now: TimeMs) -> ApiKey {
+        self.beats += 1;
+        let mut id = [0; 16];
+        id[..6].copy_from_slice(&now.0.to_be_bytes()[2..]);
+        id[6] = 0x70;
+        id[8..].copy_from_slice(&(self.beats & (u64::MAX >> 2) | 1 << 63).to_be_bytes());
+        ApiKey(id)
+    }
+}
+
+impl Registrar {
+    /// Takes a beat of a key, arming its switch if there is none, and gives the id that the next beat
+    /// has to show. A beat that shows none begins a chain of its own: its client has just started.
+    pub fn beat(
+        &mut self,
+        now: TimeMs,
+        principal: WalletNo,
+        key: ApiKey,
+        shown: Option<ApiKey>,
+    ) -> Result<ApiKey, BeatRefusal> {
+        let now = self.at(now);
+        match (self.guards.switches.get(&(principal, key)), shown) {
+            (Some(switch), _) if switch.going_off => return Err(BeatRefusal::Plain(Refusal::LogFull)),
+            (Some(switch), Some(shown)) if switch.beat != shown => {
+                // Nobody has the id that a switch had before the start.
+                if switch.beat != ApiKey::ZERO {
+                    return Err(BeatRefusal::Stale(switch.beat));
+                }
+            }
+            (Some(_), _) => {}
+            (None, Some(_)) => return Err(BeatRefusal::NotArmed),
+            (None, None) => {
+                self.room_for_user().map_err(BeatRefusal::Plain)?;
+                self.append(&SwitchArmed { time: now, principal, key, armed: true }.into());
+            }
+        }
+        let beat = self.guards.next_beat(now);
+        let due = now.plus_ms(BEAT_WITHIN_MS);
+        self.guards.switches.insert((principal, key), Switch { beat, due, going_off: false });
+        self.guards.none_before = self.guards.none_before.min(due);
+        Ok(beat)
+    }
+
+    /// Takes a key's switch away; its orders stay.
+    pub fn disarm_switch(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> Result<(), Refusal> {
+        match self.guards.switches.get(&(principal, key)) {
+            None => Ok(()),
+            Some(switch) if switch.going_off => Err(Refusal::LogFull),
+            Some(_) => {
+                self.room_for_operator()?;
+                self.forget_switch(now, principal, key);
+                Ok(())
+            }
+        }
+    }
+
+    /// The next key whose beat was missed; its orders are to be cancelled.
+    pub fn next_missed(&mut self, now: TimeMs) -> Option<KeyName> {
+        if now < self.guards.none_before || self.guards.switches.is_empty() {
+            return None;
+        }
+        let mut none_before = TimeMs(u64::MAX);
+        let mut missed = None;
+        for (name, switch) in &mut self.guards.switches {
+            if switch.due == TimeMs(0) {
+                switch.due = now.plus_ms(BEAT_WITHIN_MS);
+            }
+            if switch.going_off {
+                continue;
+            }
+            if missed.is_none() && switch.due <= now {
+                switch.going_off = true;
+                missed = Some(*name);
+            } else {
+                none_before = none_before.min(switch.due);
+            }
+        }
+        self.guards.none_before = none_before;
+        missed
+    }
+
+    /// The orders of a key whose beat was missed are gone: its switch is, too. False if the log has no
+    /// room for that now.
+    pub fn switch_went_off(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> bool {
+        let room = self.room_for_operator().is_ok();
+        if room {
+            self.forget_switch(now, principal, key);
+        }
+        room
+    }
+
+    fn forget_switch(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) {
+        let time = self.at(now);
+        self.append(&SwitchArmed { time, principal, key, armed: false }.into());
+        self.guards.switches.remove(&(principal, key));
+    }
+
+    /// Sets the fill-rate breaker of a key, or takes it away with a quantity of zero. It counts from
+    /// here on, and is reset.
+    pub fn set_breaker(
+        &mut self,
+        now: TimeMs,
+        principal: WalletNo,
+        key: ApiKey,
+        state: BreakerState,
+    ) -> Result<(), Refusal> {
+        if QUANTITY_MAX < state.quantity {
+            return Err(Refusal::BreakerQuantity);
+        }
+        let takes_away = state.quantity.is_zero();
+        if !takes_away && !(1..=INTERVAL_MS_MAX).contains(&state.interval_ms) {
+            return Err(Refusal::BreakerInterval);
+        }
+        let known = self.registry().breaker(&key).map(|row| row.state()).unwrap_or_default();
+        if takes_away && known.quantity.is_zero() {
+            return Ok(());
+        }
+        self.room_for_user()?;
+        if self.registry().breaker(&key).is_none() && self.writer.breakers_free() == 0 {
+            return Err(Refusal::BreakersFull);
+        }
+        let interval_ms = if takes_away { 0 } else { state.interval_ms };
+        let state = BreakerState { quantity: state.quantity, interval_ms, tripped: false };
+        self.write_breaker(now, principal, key, state);
+        self.writer.set_breaker(principal, key, state).expect("the room was looked at");
+        self.writer.reset_breaker(&key);
+        self.guards.tripped.remove(&key);
+        Ok(())
+    }
+
+    /// Resets a key's breaker: it counts from nothing and its key may place orders again.
+    pub fn reset_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> Result<(), Refusal> {
+        let known = self.registry().breaker(&key).map(|row| row.state()).unwrap_or_default();
+        if known.quantity.is_zero() {
+            return Err(Refusal::BreakerUnset);
+        }
+        self.room_for_user()?;
+        self.write_breaker(now, principal, key, BreakerState { tripped: false, ..known });
+        self.writer.reset_breaker(&key);
+        self.guards.tripped.remove(&key);
+        Ok(())
+    }
+
+    /// The next key whose breaker tripped, now that the log says so; its orders are to be cancelled.
+    pub fn next_tripped(&mut self, now: TimeMs) -> Option<KeyName> {
+        let trips = self.registry().trips();
+        if trips == self.guards.trips_seen || self.room_for_operator().is_err() {
+            return None;
+        }
+        let new = |key: &ApiKey| !self.guards.tripped.contains(key);
+        let tripped = self.registry().breakers().find(|row| row.state().tripped && new(&row.key));
+        let Some((principal, key, state)) = tripped.map(|row| (row.principal, row.key, row.state())) else {
+            self.guards.trips_seen = trips;
+            return None;
+        };
+        self.guards.tripped.insert(key);
+        if !state.quantity.is_zero() {
+            self.write_breaker(now, principal, key, state);
+        }
+        Some((principal, key))
+    }
+
+    fn write_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey, state: BreakerState) {
+        let time = self.at(now);
+        let BreakerState { quantity, interval_ms, tripped } = state;
+        self.append(&BreakerSet { time, principal, key, quantity, interval_ms, tripped }.into());
+    }
+}

@@ -1,0 +1,223 @@
+//! Fill-rate breakers: how much of each key's orders was filled lately, over all shards.
+//!
+//! A breaker trips when the fills of its key within its interval reach its quantity. Time is cut
+//! into windows of an eighth of the interval, of which the newest nine count, so whatever lies within
+//! one interval is counted whole: a breaker trips no later than its rule says, and up to an eighth
+//! of the interval sooner. A window's count is one word that all shards add to:
+//!
+//! | bits | hold |
+//! |-----:|------|
+//! |   24 | the window's number; a word of another number counts nothing and is begun anew |
+//! |   40 | thousandths of shares, each fill rounded up; full at a billion shares, which trips any |
+//!
+//! Counting costs two lookups a fill, and one load while nobody has a breaker.
+
+use crate::domain::{ApiKey, Shares, TimeMs, WalletNo};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Keys that may have a breaker, ever: 128 bytes each.
+pub const BREAKERS_MAX: u32 = 16_384;
+
+/// The longest interval: a day.
+pub const INTERVAL_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+
+/// The largest quantity, in millionths: what an order may be.
+pub const QUANTITY_MAX: Shares = Shares(crate::domain::amount::ORDER_AMOUNT_MAX);
+
+/// Windows of an interval.
+const PARTS: u64 = 8;
+/// Windows that are kept: those that an interval may touch.
+const WINDOWS: usize = 9;
+const COUNT_BITS: u32 = 40;
+const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+/// Millionths of a share in a unit of a count.
+const UNIT: u64 = 1_000;
+
+const _: () = assert!(QUANTITY_MAX.0 / UNIT <= COUNT_MAX, "a full window trips the largest breaker");
+
+/// One key's breaker.
+#[derive(Debug)]
+pub struct BreakerRow {
+    /// The key.
+    pub key: ApiKey,
+    /// Whose it is.
+    pub principal: WalletNo,
+    /// Millionths of shares; 0 while there is no breaker.
+    quantity: AtomicU64,
+    interval_ms: AtomicU64,
+    tripped: AtomicBool,
+    windows: [AtomicU64; WINDOWS],
+}
+
+/// How a breaker stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BreakerState {
+    /// What trips it; zero if there is none.
+    pub quantity: Shares,
+    /// Within how many milliseconds.
+    pub interval_ms: u64,
+    /// Whether it has tripped.
+    pub tripped: bool,
+}
+
+impl BreakerRow {
+    pub(super) fn new(principal: WalletNo, key: ApiKey) -> Self {
+        Self {
+            key,
+            principal,
+            quantity: AtomicU64::new(0),
+            interval_ms: AtomicU64::new(1),
+            tripped: AtomicBool::new(false),
+            windows: [const { AtomicU64::new(0) }; WINDOWS],
+        }
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn state(&self) -> BreakerState {
+        // Acquire pairs with the release in `set`: a quantity is seen with its interval.
+        let quantity = Shares(self.quantity.load(Ordering::Acquire));
+        BreakerState {
+            quantity,
+            interval_ms: self.interval_ms.load(Ordering::Relaxed),
+            tripped: self.tripped.load(Ordering::Acquire),
+        }
+    }
+
+    /// Sets it anew; only the one writer does. What was counted stays if the interval does.
+    pub(super) fn set(&self, state: BreakerState) {
+        self.quantity.store(0, Ordering::Release);
+        if self.interval_ms.swap(state.interval_ms.max(1), Ordering::Relaxed) != state.interval_ms {
+            self.forget();
+        }
+        self.tripped.store(state.tripped, Ordering::Release);
+        // Release pairs with the acquire in `state` and `count`.
+        self.quantity.store(state.quantity.0, Ordering::Release);
+    }
+
+    /// Counts nothing of what was filled so far.
+    pub(super) fn forget(&self) {
+        self.windows.iter().for_each(|window| window.store(0, Ordering::Relaxed));
+    }
+
+    /// Counts a fill; true if the breaker trips by it.
+    pub(super) fn count(&self, shares: Shares, now: TimeMs) -> bool {
+        let quantity = self.quantity.load(Ordering::Acquire);
+        if quantity == 0 {
+            return false;
+        }
+        let number = self.window_number(now);
+        let units = shares.0.div_ceil(UNIT);
+        let add = |word: u64| {
+            let before = if tag_of(word) == tag(number) { word & COUNT_MAX } else { 0 };
+            Some(tag(number) << COUNT_BITS | (before + units).min(COUNT_MAX))
+        };
+        let window = &self.windows[place(number)];
+        // The count orders nothing; that the row trips once is decided below.
+        window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).expect("every word has a successor");
+        let reached = quantity.div_ceil(UNIT) <= self.units(number);
+        reached && !self.tripped.swap(true, Ordering::AcqRel)
+    }
+
+    /// What was filled lately, as it counts at `now`.
+    #[must_use]
+    pub fn filled(&self, now: TimeMs) -> Shares {
+        Shares(self.units(self.window_number(now)) * UNIT)
+    }
+
+    /// True from when it trips until it is reset or taken away.
+    pub(super) fn is_tripped(&self) -> bool {
+        self.tripped.load(Ordering::Acquire) && self.quantity.load(Ordering::Acquire) != 0
+    }
+
+    fn window_number(&self, now: TimeMs) -> u64 {
+        now.0 / (self.interval_ms.load(Ordering::Relaxed) / PARTS).max(1)
+    }
+
+    fn units(&self, number: u64) -> u64 {
+        let counts = (0..WINDOWS as u64).filter_map(|back| {
+            let number = number.checked_sub(back)?;
+            let word = self.windows[place(number)].load(Ordering::Relaxed);
+            (tag_of(word) == tag(number)).then_some(word & COUNT_MAX)
+        });
+        counts.sum()
+    }
+}
+
+/// A window's number in a word, never 0 within the first day.
+const fn tag(number: u64) -> u64 {
+    number & ((1 << (64 - COUNT_BITS)) - 1)
+}
+
+const fn tag_of(word: u64) -> u64 {
+    word >> COUNT_BITS
+}
+
+fn place(number: u64) -> usize {
+    usize::try_from(number % WINDOWS as u64).expect("below nine")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(shares: u64, interval_ms: u64) -> BreakerRow {
+        let row = BreakerRow::new(WalletNo(0), ApiKey::ZERO);
+        row.set(BreakerState { quantity: Shares(shares * 1_000_000), interval_ms, tripped: false });
+        row
+    }
+
+    /// Fills (milliseconds, shares), and at which of them a breaker trips.
+    #[test]
+    fn a_breaker_trips_when_an_interval_holds_its_quantity() {
+        const START: u64 = 1_700_000_000_000;
+        let cases: [(u64, u64, &[(u64, u64)], Option<usize>); 7] = [
+            (10, 800, &[(0, 9)], None),
+            (10, 800, &[(0, 9), (0, 1)], Some(1)),
+            (10, 800, &[(0, 5), (799, 5)], Some(1)),
+            // An interval and a part apart nothing counts together.
+            (10, 800, &[(0, 5), (901, 5)], None),
+            (10, 800, &[(0, 5), (901, 4), (1_000, 4), (1_001, 2)], Some(3)),
+            (10, 1, &[(0, 9), (9, 9), (18, 9)], None),
+            (1, 800, &[(0, 50)], Some(0)),
+        ];
+        for (quantity, interval_ms, fills, trips) in cases {
+            let row = row(quantity, interval_ms);
+            let tripped = fills
+                .iter()
+                .position(|(ms, shares)| row.count(Shares(shares * 1_000_000), TimeMs(START + ms)));
+            assert_eq!(tripped, trips, "{quantity} in {interval_ms} ms: {fills:?}");
+            assert_eq!(row.is_tripped(), trips.is_some());
+        }
+    }
+
+    #[test]
+    fn a_breaker_trips_once_and_again_when_it_was_reset() {
+        let row = row(10, 1_000);
+        let now = TimeMs(1_700_000_000_000);
+        assert!(row.count(Shares(11_000_000), now));
+        assert!(!row.count(Shares(11_000_000), now));
+        row.forget();
+        row.set(BreakerState { tripped: false, ..row.state() });
+        assert_eq!((row.is_tripped(), row.filled(now)), (false, Shares::ZERO));
+        assert!(row.count(Shares(11_000_000), now));
+    }
+
+    #[test]
+    fn a_breaker_that_was_taken_away_counts_nothing() {
+        let row = row(10, 1_000);
+        row.set(BreakerState::default());
+        assert!(!row.count(Shares(u64::MAX / 2), TimeMs(5)) && !row.is_tripped());
+    }
+
+    #[test]
+    fn the_smallest_fill_counts_as_a_thousandth_and_a_window_is_full_at_the_largest_quantity() {
+        let row = row(1_000_000_000, 1_000);
+        let now = TimeMs(1_700_000_000_000);
+        assert!(!row.count(Shares(1), now));
+        assert_eq!(row.filled(now), Shares(1_000));
+        assert!(!row.count(Shares(QUANTITY_MAX.0 - 1_000_000), now));
+        assert!(row.count(Shares(1_000_000), now));
+        assert!(row.filled(now) <= Shares(9 * COUNT_MAX * UNIT));
+    }
+}

@@ -1,0 +1,94 @@
+//! What cancels a key's orders when its owner cannot: a missed beat, a lost connection, a tripped
+//! breaker.
+//!
+//! The house does it by itself: an act that goes from shard to shard, and for a missed beat to the
+//! registrar at the end, who takes the switch away. A shard whose log has no room is asked again in its
+//! next turn; an act for which there is no room on its way is sent again in the next turn, so none is
+//! ever lost while the process lives. Behind a start an armed switch is still armed, and goes off again.
+
+use super::acts;
+use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
+use super::ingress::Trade;
+use super::message::{ActJob, Binding, Errand, Purpose, Report};
+use super::work::WorkNo;
+use crate::domain::{ApiKey, TimeMs, WalletNo};
+use crate::journal::layout::RemovalReason;
+
+/// Whose orders go, and why.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gone {
+    /// Whose key it is.
+    pub(crate) principal: WalletNo,
+    /// The key that the orders came with.
+    pub(crate) key: ApiKey,
+    /// A missed beat, a lost connection or a tripped breaker.
+    pub(crate) reason: RemovalReason,
+}
+
+/// Sets out to cancel a key's orders on every shard.
+pub(crate) fn cancel(core: &mut CoreLoop, gone: Gone) {
+    let job = ActJob::new(Purpose::House, Binding::Nobody, on_shard(0, gone));
+    acts::send(core, 0, Box::new(job));
+}
+
+/// A connection is lost that answered for a key's orders. One of them may still be on its way to a
+/// shard; they are cancelled behind it.
+pub(crate) fn lost(core: &mut CoreLoop, gone: Gone, last: Option<WorkNo>) {
+    match last {
+        Some(work) => core.lost.push((gone, work)),
+        None => cancel(core, gone),
+    }
+}
+
+/// Looks whether a switch went off or a breaker tripped, on the registrar's loop, or a lost connection's
+/// last order is decided.
+pub(crate) fn look(core: &mut CoreLoop) {
+    while let Some(gone) = next(core) {
+        cancel(core, gone);
+    }
+    while let Some(gone) = next_lost(core) {
+        cancel(core, gone);
+    }
+}
+
+fn next_lost(core: &mut CoreLoop) -> Option<Gone> {
+    let trade = core.roles.as_ref().and_then(|roles| roles.trade.as_ref());
+    let open = |work: WorkNo| trade.is_some_and(|trade| trade.works.is_undecided(work));
+    let at = core.lost.iter().position(|(_, work)| !open(*work))?;
+    Some(core.lost.swap_remove(at).0)
+}
+
+fn next(core: &mut CoreLoop) -> Option<Gone> {
+    let now = core.now;
+    let trade = core.roles.as_mut().and_then(|roles| roles.trade.as_mut())?;
+    let registrar = trade.registrar.as_mut()?;
+    let named = |reason| move |(principal, key)| Gone { principal, key, reason };
+    let missed = registrar.next_missed(now).map(named(RemovalReason::HeartbeatMissed));
+    missed.or_else(|| registrar.next_tripped(now).map(named(RemovalReason::FillRate)))
+}
+
+fn on_shard(shard: usize, gone: Gone) -> Errand {
+    Box::new(move |trade: &mut Trade, now: TimeMs| {
+        if !trade.shard.remove_of_key(now, gone.principal, &gone.key, gone.reason) {
+            return Report::Next(shard, on_shard(shard, gone));
+        }
+        if shard + 1 < usize::from(trade.shards) {
+            return Report::Next(shard + 1, on_shard(shard + 1, gone));
+        }
+        match gone.reason {
+            RemovalReason::HeartbeatMissed => Report::Next(REGISTRAR_LOOP, went_off(gone)),
+            _ => Report::Answer(200, Vec::new()),
+        }
+    })
+}
+
+fn went_off(gone: Gone) -> Errand {
+    Box::new(move |trade: &mut Trade, now: TimeMs| {
+        let registrar = trade.registrar.as_mut().expect("the registrar is on its loop");
+        if registrar.switch_went_off(now, gone.principal, gone.key) {
+            Report::Answer(200, Vec::new())
+        } else {
+            Report::Next(REGISTRAR_LOOP, went_off(gone))
+        }
+    })
+}
