@@ -144,6 +144,32 @@ fn an_order_is_taken_with_its_fields_and_not_without() {
 }
 
 #[test]
+fn a_replace_names_what_leaves_and_what_comes() {
+    let mut scene = Scene::new();
+    let submission = scene.submission();
+    let placed = scene.read(Who::FirstAs("POLY"), &format!("POST /order {submission}"));
+    let body = json!({ "cancel": [placed["orderID"]], "place": [scene.submission()] });
+    let replaced = scene.read(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
+    assert_eq!(replaced["canceled"], json!([placed["orderID"]]), "{replaced}");
+    assert_eq!(replaced["kept_priority"], json!([replaced["orders"][0]["orderID"]]), "{replaced}");
+    let body = json!({ "cancel": [placed["orderID"]], "place": [scene.submission()] });
+    let (status, gone) = scene.ask(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
+    assert_eq!(
+        (status, &gone["code"], &gone["part"], &gone["index"]),
+        (409, &json!("replace_gone"), &json!("cancel"), &json!(0)),
+        "{gone}"
+    );
+    for (count, ids, expected) in [(0, 0, 400), (16, 0, 400), (1, 61, 400)] {
+        let orders: Vec<Value> = (0..count).map(|_| scene.submission()).collect();
+        let ids = vec![placed["orderID"].clone(); ids];
+        let body = json!({ "cancel": ids, "place": orders });
+        let (status, answer) = scene.ask(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
+        assert_eq!(status, expected, "{count} orders for {}: {answer}", body["cancel"]);
+    }
+    scene.exchange.stop();
+}
+
+#[test]
 fn a_batch_holds_one_to_fifteen_orders() {
     let mut scene = Scene::new();
     for (count, expected) in [(0, 400), (1, 200), (15, 200), (16, 400)] {
@@ -307,6 +333,8 @@ fn every_operation_of_the_document_succeeds_with_what_it_says() {
     scene.read(Who::FirstAs("POLY"), &format!("POST /order {order}"));
     let orders = json!([scene.submission(), order]);
     scene.read(Who::FirstAs("POLY"), &format!("POST /orders {orders}"));
+    let replace = json!({ "place": [scene.submission()] });
+    scene.read(Who::FirstAs("POLY"), &format!("POST /replace {replace}"));
     for (who, line) in operations::SUCCEED {
         scene.read(*who, line);
     }

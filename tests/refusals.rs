@@ -228,10 +228,24 @@ fn provoke(reject: Reject) -> Row {
                 assert!(scene.post(&known).status == 200, "a plain order rests");
             },
             |scene| {
-                let body = format!("{{\"place\":[{},{}]}}", scene.known, scene.draft().body);
+                let second = scene.draft().body;
+                let body = format!("{{\"place\":[{},{second}]}}", scene.known);
                 scene.ask("POST", "/replace", &body)
             },
             |scene| drop(scene.ask("DELETE", "/cancel-all", "")),
+        ),
+        Reject::FillRateTripped => While(
+            |scene| {
+                scene.ask("POST", "/breaker", "{\"quantity\":1,\"interval_ms\":60000}");
+                // One share of the second trader's offer, which stays.
+                let answer = scene.changed(|draft| {
+                    draft.kind("FAK");
+                    (draft.fields.maker_amount, draft.fields.taker_amount) = (1_000_000, 1_250_000);
+                });
+                assert!(answer.status == 200, "{}", answer.json());
+            },
+            Scene::plain,
+            |scene| drop(scene.ask("DELETE", "/breaker", "")),
         ),
         Reject::PostOnlyCrosses => Asked(|scene| {
             scene.changed(|draft| {

@@ -8,76 +8,14 @@ mod mirror;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
 use common::random::Random;
+use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
 use mirror::{Book, Mirror, Noted, text};
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::net::TcpStream;
-use std::time::Duration;
-use tungstenite::protocol::CloseFrame;
-use tungstenite::{Message, WebSocket};
-
-/// How long a message may take.
-const PATIENCE: Duration = Duration::from_mins(2);
-
-/// One subscriber.
-struct Stream(WebSocket<TcpStream>);
-
-impl Stream {
-    fn open(exchange: &Exchange, channel: &str) -> Self {
-        let socket = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let url = format!("ws://127.0.0.1:{}/ws/{channel}", exchange.http);
-        Self(tungstenite::client(url, socket).unwrap().0)
-    }
-
-    fn say(&mut self, message: &Value) {
-        self.0.send(Message::text(message.to_string())).unwrap();
-    }
-
-    /// The next message, as a text.
-    #[track_caller]
-    fn text(&mut self) -> String {
-        loop {
-            match self.0.read() {
-                Ok(Message::Text(text)) => return text.to_string(),
-                Ok(Message::Ping(_) | Message::Pong(_)) => {}
-                Err(tungstenite::Error::Io(fault)) if fault.kind() == std::io::ErrorKind::Interrupted => {}
-                other => panic!("instead of a text: {other:?}"),
-            }
-        }
-    }
-
-    #[track_caller]
-    fn next(&mut self) -> Value {
-        serde_json::from_str(&self.text()).unwrap()
-    }
-
-    /// The next message but heartbeats.
-    #[track_caller]
-    fn event(&mut self) -> Value {
-        loop {
-            let message = self.next();
-            if message["type"] != "heartbeat" {
-                return message;
-            }
-        }
-    }
-
-    /// Why the server closes.
-    #[track_caller]
-    fn close(&mut self) -> CloseFrame {
-        loop {
-            match self.0.read() {
-                Ok(Message::Close(frame)) => return frame.expect("a reason"),
-                Ok(_) => {}
-                Err(fault) => panic!("instead of a close: {fault}"),
-            }
-        }
-    }
-}
+use tungstenite::Message;
 
 /// One of the operator's commands; gives what it printed.
 fn operator(exchange: &Exchange, words: &[&str]) -> String {

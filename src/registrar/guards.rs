@@ -12,12 +12,13 @@ use super::{Refusal, Registrar};
 use crate::domain::{ApiKey, TimeMs, WalletNo};
 use crate::journal::layout::{BreakerSet, SwitchArmed};
 use crate::ledger::Ledger;
-use crate::registry::{BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+use crate::registry::{BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A beat is missed after this long: ten seconds, and five for the way, as the venues have it.
 pub const BEAT_WITHIN_MS: u64 = 15_000;
 
+/// A key and whose it is.
 type KeyName = (WalletNo, ApiKey);
 
 /// An armed switch.
@@ -109,6 +110,11 @@ impl Registrar {
         Ok(beat)
     }
 
+    /// The keys whose switches are armed, in order.
+    pub fn switches(&self) -> impl Iterator<Item = KeyName> {
+        self.guards.switches.keys().copied()
+    }
+
     /// Takes a key's switch away; its orders stay.
     pub fn disarm_switch(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> Result<(), Refusal> {
         match self.guards.switches.get(&(principal, key)) {
@@ -179,7 +185,7 @@ impl Registrar {
         if !takes_away && !(1..=INTERVAL_MS_MAX).contains(&state.interval_ms) {
             return Err(Refusal::BreakerInterval);
         }
-        let known = self.registry().breaker(&key).map(|row| row.state()).unwrap_or_default();
+        let known = self.registry().breaker(&key).map(BreakerRow::state).unwrap_or_default();
         if takes_away && known.quantity.is_zero() {
             return Ok(());
         }
@@ -198,7 +204,7 @@ impl Registrar {
 
     /// Resets a key's breaker: it counts from nothing and its key may place orders again.
     pub fn reset_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> Result<(), Refusal> {
-        let known = self.registry().breaker(&key).map(|row| row.state()).unwrap_or_default();
+        let known = self.registry().breaker(&key).map(BreakerRow::state).unwrap_or_default();
         if known.quantity.is_zero() {
             return Err(Refusal::BreakerUnset);
         }

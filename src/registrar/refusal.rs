@@ -41,11 +41,11 @@ refusals! {
     /// This principal has as many API keys as one may have.
     KeysOfOwnerFull = 400, "too_many_keys", "nonce: this owner has 32 API keys; use one of them again";
     /// There are as many fill-rate breakers as there may be.
-    BreakersFull = 503, "table_full", "breakers: the table is full";
+    BreakersFull = 503, "breakers_full", "breakers: the table is full";
     /// A breaker that no fill could trip.
-    BreakerQuantity = 400, "invalid_breaker", "quantity: at most 1000000000 shares";
+    BreakerQuantity = 400, "breaker_quantity", "quantity: at most 1000000000 shares";
     /// A breaker without an interval, or with one that is too long.
-    BreakerInterval = 400, "invalid_breaker", "interval_ms: 1 to 86400000";
+    BreakerInterval = 400, "breaker_interval", "interval_ms: 1 to 86400000";
     /// There is no breaker to reset.
     BreakerUnset = 404, "breaker_not_set", "this key has no fill-rate breaker; set one first";
     /// No wallet has this address.

@@ -154,6 +154,10 @@ fn told(registrar: &Registrar) -> String {
     for number in (0..registry.market_count()).map(MarketNo) {
         write!(told, "\n{:?}", registry.market(number)).expect("texts grow");
     }
+    for row in registry.breakers().filter(|row| !row.state().quantity.is_zero()) {
+        write!(told, "\n{:?} {:?} {:?}", row.principal, row.key, row.state()).expect("texts grow");
+    }
+    write!(told, "\n{:?}", registrar.switches().collect::<Vec<_>>()).expect("texts grow");
     let mut references: Vec<_> = registrar.references.iter().collect();
     references.sort_by_key(|(reference, _)| *reference);
     let mut events: Vec<_> = registrar.events.iter().collect();

@@ -171,7 +171,8 @@ mod tests {
     #[test]
     fn a_breaker_trips_when_an_interval_holds_its_quantity() {
         const START: u64 = 1_700_000_000_000;
-        let cases: [(u64, u64, &[(u64, u64)], Option<usize>); 7] = [
+        type Case = (u64, u64, &'static [(u64, u64)], Option<usize>);
+        let cases: [Case; 7] = [
             (10, 800, &[(0, 9)], None),
             (10, 800, &[(0, 9), (0, 1)], Some(1)),
             (10, 800, &[(0, 5), (799, 5)], Some(1)),

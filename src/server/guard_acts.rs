@@ -9,7 +9,7 @@ use crate::domain::{ApiKey, TimeMs, WalletNo};
 use crate::http::Endpoint;
 use crate::json::{BodyReader, ReadError, Writer};
 use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Registrar};
-use crate::registry::{BreakerState, Registry};
+use crate::registry::{BreakerRow, BreakerState, Registry};
 
 /// What a key-holder asks of its guards.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,7 @@ fn beat(
 /// How a key's breaker stands; all zeros if it has none.
 fn breaker(registry: &Registry, key: &ApiKey, now: TimeMs) -> Vec<u8> {
     let row = registry.breaker(key);
-    let state = row.map(|row| row.state()).filter(|state| !state.quantity.is_zero()).unwrap_or_default();
+    let state = row.map(BreakerRow::state).filter(|state| !state.quantity.is_zero()).unwrap_or_default();
     let filled = row.filter(|_| !state.quantity.is_zero()).map(|row| row.filled(now)).unwrap_or_default();
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);

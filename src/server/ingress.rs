@@ -65,6 +65,14 @@ struct Staged {
     next: usize,
 }
 
+/// Whose orders a connection answers for, as a request says.
+#[derive(Clone, Copy, Debug)]
+enum Promise {
+    Same,
+    Made(KeyName),
+    TakenBack,
+}
+
 /// An order that its own shard has to be asked about.
 struct Judged {
     place: PlaceOrder,
@@ -94,8 +102,8 @@ pub(crate) struct Trade {
     orders: Vec<Result<SignedOrder, ReadError>>,
     pub(super) ids: Vec<OrderId>,
     pub(super) signatures_left: usize,
-    /// What the request under way says of its connection: whose orders it answers for, or nobody's.
-    promise: Option<Option<KeyName>>,
+    /// What the request under way says of its connection.
+    promise: Promise,
 }
 
 /// What the roles of one loop are made from.
@@ -137,7 +145,7 @@ impl Trade {
             orders: Vec::with_capacity(ORDERS_MAX),
             ids: Vec::with_capacity(CANCELS_MAX),
             signatures_left: SIGNATURES_PER_TURN,
-            promise: None,
+            promise: Promise::Same,
         }
     }
 
@@ -176,8 +184,10 @@ impl Trade {
         let taken = self.take(asker, route, request, now, mesh);
         if let Ok(work) = taken {
             line.last_work = Some(self.works.name(work));
-            if let Some(promise) = self.promise.take() {
-                line.answers_for = promise;
+            match self.promise {
+                Promise::Same => {}
+                Promise::Made(key) => line.answers_for = Some(key),
+                Promise::TakenBack => line.answers_for = None,
             }
         }
         if let Err(refused) = taken {
@@ -495,12 +505,12 @@ impl Trade {
     }
 }
 
-/// What `X-Outcry-Cancel-On-Disconnect` says; none without it.
-fn promise(head: &Head<'_>, caller: &Caller) -> Result<Option<Option<KeyName>>, Refused> {
+/// What `X-Outcry-Cancel-On-Disconnect` says.
+fn promise(head: &Head<'_>, caller: &Caller) -> Result<Promise, Refused> {
     match head.cancel_on_disconnect {
-        None => Ok(None),
-        Some("true") => Ok(Some(Some((caller.principal, caller.api_key)))),
-        Some("false") => Ok(Some(None)),
+        None => Ok(Promise::Same),
+        Some("true") => Ok(Promise::Made((caller.principal, caller.api_key))),
+        Some("false") => Ok(Promise::TakenBack),
         Some(text) => Err(Refused {
             field: "X-Outcry-Cancel-On-Disconnect",
             got: ShortText::new(text),

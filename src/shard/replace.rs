@@ -328,10 +328,8 @@ impl Shard {
     fn commit_replace(&mut self, request: &Replace<'_>) -> Result<(), Refusal> {
         let wallet = request.coming[0].wallet;
         let reserves = self.settings.funding == super::Funding::Reserved;
-        let wanted: Collateral = match reserves {
-            true => self.scratch.takers.iter().filter(|taker| taker.side == Side::Buy).map(cost).sum(),
-            false => Collateral::ZERO,
-        };
+        let buys = self.scratch.takers.iter().filter(|taker| reserves && taker.side == Side::Buy);
+        let wanted: Collateral = buys.map(cost).sum();
         let freed = self.leaving_reserves(wallet);
         let due = wanted.checked_sub(freed).unwrap_or_default();
         self.cells.begin_take(self.settings.shard);

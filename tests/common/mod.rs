@@ -11,5 +11,6 @@ pub mod exchange;
 pub mod random;
 pub mod schema;
 pub mod shared;
+pub mod stream;
 pub mod trader;
 pub mod wire;

@@ -89,12 +89,17 @@ impl Trader {
 
     /// The same at an exchange whose clock stands at `clock_ms`.
     pub fn at(key: &str, connection: &mut Connection, clock_ms: Option<u64>) -> Self {
+        Self::of_nonce(key, 0, connection, clock_ms)
+    }
+
+    /// The same with the API key of another nonce.
+    pub fn of_nonce(key: &str, nonce: u64, connection: &mut Connection, clock_ms: Option<u64>) -> Self {
         let signer = Signer::new(text::hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
         let domains = Domains::new(Chain::Amoy);
         let address = *signer.address();
         let address_text = String::from_utf8(text::checksummed(&address).to_vec()).unwrap();
         let now = clock_ms.unwrap_or_else(now_ms);
-        let headers = owner_headers(&signer, &domains, &address_text, now / 1_000);
+        let headers = owner_headers(&signer, &domains, &address_text, now / 1_000, nonce);
         let answer = connection.request("POST", "/auth/api-key", &headers, b"").unwrap();
         assert!(answer.status == 200, "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
         let trio = answer.json();
@@ -111,7 +116,7 @@ impl Trader {
             family: "POLY",
             stamp_ms: 1_000,
             clock_ms,
-            salt: now << 20,
+            salt: (now << 20) + (nonce << 16),
         }
     }
 
@@ -122,7 +127,7 @@ impl Trader {
 
     /// The headers with which the wallet's owner asks for its credentials.
     pub fn owner_headers(&self) -> String {
-        owner_headers(&self.signer, &self.domains, &self.address_text, self.now_ms() / 1_000)
+        owner_headers(&self.signer, &self.domains, &self.address_text, self.now_ms() / 1_000, 0)
     }
 
     /// Signs a wish. Every order is another one, by its salt.
@@ -308,11 +313,11 @@ impl Trader {
     }
 }
 
-fn owner_headers(signer: &Signer, domains: &Domains, address: &str, timestamp: u64) -> String {
-    let digest = domains.clob_auth_digest(signer.address(), timestamp.to_string().as_bytes(), &Word::ZERO);
+fn owner_headers(signer: &Signer, domains: &Domains, address: &str, timestamp: u64, nonce: u64) -> String {
+    let digest = domains.clob_auth_digest(signer.address(), timestamp.to_string().as_bytes(), &word(nonce));
     let signature = hex_text(&signer.sign(&digest));
     format!(
-        "POLY_ADDRESS: {address}\r\nPOLY_SIGNATURE: {signature}\r\nPOLY_TIMESTAMP: {timestamp}\r\nPOLY_NONCE: 0\r\n"
+        "POLY_ADDRESS: {address}\r\nPOLY_SIGNATURE: {signature}\r\nPOLY_TIMESTAMP: {timestamp}\r\nPOLY_NONCE: {nonce}\r\n"
     )
 }
 

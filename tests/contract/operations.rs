@@ -92,6 +92,11 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     // Cancels and heartbeats.
     (First, "POST /v1/heartbeats {\"heartbeat_id\":null}"),
     (First, "POST /heartbeats {}"),
+    (First, "DELETE /heartbeats"),
+    (First, "POST /breaker {\"quantity\":\"1000.5\",\"interval_ms\":5000}"),
+    (First, "GET /breaker"),
+    (First, "POST /breaker/reset"),
+    (First, "DELETE /breaker"),
     (First, "DELETE /order {\"orderID\":\"{cancelled}\"}"),
     (First, "DELETE /order {\"orderId\":\"{cancelled}\"}"),
     (First, "DELETE /orders [\"{cancelled}\",\"{condition}\"]"),

@@ -136,7 +136,7 @@ fn clients_of_second_shard(rig: &mut Rig, trader: &Trader) -> Vec<TcpStream> {
             let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
             client.set_nodelay(true).unwrap();
             client.set_nonblocking(true).unwrap();
-            client.write_all(&trader.request("POST", "/heartbeats", "{}")).unwrap();
+            client.write_all(&trader.request("DELETE", "/orders", "[]")).unwrap();
             client
         })
         .collect();

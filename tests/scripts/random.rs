@@ -161,7 +161,7 @@ fn replace(draw: &mut Draw, script: &mut String, labels: &mut u64, market: &str)
         let _ = write!(line, " #{}", (*labels - back).max(1));
     }
     line.push_str(draw.pick(&["", " anyway", " anyway", " anyway"]));
-    for count in 0..1 + draw.below(3) {
+    for count in 0..=draw.below(3) {
         *labels += 1;
         line.push_str(if count == 0 { " by " } else { ", " });
         let (side, price) = match draw.pick(&["buy", "sell"]) {

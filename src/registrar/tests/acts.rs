@@ -1,4 +1,6 @@
 use super::*;
+use crate::domain::ApiKey;
+use crate::registry::BreakerState;
 use proptest::prelude::*;
 
 #[test]
@@ -315,4 +317,34 @@ proptest! {
             prop_assert!(rig.registrar.last_claimed() <= rig.ledger.end());
         }
     }
+}
+
+#[test]
+fn switches_and_breakers_are_what_they_were_behind_a_restart() {
+    let mut rig = Rig::new();
+    let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+    let keys = [1, 2, 3].map(|byte| ApiKey([byte; 16]));
+    let state = BreakerState { quantity: Shares(5_000_000), interval_ms: 1_000, tripped: false };
+    for key in keys {
+        rig.registrar.beat(NOW, principal, key, None).expect("room");
+        rig.registrar.set_breaker(NOW, principal, key, state).expect("room");
+    }
+    rig.registrar.disarm_switch(NOW, principal, keys[0]).expect("room");
+    assert_eq!(rig.registrar.disarm_switch(NOW, principal, keys[0]), Ok(()), "the same again");
+    rig.registry().count_fill(&keys[1], Shares(5_000_000), NOW);
+    assert_eq!(rig.registrar.next_tripped(NOW), Some((principal, keys[1])));
+    assert_eq!(rig.registrar.next_tripped(NOW), None);
+    rig.registrar.set_breaker(NOW, principal, keys[2], BreakerState::default()).expect("room");
+    rig.check_restart();
+    // Behind a restart the clocks begin anew with the first look at them.
+    let mut restarted = rig.restarted();
+    let late = NOW.plus_ms(1_000_000);
+    assert_eq!(restarted.next_missed(late), None);
+    assert_eq!(restarted.next_missed(late.plus_ms(BEAT_WITHIN_MS - 1)), None);
+    let missed = late.plus_ms(BEAT_WITHIN_MS);
+    assert_eq!(restarted.next_missed(missed), Some((principal, keys[1])));
+    assert_eq!(restarted.next_missed(missed), Some((principal, keys[2])));
+    assert_eq!(restarted.next_missed(missed), None, "each goes off once");
+    assert!(restarted.switch_went_off(missed, principal, keys[1]));
+    assert_eq!(restarted.switches().collect::<Vec<_>>(), [(principal, keys[2])]);
 }

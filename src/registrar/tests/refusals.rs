@@ -1,4 +1,6 @@
 use super::*;
+use crate::domain::ApiKey;
+use crate::registry::{BREAKERS_MAX, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::BTreeSet;
 
 type LastAct = Box<dyn FnOnce(&mut Rig) -> Result<(), Refusal>>;
@@ -37,6 +39,30 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             // The key of nonce 0 is one of the 32.
             (1..32).for_each(|number| drop(rig.registrar.create_key(NOW, address(1), nonce(number))));
             Box::new(|rig| rig.registrar.create_key(NOW, address(1), nonce(32)).map(|_| ()))
+        }
+        Refusal::BreakersFull => {
+            let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+            for number in 0..BREAKERS_MAX {
+                set_breaker(&mut rig, principal, number, 1, 1).expect("room");
+            }
+            Box::new(move |rig| set_breaker(rig, principal, BREAKERS_MAX, 1, 1))
+        }
+        Refusal::BreakerQuantity => {
+            let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+            set_breaker(&mut rig, principal, 0, QUANTITY_MAX.0, 1).expect("the largest");
+            Box::new(move |rig| set_breaker(rig, principal, 1, QUANTITY_MAX.0 + 1, 1))
+        }
+        Refusal::BreakerInterval => {
+            let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+            set_breaker(&mut rig, principal, 0, 1, INTERVAL_MS_MAX).expect("the longest");
+            assert_eq!(set_breaker(&mut rig, principal, 1, 1, 0), Err(refusal));
+            Box::new(move |rig| set_breaker(rig, principal, 1, 1, INTERVAL_MS_MAX + 1))
+        }
+        Refusal::BreakerUnset => {
+            let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+            set_breaker(&mut rig, principal, 0, 1, 1).expect("room");
+            set_breaker(&mut rig, principal, 0, 0, 0).expect("it is taken away");
+            Box::new(move |rig| rig.registrar.reset_breaker(NOW, principal, key(0)))
         }
         Refusal::WalletUnknown => Box::new(|rig| rig.debit(address(1), 1, "a").map(|_| ())),
         Refusal::WalletNotAnOwner => {
@@ -155,6 +181,23 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
         }
     };
     (rig, act)
+}
+
+fn key(number: u32) -> ApiKey {
+    let mut key = ApiKey::ZERO;
+    key.0[..4].copy_from_slice(&number.to_le_bytes());
+    key
+}
+
+fn set_breaker(
+    rig: &mut Rig,
+    principal: WalletNo,
+    number: u32,
+    quantity: u64,
+    interval_ms: u64,
+) -> Result<(), Refusal> {
+    let state = BreakerState { quantity: Shares(quantity), interval_ms, tripped: false };
+    rig.registrar.set_breaker(NOW, principal, key(number), state)
 }
 
 fn add(rig: &mut Rig, market: NewMarket<'_>) -> Result<(), Refusal> {

@@ -1,0 +1,359 @@
+//! What cancels a maker's orders when the maker cannot: a missed heartbeat, a lost connection, a
+//! tripped breaker.
+//!
+//! The exchange's clock stands still until the test moves it. What leaves a book by itself is waited for
+//! on the maker's own stream.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::stream::Stream;
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::{Answer, Connection};
+use outcry::domain::Side;
+use serde_json::{Value, json};
+
+/// A maker with two API keys, a taker, and markets on every shard.
+struct Site {
+    plan: Plan,
+    exchange: Exchange,
+    connection: Connection,
+    maker: Trader,
+    other_key: Trader,
+    taker: Trader,
+    tokens: Vec<String>,
+    now_ms: u64,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start(shards: u16) -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("safety-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let plan = Plan::dev(folder.path()).set("cpu.policy=none").set(&format!("cpu.shards={shards}"));
+        let plan = plan.words(["--clock", "manual"]);
+        let exchange = plan.start();
+        let mut connection = exchange.connect();
+        let now_ms = exchange.read("/time").as_u64().unwrap() * 1_000;
+        let maker = Trader::at(KEYS[1], &mut connection, Some(now_ms));
+        let other_key = Trader::of_nonce(KEYS[1], 7, &mut connection, Some(now_ms));
+        let mut taker = Trader::at(KEYS[2], &mut connection, Some(now_ms));
+        let mut tokens = Vec::new();
+        for index in 0..2 {
+            let admin = format!("http://127.0.0.1:{}", exchange.admin);
+            let made = outcry_succeeds(&["market", "create", &format!("Number {index}?"), "--admin", &admin]);
+            let made: Value = serde_json::from_str(&made).unwrap();
+            tokens.push(made["tokens"][0].as_str().unwrap().to_owned());
+            let split = taker.act(&mut connection, 0, made["conditionId"].as_str().unwrap(), 100_000_000);
+            assert_eq!(split.status, 200, "{}", split.json());
+        }
+        Self { plan, exchange, connection, maker, other_key, taker, tokens, now_ms, folder }
+    }
+
+    fn restart(self) -> Self {
+        let Self { plan, exchange, connection: _, maker, other_key, taker, tokens, now_ms, folder } = self;
+        exchange.stop();
+        let exchange = plan.start();
+        let connection = exchange.connect();
+        let mut site = Self { plan, exchange, connection, maker, other_key, taker, tokens, now_ms, folder };
+        site.advance(0);
+        site
+    }
+
+    /// Moves the clock.
+    fn advance(&mut self, ms: u64) {
+        let mut admin = Connection::open(self.exchange.admin);
+        let body = json!({ "advance_ms": ms }).to_string();
+        let answer = admin.request("POST", "/clock", "", body.as_bytes()).unwrap();
+        self.now_ms = answer.json()["timeMs"].as_u64().unwrap();
+        for trader in [&mut self.maker, &mut self.other_key, &mut self.taker] {
+            trader.clock_ms = Some(self.now_ms);
+        }
+    }
+
+    fn wish(&self, market: usize, side: Side, cents: u64, shares: u64) -> Wish<'static> {
+        let token = token(&self.tokens[market]);
+        Wish { token, side, price: cents * 100, shares: shares * 1_000_000, kind: "GTC", neg_risk: false }
+    }
+
+    /// The maker bids in a market, with one of its keys; the order's id.
+    fn bid(&mut self, other_key: bool, market: usize, cents: u64, shares: u64) -> String {
+        let wish = self.wish(market, Side::Buy, cents, shares);
+        let maker = if other_key { &mut self.other_key } else { &mut self.maker };
+        let order = maker.sign(&wish);
+        let answer = maker.ask(&mut self.connection, "POST", "/order", &order.body).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.json());
+        order.id_text
+    }
+
+    /// The taker sells into the bids.
+    fn sell(&mut self, market: usize, cents: u64, shares: u64) -> Answer {
+        let wish = Wish { kind: "FAK", ..self.wish(market, Side::Sell, cents, shares) };
+        let order = self.taker.sign(&wish);
+        self.taker.ask(&mut self.connection, "POST", "/order", &order.body).unwrap()
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        self.maker.ask(&mut self.connection, method, path, body).unwrap()
+    }
+
+    fn beat(&mut self, shown: &str) -> (u16, Value) {
+        let answer = self.ask("POST", "/v1/heartbeats", &json!({ "heartbeat_id": shown }).to_string());
+        (answer.status, answer.json())
+    }
+
+    fn live(&mut self) -> Vec<String> {
+        let rows = self.maker.pages(&mut self.connection, "/data/orders");
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The maker's stream, which tells of every order that leaves.
+    fn listen(&self) -> Stream {
+        let mut stream = Stream::open(&self.exchange, "user");
+        stream.say(&json!({ "type": "user", "auth": self.maker.stream_auth() }));
+        assert_eq!(stream.event()["type"], "subscribed");
+        stream
+    }
+}
+
+/// The ids and reasons of the next orders that end.
+fn ended(stream: &mut Stream, count: usize) -> Vec<(String, String)> {
+    let mut ended = Vec::new();
+    while ended.len() < count {
+        let event = stream.event();
+        if event["type"] == "CANCELLATION" {
+            let text = |name: &str| event[name].as_str().unwrap().to_owned();
+            ended.push((text("id"), text("reason")));
+        }
+    }
+    ended.sort();
+    ended
+}
+
+fn all_with(ids: &[&String], reason: &str) -> Vec<(String, String)> {
+    let mut ended: Vec<_> = ids.iter().map(|id| ((*id).clone(), reason.to_owned())).collect();
+    ended.sort();
+    ended
+}
+
+#[test]
+fn a_missed_heartbeat_cancels_the_orders_of_its_key_on_every_shard_and_no_others() {
+    for shards in [1, 2] {
+        let mut site = Site::start(shards);
+        let mut stream = site.listen();
+        let (first, second) = (site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5));
+        let of_other_key = site.bid(true, 0, 12, 5);
+        let (status, beat) = site.beat("");
+        assert_eq!((status, &beat["cancels_after_ms"]), (200, &15_000.into()), "{beat}");
+        site.advance(14_999);
+        assert_eq!(site.live().len(), 3, "a beat is late at fifteen seconds, not before");
+        site.advance(1);
+        assert_eq!(ended(&mut stream, 2), all_with(&[&first, &second], "heartbeat_missed"));
+        assert_eq!(site.live(), [of_other_key]);
+        let id = beat["heartbeat_id"].as_str().unwrap().to_owned();
+        let (status, late) = site.beat(&id);
+        assert_eq!((status, &late["code"]), (400, &"heartbeat_not_armed".into()), "{late}");
+        // The switch went off once; orders that come later are not its business.
+        let later = site.bid(false, 0, 10, 5);
+        site.advance(60_000);
+        assert!(site.live().contains(&later));
+        site.exchange.stop();
+    }
+}
+
+/// What a beat shows, and what it is answered.
+#[test]
+fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {
+    let mut site = Site::start(1);
+    let (_, first) = site.beat("");
+    let first = first["heartbeat_id"].as_str().unwrap().to_owned();
+    let (status, second) = site.beat(&first);
+    assert_eq!(status, 200, "{second}");
+    let second = second["heartbeat_id"].as_str().unwrap().to_owned();
+    assert_ne!(first, second);
+    let (status, stale) = site.beat(&first);
+    assert_eq!((status, &stale["code"]), (400, &"heartbeat_stale".into()), "{stale}");
+    assert_eq!(stale["heartbeat_id"], second, "the answer says which id is good");
+    assert_eq!(site.beat(&second).0, 200);
+    // A client that was started again knows no id.
+    let (status, again) = site.beat("");
+    assert_eq!(status, 200, "{again}");
+    let plain = site.ask("POST", "/heartbeats", "{\"heartbeat_id\":null}");
+    assert_eq!(plain.status, 200, "{}", plain.json());
+    for (body, field) in [("{\"heartbeat_id\":7}", "heartbeat_id"), ("[]", "body")] {
+        let wrong = site.ask("POST", "/heartbeats", body);
+        assert_eq!((wrong.status, &wrong.json()["field"]), (400, &field.into()), "{}", wrong.json());
+    }
+    site.exchange.stop();
+}
+
+#[test]
+fn beats_keep_orders_and_a_switch_that_is_taken_away_cancels_nothing() {
+    let mut site = Site::start(2);
+    let order = site.bid(false, 0, 10, 5);
+    let (_, mut beat) = site.beat("");
+    for _ in 0..5 {
+        site.advance(10_000);
+        let id = beat["heartbeat_id"].as_str().unwrap().to_owned();
+        let (status, next) = site.beat(&id);
+        assert_eq!(status, 200, "{next}");
+        beat = next;
+    }
+    let stopped = site.ask("DELETE", "/heartbeats", "");
+    assert_eq!((stopped.status, &stopped.json()["heartbeat_id"]), (200, &"".into()));
+    site.advance(60_000);
+    assert_eq!(site.live(), [order]);
+    site.exchange.stop();
+}
+
+#[test]
+fn an_armed_switch_outlives_the_process_and_its_clock_begins_anew() {
+    let mut site = Site::start(2);
+    let order = site.bid(false, 1, 10, 5);
+    let (_, beat) = site.beat("");
+    site.advance(10_000);
+    let mut site = site.restart();
+    let mut stream = site.listen();
+    site.advance(14_000);
+    assert_eq!(site.live(), [order.clone()], "the time before the start does not count");
+    // Nobody knows the id of the process before; showing it is good enough.
+    let id = beat["heartbeat_id"].as_str().unwrap().to_owned();
+    assert_eq!(site.beat(&id).0, 200);
+    site.advance(14_999);
+    assert_eq!(site.live().len(), 1);
+    site.advance(1);
+    assert_eq!(ended(&mut stream, 1), all_with(&[&order], "heartbeat_missed"));
+    site.exchange.stop();
+}
+
+#[test]
+fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
+    for shards in [1, 2] {
+        let mut site = Site::start(shards);
+        let mut stream = site.listen();
+        let kept = site.bid(true, 0, 12, 5);
+        let mut orders = vec![site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
+        let promise = |value: &str| format!("X-Outcry-Cancel-On-Disconnect: {value}\r\n");
+        // Nothing is promised, or it is taken back: nothing happens.
+        for promises in [vec![], vec!["true", "false"]] {
+            let mut connection = site.exchange.connect();
+            for value in promises {
+                let request = site.maker.request_with(&promise(value), "DELETE", "/orders", "[]");
+                connection.send(&request).unwrap();
+                assert_eq!(connection.answer().unwrap().status, 200);
+            }
+            drop(connection);
+        }
+        // The order of the promise itself is lost with the connection, answered or not.
+        let mut connection = site.exchange.connect();
+        let order = site.maker.sign(&site.wish(1, Side::Buy, 13, 5));
+        connection.send(&site.maker.request_with(&promise("true"), "POST", "/order", &order.body)).unwrap();
+        assert_eq!(connection.answer().unwrap().status, 200);
+        orders.push(order.id_text);
+        assert_eq!(site.live().len(), 4);
+        drop(connection);
+        let ids: Vec<&String> = orders.iter().collect();
+        assert_eq!(ended(&mut stream, 3), all_with(&ids, "disconnected"));
+        assert_eq!(site.live(), [kept]);
+        let request = site.maker.request_with(&promise("yes"), "DELETE", "/orders", "[]");
+        site.connection.send(&request).unwrap();
+        let wrong = site.connection.answer().unwrap();
+        assert_eq!((wrong.status, &wrong.json()["field"]), (400, &"X-Outcry-Cancel-On-Disconnect".into()));
+        site.exchange.stop();
+    }
+}
+
+#[test]
+fn a_user_stream_can_answer_for_its_keys_orders() {
+    let mut site = Site::start(2);
+    let mut watching = site.listen();
+    let (first, second) = (site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5));
+    let mut stream = Stream::open(&site.exchange, "user");
+    let auth = site.maker.stream_auth();
+    stream.say(&json!({ "type": "user", "auth": auth, "cancel_on_disconnect": true }));
+    let said = stream.event();
+    assert_eq!((&said["type"], &said["cancel_on_disconnect"]), (&"subscribed".into(), &true.into()));
+    drop(stream);
+    assert_eq!(ended(&mut watching, 2), all_with(&[&first, &second], "disconnected"));
+    site.exchange.stop();
+}
+
+#[test]
+fn the_servers_own_end_is_no_lost_connection() {
+    let mut site = Site::start(2);
+    let order = site.bid(false, 0, 10, 5);
+    let header = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+    site.connection.send(&site.maker.request_with(header, "DELETE", "/orders", "[]")).unwrap();
+    assert_eq!(site.connection.answer().unwrap().status, 200);
+    let mut site = site.restart();
+    assert_eq!(site.live(), [order]);
+    site.exchange.stop();
+}
+
+#[test]
+fn a_breaker_trips_when_too_much_was_filled_within_its_interval() {
+    for shards in [1, 2] {
+        let mut site = Site::start(shards);
+        let mut stream = site.listen();
+        let set = site.ask("POST", "/breaker", "{\"quantity\":\"20\",\"interval_ms\":8000}");
+        assert_eq!(
+            set.json(),
+            json!({ "quantity": "20", "interval_ms": 8_000, "filled": "0", "tripped": false })
+        );
+        let kept = site.bid(true, 0, 12, 50);
+        let (first, second) = (site.bid(false, 0, 20, 50), site.bid(false, 1, 20, 50));
+        assert_eq!(site.sell(0, 20, 9).status, 200);
+        assert_eq!(site.sell(1, 20, 10).status, 200);
+        let shown = site.ask("GET", "/breaker", "").json();
+        assert_eq!((&shown["filled"], &shown["tripped"]), (&"19".into(), &false.into()), "{shown}");
+        // Nine seconds later none of it counts any more.
+        site.advance(9_001);
+        assert_eq!(site.sell(0, 20, 15).status, 200);
+        assert_eq!(site.ask("GET", "/breaker", "").json()["filled"], "15");
+        assert_eq!(site.sell(1, 20, 5).status, 200);
+        // From the fill that trips it on nothing of the key trades, swept or not.
+        let met = site.sell(0, 20, 1).json();
+        assert_eq!(met["code"], "fak_no_match", "{met}");
+        assert_eq!(ended(&mut stream, 2), all_with(&[&first, &second], "fill_rate"));
+        assert_eq!(site.live(), [kept]);
+        let order = site.maker.sign(&site.wish(0, Side::Buy, 10, 5));
+        let refused = site.ask("POST", "/order", &order.body);
+        assert_eq!((refused.status, &refused.json()["code"]), (409, &"fill_rate_tripped".into()));
+        // It stays so whatever happens, until its owner says otherwise.
+        let mut site = site.restart();
+        assert_eq!(site.ask("GET", "/breaker", "").json()["tripped"], true);
+        assert_eq!(site.ask("POST", "/order", &order.body).status, 409);
+        assert_eq!(site.ask("POST", "/breaker/reset", "").json()["tripped"], false);
+        let taken = site.ask("POST", "/order", &order.body);
+        assert_eq!(taken.status, 200, "{}", taken.json());
+        let gone = site.ask("DELETE", "/breaker", "").json();
+        assert_eq!((&gone["quantity"], &gone["interval_ms"]), (&"0".into(), &0.into()));
+        assert_eq!(site.ask("POST", "/breaker/reset", "").json()["code"], "breaker_not_set");
+        site.exchange.stop();
+    }
+}
+
+#[test]
+fn a_breaker_that_makes_no_sense_is_refused_by_name() {
+    let mut site = Site::start(1);
+    for (body, code, field) in [
+        ("{}", "invalid_payload", "quantity"),
+        ("{\"quantity\":\"0\",\"interval_ms\":1}", "invalid_payload", "quantity"),
+        ("{\"quantity\":\"-1\",\"interval_ms\":1}", "invalid_payload", "quantity"),
+        ("{\"quantity\":\"0.0000001\",\"interval_ms\":1}", "invalid_payload", "quantity"),
+        ("{\"quantity\":1}", "invalid_payload", "interval_ms"),
+        ("{\"quantity\":1,\"interval_ms\":0}", "breaker_interval", ""),
+        ("{\"quantity\":1,\"interval_ms\":86400001}", "breaker_interval", ""),
+        ("{\"quantity\":\"1000000000.000001\",\"interval_ms\":1}", "breaker_quantity", ""),
+    ] {
+        let answer = site.ask("POST", "/breaker", body);
+        let said = answer.json();
+        assert_eq!((answer.status, said["code"].as_str()), (400, Some(code)), "{body}: {said}");
+        assert_eq!(said["field"].as_str().unwrap_or(""), field, "{body}: {said}");
+    }
+    assert_eq!(site.ask("GET", "/breaker", "").json()["quantity"], "0");
+    let largest = site.ask("POST", "/breaker", "{\"quantity\":1000000000,\"interval_ms\":86400000}");
+    assert_eq!(largest.status, 200, "{}", largest.json());
+    site.exchange.stop();
+}
