@@ -13,6 +13,8 @@
 //! | `ask` | parameters and bodies, and what is wrong with them |
 //! | `page` | cursors, page sizes, the end of a list |
 //! | `orders`, `trades`, `account` | what an API key sees of its principal |
+//! | `programmes` | rewards, rebates, builders and quotes on request, which are not run here |
+//! | `volumes` | what was traded in markets |
 //! | `books`, `history` | books, prices and prices over time |
 //! | `bars` | one market's prices over time, in bounded memory |
 //! | `terms`, `markets` | what a market charges and allows; lists of markets |
@@ -40,9 +42,11 @@ mod levels;
 mod markets;
 mod orders;
 mod page;
+mod programmes;
 mod search;
 mod terms;
 mod trades;
+mod volumes;
 mod wallet;
 
 use crate::catalog::Catalog;
@@ -259,6 +263,11 @@ impl Reader {
                 return self.market_list(asked, json);
             }
             E::ClobMarket => return self.clob_market(asked, json),
+            E::LiveActivity => return self.live_activity(asked, json),
+            E::Volumes => return self.volumes(asked, json),
+            E::BuilderTrades | E::RewardMarkets | E::RewardsOfMarket | E::Rebates | E::Rfq => {
+                return programmes::write(asked, json);
+            }
             _ => match asked.endpoint().class() {
                 Class::Catalog => return self.write_catalog(asked, json),
                 Class::Wallet => return self.write_wallet(asked, json),
@@ -288,6 +297,12 @@ impl Reader {
             E::Notifications => drop(json.open_array().close_array()),
             E::NotificationsDrop => account::no_notifications_dropped(json),
             E::ClosedOnly => self.closed_only(caller, json),
+            E::RewardsOfUser
+            | E::RewardsTotal
+            | E::RewardPercentages
+            | E::BuilderKeyCreate
+            | E::BuilderKeys
+            | E::BuilderKeyRevoke => return programmes::write(asked, json),
             _ => return Err(ask::no_route()),
         }
         Ok(())

@@ -225,6 +225,95 @@ fn cursors_lead_through_a_list_and_end_as_the_contract_says() {
 }
 
 #[test]
+fn what_was_traded_is_shown_by_trade_and_in_sum() {
+    let mut scene = Scene::new();
+    let live = scene.read(Who::Nobody, "GET /markets/live-activity/{condition}");
+    assert_eq!(live, scene.read(Who::Nobody, "GET /live-activity/events/{condition}"));
+    let trade = &scene.read(Who::FirstAs("POLY"), "GET /data/trades")["data"][0];
+    let rows = live.as_array().unwrap();
+    assert_eq!(rows.len(), 1, "one taker: {live}");
+    for (pointer, expected) in [
+        ("/event_type", json!("trade")),
+        ("/market/condition_id", trade["market"].clone()),
+        ("/market/asset_id", trade["asset_id"].clone()),
+        ("/market/slug", json!("market-0")),
+        ("/user/address", trade["maker_address"].clone()),
+        ("/side", json!("BUY")),
+        ("/size", json!("2")),
+        ("/price", json!("0.6")),
+        ("/fee_rate_bps", trade["fee_rate_bps"].clone()),
+        ("/outcome", json!("Yes")),
+        ("/outcome_index", json!(0)),
+        ("/transaction_hash", trade["transaction_hash"].clone()),
+        ("/timestamp", trade["match_time"].clone()),
+    ] {
+        assert_eq!(rows[0].pointer(pointer), Some(&expected), "{pointer}: {live}");
+    }
+    assert_eq!(scene.read(Who::Nobody, "GET /markets/live-activity/{other condition}"), json!([]));
+    let unknown = format!("0x{}", "77".repeat(32));
+    assert_eq!(scene.ask(Who::Nobody, &format!("GET /live-activity/events/{unknown}")).0, 404);
+
+    let ask = |condition: &str, tokens: [&str; 2]| json!({ "conditionId": condition, "tokenIds": tokens });
+    let body = json!({ "include_24h": true, "conditions": [
+        ask("{condition}", ["{other token}", "{token}"]),
+        ask("{other condition}", ["{token}", "{other token}"]),
+        ask(&unknown, ["1", "2"]),
+    ] });
+    let condition = |name: &str| json!(scene.filled(name));
+    let expected = json!([
+        { "condition_id": condition("{condition}"), "status": 200, "volume": "1.2", "volume_24h": "1.2" },
+        {
+            "condition_id": condition("{other condition}"), "status": 400,
+            "error": "tokenIds are not the tokens of this market",
+        },
+        { "condition_id": unknown, "status": 404, "error": "market not found" },
+    ]);
+    assert_eq!(scene.read(Who::Nobody, &format!("POST /data/volumes {body}")), expected);
+    let item = ask("{condition}", ["{token}", "{other token}"]);
+    for (body, field) in [
+        ("[]".to_owned(), "body"),
+        ("{}".to_owned(), "conditions"),
+        (json!({ "conditions": [] }).to_string(), "conditions"),
+        (json!({ "conditions": vec![item.clone(); 101] }).to_string(), "conditions"),
+        (json!({ "conditions": [item], "include_24h": 1 }).to_string(), "include_24h"),
+        (json!({ "conditions": [{ "tokenIds": ["1", "2"] }] }).to_string(), "conditionId"),
+        (json!({ "conditions": [{ "conditionId": unknown, "tokenIds": ["1"] }] }).to_string(), "tokenIds"),
+    ] {
+        let (status, answer) = scene.ask(Who::Nobody, &format!("POST /data/volumes {body}"));
+        assert_eq!((status, &answer["field"]), (400, &json!(field)), "{answer}");
+    }
+    scene.exchange.stop();
+}
+
+#[test]
+fn programmes_that_are_not_run_are_refused_or_empty() {
+    let mut scene = Scene::new();
+    let quotes: Vec<String> = scene
+        .document
+        .operations()
+        .filter(|(path, _, _)| path.starts_with("/rfq/"))
+        .map(|(path, method, _)| format!("{} {path}", method.to_uppercase()))
+        .collect();
+    assert_eq!(quotes.len(), 12);
+    let quotes = quotes.iter().map(|line| (line.as_str(), 501, "rfq_not_supported"));
+    for (line, status, code) in quotes.chain([
+        ("POST /auth/builder-api-key", 501, "builder_keys_not_supported"),
+        ("DELETE /auth/builder-api-key", 404, "builder_key_unknown"),
+        ("GET /rewards/markets/0x12", 400, "invalid_market"),
+        ("GET /rewards/markets/current?next_cursor=!", 400, "invalid_cursor"),
+    ]) {
+        let (found, answer) = scene.ask(Who::First, line);
+        assert_eq!((found, &answer["code"]), (status, &json!(code)), "{line}: {answer}");
+    }
+    for line in ["GET /rewards/user", "GET /rewards/markets/current", "GET /builder/trades"] {
+        let page = scene.read(Who::First, line);
+        let empty = json!({ "data": [], "next_cursor": "LTE=", "limit": 100, "count": 0 });
+        assert_eq!(page, empty, "{line}");
+    }
+    scene.exchange.stop();
+}
+
+#[test]
 fn filters_of_orders_and_trades_narrow() {
     let mut scene = Scene::new();
     let count =

@@ -17,7 +17,7 @@ const DOCUMENT: &str = include_str!("openapi/document.json");
 const COMPONENTS: &str = include_str!("openapi/components.json");
 
 /// The operations by path.
-const PATHS: [&str; 9] = [
+const PATHS: [&str; 11] = [
     include_str!("openapi/paths/trading.json"),
     include_str!("openapi/paths/safety.json"),
     include_str!("openapi/paths/books.json"),
@@ -26,6 +26,8 @@ const PATHS: [&str; 9] = [
     include_str!("openapi/paths/keys.json"),
     include_str!("openapi/paths/catalog.json"),
     include_str!("openapi/paths/wallets.json"),
+    include_str!("openapi/paths/activity.json"),
+    include_str!("openapi/paths/programmes.json"),
     include_str!("openapi/paths/service.json"),
 ];
 
@@ -38,6 +40,7 @@ const SCHEMAS: [&str; 7] = [
     include_str!("openapi/schemas/account.json"),
     include_str!("openapi/schemas/catalog.json"),
     include_str!("openapi/schemas/wallets.json"),
+    include_str!("openapi/schemas/activity.json"),
 ];
 
 /// The whole document, put together when it is asked for first.

@@ -1,7 +1,7 @@
 //! One table of method and path: what is asked, and which loop answers it.
 //!
 //! A row is a method, a path with at most one captured segment (`{}`), an [`Endpoint`] and its
-//! [`Class`]. Connections are placed by class: one that ever carries a trading request belongs
+//! [`Class`]; requests that are answered alike share an endpoint. Connections are placed by class: one that ever carries a trading request belongs
 //! to an ingress loop, the others to the reader's or the feed's. The most frequent rows come
 //! first, and literal paths before captures of the same length.
 //!
@@ -41,7 +41,7 @@ pub enum Class {
 }
 
 macro_rules! routes {
-    ($( $class:ident { $( $method:ident $path:literal $endpoint:ident, $doc:literal; )* } )*) => {
+    ($( $class:ident { $( $( $method:ident $path:literal )|+ $endpoint:ident, $doc:literal; )* } )*) => {
         /// What is asked for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Endpoint { $( $( #[doc = $doc] $endpoint, )* )* }
@@ -55,7 +55,7 @@ macro_rules! routes {
         }
 
         /// Rows with an empty path are reached by another row's path and query only.
-        const TABLE: &[Row] = &[ $( $( row(Method::$method, $path, Endpoint::$endpoint), )* )* ];
+        const TABLE: &[Row] = &[ $( $( $( row(Method::$method, $path, Endpoint::$endpoint), )+ )* )* ];
     };
 }
 
@@ -103,6 +103,19 @@ routes! {
         Get "/prices-history" PricesHistory, "A token's prices over time.";
         Post "/batch-prices-history" BatchPricesHistory, "Several tokens' prices over time.";
         Get "/fees/builder-fees/{}" BuilderFees, "A builder's fees.";
+        Get "/builder/trades" BuilderTrades, "Trades that builders brought: none.";
+        Get "/markets/live-activity/{}" | Get "/live-activity/events/{}"
+            LiveActivity, "A market's newest trades.";
+        Post "/data/volumes" Volumes, "What was traded in markets, in all and in 24 hours.";
+        Get "/rewards/markets/current" | Get "/rewards/markets/multi"
+            RewardMarkets, "Markets that pay rewards: none.";
+        Get "/rewards/markets/{}" RewardsOfMarket, "The rewards of a market: none.";
+        Get "/rebates/current" Rebates, "Rebates of makers: none.";
+        Post "/rfq/request" | Delete "/rfq/request" | Post "/rfq/request/accept"
+            | Post "/rfq/quote" | Delete "/rfq/quote" | Post "/rfq/quote/approve"
+            | Get "/rfq/data/requests" | Get "/rfq/data/quotes" | Get "/rfq/data/best-quote"
+            | Get "/rfq/data/requester/quotes" | Get "/rfq/data/quoter/quotes" | Get "/rfq/config"
+            Rfq, "Quotes on request, which nobody gives here.";
         Get "/auth/validate-readonly-api-key" ValidateReadonlyKey, "Whether a read-only key is good.";
     }
     Account {
@@ -115,6 +128,9 @@ routes! {
         Get "/balance-allowance/update" BalanceAllowanceUpdate, "The same; there is no chain to ask.";
         Get "/order-scoring" OrderScoring, "Whether an order earns rewards.";
         Post "/orders-scoring" OrdersScoring, "The same of several.";
+        Get "/rewards/user" | Get "/rewards/user/markets" RewardsOfUser, "The caller's rewards: none.";
+        Get "/rewards/user/total" RewardsTotal, "The same in sum.";
+        Get "/rewards/user/percentages" RewardPercentages, "The caller's shares in rewards: none.";
         Get "/notifications" Notifications, "The caller's notices.";
         Delete "/notifications" NotificationsDrop, "Drop notices.";
         Post "/v1/heartbeats" Heartbeat, "Arm the dead-man switch, or keep it from going off.";

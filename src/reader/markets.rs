@@ -15,8 +15,6 @@ use crate::http::Endpoint;
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
-const BAD_LIST: Refused = Refused::new(400, "invalid_cursor", "Invalid next_cursor");
-
 /// How much of a market a list shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -41,7 +39,7 @@ impl Reader {
             Endpoint::SamplingSimplifiedMarkets => (Form::Simplified, true),
             _ => (Form::Full, false),
         };
-        let Some(start) = page::start(asked, BAD_LIST)? else {
+        let Some(start) = page::start(asked, page::BAD_CURSOR)? else {
             page::empty(json, page::ROWS_OF_MARKETS, page::END);
             return Ok(());
         };

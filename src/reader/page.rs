@@ -20,6 +20,9 @@ pub(super) const ROWS_OF_MARKETS: u64 = 500;
 /// The cursor behind the last page, at which every client stops.
 pub(super) const END: &str = cursor::END;
 
+/// What is wrong with the cursor of a list that has no other parameters.
+pub(super) const BAD_CURSOR: Refused = Refused::new(400, "invalid_cursor", "Invalid next_cursor");
+
 /// Bytes of rows in a page; a longer single row is a page of its own.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 

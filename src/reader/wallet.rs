@@ -10,7 +10,7 @@
 //! | `params` | parameters, their bounds, and what is wrong with them |
 //! | `positions` | `/positions`, `/closed-positions`, `/value` |
 //! | `rows` | rows of positions as they were written last |
-//! | `history` | `/activity`, `/trades` |
+//! | `history` | `/activity`, `/trades`, `/markets/live-activity` |
 //! | `markets` | `/holders`, `/oi`, `/live-volume` |
 //! | `standing` | `/traded`, `/volume`, `/other`, `/v1/leaderboard` |
 //!

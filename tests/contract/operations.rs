@@ -27,6 +27,12 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (Nobody, "GET /prices-history?market={token}&interval=1d"),
     (Nobody, "GET /prices-history?market={token}&startTs=0&fidelity=720"),
     (Nobody, "POST /batch-prices-history {\"markets\":[\"{token}\",\"{other token}\"],\"interval\":\"1h\"}"),
+    (Nobody, "GET /markets/live-activity/{condition}"),
+    (Nobody, "GET /live-activity/events/{condition}"),
+    (
+        Nobody,
+        "POST /data/volumes {\"conditions\":[{\"conditionId\":\"{condition}\",\"tokenIds\":[\"{token}\",\"{other token}\"]}]}",
+    ),
     // Terms.
     (Nobody, "GET /tick-size?token_id={token}"),
     (Nobody, "GET /neg-risk?token_id={token}"),
@@ -54,6 +60,17 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (First, "GET /notifications"),
     (First, "DELETE /notifications"),
     (First, "GET /auth/ban-status/closed-only"),
+    // Programmes that are not run here.
+    (Nobody, "GET /rewards/markets/current?next_cursor=MA=="),
+    (Nobody, "GET /rewards/markets/multi?condition_ids={condition}"),
+    (Nobody, "GET /rewards/markets/{condition}"),
+    (First, "GET /rewards/user?date=2026-11-20&signature_type=0&next_cursor=MA%3D%3D"),
+    (FirstAs("POLY"), "GET /rewards/user/markets?date=2026-11-20"),
+    (FirstAs("KUEST"), "GET /rewards/user/total?date=2026-11-20"),
+    (First, "GET /rewards/user/percentages"),
+    (Nobody, "GET /rebates/current?date=2026-11-20&maker_address={first}"),
+    (Nobody, "GET /builder/trades?builder_code={condition}"),
+    (First, "GET /auth/builder-api-key"),
     // The catalog.
     (Nobody, "GET /events?limit=2&tag_slug=tag-7"),
     (Nobody, "GET /events/500000"),

@@ -1,11 +1,12 @@
-//! What wallets did: activity of one wallet, and trades of anybody.
+//! What wallets did: activity of one wallet, trades of anybody, and of late in one market.
 //!
 //! Without filters a page is cut straight out of the wallet's rows, however many there are. A
 //! filter looks at rows one by one, newest first, and at no more than [`ROWS_LOOKED_AT_MAX`]: a
 //! list that would need more is refused, and the refusal says how to narrow it.
 
 use super::super::Reader;
-use super::super::ask::{Asked, Refused};
+use super::super::ask::{Asked, Refused, no_market};
+use super::super::trades::base_fee;
 use super::params::{Bounds, Params};
 use super::positions::{DIRECTIONS, Direction};
 use super::{page_of, try_write_list, write_no_profile};
@@ -23,6 +24,9 @@ const ROWS_LOOKED_AT_MAX: usize = 1_000_000;
 
 /// What other venues show as the outcome of a row that has none.
 const NO_OUTCOME: u64 = 999;
+
+/// Trades in one market's live activity, which takes no parameters.
+const LIVE_ROWS: usize = 100;
 
 /// How to ask for fewer rows.
 const NARROW_ACTIVITY: &str = "a start and an end with fewer rows between them";
@@ -149,6 +153,40 @@ impl Reader {
         };
         let page = page.ok_or_else(|| too_many_rows("user", NARROW_TRADES))?;
         try_write_list(json, page, |json, row| self.write_row(json, row, Form::Trade))
+    }
+
+    /// GET /markets/live-activity/{condition}: what takers did in one market, newest first.
+    pub(in super::super) fn live_activity(
+        &self,
+        asked: &Asked<'_>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Refused> {
+        let market = self.index.condition(&asked.captured_condition()?).ok_or(no_market())?;
+        let trades = self.model().activity().trades_of(market).rev();
+        let takers = trades.filter(|row| row.role == Role::Taker).take(LIVE_ROWS);
+        try_write_list(json, takers, |json, row| self.write_live(json, row, market))
+    }
+
+    fn write_live(&self, json: &mut Writer<'_>, row: &Row, market: MarketNo) -> Result<(), Refused> {
+        let (terms, facts) = (self.market(market), self.index.facts(market));
+        json.open_object().key("event_type").text("trade").key("market").open_object();
+        json.key("condition_id").condition(&terms.condition);
+        json.key("asset_id").token(&terms.tokens[row.outcome.index()]);
+        json.key("question").text(&facts.question).key("icon").text(&facts.icon);
+        json.key("slug").text(&facts.slug).close_object();
+        json.key("user").open_object().key("address").address(self.address_of(row.wallet));
+        for name in ["username", "profile_picture", "optimized_profile_picture", "pseudonym"] {
+            json.key(name).text("");
+        }
+        json.close_object().key("side").text(row.side.text());
+        json.key("size").millionths_text(row.shares.0);
+        json.key("fee_rate_bps").number_text(base_fee(terms.fee.rate));
+        json.key("price").millionths_text(row.price_millionths.into());
+        json.key("outcome").text(&terms.labels[row.outcome.index()]);
+        json.key("outcome_index").number(row.outcome.index() as u64);
+        json.key("transaction_hash").hex(self.hash_of(row)?.as_bytes());
+        json.key("timestamp").number_text(row.time.seconds()).close_object();
+        Ok(())
     }
 
     fn write_row(&self, json: &mut Writer<'_>, row: &Row, form: Form) -> Result<(), Refused> {

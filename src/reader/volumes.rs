@@ -1,0 +1,100 @@
+//! What was traded in markets, for callers that name each with both of its tokens.
+
+use super::Reader;
+use super::ask::{Asked, Refused, token_id, too_long};
+use crate::domain::{ConditionId, TimeMs, TokenId};
+use crate::json::{Writer, name};
+use serde_json::Value;
+
+/// Markets in one request.
+const CONDITIONS_MAX: usize = 100;
+
+const CONDITIONS_RULE: &str = "1 to 100 objects with conditionId and tokenIds";
+const TOKENS_RULE: &str = "the market's two token ids in decimal, as strings";
+
+/// One market that is asked about.
+struct Ask {
+    condition: ConditionId,
+    tokens: [TokenId; 2],
+}
+
+impl Reader {
+    /// POST /data/volumes: one entry for each market, in the order asked, with a status of its own.
+    /// What was traded before an import is not counted: it was not traded here.
+    pub(super) fn volumes(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let body: Value =
+            serde_json::from_slice(asked.body()).map_err(|_| invalid().about("body", "", "JSON"))?;
+        if !body.is_object() {
+            return Err(invalid().about("body", &body.to_string(), "an object"));
+        }
+        let with_day = match body.get("include_24h") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(wanted)) => *wanted,
+            Some(other) => return Err(invalid().about("include_24h", &other.to_string(), "true or false")),
+        };
+        let asks = asks(&body)?;
+        json.open_array();
+        for ask in &asks {
+            json.open_object().key("condition_id").condition(&ask.condition);
+            self.write_volume(json, ask, with_day.then_some(asked.now()));
+            json.close_object();
+        }
+        json.close_array();
+        Ok(())
+    }
+
+    fn write_volume(&self, json: &mut Writer<'_>, ask: &Ask, day_until: Option<TimeMs>) {
+        let refused = |json: &mut Writer<'_>, status, error| {
+            json.key("status").number(status).key("error").text(error);
+        };
+        let Some(market) = self.index.condition(&ask.condition) else {
+            return refused(json, 404, "market not found");
+        };
+        let [first, second] = &self.market(market).tokens;
+        if ask.tokens != [*first, *second] && ask.tokens != [*second, *first] {
+            return refused(json, 400, "tokenIds are not the tokens of this market");
+        }
+        let listed = self.catalog().market(market.0);
+        let traded = listed.tape().last().map_or(0, |(_, traded)| *traded);
+        json.key("status").number(200).key("volume").millionths_text(traded);
+        if let Some(now) = day_until {
+            json.key("volume_24h").millionths_text(listed.volume_of_day(now));
+        }
+    }
+}
+
+const fn invalid() -> Refused {
+    Refused::new(400, "invalid_payload", "Invalid payload")
+}
+
+fn asks(body: &Value) -> Result<Vec<Ask>, Refused> {
+    let conditions = match body.get("conditions") {
+        Some(Value::Array(conditions)) => conditions,
+        other => {
+            let got = other.map(Value::to_string).unwrap_or_default();
+            return Err(invalid().about("conditions", &got, CONDITIONS_RULE));
+        }
+    };
+    if conditions.is_empty() {
+        return Err(invalid().about("conditions", "[]", CONDITIONS_RULE));
+    }
+    if conditions.len() > CONDITIONS_MAX {
+        return Err(too_long().about("conditions", &conditions.len().to_string(), CONDITIONS_RULE));
+    }
+    conditions.iter().map(ask).collect()
+}
+
+fn ask(item: &Value) -> Result<Ask, Refused> {
+    let got = |name| item.get(name).map(Value::to_string).unwrap_or_default();
+    let condition = item.get("conditionId").and_then(Value::as_str);
+    let condition = condition.and_then(|text| name::parse_hex(text.as_bytes())).map(ConditionId);
+    let condition = condition
+        .ok_or_else(|| invalid().about("conditionId", &got("conditionId"), "0x and 64 hex digits"))?;
+    let token = |value: &Value| token_id(value.as_str()?.as_bytes());
+    let tokens = match item.get("tokenIds").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([first, second]) => token(first).zip(token(second)).map(<[TokenId; 2]>::from),
+        _ => None,
+    };
+    let tokens = tokens.ok_or_else(|| invalid().about("tokenIds", &got("tokenIds"), TOKENS_RULE))?;
+    Ok(Ask { condition, tokens })
+}
