@@ -35,5 +35,5 @@ pub use credentials::{Credentials, KeyName, MasterSecret};
 pub use curve::{Curve, SIGNATURE_BYTES, Signer};
 pub use eip712::{ActTerms, Chain, Domains, ORDER_TYPE, Venue, keccak};
 pub use key_table::{KeyEntry, KeyTable, Passphrase};
-pub use mac::MacKey;
+pub use mac::{MacKey, same_key};
 pub use signature::{Verifier, sign_order};

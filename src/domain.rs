@@ -16,6 +16,7 @@ pub mod fee;
 pub mod ids;
 pub mod item;
 pub mod market;
+pub mod nonce;
 pub mod order;
 pub mod price;
 pub mod reject;

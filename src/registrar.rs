@@ -19,6 +19,7 @@ mod guards;
 mod keys;
 mod markets;
 pub mod money;
+mod readonly;
 mod refusal;
 mod restore;
 mod wallets;

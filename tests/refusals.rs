@@ -106,6 +106,20 @@ fn provoke(reject: Reject) -> Row {
             );
             scene.connection.request("POST", "/auth/api-key", &headers, b"").unwrap()
         }),
+        Reject::ReadonlyKey => While(
+            |scene| assert_eq!(scene.ask("POST", "/auth/readonly-api-key", "").status, 200),
+            |scene| {
+                let keys = scene.ask("GET", "/auth/readonly-api-keys", "").json();
+                let headers = format!(
+                    "POLY_ADDRESS: {}\r\nPOLY_READONLY_API_KEY: {}\r\n",
+                    hex_text(&scene.first.address.0),
+                    keys["readonlyApiKeys"][0].as_str().unwrap()
+                );
+                let order = scene.draft().body;
+                scene.connection.request("POST", "/order", &headers, order.as_bytes()).unwrap()
+            },
+            |_| {},
+        ),
         Reject::InvalidPayload => Asked(|scene| scene.post("{\"order\":1}")),
         Reject::TooManyOrders => Asked(|scene| {
             let order = scene.draft().body;

@@ -1,5 +1,6 @@
 //! HMAC-SHA256 with a key that is absorbed once, and comparison in constant time.
 
+use crate::domain::ApiKey;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
@@ -37,6 +38,12 @@ impl MacKey {
         }
         state.finalize().into_bytes().into()
     }
+}
+
+/// True if both are the same key, of one that is a secret; takes the same time wherever they differ.
+#[must_use]
+pub fn same_key(left: &ApiKey, right: &ApiKey) -> bool {
+    same(left.as_bytes(), right.as_bytes())
 }
 
 /// True if both are equal; takes the same time wherever they differ.

@@ -155,6 +155,8 @@ rejects! {
     ReplaceKnown = 409, "replace_known", "an order of the replace was placed before; nothing was changed";
     /// The fill-rate breaker of the order's key has tripped.
     FillRateTripped = 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
+    /// A read-only API key was shown for an act. Judged with the other credentials.
+    ReadonlyKey = 401, "readonly_key", "a read-only API key may read, and nothing else";
 }
 
 const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");

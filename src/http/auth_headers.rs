@@ -25,9 +25,11 @@ pub struct AuthHeaders<'a> {
     pub api_key: Option<&'a str>,
     /// `…_PASSPHRASE`: L2 only.
     pub passphrase: Option<&'a str>,
+    /// `…_READONLY_API_KEY`: shown beside the address, with nothing signed.
+    pub readonly_api_key: Option<&'a str>,
 }
 
-/// Which of the six credential headers a name is.
+/// Which of the seven credential headers a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credential {
     Address,
@@ -36,6 +38,7 @@ pub(crate) enum Credential {
     Nonce,
     ApiKey,
     Passphrase,
+    ReadonlyApiKey,
 }
 
 impl<'a> AuthHeaders<'a> {
@@ -48,6 +51,7 @@ impl<'a> AuthHeaders<'a> {
             nonce: None,
             api_key: None,
             passphrase: None,
+            readonly_api_key: None,
         }
     }
 
@@ -65,21 +69,23 @@ impl<'a> AuthHeaders<'a> {
             Credential::Nonce => &mut self.nonce,
             Credential::ApiKey => &mut self.api_key,
             Credential::Passphrase => &mut self.passphrase,
+            Credential::ReadonlyApiKey => &mut self.readonly_api_key,
         }
     }
 }
 
-/// The family and meaning of a header name, if it is one of the eighteen.
+/// The family and meaning of a header name, if it is one of the twenty-one.
 pub(crate) fn credential(name: &[u8]) -> Option<(Dialect, Credential)> {
     const FAMILIES: [(Dialect, &[u8]); 3] =
         [(Dialect::Poly, b"POLY_"), (Dialect::Kuest, b"KUEST_"), (Dialect::Service, b"SERVICE_")];
-    const CREDENTIALS: [(Credential, &[u8]); 6] = [
+    const CREDENTIALS: [(Credential, &[u8]); 7] = [
         (Credential::Address, b"ADDRESS"),
         (Credential::Signature, b"SIGNATURE"),
         (Credential::Timestamp, b"TIMESTAMP"),
         (Credential::ApiKey, b"API_KEY"),
         (Credential::Passphrase, b"PASSPHRASE"),
         (Credential::Nonce, b"NONCE"),
+        (Credential::ReadonlyApiKey, b"READONLY_API_KEY"),
     ];
     for (dialect, prefix) in FAMILIES {
         let Some((start, rest)) = name.split_at_checked(prefix.len()) else {

@@ -32,7 +32,7 @@ const PATHS: [&str; 11] = [
 ];
 
 /// The shapes by name.
-const SCHEMAS: [&str; 7] = [
+const SCHEMAS: [&str; 8] = [
     include_str!("openapi/schemas/common.json"),
     include_str!("openapi/schemas/trading.json"),
     include_str!("openapi/schemas/safety.json"),

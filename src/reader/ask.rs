@@ -1,7 +1,7 @@
 //! What a request asks, and what is wrong with it: field, value and rule.
 
 use super::{Caller, ReadRequest, Reader, Token};
-use crate::domain::{ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
+use crate::domain::{Address, ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
 use crate::http::{Endpoint, query};
 use crate::journal::Fault;
 use crate::json::read::{ReadError, TokenAsk};
@@ -14,6 +14,7 @@ pub(super) const MILLISECONDS_FROM: u64 = 100_000_000_000;
 
 const TOKEN_RULE: &str = "a token id in decimal";
 const CONDITION_RULE: &str = "0x and 64 hex digits";
+const KEY_RULE: &str = "a UUID";
 
 /// What the body of a refusal begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +117,12 @@ impl Refused {
         json.close_object();
     }
 
+    /// Writes the body to the end of `out` and returns the status.
+    fn tell(&self, out: &mut Vec<u8>) -> u16 {
+        self.write(&mut Writer::new(out));
+        self.status
+    }
+
     const fn of(reject: Reject) -> Self {
         let wire = reject.wire();
         Self::new(wire.status, wire.code, wire.error)
@@ -161,6 +168,11 @@ pub(super) struct Lists {
 }
 
 impl Lists {
+    /// Those of a request that has none.
+    const fn empty() -> Self {
+        Self { body: Vec::new(), tokens: Vec::new(), orders: Vec::new() }
+    }
+
     /// Reads the list that the request's endpoint takes, if it takes one.
     pub(super) fn read(&mut self, request: &ReadRequest<'_>, reader: &mut BodyReader) -> Result<(), Refused> {
         use Endpoint as E;
@@ -341,7 +353,7 @@ impl<'a> Asked<'a> {
 
     /// A trade id to filter by.
     pub(super) fn uuid_filter(&self, refused: Refused) -> Result<Option<ApiKey>, Refused> {
-        self.parsed("id", refused, "a UUID", name::parse_uuid)
+        self.parsed("id", refused, KEY_RULE, name::parse_uuid)
     }
 
     /// An address to filter by.
@@ -415,7 +427,27 @@ fn order_id(text: &[u8]) -> Option<OrderId> {
     name::parse_hex(text).map(OrderId)
 }
 
+/// Reads the query of GET /auth/validate-readonly-api-key: whose key, and which. A refusal is written
+/// to the end of `out`, and its HTTP status comes back.
+pub fn read_shown_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<(Address, ApiKey), u16> {
+    const ADDRESS_RULE: &str = "0x and 40 hex digits";
+    let asked = Asked::new(request, const { &Lists::empty() });
+    let shown = || {
+        let key = asked.parsed("key", bad_parameter(), KEY_RULE, name::parse_uuid)?;
+        let address = asked.address_filter("address", bad_parameter())?;
+        let address = address.ok_or(bad_parameter().about("address", "", ADDRESS_RULE))?;
+        Ok((Address(address), key.ok_or(bad_parameter().about("key", "", KEY_RULE))?))
+    };
+    shown().map_err(|refused: Refused| refused.tell(out))
+}
+
 impl Reader {
+    /// Reads the body of DELETE /auth/readonly-api-key; refuses as [`read_shown_key`] does.
+    pub fn read_key(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<ApiKey, u16> {
+        let key = self.bodies.key(&mut body.to_vec());
+        key.map_err(|error| Refused::body(&error).tell(out))
+    }
+
     /// The market and outcome of the token that `name` names, if it has a book.
     pub(super) fn token_with_book(&self, asked: &Asked<'_>, name: &'static str) -> Result<Token, Refused> {
         let id = asked.token(name)?;

@@ -38,6 +38,7 @@ pub(super) use recent::{LevelChange, Recent};
 
 use super::ask::{Asked, Refused};
 use super::{Caller, ReadRequest, Reader, Token};
+use crate::domain::nonce::is_of_readonly_key;
 use crate::domain::{ApiKey, MarketNo, Outcome, TimeMs, WalletNo};
 use crate::http::Endpoint;
 use crate::http::respond::BookMark;
@@ -219,7 +220,7 @@ impl Feed {
             Record::MarketMode(record) => self.push_mode(reader, Some(record.market), record.mode, now),
             Record::ExchangeMode(record) => self.push_mode(reader, None, record.mode, now),
             Record::MarketAdded(record) => self.push_new_market(reader, record.market, record.time, now),
-            Record::KeyChanged(record) if !record.active => {
+            Record::KeyChanged(record) if !record.active && !is_of_readonly_key(&record.nonce) => {
                 self.revoked.extend(self.accounts.get(&record.principal).into_iter().flatten());
             }
             Record::Resolved(record) => self.push_resolved(reader, record.market, record.time, now),

@@ -6,7 +6,7 @@
 use super::keys;
 use crate::auth::l2::{self, Request};
 use crate::auth::{Chain, KeyEntry, KeyName, KeyTable, MacKey, MasterSecret, Passphrase, text};
-use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo, Word};
+use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
 use crate::registry::{KeyState, Registry};
 use std::collections::HashMap;
 
@@ -98,11 +98,19 @@ impl Entrance {
         good.then_some(Caller { principal: entry.principal, address, api_key })
     }
 
-    /// A key of an owner lives, as the log says; the registry may not say so yet.
+    /// A key of an owner lives, as the log says; the registry may not say so yet. Keys that may only
+    /// read open no stream.
     pub fn note_key(&mut self, registry: &Registry, principal: WalletNo, nonce: Word, generation: u32) {
+        if nonces::is_of_readonly_key(&nonce) {
+            return;
+        }
         let address = registry.wallet(principal).address;
-        let name = KeyName { chain: self.chain, address, nonce, generation };
-        self.owners.insert(self.master.api_key(&name), principal);
+        self.owners.insert(self.key_called(address, nonce, generation), principal);
+    }
+
+    /// The name of a key.
+    pub(super) fn key_called(&self, address: Address, nonce: Word, generation: u32) -> ApiKey {
+        self.master.api_key(&KeyName { chain: self.chain, address, nonce, generation })
     }
 
     fn note_keys(&mut self, registry: &Registry, principal: WalletNo) {

@@ -6,7 +6,7 @@
 
 use super::{Refusal, Registrar};
 use crate::auth::{Credentials, KeyName};
-use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word};
+use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
 use crate::journal::layout::KeyChanged;
 use crate::registry::{KeyState, Registry};
 
@@ -27,6 +27,9 @@ pub struct ListedKey {
 impl Registrar {
     /// The credentials of (owner, nonce), made if there are none or if they were revoked.
     pub fn create_key(&mut self, now: TimeMs, owner: Address, nonce: Word) -> Result<Credentials, Refusal> {
+        if nonces::is_of_readonly_key(&nonce) {
+            return Err(Refusal::NonceKept);
+        }
         let principal = self.owner(now, owner)?;
         let generation = match self.registry().key_state(principal, &nonce) {
             Some(KeyState { generation, active: true }) => generation,
@@ -49,7 +52,7 @@ impl Registrar {
     pub fn derive_key(&self, owner: Address, nonce: Word) -> Result<Credentials, Refusal> {
         let registry = self.registry();
         let principal = registry.wallet_of(&owner).ok_or(Refusal::KeyUnknown)?;
-        if registry.wallet(principal).kind != WalletKind::Eoa {
+        if registry.wallet(principal).kind != WalletKind::Eoa || nonces::is_of_readonly_key(&nonce) {
             return Err(Refusal::KeyUnknown);
         }
         match registry.key_state(principal, &nonce) {
@@ -60,7 +63,7 @@ impl Registrar {
         }
     }
 
-    /// Every key of a principal, the newest first.
+    /// Every key of a principal that can trade, the newest first.
     #[must_use]
     pub fn keys(&self, principal: WalletNo) -> Vec<ListedKey> {
         let owner = self.registry().wallet(principal).address;
@@ -88,7 +91,7 @@ impl Registrar {
         Ok(())
     }
 
-    fn set_key(&mut self, now: TimeMs, principal: WalletNo, nonce: Word, state: KeyState) {
+    pub(super) fn set_key(&mut self, now: TimeMs, principal: WalletNo, nonce: Word, state: KeyState) {
         let time = self.at(now);
         let KeyState { generation, active } = state;
         self.append(&KeyChanged { time, principal, nonce, generation, active }.into());
@@ -103,17 +106,25 @@ impl Registrar {
         }
     }
 
-    fn room_for_key_row(&self) -> Result<(), Refusal> {
+    pub(super) fn room_for_key_row(&self) -> Result<(), Refusal> {
         if 0 < self.writer.keys_free() { Ok(()) } else { Err(Refusal::KeysFull) }
     }
 
-    const fn key_name(&self, address: Address, nonce: Word, generation: u32) -> KeyName {
+    pub(super) const fn key_name(&self, address: Address, nonce: Word, generation: u32) -> KeyName {
         KeyName { chain: self.identity.chain, address, nonce, generation }
     }
 }
 
-/// A principal's keys: those with rows, the newest first, and then that of nonce 0 if it has none.
+/// A principal's keys that can trade: what [`all_states`] has without those that may only read.
 pub(super) fn states(
+    registry: &Registry,
+    principal: WalletNo,
+) -> impl Iterator<Item = (Word, KeyState)> + '_ {
+    all_states(registry, principal).filter(|(nonce, _)| !nonces::is_of_readonly_key(nonce))
+}
+
+/// A principal's keys: those with rows, the newest first, and then that of nonce 0 if it has none.
+pub(super) fn all_states(
     registry: &Registry,
     principal: WalletNo,
 ) -> impl Iterator<Item = (Word, KeyState)> + '_ {

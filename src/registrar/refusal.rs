@@ -100,6 +100,10 @@ refusals! {
     FeeInvalid = 400, "invalid_fee", "feeSchedule: rate 0 to 1, exponent 1 or 2, builder share 0 to 9000 bps";
     /// A payout goes with the mode resolved, and only with it.
     PayoutMode = 400, "invalid_payout", "payout: goes with the mode resolved, and only with it";
+    /// This principal has as many read-only keys as one may have.
+    ReadonlyKeysOfOwnerFull = 400, "too_many_readonly_keys", "this owner has 8 read-only API keys; revoke one first";
+    /// The nonce is one of those that are kept for read-only keys.
+    NonceKept = 400, "nonce_kept", "nonce: this one is kept for read-only keys; use another";
 }
 
 const _: () = assert!(size_of::<Option<Refusal>>() == 1, "a refusal travels in one byte");

@@ -6,10 +6,10 @@ use super::plan::Plan;
 use crate::auth::l2::Request;
 use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
-use crate::http::{Head, Route};
+use crate::http::{AuthHeaders, Head, Route};
 use crate::journal::layout::KeyChanged;
 use crate::reader::Credentials;
-use crate::registrar::{Entrance, Presented};
+use crate::registrar::{self, Entrance, Presented};
 use crate::registry::Registry;
 
 /// Keys that a loop keeps ready.
@@ -79,7 +79,23 @@ impl Callers {
         self.entrance.note_key(&self.registry, key.principal, key.nonce, key.generation);
     }
 
-    /// Who signed this request with an API key.
+    /// Whether this is a read-only key of this owner.
+    pub(crate) fn is_readonly_key(&self, address: &Address, key: &ApiKey) -> bool {
+        self.entrance.reader_for(&self.registry, address, key).is_some()
+    }
+
+    /// Who shows a read-only key, if it asks for nothing else than to read.
+    fn check_readonly(&self, headers: &AuthHeaders<'_>, key: &str, window: Window) -> Result<Caller, Reject> {
+        let address = headers.address.unwrap_or("").as_bytes();
+        let caller = self.entrance.admit_readonly(&self.registry, address, key.as_bytes());
+        let caller = caller.ok_or(Reject::Unauthorized)?;
+        match window {
+            Window::Write => Err(Reject::ReadonlyKey),
+            Window::Read => Ok(of_entrance(caller, headers.dialect)),
+        }
+    }
+
+    /// Who signed this request with an API key, or shows a read-only one.
     pub(crate) fn check(
         &mut self,
         head: &Head<'_>,
@@ -89,6 +105,9 @@ impl Callers {
         window: Window,
     ) -> Result<Caller, Reject> {
         let headers = head.auth.as_ref().ok_or(Reject::Unauthorized)?;
+        if let (None, Some(key)) = (headers.api_key, headers.readonly_api_key) {
+            return self.check_readonly(headers, key, window);
+        }
         let presented = Presented {
             address: headers.address.unwrap_or("").as_bytes(),
             api_key: headers.api_key.unwrap_or("").as_bytes(),
@@ -105,13 +124,13 @@ impl Callers {
         };
         let window_s = if window == Window::Write { self.window_s } else { self.read_window_s };
         let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
-        Ok(Caller {
-            principal: caller.principal,
-            address: caller.address,
-            api_key: caller.api_key,
-            dialect: headers.dialect,
-        })
+        Ok(of_entrance(caller, headers.dialect))
     }
+}
+
+fn of_entrance(caller: registrar::Caller, dialect: Dialect) -> Caller {
+    let registrar::Caller { principal, address, api_key } = caller;
+    Caller { principal, address, api_key, dialect }
 }
 
 /// The chain of a plan.

@@ -12,7 +12,11 @@ use crate::registrar::{ListedKey, Refusal};
 
 /// True for routes of an API key that the registrar answers.
 pub(super) fn is_one(endpoint: Endpoint) -> bool {
-    matches!(endpoint, Endpoint::ApiKeys | Endpoint::ApiKeyRevoke)
+    use Endpoint as E;
+    matches!(
+        endpoint,
+        E::ApiKeys | E::ApiKeyRevoke | E::ReadonlyKeyCreate | E::ReadonlyKeys | E::ReadonlyKeyRevoke
+    )
 }
 
 /// A wallet's owner wants credentials (L1): one curve operation, then the registrar.
@@ -57,6 +61,71 @@ pub(super) fn of_wallet(
         }
     });
     Err(Read::Act(Box::new(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand))))
+}
+
+/// The owner of a key makes, lists or revokes read-only ones; `meant` is the one that its body names.
+pub(super) fn of_readonly(
+    caller: &Caller,
+    endpoint: Endpoint,
+    meant: Option<ApiKey>,
+    job: Box<ReadJob>,
+) -> ActJob {
+    let (principal, dialect) = (caller.principal, caller.dialect);
+    let errand: Errand = Box::new(move |trade, now| {
+        let Some(registrar) = &mut trade.registrar else {
+            unreachable!("key acts go to the registrar's loop");
+        };
+        let told = match (endpoint, meant) {
+            (Endpoint::ReadonlyKeys, _) => Ok(readonly_list(&registrar.readonly_keys(principal), dialect)),
+            (_, None) => registrar.create_readonly_key(now, principal).map(|key| {
+                one("apiKey", |json| {
+                    json.uuid(key);
+                })
+            }),
+            (_, Some(key)) => registrar.revoke_readonly_key(now, principal, &key).map(|deleted| {
+                one("deleted", |json| {
+                    json.boolean(deleted);
+                })
+            }),
+        };
+        told.map_or_else(refused, |body| Report::Answer(200, body))
+    });
+    // Read-only keys are looked up where the reader is, which this answer passes: nobody else has to
+    // have seen it.
+    ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)
+}
+
+/// The strict clients want an object around the list, as around that of other keys.
+fn readonly_list(keys: &[ApiKey], dialect: Dialect) -> Vec<u8> {
+    let wrapped = dialect != Dialect::Service;
+    written(|json| {
+        if wrapped {
+            json.open_object().key("readonlyApiKeys");
+        }
+        json.open_array();
+        for key in keys {
+            json.uuid(*key);
+        }
+        json.close_array();
+        if wrapped {
+            json.close_object();
+        }
+    })
+}
+
+/// An object with one field.
+fn one(name: &'static str, value: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+    written(|json| {
+        json.open_object().key(name);
+        value(json);
+        json.close_object();
+    })
+}
+
+fn written(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut Writer::new(&mut out));
+    out
 }
 
 /// The owner of a key lists keys or revokes one.

@@ -372,7 +372,7 @@ impl Reading {
         if let Some(caller) = &caller
             && key_acts::is_one(route.endpoint)
         {
-            return Err(Read::Act(Box::new(key_acts::of_key(caller, head, route.endpoint, job))));
+            return self.key_act(caller, head, route.endpoint, body, job);
         }
         if let Some(caller) = &caller
             && guard_acts::is_one(route.endpoint)
@@ -394,6 +394,13 @@ impl Reading {
             caller: caller.as_ref().map(of_reader),
             now,
         };
+        if route.endpoint == Endpoint::ValidateReadonlyKey {
+            let valid = reader::read_shown_key(&request, &mut self.body).map(|(address, key)| {
+                let valid = self.callers.is_readonly_key(&address, &key);
+                self.body.extend_from_slice(format!("{{\"valid\":{valid}}}").as_bytes());
+            });
+            return Ok((job, valid.err().unwrap_or(200)));
+        }
         if route.endpoint == Endpoint::Search {
             return match reader::read_search(&request, &mut self.body) {
                 Ok(query) => Err(Read::Search(job, Box::new(query))),
@@ -401,6 +408,26 @@ impl Reading {
             };
         }
         self.write(&request, job)
+    }
+
+    /// A key-holder's act on keys, which the registrar is asked for.
+    fn key_act(
+        &mut self,
+        caller: &Caller,
+        head: &Head<'_>,
+        endpoint: Endpoint,
+        body: &[u8],
+        job: Box<ReadJob>,
+    ) -> Result<(Box<ReadJob>, u16), Read> {
+        let act = match endpoint {
+            Endpoint::ApiKeys | Endpoint::ApiKeyRevoke => key_acts::of_key(caller, head, endpoint, job),
+            Endpoint::ReadonlyKeyRevoke => match self.reader.read_key(body, &mut self.body) {
+                Ok(meant) => key_acts::of_readonly(caller, endpoint, Some(meant), job),
+                Err(status) => return Ok((job, status)),
+            },
+            _ => key_acts::of_readonly(caller, endpoint, None, job),
+        };
+        Err(Read::Act(Box::new(act)))
     }
 
     /// Writes an answer behind the head that nearly all answers have, where it is sent from. One

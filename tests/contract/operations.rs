@@ -120,6 +120,11 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (First, "DELETE /cancel-market-orders {\"market\":\"{condition}\",\"assetId\":\"{token}\"}"),
     (First, "DELETE /cancel-all"),
     // Keys: the last one is gone at the end.
+    (First, "POST /auth/readonly-api-key"),
+    (First, "GET /auth/readonly-api-keys"),
+    (FirstAs("KUEST"), "GET /auth/readonly-api-keys"),
+    (First, "DELETE /auth/readonly-api-key {\"key\":\"00000000-0000-4000-8000-000000000001\"}"),
+    (Nobody, "GET /auth/validate-readonly-api-key?address={first}&key=00000000-0000-4000-8000-000000000001"),
     (Owner, "POST /auth/api-key"),
     (Owner, "GET /auth/derive-api-key"),
     (First, "GET /auth/api-keys"),

@@ -100,3 +100,48 @@ fn a_revoked_key_is_refused_at_once_also_where_it_is_at_hand() {
     rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
     assert_eq!(client.ask(&mut entrance, rig.registry(), NOW), Err(Reject::Unauthorized));
 }
+
+#[test]
+fn a_read_only_key_is_no_key_to_trade_with_and_the_other_way_round() {
+    let mut rig = Rig::new();
+    let made = rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
+    let owner = rig.registry().wallet_of(&address(1)).expect("an owner");
+    let keys = [(); 2].map(|()| rig.registrar.create_readonly_key(NOW, owner).expect("room"));
+    assert_ne!(keys[0], keys[1]);
+    assert_eq!(rig.registrar.keys(owner).len(), 1, "they are in no list of other keys");
+    assert_eq!(rig.registrar.readonly_keys(owner), [keys[1], keys[0]]);
+    let entrance = entrance();
+    let caller = |api_key| Caller { principal: owner, address: address(1), api_key };
+    let restarted = rig.restarted();
+    for registry in [rig.registry(), restarted.registry()] {
+        for key in keys {
+            assert_eq!(entrance.reader_for(registry, &address(1), &key), Some(caller(key)));
+            assert_eq!(entrance.reader_for(registry, &address(2), &key), None, "another's");
+        }
+        assert_eq!(entrance.reader_for(registry, &address(1), &made.api_key), None, "a public name");
+    }
+    // Whoever knew the master could compute credentials of the same name; they sign nothing.
+    let kept = rig.registrar.key_name(address(1), crate::domain::nonce::of_readonly_key(0), 0);
+    let client = Client::new(address(1), &identity().master.credentials(&kept));
+    assert_eq!(client.api_key.as_bytes(), text::uuid_text(&keys[0]));
+    assert_eq!(client.ask(&mut self::entrance(), rig.registry(), NOW), Err(Reject::Unauthorized));
+}
+
+#[test]
+fn a_revoked_read_only_key_is_refused_and_its_row_makes_another() {
+    let mut rig = Rig::new();
+    let owner = rig.registrar.owner(NOW, address(1)).expect("room");
+    let other = rig.registrar.owner(NOW, address(2)).expect("room");
+    let first = rig.registrar.create_readonly_key(NOW, owner).expect("room");
+    let rows = rig.registry().key_count();
+    assert_eq!(rig.registrar.revoke_readonly_key(NOW, other, &first), Ok(false), "another's");
+    assert_eq!(rig.registrar.revoke_readonly_key(NOW, owner, &first), Ok(true));
+    assert_eq!(rig.registrar.revoke_readonly_key(NOW, owner, &first), Ok(false), "revoked already");
+    assert_eq!(entrance().reader_for(rig.registry(), &address(1), &first), None);
+    let second = rig.registrar.create_readonly_key(NOW, owner).expect("room");
+    assert_ne!(second, first);
+    assert_eq!(rig.registry().key_count(), rows, "rows are used again");
+    assert_eq!(entrance().reader_for(rig.registry(), &address(1), &first), None);
+    assert!(entrance().reader_for(rig.registry(), &address(1), &second).is_some());
+    rig.check_restart();
+}

@@ -64,6 +64,19 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             set_breaker(&mut rig, principal, 0, 0, 0).expect("it is taken away");
             Box::new(move |rig| rig.registrar.reset_breaker(NOW, principal, key(0)))
         }
+        Refusal::ReadonlyKeysOfOwnerFull => {
+            let owner = rig.registrar.owner(NOW, address(1)).expect("room");
+            for _ in 0..8 {
+                rig.registrar.create_readonly_key(NOW, owner).expect("one of eight");
+            }
+            Box::new(move |rig| rig.registrar.create_readonly_key(NOW, owner).map(|_| ()))
+        }
+        Refusal::NonceKept => {
+            rig.registrar.owner(NOW, address(1)).expect("room");
+            let kept = crate::domain::nonce::of_readonly_key(0);
+            assert_eq!(rig.registrar.derive_key(address(1), kept), Err(Refusal::KeyUnknown));
+            Box::new(move |rig| rig.registrar.create_key(NOW, address(1), kept).map(|_| ()))
+        }
         Refusal::WalletUnknown => Box::new(|rig| rig.debit(address(1), 1, "a").map(|_| ())),
         Refusal::WalletNotAnOwner => {
             rig.registrar.owner(NOW, address(1)).expect("room");

@@ -1,0 +1,123 @@
+//! Read-only keys on a running exchange: what they open, what they do not, and that a killed server
+//! knows them again.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::Plan;
+use common::trader::{KEYS, Trader, hex_text};
+use common::wire::{Answer, Connection};
+use serde_json::{Value, json};
+
+/// Shows a read-only key in the headers of one family.
+fn show(connection: &mut Connection, (family, address, key): (&str, &str, &str), line: &str) -> Answer {
+    let (method, rest) = line.split_once(' ').unwrap();
+    let (target, body) = rest.split_once(' ').unwrap_or((rest, ""));
+    let headers = format!("{family}_ADDRESS: {address}\r\n{family}_READONLY_API_KEY: {key}\r\n");
+    connection.request(method, target, &headers, body.as_bytes()).unwrap()
+}
+
+fn said(answer: &Answer) -> (u16, Value) {
+    (answer.status, answer.json()["code"].clone())
+}
+
+fn is_valid(connection: &mut Connection, address: &str, key: &str) -> Value {
+    connection.read(&format!("/auth/validate-readonly-api-key?address={address}&key={key}"))["valid"].clone()
+}
+
+#[test]
+fn a_read_only_key_opens_the_reads_of_its_owner_and_nothing_else() {
+    let folder = tempfile::TempDir::with_prefix_in("readonly-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let exchange = Plan::dev(folder.path()).start();
+    let mut connection = exchange.connect();
+    let owner = Trader::new(KEYS[3], &mut connection);
+    let other = Trader::new(KEYS[4], &mut connection);
+    let [address, stranger] = [&owner, &other].map(|trader| hex_text(&trader.address.0));
+    let made = owner.ask(&mut connection, "POST", "/auth/readonly-api-key", "").unwrap().json();
+    let key = made["apiKey"].as_str().unwrap();
+
+    for family in ["POLY", "KUEST", "SERVICE"] {
+        for line in [
+            "GET /data/orders",
+            "GET /data/trades?next_cursor=MA==",
+            "GET /balance-allowance?asset_type=COLLATERAL",
+            "GET /auth/ban-status/closed-only",
+            "GET /notifications",
+        ] {
+            let answer = show(&mut connection, (family, &address, key), line);
+            assert_eq!(answer.status, 200, "{family} {line}: {}", String::from_utf8_lossy(&answer.body));
+        }
+    }
+    let balance = "GET /balance-allowance?asset_type=COLLATERAL";
+    let shown = show(&mut connection, ("POLY", &address, key), balance).json();
+    assert_eq!(shown, owner.read(&mut connection, "/balance-allowance?asset_type=COLLATERAL"));
+
+    for line in [
+        "POST /order {}",
+        "POST /orders []",
+        "DELETE /order {}",
+        "DELETE /cancel-all",
+        "POST /positions/split {}",
+        "GET /auth/api-keys",
+        "DELETE /auth/api-key",
+        "POST /auth/readonly-api-key",
+        "GET /auth/readonly-api-keys",
+        "DELETE /auth/readonly-api-key {}",
+    ] {
+        let told = said(&show(&mut connection, ("POLY", &address, key), line));
+        assert_eq!(told, (401, json!("readonly_key")), "{line}");
+        let told = said(&show(&mut connection, ("POLY", &stranger, key), line));
+        assert_eq!(told, (401, json!("invalid_l2")), "{line} for another");
+    }
+    let public = owner.read(&mut connection, "/auth/api-keys")["apiKeys"][0].as_str().unwrap().to_owned();
+    for shown in [&public, "nothing", "00000000-0000-4000-8000-000000000001"] {
+        let told = said(&show(&mut connection, ("POLY", &address, shown), "GET /data/orders"));
+        assert_eq!(told, (401, json!("invalid_l2")), "{shown} is no read-only key");
+    }
+    exchange.stop();
+}
+
+#[test]
+fn a_read_only_key_outlives_the_process_and_not_its_revocation() {
+    let folder = tempfile::TempDir::with_prefix_in("readonly-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let plan = Plan::dev(folder.path());
+    let mut exchange = plan.start();
+    let mut connection = exchange.connect();
+    let mut owner = Trader::new(KEYS[3], &mut connection);
+    let address = hex_text(&owner.address.0);
+    let made: Vec<Value> = (0..9)
+        .map(|_| owner.ask(&mut connection, "POST", "/auth/readonly-api-key", "").unwrap().json())
+        .collect();
+    assert_eq!(made[8]["code"], "too_many_readonly_keys");
+    let mut keys: Vec<&str> = made[..8].iter().map(|made| made["apiKey"].as_str().unwrap()).collect();
+    keys.reverse();
+    exchange.kill();
+
+    let exchange = plan.start();
+    let mut connection = exchange.connect();
+    let listed = owner.read(&mut connection, "/auth/readonly-api-keys");
+    assert_eq!(listed, json!({ "readonlyApiKeys": keys }));
+    owner.family = "SERVICE";
+    assert_eq!(owner.read(&mut connection, "/auth/readonly-api-keys"), json!(keys));
+    owner.family = "POLY";
+    assert_eq!(owner.read(&mut connection, "/auth/api-keys")["apiKeys"].as_array().unwrap().len(), 1);
+    assert_eq!(is_valid(&mut connection, &address, keys[2]), true);
+    let revoke = json!({ "key": keys[2] }).to_string();
+    for deleted in [true, false] {
+        let answer = owner.ask(&mut connection, "DELETE", "/auth/readonly-api-key", &revoke).unwrap();
+        assert_eq!((answer.status, answer.json()), (200, json!({ "deleted": deleted })));
+    }
+    assert_eq!(is_valid(&mut connection, &address, keys[2]), false);
+    assert_eq!(is_valid(&mut connection, &address, keys[3]), true);
+    assert_eq!(is_valid(&mut connection, &format!("0x{}", "99".repeat(20)), keys[3]), false);
+    let orders = "GET /data/orders";
+    assert_eq!(show(&mut connection, ("POLY", &address, keys[2]), orders).status, 401);
+    assert_eq!(show(&mut connection, ("POLY", &address, keys[3]), orders).status, 200);
+    for (query, field) in [("", "address"), ("?address=0x12", "address"), ("?key=7", "key")] {
+        let path = format!("/auth/validate-readonly-api-key{query}");
+        let answer = connection.request("GET", &path, "", b"").unwrap();
+        assert_eq!((answer.status, answer.json()["field"].clone()), (400, json!(field)), "{path}");
+    }
+    exchange.stop();
+}
