@@ -19,7 +19,7 @@ from py_clob_client.clob_types import (
 from py_clob_client.exceptions import PolyApiException
 
 from exchange import DEPOSIT_WALLET, KEYS, Exchange
-from story import SETTINGS, Refused, Story, books_agree
+from story import PAGE, SETTINGS, Refused, Story, books_agree
 
 # Any address will do for a deposit wallet that the operator links.
 SECOND_WALLET = "0x00000000000000000000000000000000000d3905"
@@ -106,6 +106,25 @@ def said(act):
         raise Refused(error.status_code, error.error_msg) from error
 
 
+def readonly_keys(client):
+    """A key for whoever may only look, made, tried and revoked with this library."""
+    key = client.create_readonly_api_key().api_key
+    assert client.get_readonly_api_keys() == {"readonlyApiKeys": [key]}
+    for revoked in (False, True):
+        assert client.validate_readonly_api_key(client.get_address(), key) == {"valid": not revoked}
+        assert client.delete_readonly_api_key(key) == {"deleted": not revoked}
+    print("ok: a read-only key is good until it is revoked")
+
+
+def activity(client, story):
+    """What this library asks for under a path of its own."""
+    events = client.get_market_trades_events(story.condition)
+    assert len(events) == PAGE and {event["event_type"] for event in events} == {"trade"}, events
+    hashes = {trade["transaction_hash"] for trade in client.get_trades()}
+    assert {event["transaction_hash"] for event in events} <= hashes
+    print("ok: the newest trades of the market are those that the traders made")
+
+
 def main(binary):
     exchange = Exchange(binary, *SETTINGS)
     try:
@@ -116,6 +135,8 @@ def main(binary):
         second = Trader("second", exchange.url, KEYS[1], SECOND_WALLET)
         story = Story(exchange, first, second)
         story.run()
+        readonly_keys(first.client)
+        activity(first.client, story)
         books_agree(exchange, story)
     finally:
         exchange.kill()
