@@ -35,6 +35,7 @@
 //! | [`http`] | what do the bytes of a request say, and how is an answer written? |
 //! | [`json`] | how do orders and amounts read and write as text? |
 //! | [`auth`] | who signed this? |
+//! | [`limits`] | how much may one client ask for? |
 //! | [`catalog`] | what does a Gamma file say about events and markets, and how are they listed and found? |
 //! | [`wallet`] | what does a wallet hold, what did it cost, what did it do? |
 //! | [`ledger`] | what is the state after these frames? |
@@ -75,6 +76,7 @@ pub mod http;
 pub mod journal;
 pub mod json;
 pub mod ledger;
+pub mod limits;
 pub mod registry;
 pub mod wallet;
 

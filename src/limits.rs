@@ -1,0 +1,327 @@
+//! How much of the exchange one client may have: rate limits, pure, with the time as an argument.
+//!
+//! A request is counted in one or more scopes ([`Scope`]), each by a bucket ([`buckets`]) of the address
+//! that it came from, and behind its signature by another one of the owner of the key. Owners, not keys:
+//! keys are free, so a bucket for each would be a limit for nobody.
+//!
+//! What comes of a charge:
+//! - there is room: it passes;
+//! - there will be room within [`WAIT_US_MAX`]: it is charged now and its connection waits until then. So a
+//!   client that is a little too fast runs at its rate and never sees a refusal;
+//! - else it is refused, and nothing is charged in any scope: a refused request costs its client nothing.
+//!
+//! What placing orders takes is never what cancels need: `order` and `cancel` are scopes of their own, and
+//! neither is counted in `clob`.
+//!
+//! [`Mode::Warn`] counts and tells, and lets everything pass; [`Mode::Off`] counts nothing.
+
+mod buckets;
+mod rate;
+mod scope;
+
+use std::hash::{DefaultHasher, Hasher};
+
+use crate::memory::sync::{AtomicBool, AtomicU64, Ordering};
+use buckets::{Buckets, Taken};
+pub use rate::{COUNT_MAX, Rate, WINDOW_S_MAX};
+pub use scope::{Rule, Scope, Unit};
+
+/// How long a request is held at most before it is refused instead: long enough for a burst that is a
+/// little too large, short enough that no client takes it for a hang.
+pub const WAIT_US_MAX: u64 = 1_000_000;
+
+/// Buckets of the process, 4 MiB: a hundred thousand clients in five scopes each.
+pub const BUCKETS: usize = 1 << 19;
+
+const US_PER_S: u64 = 1_000_000;
+
+/// A point in time, in microseconds since some beginning. Only distances matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// So many milliseconds behind the beginning.
+    #[must_use]
+    pub const fn of_ms(ms: u64) -> Self {
+        Self(ms.wrapping_mul(1_000))
+    }
+
+    /// So much later, in whole milliseconds: whoever looks at the time does it by milliseconds.
+    const fn after_us(self, us: u64) -> Self {
+        Self(self.0.saturating_add(us.div_ceil(1_000) * 1_000))
+    }
+
+    /// Milliseconds until `later`; 0 if that is past.
+    #[must_use]
+    pub const fn ms_until(self, later: Self) -> u64 {
+        later.0.saturating_sub(self.0).div_ceil(1_000)
+    }
+}
+
+/// What is done about limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Who is too fast waits, or is refused.
+    Enforce,
+    /// Who is too fast is told.
+    Warn,
+    /// Nothing is counted.
+    Off,
+}
+
+impl Mode {
+    /// Every mode, by its name in the config.
+    pub const NAMES: [(&'static str, Self); 3] =
+        [("enforce", Self::Enforce), ("warn", Self::Warn), ("off", Self::Off)];
+
+    /// Its name.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Warn => "warn",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// Whose buckets are charged: an address or an owner, as a secret hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Party(u64);
+
+/// One scope that a request is counted in.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// Whose bucket.
+    pub party: Party,
+    /// Which one.
+    pub scope: Scope,
+    /// How much.
+    pub cost: u32,
+}
+
+/// How a client stands in the tightest of the buckets that it was charged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How many the bucket takes at once.
+    pub limit: u32,
+    /// How many it would take now.
+    pub remaining: u32,
+    /// Seconds until it takes all of them again.
+    pub reset_s: u32,
+    /// The limit is exceeded, and this is only said.
+    pub over: bool,
+}
+
+/// What comes of a charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is room.
+    Pass,
+    /// There is room then; it is charged already.
+    Wait(Moment),
+    /// Nothing is charged; in so many seconds there would be room.
+    Refuse {
+        /// Rounded up.
+        retry_after_s: u32,
+    },
+}
+
+/// What a limit did to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limited {
+    /// It waited.
+    Waited,
+    /// It was refused.
+    Refused,
+    /// It passed and was told.
+    Warned,
+}
+
+impl Limited {
+    /// All of them, by their names.
+    pub const NAMES: [(&'static str, Self); 3] =
+        [("waited", Self::Waited), ("refused", Self::Refused), ("warned", Self::Warned)];
+}
+
+/// The rule of every scope; none where nothing is limited.
+pub type Rules = [Option<Rule>; Scope::ALL.len()];
+
+/// The limits of a process and everybody's buckets.
+#[derive(Debug)]
+pub struct RateLimits {
+    mode: Mode,
+    rules: Rules,
+    secret: [u64; 2],
+    buckets: Buckets,
+    counts: [AtomicU64; Limited::NAMES.len()],
+    suspended: AtomicBool,
+}
+
+impl RateLimits {
+    /// Nobody has asked for anything yet. `secret` is what nobody outside may know.
+    #[must_use]
+    pub fn new(mode: Mode, rules: Rules, secret: [u64; 2]) -> Self {
+        let buckets = if mode == Mode::Off { 1 } else { BUCKETS };
+        Self {
+            mode,
+            rules,
+            secret,
+            buckets: Buckets::new(buckets),
+            counts: Default::default(),
+            suspended: AtomicBool::new(false),
+        }
+    }
+
+    /// Counts nothing from here on.
+    pub fn suspend(&self) {
+        self.suspended.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts again.
+    pub fn resume(&self) {
+        self.suspended.store(false, Ordering::Relaxed);
+    }
+
+    /// What is done about them.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The rule of a scope.
+    #[must_use]
+    pub const fn rule(&self, scope: Scope) -> Option<Rule> {
+        self.rules[scope as usize]
+    }
+
+    /// One more request was limited: a request may be charged twice, so whoever charges it says so.
+    pub fn count(&self, limited: Limited) {
+        self.counts[limited as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many requests were limited in this way.
+    #[must_use]
+    pub fn counted(&self, limited: Limited) -> u64 {
+        self.counts[limited as usize].load(Ordering::Relaxed)
+    }
+
+    /// Who comes from an address: all of an IPv4 one, the upper half of an IPv6 one, which is what one
+    /// customer has.
+    #[must_use]
+    pub fn address(&self, kind: u8, network: u64) -> Party {
+        self.party(kind, network)
+    }
+
+    /// An owner, whichever of its keys it uses.
+    #[must_use]
+    pub fn owner(&self, number: u32) -> Party {
+        self.party(b'o', number.into())
+    }
+
+    fn party(&self, kind: u8, name: u64) -> Party {
+        if self.mode == Mode::Off {
+            return Party::default();
+        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(self.secret[0]);
+        hasher.write_u64(self.secret[1]);
+        hasher.write_u8(kind);
+        hasher.write_u64(name);
+        Party(hasher.finish())
+    }
+
+    /// Charges a request in every scope that it is counted in, or in none. It is told how it stands in the
+    /// tightest of them, where it waits longest or has the fewest left; in none if nothing was counted.
+    pub fn charge(
+        &self,
+        dues: impl Iterator<Item = Due> + Clone,
+        now: Moment,
+    ) -> (Verdict, Option<Standing>) {
+        if self.mode == Mode::Off || self.suspended.load(Ordering::Relaxed) {
+            return (Verdict::Pass, None);
+        }
+        let wait_us_max = if self.mode == Mode::Enforce { WAIT_US_MAX } else { 0 };
+        let mut tightest: Option<(Taken, Standing)> = None;
+        let (mut charged, mut fits) = (0_u32, true);
+        for (index, entry) in self.entries(dues.clone()).enumerate() {
+            let taken = self.buckets.charge(entry.hash, entry.rate, entry.cost, now, wait_us_max);
+            charged |= u32::from(taken.fits) << index;
+            fits &= taken.fits;
+            let stands = entry.stands(taken.ahead_us);
+            let looser = |(other, stood): &(Taken, Standing)| {
+                (other.wait_us, stands.remaining) < (taken.wait_us, stood.remaining)
+            };
+            if tightest.as_ref().is_none_or(looser) {
+                tightest = Some((taken, stands));
+            }
+        }
+        let Some((taken, standing)) = tightest else {
+            return (Verdict::Pass, None);
+        };
+        if !fits {
+            for (index, entry) in self.entries(dues).enumerate() {
+                if charged & (1 << index) != 0 {
+                    self.buckets.give_back(entry.hash, entry.rate, entry.cost, now);
+                }
+            }
+            return self.too_fast(taken.wait_us, standing);
+        }
+        if taken.wait_us == 0 {
+            return (Verdict::Pass, Some(standing));
+        }
+        (Verdict::Wait(now.after_us(taken.wait_us)), Some(standing))
+    }
+
+    fn too_fast(&self, wait_us: u64, stands: Standing) -> (Verdict, Option<Standing>) {
+        if self.mode == Mode::Warn {
+            return (Verdict::Pass, Some(Standing { over: true, ..stands }));
+        }
+        (Verdict::Refuse { retry_after_s: whole_seconds(wait_us) }, Some(stands))
+    }
+
+    /// The buckets of some dues: one for each rate of each scope.
+    fn entries(&self, dues: impl Iterator<Item = Due>) -> impl Iterator<Item = Entry> {
+        dues.filter_map(|due| Some((due, self.rule(due.scope)?))).flat_map(|(due, rule)| {
+            (0_u64..).zip(rule.rates()).map(move |(index, rate)| Entry {
+                hash: mixed(due.party, 2 * (due.scope as u64) + index),
+                rate,
+                cost: due.cost,
+            })
+        })
+    }
+}
+
+/// One bucket that a request is counted in.
+struct Entry {
+    hash: u64,
+    rate: Rate,
+    cost: u32,
+}
+
+impl Entry {
+    fn stands(&self, ahead_us: u64) -> Standing {
+        Standing {
+            limit: self.rate.count,
+            remaining: self.rate.remaining(ahead_us),
+            reset_s: whole_seconds(ahead_us),
+            over: false,
+        }
+    }
+}
+
+fn whole_seconds(us: u64) -> u32 {
+    u32::try_from(us.div_ceil(US_PER_S)).expect("nothing lies further ahead than a window")
+}
+
+/// The hash of one bucket of a party, which is secret itself: every bit of it depends on every bit of both
+/// (the finalizer of splitmix64).
+const fn mixed(party: Party, bucket: u64) -> u64 {
+    let mut word = party.0 ^ (bucket + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! All buckets of the process: a table of fixed size that every loop charges.
+//!
+//! A bucket is one word, so that a charge is one compare-and-swap and a client with connections on several
+//! loops has one bucket and not several:
+//!
+//! | bits | what |
+//! |---:|---|
+//! | 22, the upper ones | the tag: what the hash of client and scope has above the set's number |
+//! | 42 | the theoretical arrival time in microseconds, without what lies above 42 bits |
+//!
+//! Eight words are a set, which is a cache line. Memory is all there is: whoever is not in its set takes the
+//! place of the bucket **nearest to idle**. One that is idle says nothing; one that is not forgets what it
+//! has counted, which is the least that anybody of this set has taken. Made-up addresses that come once each
+//! are always nearer to idle than a client at its limit, so they push out each other. Hashes have a secret of
+//! this process in them: nobody can aim at a set.
+//!
+//! - Two clients with the same set and tag share a bucket: 8 in 4 million, and never the same two for longer
+//!   than a process lives.
+//! - Two loops that see a client for the first time in the same nanoseconds may take two places for it; the
+//!   first one counts from then on, and one charge is lost.
+//! - 42 bits are 50 days. A word that lies further ahead than its bucket can is idle, so the time may begin
+//!   anew, or go back, without anybody being locked out for longer than a window.
+
+use super::Moment;
+use super::rate::{COUNT_MAX, Rate, WINDOW_S_MAX};
+use crate::memory::sync::{AtomicU64, Ordering};
+
+/// Buckets in a set: a cache line of words.
+const WAYS: usize = 8;
+const TIME_BITS: u32 = 42;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+/// Nothing lies further ahead: the longest window, its intervals rounded up, and the longest wait.
+const AHEAD_US_MAX: u64 = WINDOW_S_MAX as u64 * 1_000_000 + COUNT_MAX as u64 + super::WAIT_US_MAX;
+
+const _: () = assert!(AHEAD_US_MAX < TIME_MASK / 2, "what is ahead is told from what is past");
+
+/// The table.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    words: Box<[AtomicU64]>,
+}
+
+/// What a bucket says to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Whether it was taken; nothing has changed if not.
+    pub(super) fits: bool,
+    /// How far ahead the bucket is now.
+    pub(super) ahead_us: u64,
+    /// How long the request waits, or would have to.
+    pub(super) wait_us: u64,
+}
+
+impl Buckets {
+    /// At least `count` buckets, all idle.
+    pub(super) fn new(count: usize) -> Self {
+        let sets = count.div_ceil(WAYS).next_power_of_two();
+        Self { words: (0..sets * WAYS).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Charges the bucket of this hash, if nobody has to wait longer than `wait_us_max` for it.
+    pub(super) fn charge(&self, hash: u64, rate: Rate, cost: u32, now: Moment, wait_us_max: u64) -> Taken {
+        loop {
+            let (word, seen) = self.find(hash, now);
+            let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, rate.ahead_us_max()) } else { 0 };
+            let filled = rate.fill(before_us, cost);
+            if wait_us_max < filled.wait_us {
+                return Taken { fits: false, ahead_us: before_us, wait_us: filled.wait_us };
+            }
+            // A failure means that another loop has charged a bucket of this set: somebody gets on.
+            if swap(word, seen, hash, filled.ahead_us, now) {
+                return Taken { fits: true, ahead_us: filled.ahead_us, wait_us: filled.wait_us };
+            }
+        }
+    }
+
+    /// Takes a charge back; what others have charged meanwhile stays.
+    pub(super) fn give_back(&self, hash: u64, rate: Rate, cost: u32, now: Moment) {
+        loop {
+            let (word, seen) = self.find(hash, now);
+            if tag(seen) != tag(hash) {
+                return;
+            }
+            let left_us = ahead_us(seen, now, rate.ahead_us_max()).saturating_sub(rate.cost_us(cost));
+            if swap(word, seen, hash, left_us, now) {
+                return;
+            }
+        }
+    }
+
+    /// The bucket of this hash, or else the one of its set that is nearest to idle.
+    fn find(&self, hash: u64, now: Moment) -> (&AtomicU64, u64) {
+        let sets = self.words.len() / WAYS;
+        let low = usize::try_from(hash & TIME_MASK).expect("42 bits fit");
+        let set = &self.words[(low & (sets - 1)) * WAYS..][..WAYS];
+        let mut nearest = (&set[0], set[0].load(Ordering::Relaxed));
+        for word in set {
+            // Relaxed: a word is the whole bucket, and nothing else is known by it.
+            let seen = word.load(Ordering::Relaxed);
+            if tag(seen) == tag(hash) {
+                return (word, seen);
+            }
+            if ahead_us(seen, now, AHEAD_US_MAX) < ahead_us(nearest.1, now, AHEAD_US_MAX) {
+                nearest = (word, seen);
+            }
+        }
+        nearest
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+}
+
+fn swap(word: &AtomicU64, seen: u64, hash: u64, ahead_us: u64, now: Moment) -> bool {
+    let time = now.0.wrapping_add(ahead_us) & TIME_MASK;
+    let new = (tag(hash) << TIME_BITS) | time;
+    word.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+const fn tag(word: u64) -> u64 {
+    word >> TIME_BITS
+}
+
+/// How far ahead of now a bucket is; more than it can be says that the word is old.
+const fn ahead_us(word: u64, now: Moment, max_us: u64) -> u64 {
+    let ahead = word.wrapping_sub(now.0) & TIME_MASK;
+    if ahead <= max_us { ahead } else { 0 }
+}

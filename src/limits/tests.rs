@@ -1,0 +1,229 @@
+use super::*;
+use proptest::prelude::*;
+
+const SECRET: [u64; 2] = [7, 11];
+
+/// The rules of a table such as `book 2/10s; order 2/10s, 3/1m`; nothing else is limited.
+fn limits(mode: Mode, table: &str) -> RateLimits {
+    let mut rules: Rules = [None; Scope::ALL.len()];
+    for line in table.split(';').map(str::trim).filter(|line| !line.is_empty()) {
+        let (name, rule) = line.split_once(' ').expect("a name and a rule");
+        let scope = Scope::ALL.into_iter().find(|scope| scope.name() == name).expect("a scope");
+        rules[scope as usize] = Some(Rule::parse(rule).expect("a rule"));
+    }
+    RateLimits::new(mode, rules, SECRET)
+}
+
+fn due(party: Party, scope: Scope, cost: u32) -> Due {
+    Due { party, scope, cost }
+}
+
+/// Runs lines such as `0 book 1 -> pass 1 left of 2, 5 s`: milliseconds, scopes, cost, and what comes of it.
+#[track_caller]
+fn check(limits: &RateLimits, script: &str) {
+    let party = limits.address(4, 1);
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (asked, expected) = line.split_once(" -> ").expect("a line has two sides");
+        let words: Vec<&str> = asked.split_whitespace().collect();
+        let now = Moment::of_ms(words[0].parse().expect("milliseconds"));
+        let cost = words[2].parse().expect("a cost");
+        let dues = words[1].split('+').map(|name| {
+            let scope = Scope::ALL.into_iter().find(|scope| scope.name() == name).expect("a scope");
+            due(party, scope, cost)
+        });
+        let (verdict, standing) = limits.charge(dues, now);
+        let verdict = match verdict {
+            Verdict::Pass => "pass".to_owned(),
+            Verdict::Wait(until) => format!("wait {} ms", now.ms_until(until)),
+            Verdict::Refuse { retry_after_s } => format!("refuse for {retry_after_s} s"),
+        };
+        let standing = standing.map_or(String::new(), |stands| {
+            let over = if stands.over { ", over" } else { "" };
+            format!(" {} left of {}, {} s{over}", stands.remaining, stands.limit, stands.reset_s)
+        });
+        assert_eq!(format!("{verdict}{standing}"), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_burst_passes_then_requests_wait_then_they_are_refused() {
+    check(
+        &limits(Mode::Enforce, "book 4/2s"),
+        "0 book 1 -> pass 3 left of 4, 1 s
+         0 book 1 -> pass 2 left of 4, 1 s
+         0 book 2 -> pass 0 left of 4, 2 s
+         0 book 1 -> wait 500 ms 0 left of 4, 3 s
+         0 book 1 -> wait 1000 ms 0 left of 4, 3 s
+         0 book 1 -> refuse for 2 s 0 left of 4, 3 s
+         499 book 1 -> refuse for 2 s 0 left of 4, 3 s
+         500 book 1 -> wait 1000 ms 0 left of 4, 3 s
+         3500 book 1 -> pass 3 left of 4, 1 s
+         9999 book 4 -> pass 0 left of 4, 2 s",
+    );
+}
+
+#[test]
+fn a_refusal_in_one_scope_charges_none_and_names_the_longest() {
+    check(
+        &limits(Mode::Enforce, "book 2/2s; clob 9/9s"),
+        "0 book+clob 2 -> pass 0 left of 2, 2 s
+         0 clob+book 2 -> refuse for 2 s 0 left of 2, 2 s
+         0 book+clob 2 -> refuse for 2 s 0 left of 2, 2 s
+         0 clob 7 -> pass 0 left of 9, 9 s
+         0 book+clob 2 -> refuse for 2 s 0 left of 2, 2 s
+         0 book+clob 1 -> wait 1000 ms 0 left of 2, 3 s",
+    );
+}
+
+#[test]
+fn burst_and_sustained_must_both_have_room() {
+    check(
+        &limits(Mode::Enforce, "order 2/1s, 5/1m"),
+        "0 order 2 -> pass 0 left of 2, 1 s
+         2000 order 2 -> pass 0 left of 2, 1 s
+         4000 order 2 -> refuse for 8 s 1 left of 5, 44 s
+         4000 order 1 -> pass 0 left of 5, 56 s
+         5000 order 1 -> refuse for 7 s 0 left of 5, 55 s
+         12000 order 1 -> pass 0 left of 5, 60 s",
+    );
+}
+
+#[test]
+fn what_costs_more_than_the_burst_costs_the_burst() {
+    check(
+        &limits(Mode::Enforce, "order 3/3s"),
+        "0 order 15 -> pass 0 left of 3, 3 s
+         3000 order 15 -> pass 0 left of 3, 3 s",
+    );
+}
+
+#[test]
+fn warn_says_that_it_is_over_and_lets_everything_pass() {
+    let limits = limits(Mode::Warn, "book 1/10s");
+    check(
+        &limits,
+        "0 book 1 -> pass 0 left of 1, 10 s
+         0 book 1 -> pass 0 left of 1, 10 s, over
+         9999 book 1 -> pass 0 left of 1, 1 s, over
+         10000 book 1 -> pass 0 left of 1, 10 s",
+    );
+}
+
+#[test]
+fn off_and_scopes_without_a_rule_count_nothing() {
+    for limits in [limits(Mode::Off, "book 1/10s"), limits(Mode::Enforce, "tags 1/10s")] {
+        check(&limits, "0 book 1 -> pass\n 0 book 1 -> pass");
+    }
+}
+
+#[test]
+fn parties_and_scopes_have_buckets_of_their_own() {
+    let limits = limits(Mode::Enforce, "order 1/1m; cancel 1/1m");
+    let parties = [limits.address(4, 1), limits.address(6, 1), limits.address(4, 2), limits.owner(1)];
+    for expected in [Verdict::Pass, Verdict::Refuse { retry_after_s: 60 }] {
+        for scope in [Scope::Order, Scope::Cancel] {
+            for party in parties {
+                let (verdict, _) = limits.charge(std::iter::once(due(party, scope, 1)), Moment::of_ms(5));
+                assert_eq!(verdict, expected, "{scope:?} of {party:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn time_may_go_back_or_begin_anew_and_nobody_is_locked_out() {
+    let limits = limits(Mode::Enforce, "book 1/10s");
+    let party = limits.owner(1);
+    let ask = |ms: u64| limits.charge(std::iter::once(due(party, Scope::Book, 1)), Moment::of_ms(ms)).0;
+    assert_eq!(ask(1 << 33), Verdict::Pass);
+    assert_eq!(ask(5), Verdict::Pass);
+    // Around the end of what a word can say.
+    let end_ms = (1_u64 << 42) / 1_000;
+    assert_eq!(ask(end_ms - 5_000), Verdict::Pass);
+    assert!(matches!(ask(end_ms + 1), Verdict::Refuse { .. }));
+    assert_eq!(ask(end_ms + 5_000), Verdict::Pass);
+}
+
+#[test]
+fn a_flood_of_addresses_takes_no_memory_and_frees_nobody_at_its_limit() {
+    let limits = limits(Mode::Enforce, "clob 100/10s");
+    let bytes = limits.buckets.bytes();
+    assert_eq!(bytes, BUCKETS * 8);
+    let now = Moment::of_ms(1_000_000);
+    let ask = |party, cost| limits.charge(std::iter::once(due(party, Scope::Clob, cost)), now).0;
+    let busy: Vec<_> = (0..200).map(|number| limits.owner(number)).collect();
+    assert!(busy.iter().all(|&party| ask(party, 100) == Verdict::Pass));
+    let passed = (0..4_000_000).filter(|&number| ask(limits.address(4, number), 1) == Verdict::Pass).count();
+    // A stranger in four million may share the bucket of somebody who is busy.
+    assert!(3_999_900 <= passed, "{passed}");
+    assert!(
+        busy.iter().all(|&party| matches!(ask(party, 11), Verdict::Refuse { .. })),
+        "nobody is forgotten"
+    );
+    assert_eq!(limits.buckets.bytes(), bytes);
+}
+
+#[test]
+fn loops_that_charge_one_bucket_together_take_as_much_as_one() {
+    let limits = limits(Mode::Enforce, "clob 1000/10m");
+    let party = limits.owner(1);
+    let passed = |_| {
+        let ask = |_: &u32| limits.charge(std::iter::once(due(party, Scope::Clob, 1)), Moment::of_ms(1)).0;
+        (0..2_000).filter(|count| ask(count) == Verdict::Pass).count()
+    };
+    // One before, or two may take a place for it at the same moment.
+    assert_eq!(limits.charge(std::iter::once(due(party, Scope::Clob, 1)), Moment::of_ms(1)).0, Verdict::Pass);
+    let together: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|number| scope.spawn(move || passed(number))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it counts")).sum()
+    });
+    assert_eq!(together, 999);
+}
+
+/// A token bucket as everybody writes it: tokens that are refilled. In microseconds of the interval, so that
+/// it has no fractions; tokens may be owed for as long as a request may wait.
+struct Twin {
+    tokens_us: i128,
+    at_us: u64,
+}
+
+impl Twin {
+    fn ask(&mut self, rate: Rate, cost: u32, now_us: u64) -> Verdict {
+        let interval = i128::from((u64::from(rate.window_s) * 1_000_000).div_ceil(u64::from(rate.count)));
+        let depth = interval * i128::from(rate.count);
+        self.tokens_us = depth.min(self.tokens_us + i128::from(now_us - self.at_us));
+        self.at_us = now_us;
+        let left = self.tokens_us - interval * i128::from(cost.min(rate.count));
+        if left < -i128::from(WAIT_US_MAX) {
+            let retry_after_s = u32::try_from((-left + 999_999) / 1_000_000).expect("small");
+            return Verdict::Refuse { retry_after_s };
+        }
+        self.tokens_us = left;
+        match u64::try_from(-left) {
+            Ok(owed) if owed > 0 => Verdict::Wait(Moment(now_us).after_us(owed)),
+            _ => Verdict::Pass,
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_bucket_is_a_token_bucket(
+        count in 1_u32..50,
+        window_s in 1_u32..20,
+        asked in prop::collection::vec((0_u32..3, 1_u32..6, 0_u64..2_000_000), 1..200),
+    ) {
+        let rate = Rate::of(count, window_s);
+        let mut rules: Rules = [None; Scope::ALL.len()];
+        rules[Scope::Order as usize] = Some(Rule { burst: rate, sustained: None });
+        let limits = RateLimits::new(Mode::Enforce, rules, SECRET);
+        let mut now_us = 5_000_000;
+        let mut twins: Vec<_> = (0..3).map(|_| Twin { tokens_us: i128::MAX / 2, at_us: 0 }).collect();
+        for (who, cost, later_us) in asked {
+            now_us += later_us;
+            let dues = std::iter::once(due(limits.owner(who), Scope::Order, cost));
+            let (verdict, _) = limits.charge(dues, Moment(now_us));
+            prop_assert_eq!(verdict, twins[who as usize].ask(rate, cost, now_us));
+        }
+    }
+}
