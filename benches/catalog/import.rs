@@ -69,6 +69,7 @@ impl Server {
             .arg(folder.join("data"))
             .args(["--set", &format!("journal.log_path={}", folder.join("log").display()), "--ports-file"])
             .arg(&ports)
+            .args(["--set", "limits.mode=off"])
             .stdout(Stdio::null())
             .stderr(File::create(&output).expect("a file"))
             .spawn()

@@ -87,6 +87,7 @@ impl Server {
             ])
             .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ports-file", &text(&ports)])
             .args(["--set", "cpu.shards=2", "--set", "sizes.resting_orders=2000000"])
+            .args(["--set", "limits.mode=off"])
             .args(["--set", &format!("journal.log_path={}", text(&directory.join("log")))])
             .stdout(Stdio::null())
             .stderr(log)
