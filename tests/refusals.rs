@@ -261,6 +261,8 @@ fn provoke(reject: Reject) -> Row {
             Scene::plain,
             |scene| drop(scene.ask("DELETE", "/breaker", "")),
         ),
+        // The scene has split and offered from the same address.
+        Reject::RateLimited => Shaped(&["limits.mode=enforce", "limits.order=2/10m"], |_| (), Scene::plain),
         Reject::PostOnlyCrosses => Asked(|scene| {
             scene.changed(|draft| {
                 draft.post_only = true;

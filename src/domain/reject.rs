@@ -157,6 +157,9 @@ rejects! {
     FillRateTripped = 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
     /// A read-only API key was shown for an act. Judged with the other credentials.
     ReadonlyKey = 401, "readonly_key", "a read-only API key may read, and nothing else";
+    /// More requests than the limits take. Judged before anything else, by the address, and behind the
+    /// signature by the owner; it stands here because stored bytes count the rows.
+    RateLimited = 429, "rate_limited", "Too Many Requests";
 }
 
 const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");

@@ -59,6 +59,9 @@ pub struct Extras<'a> {
     pub replayed: bool,
     /// `Retry-After`, in seconds.
     pub retry_after_s: Option<u32>,
+    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`, as
+    /// draft-ietf-httpapi-ratelimit-headers-06 has them, and `RateLimit-Warning`.
+    pub rate_limit: Option<RateLimit>,
     /// `Allow`, for 405.
     pub allow: Option<&'a str>,
     /// `X-Outcry-Stream-Id`, `X-Outcry-Book-Sequence` and `X-Outcry-Book-Crc`: where a book stands in its stream.
@@ -67,6 +70,19 @@ pub struct Extras<'a> {
     pub upgrade: bool,
     /// `Server-Timing`.
     pub server_timing: Option<&'a str>,
+}
+
+/// How a client stands in a limit that its request was counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// How many are taken at once.
+    pub limit: u32,
+    /// How many would be taken now.
+    pub remaining: u32,
+    /// Seconds until all of them would be taken again.
+    pub reset_s: u32,
+    /// `RateLimit-Warning: over`: the limit is exceeded, and is not enforced.
+    pub over: bool,
 }
 
 /// Where a book stands in its stream, and the checksum of its levels.
@@ -106,6 +122,17 @@ impl Response {
         if let Some(seconds) = extras.retry_after_s {
             out.extend_from_slice(b"\r\nRetry-After: ");
             push_number(out, seconds.into());
+        }
+        if let Some(rate) = extras.rate_limit {
+            out.extend_from_slice(b"\r\nRateLimit-Limit: ");
+            push_number(out, rate.limit.into());
+            out.extend_from_slice(b"\r\nRateLimit-Remaining: ");
+            push_number(out, rate.remaining.into());
+            out.extend_from_slice(b"\r\nRateLimit-Reset: ");
+            push_number(out, rate.reset_s.into());
+            if rate.over {
+                header(out, "RateLimit-Warning", "over");
+            }
         }
         if let Some(methods) = extras.allow {
             header(out, "Allow", methods);
@@ -301,6 +328,7 @@ mod tests {
             seq: Some(u64::MAX),
             replayed: true,
             retry_after_s: Some(0),
+            rate_limit: Some(RateLimit { limit: 9, remaining: 0, reset_s: u32::MAX, over: true }),
             allow: Some("GET, HEAD"),
             upgrade: true,
             book: Some(BookMark { stream_id: "ab", sequence: 7, crc: u32::MAX }),
@@ -312,6 +340,8 @@ mod tests {
             "\r\nX-Outcry-Seq: 18446744073709551615\r\n",
             "\r\nIdempotent-Replayed: true\r\n",
             "\r\nRetry-After: 0\r\n",
+            "\r\nRateLimit-Limit: 9\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 4294967295\r\n",
+            "\r\nRateLimit-Warning: over\r\n",
             "\r\nAllow: GET, HEAD\r\n",
             "\r\nX-Outcry-Stream-Id: ab\r\nX-Outcry-Book-Sequence: 7\r\nX-Outcry-Book-Crc: 4294967295\r\n",
             "\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",

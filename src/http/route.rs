@@ -86,6 +86,7 @@ routes! {
         Get "/version" Version, "The order version that is spoken.";
         Get "/" Root, "A sign of life.";
         Get "/ok" Ok, "A sign of life.";
+        Get "/limits" Limits, "How much one client may ask for.";
         Get "/openapi.json" OpenApi, "This interface as a document.";
         Get "/markets" ClobMarkets, "CLOB markets by cursor.";
         Get "/markets/{}" ClobMarket, "One CLOB market by condition id.";

@@ -14,11 +14,13 @@ use super::plan::Plan;
 use super::reading::Reading;
 use super::request::Request;
 use super::shared::{Phase, Shared};
+use super::toll;
 use crate::auth::MacKey;
 use crate::domain::Position;
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::{Head, Method};
 use crate::json::Writer;
+use crate::limits::Limited;
 use std::sync::atomic::Ordering;
 
 /// A request of the operator that is being answered.
@@ -190,7 +192,8 @@ fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
         ] {
             json.key(name).number(value);
         }
-        json.key("mode").text(&shared.plan.options.limits_mode).close_object();
+        toll::write(json, &shared.limits);
+        json.close_object();
     });
 }
 
@@ -216,6 +219,11 @@ fn metrics(out: &mut Vec<u8>, core: &mut CoreLoop, extras: &Extras<'_>) {
     let response = Response::begin(out, 200, ContentType::Text, extras);
     for (name, value) in lines {
         out.extend_from_slice(format!("{name} {value}\n").as_bytes());
+    }
+    for (what, limited) in Limited::NAMES {
+        let count = core.shared.limits.counted(limited);
+        let text = format!("outcry_limited_requests_total{{what=\"{what}\"}} {count}\n");
+        out.extend_from_slice(text.as_bytes());
     }
     for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
         let place = &plan.name;

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::plan::Plan;
+use super::toll::Toll;
 use crate::auth::l2::Request;
 use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
-use crate::http::{AuthHeaders, Head, Route};
+use crate::http::{AuthHeaders, Endpoint, Head, Route};
 use crate::journal::layout::KeyChanged;
+use crate::limits::{Moment, RateLimits};
 use crate::reader::Credentials;
 use crate::registrar::{self, Entrance, Presented};
 use crate::registry::Registry;
@@ -43,16 +45,26 @@ pub(crate) struct Callers {
     entrance: Entrance,
     window_s: u64,
     read_window_s: u64,
+    limits: Arc<RateLimits>,
+    /// The turn's time, as limits count it.
+    pub(super) moment: Moment,
 }
 
 impl Callers {
     /// Nobody has called yet.
-    pub(crate) fn new(plan: &Plan, registry: Arc<Registry>, master: MasterSecret) -> Self {
+    pub(crate) fn new(
+        plan: &Plan,
+        registry: Arc<Registry>,
+        master: MasterSecret,
+        limits: Arc<RateLimits>,
+    ) -> Self {
         Self {
             registry,
             entrance: Entrance::new(master, chain(plan), KEYS_READY),
             window_s: plan.window_s,
             read_window_s: plan.read_window_s,
+            limits,
+            moment: Moment::default(),
         }
     }
 
@@ -95,7 +107,30 @@ impl Callers {
         }
     }
 
-    /// Who signed this request with an API key, or shows a read-only one.
+    /// The limits that callers are counted by.
+    pub(super) fn limits(&self) -> &RateLimits {
+        &self.limits
+    }
+
+    /// Counts a request by the address that it came from, before anything about it is checked.
+    pub(super) fn charge(&self, toll: &mut Toll, endpoint: Endpoint) -> Result<(), Reject> {
+        toll.pay(&self.limits, endpoint, self.moment)
+    }
+
+    /// Counts a request of `count` orders, one of which was counted when its caller was checked.
+    pub(super) fn charge_orders(
+        &self,
+        toll: &mut Toll,
+        endpoint: Endpoint,
+        caller: &Caller,
+        count: usize,
+    ) -> Result<(), Reject> {
+        let more = u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX);
+        toll.pay_more(&self.limits, endpoint, caller.principal, more, self.moment)
+    }
+
+    /// Who signed this request with an API key, or shows a read-only one; it is counted by that owner. An error with a toll that is
+    /// held says that there will be room for it.
     pub(crate) fn check(
         &mut self,
         head: &Head<'_>,
@@ -103,6 +138,7 @@ impl Callers {
         body: &[u8],
         now: TimeMs,
         window: Window,
+        toll: &mut Toll,
     ) -> Result<Caller, Reject> {
         let headers = head.auth.as_ref().ok_or(Reject::Unauthorized)?;
         if let (None, Some(key)) = (headers.api_key, headers.readonly_api_key) {
@@ -124,6 +160,7 @@ impl Callers {
         };
         let window_s = if window == Window::Write { self.window_s } else { self.read_window_s };
         let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
+        toll.pay_as(&self.limits, route.endpoint, caller.principal, self.moment)?;
         Ok(of_entrance(caller, headers.dialect))
     }
 }

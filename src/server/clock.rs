@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::TimeMs;
+use crate::limits::Moment;
 
 /// A clock that may be shared.
 #[derive(Clone, Debug)]
@@ -47,6 +48,12 @@ impl Clock {
     /// Milliseconds since this clock was made, for timeouts; never stands still.
     pub(crate) fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The time that limits go by: that of a manual clock, else what has elapsed, so that nobody is limited
+    /// because the machine's clock was set back. `now` and `elapsed_ms` are what the turn has read.
+    pub(crate) fn moment(&self, now: TimeMs, elapsed_ms: u64) -> Moment {
+        Moment::of_ms(if self.manual.is_some() { now.0 } else { elapsed_ms })
     }
 
     /// Moves a manual clock and returns the new time; `None` on a real one.

@@ -15,6 +15,7 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use super::toll::Toll;
 use super::work::WorkNo;
 use crate::domain::{ApiKey, Position, WalletNo};
 use crate::http::Chunked;
@@ -182,6 +183,8 @@ pub(crate) struct Connection {
     pub(crate) queued: bool,
     /// Whether the slot stands in the loop's list of slots with answers that wait for a mark.
     pub(crate) waits: bool,
+    /// Whether the slot stands in the loop's list of slots whose next request is held.
+    pub(crate) held: bool,
     /// Whether the slot stands in the loop's list of slots to be sent.
     pub(crate) dirty: bool,
     /// What epoll watches for: (readable, writable).
@@ -214,6 +217,7 @@ impl Connection {
             closing: false,
             queued: false,
             waits: false,
+            held: false,
             dirty: false,
             watched: (false, false),
             read_by_ms: u64::MAX,
@@ -270,6 +274,8 @@ pub(crate) struct Line {
     pub(crate) last_work: Option<WorkNo>,
     /// The key whose orders are cancelled when the connection is lost.
     pub(crate) answers_for: Option<KeyName>,
+    /// What the request at the front of the buffer has paid.
+    pub(crate) toll: Toll,
 }
 
 /// Whether a request changes state.
@@ -294,6 +300,7 @@ impl Line {
             behind_writes: 0,
             last_work: None,
             answers_for: None,
+            toll: Toll::default(),
         }
     }
 
@@ -308,6 +315,7 @@ impl Line {
         self.behind_writes = 0;
         self.last_work = None;
         self.answers_for = None;
+        self.toll = Toll::default();
     }
 
     /// True if one more request may be open.
@@ -328,6 +336,11 @@ impl Line {
     /// How many requests are not answered yet.
     pub(crate) fn open_count(&self) -> usize {
         self.next.wrapping_sub(self.first) as usize
+    }
+
+    /// The number that the next request gets.
+    pub(crate) fn next_number(&self) -> u32 {
+        self.next
     }
 
     /// Takes a place in the line and returns the request's number.

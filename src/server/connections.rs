@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::connection::Connection;
+use crate::limits::Moment;
 
 /// Names a client, not only its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(crate) struct Connections {
     pub(crate) ready: VecDeque<u32>,
     /// Slots whose oldest answer waits for a mark.
     pub(crate) waiting: Vec<u32>,
+    /// Slots whose next request is held by a limit.
+    pub(crate) held: Vec<u32>,
     /// Slots with bytes to send, or with a change in what epoll should watch.
     pub(crate) dirty: Vec<u32>,
     /// Where the hand stands that looks for connections whose time is over.
@@ -45,6 +48,7 @@ impl Connections {
             slots_max,
             ready: VecDeque::new(),
             waiting: Vec::new(),
+            held: Vec::new(),
             dirty: Vec::new(),
             hand: 0,
         }
@@ -73,6 +77,7 @@ impl Connections {
         let wanted = self.slots.len();
         self.ready.reserve(wanted.saturating_sub(self.ready.len()));
         self.waiting.reserve(wanted.saturating_sub(self.waiting.len()));
+        self.held.reserve(wanted.saturating_sub(self.held.len()));
         self.dirty.reserve(wanted.saturating_sub(self.dirty.len()));
         Some((slot, Box::new(Connection::empty())))
     }
@@ -140,6 +145,35 @@ impl Connections {
             connection.queued = true;
             self.ready.push_back(slot);
         }
+    }
+
+    /// Notes that a slot's next request is held.
+    pub(crate) fn hold(&mut self, slot: u32, connection: &mut Connection) {
+        if !connection.held {
+            connection.held = true;
+            self.held.push(slot);
+        }
+    }
+
+    /// Puts the slots whose requests were held long enough in turn. Returns until when the next one is held.
+    pub(crate) fn release_held(&mut self, now: Moment) -> Option<Moment> {
+        let mut next: Option<Moment> = None;
+        for index in (0..self.held.len()).rev() {
+            let slot = self.held[index];
+            let connection = self.slots[slot as usize].as_mut().expect("nobody works on it between turns");
+            if let Some(until) = connection.line.toll.held().filter(|&until| now < until) {
+                next = Some(next.map_or(until, |next| next.min(until)));
+                continue;
+            }
+            connection.held = false;
+            self.held.swap_remove(index);
+            // Somebody who left has nothing in his slot, and whoever came since is served as always.
+            if connection.socket.is_some() && !connection.queued {
+                connection.queued = true;
+                self.ready.push_back(slot);
+            }
+        }
+        next
     }
 
     /// Notes that a slot has something to send or to be watched for.

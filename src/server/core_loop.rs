@@ -42,6 +42,7 @@ use super::topology::Wait;
 use super::work::WorkNo;
 use crate::domain::{Position, TimeMs};
 use crate::http::{self, respond};
+use crate::limits::Moment;
 
 /// What a loop gets when recovery is done.
 pub(crate) struct Roles {
@@ -80,6 +81,10 @@ pub(crate) struct CoreLoop {
     pub(super) connections: Connections,
     pub(super) now: TimeMs,
     pub(super) elapsed_ms: u64,
+    /// The turn's time, as limits count it.
+    pub(super) moment: Moment,
+    /// Until when the first held request is held.
+    held_until: Option<Moment>,
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
@@ -135,6 +140,8 @@ impl CoreLoop {
             roles: None,
             now: TimeMs(0),
             elapsed_ms: 0,
+            moment: Moment::default(),
+            held_until: None,
             token,
             claimed: Position(0),
             going_on: VecDeque::new(),
@@ -190,8 +197,12 @@ impl Turns for CoreLoop {
         }
         self.now = self.now.max(self.shared.clock.now());
         self.elapsed_ms = self.shared.clock.elapsed_ms();
+        self.moment = self.shared.clock.moment(self.now, self.elapsed_ms);
         self.take_roles();
         let mut busy = self.take_events(phase);
+        if self.held_until.is_some_and(|until| until <= self.moment) {
+            self.held_until = self.connections.release_held(self.moment);
+        }
         busy |= self.serve_ready(phase);
         busy |= self.take_messages();
         busy |= self.work();

@@ -27,6 +27,7 @@ use super::plan::{Plan, Venue};
 use super::render;
 use super::replaces::ReplaceJobs;
 use super::request::Request;
+use super::toll::Toll;
 use super::wide::WideJobs;
 use super::work::{Asker, Form, Item, ORDERS_MAX, Outcome, Refused, Works};
 use crate::auth::{self, Verifier};
@@ -56,6 +57,8 @@ pub(crate) enum Began {
     Later,
     /// An earlier request of the same client is still with some shard.
     Blocked,
+    /// Its limit will have room for it soon, and it has paid.
+    Held,
 }
 
 /// Orders of one request that wait for their curve operations.
@@ -90,7 +93,7 @@ pub(crate) struct Trade {
     pub(super) works: Works,
     pub(super) wide_jobs: WideJobs,
     pub(super) replaces: ReplaceJobs,
-    callers: Callers,
+    pub(super) callers: Callers,
     clock: Clock,
     pub(super) verifier: Verifier,
     venue: Venue,
@@ -179,10 +182,14 @@ impl Trade {
         if sends_wide(route.endpoint) && !self.works.has_room_for_wide() {
             return Began::Later;
         }
+        let asker = Asker { client, number: line.next_number(), keep_alive: request.head.keep_alive };
+        let taken = self.take(asker, &mut line.toll, route, request, now, mesh);
+        if taken.is_err() && line.toll.held().is_some() {
+            return Began::Held;
+        }
         let number = line.open(Intent::Write);
-        let asker = Asker { client, number, keep_alive: request.head.keep_alive };
-        let taken = self.take(asker, route, request, now, mesh);
         if let Ok(work) = taken {
+            self.works.work(work).rate_limit = line.toll.head();
             line.last_work = Some(self.works.name(work));
             match self.promise {
                 Promise::Same => {}
@@ -192,8 +199,9 @@ impl Trade {
         }
         if let Err(refused) = taken {
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
+            let toll = line.toll;
             let out = line.answer(number).expect("just opened");
-            render::refused(out, form, connection_word(request.head.keep_alive), &refused);
+            render::refused(out, form, connection_word(request.head.keep_alive), &refused, &toll);
             // A refusal that no shard has seen tells nothing that is not acknowledged.
             line.ready(number, Position(0));
             return Began::Took;
@@ -205,16 +213,18 @@ impl Trade {
     fn take(
         &mut self,
         asker: Asker,
+        toll: &mut Toll,
         route: &Route<'_>,
         request: &Request<'_>,
         now: TimeMs,
         mesh: &mut Mesh,
     ) -> Result<u32, Refused> {
+        self.callers.charge(toll, route.endpoint).map_err(Refused::plain)?;
         if !self.works.has_room() {
             return Err(Refused::plain(Reject::Busy));
         }
         self.exchange_takes(route.endpoint).map_err(Refused::plain)?;
-        let caller = self.callers.check(&request.head, route, request.body, now, Window::Write);
+        let caller = self.callers.check(&request.head, route, request.body, now, Window::Write, toll);
         let caller = caller.map_err(Refused::plain)?;
         self.promise = promise(&request.head, &caller)?;
         self.body.clear();
@@ -234,6 +244,8 @@ impl Trade {
                 self.orders.clear();
                 let read = self.bodies.orders(&mut self.body, &mut self.orders);
                 read.map_err(|error| of_read(&error))?;
+                let paid = self.callers.charge_orders(toll, route.endpoint, &caller, self.orders.len());
+                paid.map_err(Refused::plain)?;
                 let deadline_ms = self.deadline_ms(&request.head)?;
                 self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
                 let work = begin(&mut self.works, Form::Orders);

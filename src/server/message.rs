@@ -7,6 +7,7 @@ use super::admin::Pending;
 use super::connections::Client;
 use super::ingress::Trade;
 use super::replaces::ReplaceJob;
+use super::toll::Toll;
 use super::wide::WideJob;
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::shard::{Acted, CancelRefusal, PlaceOrder, Placed, Refusal, UserAct};
@@ -126,6 +127,8 @@ pub(crate) struct ReadJob {
     pub(crate) answer: Vec<u8>,
     /// What must be acknowledged before the answer leaves.
     pub(crate) at: Position,
+    /// What the request has paid.
+    pub(crate) toll: Toll,
 }
 
 /// Something to be done on a loop that has a shard, with all that this loop has.

@@ -7,6 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::limits::Scope;
+
 /// What can be configured, as written. Units are in the key's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is described once, in KEYS")]
@@ -53,6 +55,7 @@ pub struct Options {
     pub wallet_clamp_limits: bool,
     pub streams_unread_bytes_max: u64,
     pub limits_mode: String,
+    pub limits_scopes: [String; Scope::ALL.len()],
 }
 
 impl Default for Options {
@@ -99,7 +102,8 @@ impl Default for Options {
             wallet_end_date_format: "date-time".into(),
             wallet_clamp_limits: false,
             streams_unread_bytes_max: 16 << 20,
-            limits_mode: "on".into(),
+            limits_mode: "auto".into(),
+            limits_scopes: Scope::ALL.map(|scope| scope.rule().to_string()),
         }
     }
 }
@@ -126,10 +130,10 @@ pub struct Key {
 }
 
 macro_rules! keys {
-    ($( $name:literal $kind:ident $field:ident $about:literal; )*) => {
+    ($( $name:literal $kind:ident $field:ident $([$scope:ident])? $about:literal; )*) => {
         /// Every key there is. Another is an error.
         pub const KEYS: &[Key] = &[ $(
-            Key { name: $name, about: $about, slot: |options| Slot::$kind(&mut options.$field) },
+            Key { name: $name, about: $about, slot: |options| Slot::$kind(&mut options.$field $([Scope::$scope as usize])?) },
         )* ];
     };
 }
@@ -138,7 +142,7 @@ keys! {
     "data_dir" Text data_dir "Where segments, identity and secrets are kept.";
     "chain_id" Number chain_id "The chain that signatures name: 80002, or 137.";
     "venue" Text venue "Whose order contracts SERVICE_ requests are signed for: kuest or polymarket.";
-    "trusted_proxies" List trusted_proxies "Reserved for limits by address: whose X-Forwarded-For counts.";
+    "trusted_proxies" List trusted_proxies "Addresses, or networks as in 10.0.0.0/8, whose X-Forwarded-For says who is asking.";
     "host_prefixes" Switch host_prefixes "Also serve /gamma, /clob and /data in front of every path.";
     "price_side" Text price_side "What GET /price?side=BUY means: taker (the price at which one can buy) or book.";
     "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
@@ -176,7 +180,28 @@ keys! {
     "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
     "wallet.clamp_limits" Switch wallet_clamp_limits "Cut a too large limit instead of refusing it.";
     "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread before it is cut.";
-    "limits.mode" Text limits_mode "Reserved for rate limits, on or off; nothing is limited.";
+    "limits.mode" Text limits_mode "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
+    "limits.catalog" Text limits_scopes[Catalog] "Every catalog route. As COUNT/WINDOW in s or m, a longer window behind a comma, or none.";
+    "limits.events" Text limits_scopes[Events] "GET /events.";
+    "limits.markets" Text limits_scopes[Markets] "GET /markets of the catalog.";
+    "limits.listings" Text limits_scopes[Listings] "GET /events and GET /markets of the catalog together.";
+    "limits.tags" Text limits_scopes[Tags] "GET /tags.";
+    "limits.search" Text limits_scopes[Search] "GET /public-search.";
+    "limits.clob" Text limits_scopes[Clob] "Every route of the CLOB but trading writes.";
+    "limits.root" Text limits_scopes[Root] "GET /.";
+    "limits.book" Text limits_scopes[Book] "GET /book.";
+    "limits.books" Text limits_scopes[Books] "POST /books.";
+    "limits.price" Text limits_scopes[Price] "GET /price.";
+    "limits.prices" Text limits_scopes[Prices] "POST /prices.";
+    "limits.midpoint" Text limits_scopes[Midpoint] "GET /midpoint.";
+    "limits.prices_history" Text limits_scopes[PricesHistory] "GET /prices-history.";
+    "limits.batch_prices_history" Text limits_scopes[BatchPricesHistory] "POST /batch-prices-history.";
+    "limits.data_trades" Text limits_scopes[DataTrades] "GET /data/trades.";
+    "limits.order" Text limits_scopes[Order] "POST /order, POST /orders, POST /positions/….";
+    "limits.cancel" Text limits_scopes[Cancel] "DELETE /order, /orders, /cancel-all, /cancel-market-orders, and heartbeats.";
+    "limits.wallet" Text limits_scopes[Wallet] "Every route of wallets' data.";
+    "limits.keys" Text limits_scopes[Keys] "POST /auth/api-key, GET /auth/derive-api-key.";
+    "limits.streams" Text limits_scopes[Streams] "Upgrades to /ws/market and /ws/user.";
 }
 
 /// A variable this close to a key's is taken for a typing error; others are somebody else's.

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use super::command::ServerArgs;
 use super::options::Options;
+use super::proxies::Proxies;
 use super::snapshotter::Pace;
 use super::topology::{self, Topology};
 use crate::journal::Disk;
 use crate::ledger::CHECKPOINT_FRAMES;
+use crate::limits;
 
 /// When an answer may leave the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +115,12 @@ pub struct Plan {
     pub read_window_s: u64,
     /// Sizes and times.
     pub limits: Limits,
+    /// What is done about clients that ask too much.
+    pub rate_mode: limits::Mode,
+    /// How much is too much.
+    pub rate_rules: limits::Rules,
+    /// Whose forwarded addresses count.
+    pub(crate) proxies: Proxies,
     /// The options this plan was made from: what only one role reads, it reads here.
     pub options: Options,
     /// `dev`: no token on the admin listener, and a deposit wallet that belongs to nobody is linked
@@ -184,7 +192,6 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
     word("price_side", &options.price_side, &["taker", "book"])?;
     word("wallet.asset_format", &options.wallet_asset_format, &["condition", "token"])?;
     word("wallet.end_date_format", &options.wallet_end_date_format, &["date-time", "polymarket"])?;
-    word("limits.mode", &options.limits_mode, &["on", "off"])?;
     if !(1..=2).contains(&options.fees_exponent) {
         return Err(format!("fees.exponent: {} is neither 1 nor 2", options.fees_exponent));
     }
@@ -215,6 +222,9 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         window_s: options.auth_window_s,
         read_window_s: options.auth_read_window_s,
         limits,
+        rate_mode: rate_mode(&options.limits_mode, start.dev)?,
+        rate_rules: rate_rules(options)?,
+        proxies: Proxies::parse(&options.trusted_proxies)?,
         options: options.clone(),
         dev: start.dev,
         adopt_log: start.adopt_log,
@@ -326,6 +336,34 @@ fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), S
         return Err(format!("journal.segment_bytes: {segment} is not a multiple of 4096 from 1048576"));
     }
     Ok((log, segment))
+}
+
+fn rate_mode(text: &str, dev: bool) -> Result<limits::Mode, String> {
+    let auto = if dev { limits::Mode::Warn } else { limits::Mode::Enforce };
+    let mut modes = vec![("auto", auto)];
+    modes.extend(limits::Mode::NAMES);
+    choice("limits.mode", text, &modes)
+}
+
+fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
+    let mut rules = limits::Scope::ALL.map(|_| None);
+    for scope in limits::Scope::ALL {
+        let text = &options.limits_scopes[scope as usize];
+        if text == "none" {
+            continue;
+        }
+        let rule = limits::Rule::parse(text).ok_or_else(|| {
+            format!(
+                "limits.{}: {text} is not none, not a rate such as 200/10s or 6000/10m (up to {} in up to {} s), \
+                 and not two of them, the longer time second",
+                scope.name(),
+                limits::COUNT_MAX,
+                limits::WINDOW_S_MAX
+            )
+        })?;
+        rules[scope as usize] = Some(rule);
+    }
+    Ok(rules)
 }
 
 fn hash_every(frames: u64) -> Result<u64, String> {

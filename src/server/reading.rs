@@ -15,7 +15,7 @@ use super::core_loop::connection_word;
 use super::ingress::SIGNATURES_PER_TURN;
 use super::message::{ActJob, ReadJob};
 use super::searching::{Late, Searching};
-use super::{guard_acts, key_acts};
+use super::{guard_acts, key_acts, toll};
 use crate::auth::Verifier;
 use crate::catalog::search::Query as Search;
 use crate::domain::{Position, Reject, TimeMs};
@@ -76,6 +76,8 @@ pub(crate) struct Reading {
     prefixes: HostPrefixes,
     searching: Searching,
     waiting: VecDeque<Box<ReadJob>>,
+    /// Requests whose owners have to wait for their buckets.
+    held: VecDeque<Box<ReadJob>>,
     done: VecDeque<Box<ReadJob>>,
     acts: VecDeque<Box<ActJob>>,
     body: Vec<u8>,
@@ -93,6 +95,8 @@ pub(super) enum Read {
     Act(Box<ActJob>),
     /// There is no time for it in this turn.
     Later(Box<ReadJob>),
+    /// Not before its limit has room for it.
+    Held(Box<ReadJob>),
     /// The search thread is asked.
     Search(Box<ReadJob>, Box<Search>),
 }
@@ -115,6 +119,7 @@ impl Reading {
             prefixes: parts.prefixes,
             searching: parts.searching,
             waiting: VecDeque::new(),
+            held: VecDeque::new(),
             done: VecDeque::new(),
             acts: VecDeque::new(),
             body: Vec::new(),
@@ -193,12 +198,13 @@ impl Reading {
 
     /// True if a read waits for frames, or for what it searches.
     pub(crate) fn waits(&self) -> bool {
-        !self.waiting.is_empty() || self.searching.waits()
+        !self.waiting.is_empty() || !self.held.is_empty() || self.searching.waits()
     }
 
     /// Applies frames and answers reads. Returns whether anything was done.
     pub(crate) fn work(&mut self, mark: Position, now: TimeMs, elapsed_ms: u64) -> bool {
         self.signatures_left = SIGNATURES_PER_TURN;
+        self.release_held();
         self.searching.begin_turn(elapsed_ms);
         let mut busy = self.follow(mark, now);
         self.feed.flush(&self.reader, now);
@@ -224,6 +230,15 @@ impl Reading {
             busy = true;
         }
         busy | self.search(now)
+    }
+
+    /// Puts requests that were held long enough in turn.
+    fn release_held(&mut self) {
+        for _ in 0..self.held.len() {
+            let mut job = self.held.pop_front().expect("they were just counted");
+            let over = job.toll.release(self.callers.moment);
+            if over { &mut self.waiting } else { &mut self.held }.push_back(job);
+        }
     }
 
     /// From here on orders that are over are looked for in `archive`, and leave memory as it has them.
@@ -338,6 +353,10 @@ impl Reading {
                 job.bytes = bytes;
                 return Some(job);
             }
+            Err(Read::Held(mut job)) => {
+                job.bytes = bytes;
+                self.held.push_back(job);
+            }
         }
         None
     }
@@ -348,7 +367,7 @@ impl Reading {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        job: Box<ReadJob>,
+        mut job: Box<ReadJob>,
     ) -> Result<(Box<ReadJob>, u16), Read> {
         if route.class() == Class::L1 {
             if self.signatures_left == 0 {
@@ -359,8 +378,9 @@ impl Reading {
         }
         let caller = if route.class() == Class::Account {
             let window = if is_act(route.endpoint) { Window::Write } else { Window::Read };
-            match self.callers.check(head, route, body, now, window) {
+            match self.callers.check(head, route, body, now, window, &mut job.toll) {
                 Ok(caller) => Some(caller),
+                Err(_) if job.toll.held().is_some() => return Err(Read::Held(job)),
                 Err(reject) => {
                     let status = self.refuse(reject);
                     return Ok((job, status));
@@ -385,6 +405,12 @@ impl Reading {
                     Ok((job, error.reject.wire().status))
                 }
             };
+        }
+        if route.endpoint == Endpoint::Limits {
+            let mut json = Writer::new(&mut self.body);
+            toll::write(json.open_object(), self.callers.limits());
+            json.close_object();
+            return Ok((job, 200));
         }
         let request = ReadRequest {
             endpoint: route.endpoint,
@@ -482,7 +508,8 @@ impl Reading {
 
     /// Puts head and body together.
     fn finish(&mut self, job: Box<ReadJob>, status: u16) {
-        self.finish_later(job, status, (status == 503).then_some(1));
+        let retry_after_s = if status == 503 { Some(1) } else { job.toll.retry_after_s() };
+        self.finish_later(job, status, retry_after_s);
     }
 
     /// The same with how many seconds a client should wait before it asks again.
@@ -497,7 +524,8 @@ impl Reading {
     /// The headers that every answer has.
     fn extras(&self, job: &ReadJob) -> Extras<'static> {
         let seq = Some(self.follower.position().0);
-        Extras { connection: connection_word(job.keep_alive), seq, ..Extras::default() }
+        let rate_limit = job.toll.head();
+        Extras { connection: connection_word(job.keep_alive), seq, rate_limit, ..Extras::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Trading answers as bytes, by form and by dialect.
 
 use super::core_loop::connection_word;
+use super::toll::Toll;
 use super::work::{Form, Item, Outcome, Refused, Work};
 use crate::domain::Reject;
 use crate::http::respond::{self, ContentType, Extras, Response};
@@ -12,10 +13,21 @@ use crate::shard::ReplacePart;
 const RETRY_AFTER_S: u32 = 1;
 
 /// Writes the answer of a request that was refused before any shard heard of it.
-pub(crate) fn refused(out: &mut Vec<u8>, form: Form, connection: respond::Connection, refused: &Refused) {
+pub(crate) fn refused(
+    out: &mut Vec<u8>,
+    form: Form,
+    connection: respond::Connection,
+    refused: &Refused,
+    toll: &Toll,
+) {
+    let retry_after_s = toll.retry_after_s().or(retry_after(refused.reject.wire().status));
+    let extras = Extras { connection, retry_after_s, rate_limit: toll.head(), ..Extras::default() };
+    refused_with(out, form, refused, &extras);
+}
+
+fn refused_with(out: &mut Vec<u8>, form: Form, refused: &Refused, extras: &Extras<'_>) {
     let status = refused.reject.wire().status;
-    let extras = Extras { connection, retry_after_s: retry_after(status), ..Extras::default() };
-    let response = Response::begin(out, status, ContentType::Json, &extras);
+    let response = Response::begin(out, status, ContentType::Json, extras);
     let mut json = Writer::new(out);
     if form == Form::Order {
         answer::order_refused(&mut json, &refused.words());
@@ -32,8 +44,8 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
         Form::Orders => orders(out, work),
         // Nothing was cancelled and not everybody could be asked: the client has to ask again.
         Form::Cancel if work.short && work.cancelled.is_empty() => {
-            let busy = Refused::plain(Reject::Busy);
-            refused(out, Form::Cancel, connection_word(work.keep_alive), &busy);
+            let extras = Extras { seq: None, ..extras(work, Reject::Busy.wire().status) };
+            refused_with(out, Form::Cancel, &Refused::plain(Reject::Busy), &extras);
         }
         Form::Cancel => {
             let response = begin(out, work, 200, false);
@@ -46,14 +58,19 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
 }
 
 fn begin(out: &mut Vec<u8>, work: &Work, status: u16, replayed: bool) -> Response {
-    let extras = Extras {
+    let extras = Extras { replayed, ..extras(work, status) };
+    Response::begin(out, status, ContentType::Json, &extras)
+}
+
+/// The headers that every answer has.
+fn extras(work: &Work, status: u16) -> Extras<'static> {
+    Extras {
         connection: connection_word(work.keep_alive),
         seq: Some(work.at.0),
-        replayed,
         retry_after_s: retry_after(status),
+        rate_limit: work.rate_limit,
         ..Extras::default()
-    };
-    Response::begin(out, status, ContentType::Json, &extras)
+    }
 }
 
 fn retry_after(status: u16) -> Option<u32> {

@@ -108,7 +108,8 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let archive = ledger.archive().clone();
     let mut reader = Some(reader);
     for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
-        let callers = || Callers::new(plan, Arc::clone(&registry), master.clone());
+        let callers =
+            || Callers::new(plan, Arc::clone(&registry), master.clone(), Arc::clone(&shared.limits));
         let trade = loop_plan.shard.map(|number| {
             let core = of_shards[usize::from(number)].take().expect("each shard has one loop");
             let registrar = if number == 0 { registrar.take() } else { None };

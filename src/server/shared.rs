@@ -14,6 +14,7 @@ use super::signals::EndingSender;
 use super::snapshotter::Requests;
 use super::waker::Waker;
 use crate::domain::Position;
+use crate::limits::RateLimits;
 
 /// How far the process is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) plan: Plan,
     /// The clock.
     pub(crate) clock: Clock,
+    /// Everybody's buckets.
+    pub(crate) limits: Arc<RateLimits>,
     /// One bell for each loop.
     pub(crate) wakers: Vec<Waker>,
     /// Letters between loops.
@@ -91,8 +94,14 @@ impl Shared {
     /// A process that recovers.
     pub(crate) fn new(plan: Plan, clock: Clock, ending: EndingSender) -> std::io::Result<Arc<Self>> {
         let loops = plan.topology.loops.len();
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret).map_err(std::io::Error::other)?;
+        let (one, other) = secret.split_at(8);
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("half of sixteen bytes"));
+        let limits = RateLimits::new(plan.rate_mode, plan.rate_rules, [word(one), word(other)]);
         Ok(Arc::new(Self {
             clock,
+            limits: Arc::new(limits),
             wakers: (0..loops).map(|_| Waker::new()).collect::<Result<_, _>>()?,
             posts: Posts::new(loops),
             roles: (0..loops).map(|_| ArrayQueue::new(1)).collect(),

@@ -11,6 +11,7 @@ use super::connections::Client;
 use super::replaces::ReplaceEnd;
 use super::wide::{IDS_KEPT, WIDE_WORKS_MAX};
 use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
+use crate::http::respond::RateLimit;
 use crate::json::ShortText;
 use crate::json::answer::{NotCancelled, Refusal, TradeName};
 
@@ -166,6 +167,8 @@ pub(crate) struct Work {
     pub(crate) open: u32,
     /// The highest position that any shard named.
     pub(crate) at: Position,
+    /// How its client stands in the limits that it was counted in.
+    pub(crate) rate_limit: Option<RateLimit>,
     /// Raised whenever the place is given to another request.
     serial: u32,
 }
@@ -190,6 +193,7 @@ impl Work {
             is_wide: false,
             open: 0,
             at: Position(0),
+            rate_limit: None,
             serial: 0,
         }
     }

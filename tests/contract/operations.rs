@@ -10,6 +10,7 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (Nobody, "GET /ok"),
     (Nobody, "GET /time"),
     (Nobody, "GET /version"),
+    (Nobody, "GET /limits"),
     (Nobody, "GET /openapi.json"),
     // Books.
     (Nobody, "GET /book?token_id={token}"),

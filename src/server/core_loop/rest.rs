@@ -111,6 +111,8 @@ impl CoreLoop {
                 self.shared.plan.nap()
             };
             let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
+            // By a clock that somebody moves a held request may be due sooner, and is found within a nap.
+            let nap_ms = self.held_until.map_or(nap_ms, |until| self.moment.ms_until(until).clamp(1, nap_ms));
             self.watch.wait(nap_ms, &mut self.events);
         }
         self.shared.wakers[no].after_sleep(false);

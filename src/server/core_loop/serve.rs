@@ -10,10 +10,12 @@ use crate::server::connection::{Connection, Door, Intent, Line};
 use crate::server::connections::Client;
 use crate::server::ingress;
 use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
+use crate::server::proxies;
 use crate::server::reading;
 use crate::server::request::{self, Found, Request};
 use crate::server::shared::Phase;
 use crate::server::socket::Watched;
+use crate::server::toll::Toll;
 
 /// What became of the front of a connection's buffer.
 #[derive(Clone, Copy)]
@@ -28,6 +30,8 @@ pub(super) enum Step {
     Later,
     /// Not before an open request is answered.
     Blocked,
+    /// Not before its limit has room for it.
+    Held,
     /// The connection belongs to an ingress loop.
     Move,
     /// The connection belongs to the reader's loop.
@@ -49,6 +53,7 @@ impl CoreLoop {
         let ready = self.connections.ready.len();
         let mut took = false;
         if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+            trade.callers.moment = self.moment;
             took |= trade.begin_turn(self.now, &mut self.mesh);
             if ready > 1 {
                 for _ in 0..ready {
@@ -66,6 +71,10 @@ impl CoreLoop {
         let Some((slot, mut connection)) = self.connections.pop_ready() else {
             return false;
         };
+        if !connection.line.toll.release(self.moment) {
+            self.connections.put(slot, connection);
+            return false;
+        }
         let client = Client { slot, generation: connection.generation };
         let mut took = false;
         let again = loop {
@@ -79,6 +88,10 @@ impl CoreLoop {
                     break !connection.input.unread().is_empty();
                 }
                 Step::Partial | Step::Blocked => break false,
+                Step::Held => {
+                    self.hold(slot, &mut connection);
+                    break false;
+                }
                 Step::Later => break true,
                 step @ (Step::Move | Step::MoveToReader) => match self.send_away(slot, connection, step) {
                     None => return true,
@@ -95,6 +108,13 @@ impl CoreLoop {
         self.connections.touch(slot, &mut connection);
         self.connections.put(slot, connection);
         took
+    }
+
+    /// The connection's next request waits until its limit has room; it is charged already.
+    fn hold(&mut self, slot: u32, connection: &mut Connection) {
+        let until = connection.line.toll.held();
+        self.held_until = self.held_until.min(until).or(until);
+        self.connections.hold(slot, connection);
     }
 
     fn step(&mut self, client: Client, connection: &mut Connection, phase: Phase, pass: Pass) -> Step {
@@ -132,12 +152,16 @@ impl CoreLoop {
             Found::Whole(request) => {
                 let (bytes, keep_alive) = (request.bytes.len(), request.head.keep_alive);
                 let door = connection.door;
+                let address = self.shared.plan.proxies.client(connection.peer, request.head.forwarded_for);
+                let address = proxies::party(&self.shared.limits, address);
+                connection.line.toll = connection.line.toll.of(address);
                 let step = self.dispatch(client, &mut connection.line, door, &request, phase, pass);
                 if matches!(step, Step::Took | Step::TookMine | Step::Upgraded(_)) {
                     connection.input.used(bytes);
                     connection.chunked = None;
                     connection.continued = false;
                     connection.partial = false;
+                    connection.line.toll = Toll::default();
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
                     connection.closing |= !keep_alive;
                 }
@@ -211,6 +235,7 @@ impl CoreLoop {
             ingress::Began::TookWithSignature => Step::TookMine,
             ingress::Began::Later => Step::Later,
             ingress::Began::Blocked => Step::Blocked,
+            ingress::Began::Held => Step::Held,
         }
     }
 
@@ -231,6 +256,9 @@ impl CoreLoop {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }
+        if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
+            return refuse_or_hold(line, connection);
+        }
         let intent = if reading::changes_state(endpoint) { Intent::Write } else { Intent::Read };
         self.tally().reading.add_one();
         let number = line.open(intent);
@@ -246,6 +274,7 @@ impl CoreLoop {
             // The buffer of the request's place comes back with the answer in it.
             answer: std::mem::take(line.answer(number).expect("just opened")),
             at: Position(0),
+            toll: line.toll,
         });
         let to = self.shared.plan.topology.reader_loop();
         if to == self.mesh.no() {
@@ -287,6 +316,9 @@ impl CoreLoop {
         }
         if self.mesh.no() != self.shared.plan.topology.reader_loop() {
             return Step::MoveToReader;
+        }
+        if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
+            return refuse_or_hold(line, connection);
         }
         respond::switching_protocols(line.output(), &websocket::accept_key(key));
         Step::Upgraded(if endpoint == Endpoint::UserStream { Channel::User } else { Channel::Market })
@@ -346,6 +378,18 @@ fn refuse_bytes(connection: &mut Connection, bad: BadRequest) -> Step {
     connection.closing = true;
     let rest = connection.input.unread().len();
     connection.input.used(rest);
+    Step::Took
+}
+
+/// The limits have no room for a request: now, or not soon.
+fn refuse_or_hold(line: &mut Line, connection: respond::Connection) -> Step {
+    if line.toll.held().is_some() {
+        return Step::Held;
+    }
+    let wire = Reject::RateLimited.wire();
+    let (retry_after_s, rate_limit) = (line.toll.retry_after_s(), line.toll.head());
+    let extras = Extras { connection, retry_after_s, rate_limit, ..Extras::default() };
+    answer_now(line, |out| respond::plain_error(out, wire.status, wire.code, wire.error, &extras));
     Step::Took
 }
 

@@ -166,6 +166,7 @@ impl CoreLoop {
             if let Some(archive) = self.shared.snapshots.next_archive() {
                 reading.set_archive(archive);
             }
+            reading.callers.moment = self.moment;
             busy |= reading.work(mark, self.now, self.elapsed_ms);
             while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_act()) {
                 acts::send(self, REGISTRAR_LOOP, job);

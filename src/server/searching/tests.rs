@@ -96,6 +96,7 @@ impl Rig {
             keep_alive: true,
             head_only: false,
             answer: Vec::new(),
+            toll: crate::server::toll::Toll::default(),
             at: Position(0),
         });
         let query = Query {

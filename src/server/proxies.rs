@@ -1,0 +1,157 @@
+//! Whose word about addresses counts, and so where a request came from.
+//!
+//! `X-Forwarded-For` is what every proxy on the way appends its peer to. Only what trusted proxies wrote is
+//! more than a claim: from the right, the first address that is not one of theirs is the client. A request
+//! of anybody else came from its peer, whatever it says. One of these headers is read, the last, which the
+//! nearest proxy wrote.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::limits::{Party, RateLimits};
+
+/// The proxies of `trusted_proxies`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Proxies(Vec<Network>);
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl Proxies {
+    /// Reads addresses and networks such as `10.0.0.0/8`.
+    pub(crate) fn parse(texts: &[String]) -> Result<Self, String> {
+        let network = |text: &String| {
+            Network::parse(text).ok_or_else(|| {
+                format!("trusted_proxies: {text} is not an address and no network such as 10.0.0.0/8")
+            })
+        };
+        texts.iter().map(network).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Who is asking, for a request of `peer` that carries `forwarded`.
+    pub(crate) fn client(&self, peer: IpAddr, forwarded: Option<&str>) -> IpAddr {
+        let mut client = peer.to_canonical();
+        for text in forwarded.into_iter().flat_map(|list| list.rsplit(',')) {
+            if !self.trust(client) {
+                break;
+            }
+            // What a proxy wrote and we cannot read came from the proxy, as far as we know.
+            let Some(address) = read_address(text.trim()) else {
+                break;
+            };
+            client = address.to_canonical();
+        }
+        client
+    }
+
+    fn trust(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.has(address))
+    }
+}
+
+impl Network {
+    fn parse(text: &str) -> Option<Self> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse::<u32>().ok()?)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().ok()?;
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(bits_max);
+        (bits <= bits_max).then_some(Self { address, bits })
+    }
+
+    fn has(&self, other: IpAddr) -> bool {
+        match (self.address, other) {
+            (IpAddr::V4(one), IpAddr::V4(other)) => {
+                (one.to_bits() ^ other.to_bits()).leading_zeros() >= self.bits
+            }
+            (IpAddr::V6(one), IpAddr::V6(other)) => {
+                (one.to_bits() ^ other.to_bits()).leading_zeros() >= self.bits
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Some proxies write the port too.
+fn read_address(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    text.parse().ok().or_else(with_port)
+}
+
+/// Whose bucket a client's address is: of an IPv6 address the first 64 bits count, for that is what one
+/// customer has.
+pub(crate) fn party(limits: &RateLimits, client: IpAddr) -> Party {
+    const HOST_BITS: u32 = 64;
+    match client {
+        IpAddr::V4(address) => limits.address(4, address.to_bits().into()),
+        IpAddr::V6(address) => {
+            let network = u64::try_from(address.to_bits() >> HOST_BITS).expect("half of it");
+            limits.address(6, network)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{Mode, Scope};
+
+    #[track_caller]
+    fn check(proxies: &str, table: &[(&str, &str, &str)]) {
+        let texts: Vec<_> = proxies.split_whitespace().map(str::to_owned).collect();
+        let proxies = Proxies::parse(&texts).expect("good");
+        for (peer, forwarded, expected) in table {
+            let forwarded = Some(*forwarded).filter(|text| !text.is_empty());
+            let client = proxies.client(peer.parse().expect("an address"), forwarded);
+            assert_eq!(client.to_string(), *expected, "{peer} with {forwarded:?}");
+        }
+    }
+
+    #[test]
+    fn a_forwarded_address_counts_from_trusted_peers_only_and_from_the_right() {
+        check("", &[("9.9.9.9", "1.1.1.1", "9.9.9.9"), ("::ffff:9.9.9.9", "", "9.9.9.9")]);
+        check(
+            "10.0.0.0/8 fd00::/16 127.0.0.1",
+            &[
+                ("9.9.9.9", "1.1.1.1", "9.9.9.9"),
+                ("11.0.0.1", "1.1.1.1", "11.0.0.1"),
+                ("10.1.2.3", "", "10.1.2.3"),
+                ("10.1.2.3", "1.1.1.1", "1.1.1.1"),
+                ("10.1.2.3", "1.1.1.1, 2.2.2.2", "2.2.2.2"),
+                ("10.1.2.3", "1.1.1.1, 2.2.2.2,10.255.0.1 , fd00::7", "2.2.2.2"),
+                ("10.1.2.3", "10.0.0.9", "10.0.0.9"),
+                ("10.1.2.3", "1.1.1.1, unknown", "10.1.2.3"),
+                ("10.1.2.3", "unknown, 10.0.0.9", "10.0.0.9"),
+                ("127.0.0.1", "1.1.1.1:4711", "1.1.1.1"),
+                ("127.0.0.2", "1.1.1.1", "127.0.0.2"),
+                ("fd00::1", "[2001:db8::1]:80", "2001:db8::1"),
+                ("::ffff:10.0.0.1", "::ffff:3.3.3.3", "3.3.3.3"),
+                ("10.1.2.3", ",", "10.1.2.3"),
+            ],
+        );
+        check("0.0.0.0/0", &[("9.9.9.9", "1.1.1.1", "1.1.1.1"), ("::1", "1.1.1.1", "::1")]);
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused_by_name() {
+        for text in ["", "localhost", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.1/", "10.0.0.1/-1"] {
+            let fault = Proxies::parse(&[text.to_owned()]).expect_err("refused");
+            assert!(fault.starts_with(&format!("trusted_proxies: {text} is not")), "{fault}");
+        }
+    }
+
+    #[test]
+    fn one_customer_of_ipv6_has_one_bucket_and_neighbours_have_others() {
+        let limits = RateLimits::new(Mode::Enforce, Scope::ALL.map(|scope| Some(scope.rule())), [1, 2]);
+        let party = |text: &str| party(&limits, text.parse().expect("an address"));
+        assert_eq!(party("2001:db8:1:2::1"), party("2001:db8:1:2:ffff:ffff:ffff:ffff"));
+        assert_ne!(party("2001:db8:1:2::1"), party("2001:db8:1:3::1"));
+        assert_ne!(party("1.1.1.1"), party("1.1.1.2"));
+        assert_ne!(party("0.0.0.1"), party("0:0:0:1::"));
+    }
+}

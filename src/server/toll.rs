@@ -1,0 +1,241 @@
+//! What a request pays before it is looked at: which limits it is counted in, and what came of that.
+//!
+//! | who pays | when | why then |
+//! |---|---|---|
+//! | the address | before the signature is checked | checking costs more than refusing |
+//! | the owner of the key | behind it | names of keys are public, so anybody could pay with them |
+//! | both, for the orders of a batch but one | behind the body is read | that says how many there are |
+//!
+//! A connection has one [`Toll`], that of the request at the front of its buffer. What is paid stays paid
+//! while that request waits for its turn, for an answer in front of it, or for its bucket; it is over when
+//! the request is taken.
+
+use crate::domain::{Reject, WalletNo};
+use crate::http::respond::RateLimit;
+use crate::http::{Class, Endpoint};
+use crate::json::Writer;
+use crate::limits::{
+    Due, Limited, Mode, Moment, Party, Rate, RateLimits, Scope, Standing, Verdict, WAIT_US_MAX,
+};
+
+/// The steps in which a request pays, each once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    #[default]
+    Address,
+    Owner,
+    More,
+    Nothing,
+}
+
+impl Step {
+    const fn next(self) -> Self {
+        match self {
+            Self::Address => Self::Owner,
+            Self::Owner => Self::More,
+            Self::More | Self::Nothing => Self::Nothing,
+        }
+    }
+}
+
+/// What the request at the front of a connection's buffer has paid.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Toll {
+    /// Where the request came from.
+    address: Party,
+    /// The step that is paid next.
+    next: Step,
+    standing: Option<Standing>,
+    /// The request is held until then, and was counted already.
+    held: Option<Moment>,
+    retry_after_s: Option<u32>,
+}
+
+impl Toll {
+    /// The toll of a request from `address`; what it has paid stays paid.
+    pub(crate) fn of(self, address: Party) -> Self {
+        Self { address, ..self }
+    }
+
+    /// Counts the request by its address. An error says that it is held, or else refused; so it does below.
+    pub(crate) fn pay(&mut self, limits: &RateLimits, endpoint: Endpoint, now: Moment) -> Result<(), Reject> {
+        let parties = [self.address];
+        self.settle(Step::Address, limits, &parties, endpoint, 1, now)
+    }
+
+    /// Counts it by the owner of its key.
+    pub(crate) fn pay_as(
+        &mut self,
+        limits: &RateLimits,
+        endpoint: Endpoint,
+        owner: WalletNo,
+        now: Moment,
+    ) -> Result<(), Reject> {
+        let parties = [limits.owner(owner.0)];
+        self.settle(Step::Owner, limits, &parties, endpoint, 1, now)
+    }
+
+    /// Counts what it costs beyond the one that address and owner have paid.
+    pub(crate) fn pay_more(
+        &mut self,
+        limits: &RateLimits,
+        endpoint: Endpoint,
+        owner: WalletNo,
+        more: u32,
+        now: Moment,
+    ) -> Result<(), Reject> {
+        if more == 0 {
+            return Ok(());
+        }
+        let parties = [self.address, limits.owner(owner.0)];
+        self.settle(Step::More, limits, &parties, endpoint, more, now)
+    }
+
+    /// Charges a step that is not paid.
+    fn settle(
+        &mut self,
+        step: Step,
+        limits: &RateLimits,
+        parties: &[Party],
+        endpoint: Endpoint,
+        cost: u32,
+        now: Moment,
+    ) -> Result<(), Reject> {
+        if step < self.next {
+            return Ok(());
+        }
+        let due = |&party: &Party| scopes(endpoint).iter().map(move |&scope| Due { party, scope, cost });
+        let (verdict, standing) = limits.charge(parties.iter().flat_map(due), now);
+        let was_over = self.standing.is_some_and(|standing| standing.over);
+        let is_over = standing.is_some_and(|standing| standing.over);
+        let tightest = match (self.standing, standing) {
+            (Some(one), Some(other)) if one.remaining < other.remaining && verdict == Verdict::Pass => {
+                Some(one)
+            }
+            (one, other) => other.or(one),
+        };
+        self.standing = tightest.map(|stands| Standing { over: was_over || is_over, ..stands });
+        self.held = None;
+        match verdict {
+            Verdict::Pass => {
+                self.next = step.next();
+                if is_over && !was_over {
+                    limits.count(Limited::Warned);
+                }
+                return Ok(());
+            }
+            Verdict::Wait(until) => {
+                self.next = step.next();
+                self.held = Some(until);
+                limits.count(Limited::Waited);
+            }
+            Verdict::Refuse { retry_after_s } => {
+                self.retry_after_s = Some(retry_after_s);
+                limits.count(Limited::Refused);
+            }
+        }
+        Err(Reject::RateLimited)
+    }
+
+    /// Until when the request is held.
+    pub(crate) fn held(&self) -> Option<Moment> {
+        self.held
+    }
+
+    /// The same, once: whoever asks looks at the request again when that is past.
+    pub(crate) fn release(&mut self, now: Moment) -> bool {
+        let over = self.held.is_none_or(|until| until <= now);
+        if over {
+            self.held = None;
+        }
+        over
+    }
+
+    /// In how many seconds a request that was refused would be taken.
+    pub(crate) fn retry_after_s(&self) -> Option<u32> {
+        self.retry_after_s
+    }
+
+    /// What the answer's head says about limits.
+    pub(crate) fn head(&self) -> Option<RateLimit> {
+        self.standing.map(|standing| RateLimit {
+            limit: standing.limit,
+            remaining: standing.remaining,
+            reset_s: standing.reset_s,
+            over: standing.over,
+        })
+    }
+}
+
+/// The scopes that a request is counted in. Placing and cancelling have nothing in common, so that what one
+/// takes is never what the other needs; what keeps a switch from firing goes with the cancels.
+const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
+    use Endpoint as E;
+    match endpoint {
+        E::CancelOrder
+        | E::CancelOrders
+        | E::CancelAll
+        | E::CancelMarketOrders
+        | E::Heartbeat
+        | E::HeartbeatPlain => &[Scope::Cancel],
+        E::Root => &[Scope::Root, Scope::Clob],
+        E::Book => &[Scope::Book, Scope::Clob],
+        E::Books => &[Scope::Books, Scope::Clob],
+        E::Price => &[Scope::Price, Scope::Clob],
+        E::Prices => &[Scope::Prices, Scope::Clob],
+        E::Midpoint => &[Scope::Midpoint, Scope::Clob],
+        E::PricesHistory => &[Scope::PricesHistory, Scope::Clob],
+        E::BatchPricesHistory => &[Scope::BatchPricesHistory, Scope::Clob],
+        E::Trades => &[Scope::DataTrades, Scope::Clob],
+        E::Events => &[Scope::Events, Scope::Listings, Scope::Catalog],
+        E::CatalogMarkets => &[Scope::Markets, Scope::Listings, Scope::Catalog],
+        E::Tags => &[Scope::Tags, Scope::Catalog],
+        E::Search => &[Scope::Search, Scope::Catalog],
+        other => match other.class() {
+            Class::Trading => &[Scope::Order],
+            Class::Account | Class::PublicRead => &[Scope::Clob],
+            Class::L1 => &[Scope::Keys, Scope::Clob],
+            Class::Catalog => &[Scope::Catalog],
+            Class::Wallet => &[Scope::Wallet],
+            Class::Stream => &[Scope::Streams],
+        },
+    }
+}
+
+/// What a request costs where not all cost one.
+const COSTS: [&str; 3] = [
+    "a request costs 1",
+    "POST /orders costs as many as it has orders",
+    "what costs more than a burst costs the burst",
+];
+
+/// Writes the limits as members of an object that is open.
+pub(crate) fn write(json: &mut Writer<'_>, limits: &RateLimits) {
+    json.key("mode").text(limits.mode().text());
+    json.key("wait_ms_max").number(if limits.mode() == Mode::Enforce { WAIT_US_MAX / 1_000 } else { 0 });
+    json.key("counted_by").open_array().text("address").text("owner of the API key").close_array();
+    json.key("costs").open_array();
+    for text in COSTS {
+        json.text(text);
+    }
+    json.close_array().key("scopes").open_array();
+    for scope in Scope::ALL {
+        let rule = limits.rule(scope);
+        json.open_object().key("scope").text(scope.name()).key("routes").text(scope.routes());
+        json.key("unit").text(scope.unit().text());
+        write_rate(json.key("burst"), rule.map(|rule| rule.burst));
+        write_rate(json.key("sustained"), rule.and_then(|rule| rule.sustained));
+        json.close_object();
+    }
+    json.close_array();
+}
+
+fn write_rate(json: &mut Writer<'_>, rate: Option<Rate>) {
+    match rate {
+        Some(rate) => {
+            json.open_object().key("count").number(rate.count.into());
+            json.key("window_s").number(rate.window_s.into()).close_object();
+        }
+        None => drop(json.null()),
+    }
+}

@@ -1,0 +1,373 @@
+//! Rate limits of the running binary. Its clock stands still until a test moves it, so what is held stays
+//! held and what is refused stays refused.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan};
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::{Answer, Connection, request};
+use outcry::domain::Side;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// How long something may take that has to happen; machines are slow.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+struct Site {
+    exchange: Exchange,
+    connection: Connection,
+    trader: Trader,
+    token: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start(settings: &[&str]) -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("limits-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let plan = Plan::dev(folder.path()).words(["--clock", "manual"]).set("cpu.policy=none");
+        let plan = settings.iter().fold(plan, |plan, setting| plan.set(setting));
+        let exchange = plan.start();
+        let mut connection = exchange.connect();
+        let now_ms = exchange.read("/time").as_u64().unwrap() * 1_000;
+        let trader = Trader::at(KEYS[1], &mut connection, Some(now_ms));
+        let markets = exchange.read("/simplified-markets");
+        let token = markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap().to_owned();
+        Self { exchange, connection, trader, token, _folder: folder }
+    }
+
+    fn advance(&self, ms: u64) {
+        let body = json!({ "advance_ms": ms }).to_string();
+        let answer = self.operator("POST", "/clock", &body);
+        assert_eq!(answer.status, 200);
+    }
+
+    fn operator(&self, method: &str, path: &str, body: &str) -> Answer {
+        Connection::open(self.exchange.admin).request(method, path, "", body.as_bytes()).unwrap()
+    }
+
+    /// How many requests were waited for, refused or warned about.
+    fn count(&self, what: &str) -> u64 {
+        let text = String::from_utf8(self.operator("GET", "/metrics", "").body).unwrap();
+        let name = format!("outcry_limited_requests_total{{what=\"{what}\"}} ");
+        text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    }
+
+    /// Looks until so many requests are held.
+    fn until_held(&self, count: u64) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.count("waited") < count {
+            assert!(Instant::now() < deadline, "nothing is held");
+        }
+        assert_eq!(self.count("waited"), count);
+    }
+
+    fn order(&mut self) -> String {
+        let token = token(&self.token);
+        let wish =
+            Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false };
+        self.trader.sign(&wish).body
+    }
+
+    fn batch(&mut self, orders: usize) -> String {
+        let bodies: Vec<String> = (0..orders).map(|_| self.order()).collect();
+        format!("[{}]", bodies.join(","))
+    }
+
+    fn place(&mut self) -> Answer {
+        let body = self.order();
+        self.ask("POST", "/order", &body)
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        self.trader.ask(&mut self.connection, method, path, body).unwrap()
+    }
+
+    /// A new connection that has sent an order and not read its answer.
+    fn sent(&mut self) -> Connection {
+        let body = self.order();
+        let mut connection = self.exchange.connect();
+        connection.send(&self.trader.request("POST", "/order", &body)).unwrap();
+        connection
+    }
+
+    /// `GET path` as the proxy sends it on for `client`.
+    fn forwarded(&mut self, client: &str, path: &str) -> Answer {
+        let header = format!("X-Forwarded-For: {client}\r\n");
+        self.connection.request("GET", path, &header, b"").unwrap()
+    }
+
+    /// The same with the trader's signature.
+    fn signed(&mut self, client: &str, path: &str) -> Answer {
+        let header = format!("X-Forwarded-For: {client}\r\n");
+        self.connection.send(&self.trader.request_with(&header, "GET", path, "")).unwrap();
+        self.connection.answer().unwrap()
+    }
+}
+
+/// Status, `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`, and what else there is of
+/// `Retry-After` and `RateLimit-Warning`.
+fn said(answer: &Answer) -> String {
+    let mut text = answer.status.to_string();
+    for name in ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"] {
+        text = format!("{text} {}", answer.header(name).unwrap_or("-"));
+    }
+    for (name, word) in [("Retry-After", "retry"), ("RateLimit-Warning", "warning")] {
+        if let Some(value) = answer.header(name) {
+            text = format!("{text} {word} {value}");
+        }
+    }
+    text
+}
+
+#[test]
+fn a_burst_passes_then_requests_are_held_then_refused_and_each_is_counted_once() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=4/2s"]);
+    for expected in ["200 4 3 1", "200 4 2 1", "200 4 1 2", "200 4 0 2"] {
+        assert_eq!(said(&site.place()), expected);
+    }
+    let mut first = site.sent();
+    site.until_held(1);
+    let mut second = site.sent();
+    site.until_held(2);
+    let refused = site.place();
+    assert_eq!(said(&refused), "429 4 0 3 retry 2");
+    let body = refused.json();
+    assert_eq!((&body["code"], &body["errorMsg"]), (&json!("rate_limited"), &json!("Too Many Requests")));
+    site.advance(500);
+    assert_eq!(said(&first.answer().unwrap()), "200 4 0 2");
+    site.advance(500);
+    assert_eq!(said(&second.answer().unwrap()), "200 4 0 2");
+    // Six were taken in a second that has room for two: another half second, and there is room for one.
+    site.advance(500);
+    assert_eq!(said(&site.place()), "200 4 0 2");
+    assert_eq!((site.count("waited"), site.count("refused")), (2, 1));
+}
+
+#[test]
+fn what_stands_behind_a_held_request_waits_and_leaves_in_order() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=1/1s"]);
+    assert_eq!(site.place().status, 200);
+    let mut connection = site.sent();
+    site.until_held(1);
+    let cancel = site.trader.request("DELETE", "/cancel-all", "");
+    connection.send(&cancel).unwrap();
+    connection.send(&request("GET", "/time", "", b"")).unwrap();
+    // The same from another connection is not held.
+    assert_eq!(site.ask("DELETE", "/cancel-all", "").json()["canceled"].as_array().unwrap().len(), 1);
+    site.advance(1_000);
+    assert_eq!(connection.answer().unwrap().json()["status"], "live");
+    assert_eq!(connection.answer().unwrap().json()["canceled"].as_array().unwrap().len(), 1);
+    assert_eq!(connection.answer().unwrap().status, 200);
+}
+
+#[test]
+fn placing_never_takes_what_cancels_need() {
+    for shards in ["cpu.shards=1", "cpu.shards=2"] {
+        let mut site =
+            Site::start(&["limits.mode=enforce", "limits.order=1/10m", "limits.cancel=7/10m", shards]);
+        let id = site.place().json()["orderID"].as_str().unwrap().to_owned();
+        assert_eq!(said(&site.place()), "429 1 0 600 retry 600");
+        let batch = site.batch(2);
+        assert_eq!(site.ask("POST", "/orders", &batch).status, 429);
+        for (count, (method, path, body)) in [
+            ("DELETE", "/order", format!("{{\"orderID\":\"{id}\"}}")),
+            ("DELETE", "/orders", format!("[\"{id}\"]")),
+            ("DELETE", "/cancel-all", String::new()),
+            ("DELETE", "/cancel-market-orders", format!("{{\"asset_id\":\"{}\"}}", site.token)),
+            ("POST", "/v1/heartbeats", "{}".to_owned()),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let answer = site.ask(method, path, &body);
+            let left = (6 - count).to_string();
+            let remaining = answer.header("RateLimit-Remaining").map(str::to_owned);
+            assert_eq!((answer.status, remaining), (200, Some(left)), "{method} {path}");
+        }
+        assert_eq!(site.place().status, 429);
+    }
+}
+
+#[test]
+fn a_batch_costs_as_many_as_it_has_orders_and_is_taken_whole_or_not() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=8/8s, 20/10m"]);
+    let (three, seven) = (site.batch(3), site.batch(7));
+    assert_eq!(said(&site.ask("POST", "/orders", &three)), "200 8 5 3");
+    // What its address has paid for looking at it is not given back: one.
+    let refused = site.ask("POST", "/orders", &seven);
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (429, Some("rate_limited")));
+    site.advance(8_000);
+    assert_eq!(said(&site.ask("POST", "/orders", &seven)), "200 8 1 7");
+    site.advance(8_000);
+    assert_eq!(said(&site.ask("POST", "/orders", &three)), "200 8 5 3");
+    site.advance(8_000);
+    // The longer window is the tighter one now.
+    let refused = site.ask("POST", "/orders", &seven);
+    assert_eq!((refused.status, refused.header("RateLimit-Limit")), (429, Some("20")));
+}
+
+#[test]
+fn warn_tells_and_lets_everything_pass_and_off_says_nothing() {
+    let mut site = Site::start(&["limits.order=1/10m"]);
+    assert_eq!(said(&site.place()), "200 1 0 600");
+    for _ in 0..3 {
+        assert_eq!(said(&site.place()), "200 1 0 600 warning over");
+    }
+    assert_eq!((site.count("warned"), site.count("waited"), site.count("refused")), (3, 0, 0));
+    assert_eq!(site.exchange.read("/limits")["mode"], "warn");
+
+    let mut site = Site::start(&["limits.mode=off", "limits.order=1/10m"]);
+    for _ in 0..3 {
+        assert_eq!(said(&site.place()), "200 - - -");
+    }
+    assert_eq!(site.exchange.read("/limits")["mode"], "off");
+}
+
+#[test]
+fn reads_have_their_own_limits_and_their_groups() {
+    let settings =
+        ["limits.mode=enforce", "limits.tags=2/10m", "limits.catalog=3/10m", "limits.listings=1/10m"];
+    let mut site = Site::start(&settings);
+    for (path, status) in [
+        ("/tags", 200),
+        ("/tags", 200),
+        ("/tags", 429),
+        ("/events", 200),
+        ("/time", 200),
+        // Everything that the catalog has room for is taken; a refusal took nothing.
+        ("/series", 429),
+        ("/book?token_id=1", 404),
+    ] {
+        assert_eq!(site.connection.request("GET", path, "", b"").unwrap().status, status, "{path}");
+    }
+    let refused = site.connection.request("GET", "/tags", "", b"").unwrap();
+    assert_eq!(said(&refused), "429 2 0 600 retry 300");
+    assert_eq!(refused.json()["code"], "rate_limited");
+    site.advance(200_000);
+    assert_eq!(site.connection.request("GET", "/events", "", b"").unwrap().status, 429);
+    assert_eq!(site.connection.request("GET", "/series", "", b"").unwrap().status, 200);
+}
+
+#[test]
+fn only_a_trusted_proxy_says_who_is_asking() {
+    let limits = ["limits.mode=enforce", "limits.root=2/10m"];
+    let mut site = Site::start(&limits);
+    for (client, status) in [("1.1.1.1", 200), ("1.1.1.2", 200), ("1.1.1.3", 429)] {
+        assert_eq!(site.forwarded(client, "/").status, status, "{client}");
+    }
+    let mut site = Site::start(&[&limits[..], &["trusted_proxies=127.0.0.0/8"]].concat());
+    for (client, status) in [
+        ("1.1.1.1", 200),
+        ("9.9.9.9, 1.1.1.1", 200),
+        ("7.7.7.7, 1.1.1.1, 127.0.0.3", 429),
+        ("1.1.1.2", 200),
+        // One customer of IPv6.
+        ("2001:db8::1", 200),
+        ("2001:db8::ffff:2", 200),
+        ("2001:db8::3", 429),
+        ("2001:db8:0:1::3", 200),
+    ] {
+        assert_eq!(site.forwarded(client, "/").status, status, "{client}");
+    }
+}
+
+#[test]
+fn a_flood_of_made_up_addresses_frees_nobody_at_its_limit() {
+    const FLOOD: u32 = 20_000;
+    const PIPELINED: u32 = 16;
+    let mut site = Site::start(&["limits.mode=enforce", "limits.root=2/10m", "trusted_proxies=127.0.0.1"]);
+    for status in [200, 200, 429] {
+        assert_eq!(site.forwarded("1.1.1.1", "/").status, status);
+    }
+    for from in (0..FLOOD).step_by(PIPELINED as usize) {
+        let made_up = (from..from + PIPELINED).flat_map(|number| {
+            let client = std::net::Ipv4Addr::from_bits(0x0b00_0000 + number);
+            request("GET", "/", &format!("X-Forwarded-For: {client}\r\n"), b"")
+        });
+        site.connection.send(&made_up.collect::<Vec<_>>()).unwrap();
+        for _ in 0..PIPELINED {
+            assert_eq!(site.connection.answer().unwrap().status, 200);
+        }
+    }
+    assert_eq!(site.forwarded("1.1.1.1", "/").status, 429);
+}
+
+#[test]
+fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
+    let settings = ["limits.mode=enforce", "limits.data_trades=2/2s", "trusted_proxies=127.0.0.1"];
+    let mut site = Site::start(&settings);
+    let path = "/data/trades";
+    assert_eq!(said(&site.signed("1.0.0.1", path)), "200 2 1 1");
+    // Whoever knows the key's name and nothing else pays with its own address.
+    for client in ["6.0.0.1", "6.0.0.2"] {
+        let header = format!("X-Forwarded-For: {client}\r\n");
+        let good = String::from_utf8(site.trader.request_with(&header, "GET", path, "")).unwrap();
+        site.connection.send(good.replace("POLY_SIGNATURE: ", "POLY_SIGNATURE: A").as_bytes()).unwrap();
+        assert_eq!(site.connection.answer().unwrap().status, 401);
+    }
+    assert_eq!(said(&site.signed("1.0.0.2", path)), "200 2 0 2");
+    // A third address has room, its owner has not: the answer waits.
+    let mut other = site.exchange.connect();
+    let held = site.trader.request_with("X-Forwarded-For: 1.0.0.3\r\n", "GET", path, "");
+    other.send(&held).unwrap();
+    site.until_held(1);
+    assert_eq!(said(&site.signed("1.0.0.4", path)), "429 2 0 3 retry 2");
+    let now_ms = site.exchange.read("/time").as_u64().unwrap() * 1_000;
+    let mut second = Trader::at(KEYS[2], &mut site.connection, Some(now_ms));
+    std::mem::swap(&mut site.trader, &mut second);
+    assert_eq!(said(&site.signed("1.0.0.5", path)), "200 2 1 1");
+    site.advance(1_000);
+    assert_eq!(said(&other.answer().unwrap()), "200 2 0 3");
+}
+
+#[test]
+fn an_upgrade_to_a_stream_is_counted_too() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.streams=1/10m"]);
+    let headers = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let upgrade = || site.exchange.connect().request("GET", "/ws/market", headers, b"").unwrap();
+    assert_eq!(upgrade().status, 101);
+    assert_eq!(said(&upgrade()), "429 1 0 600 retry 600");
+    site.connection.read("/time");
+}
+
+#[test]
+fn everybody_can_read_the_limits() {
+    let site = Site::start(&["limits.mode=enforce", "limits.book=7/1m", "limits.price=none"]);
+    let shown = site.exchange.read("/limits");
+    let of_operator = site.operator("GET", "/limits", "").json();
+    for name in ["mode", "wait_ms_max", "counted_by", "costs", "scopes"] {
+        assert_eq!(shown[name], of_operator[name], "{name}");
+    }
+    assert_eq!((&shown["mode"], &shown["wait_ms_max"]), (&json!("enforce"), &json!(1_000)));
+    let scope = |name: &str| -> Value {
+        let rows = shown["scopes"].as_array().unwrap();
+        rows.iter().find(|row| row["scope"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    assert_eq!(scope("book")["burst"], json!({ "count": 7, "window_s": 60 }));
+    assert_eq!(scope("price")["burst"], Value::Null);
+    let order = scope("order");
+    assert_eq!((&order["burst"]["count"], &order["sustained"]["count"]), (&json!(2_400), &json!(24_000)));
+    assert_eq!((&order["unit"], &scope("cancel")["unit"]), (&json!("orders"), &json!("requests")));
+}
+
+#[test]
+fn a_server_enforces_unless_it_is_told_otherwise() {
+    let folder = tempfile::TempDir::with_prefix_in("limits-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let plan = Plan::serve(folder.path());
+    let exchange = plan.start();
+    assert_eq!(exchange.read("/limits")["mode"], "enforce");
+    exchange.stop();
+    for (setting, fault) in [
+        ("limits.boook=1/1s", "limits.boook: no such setting; did you mean limits.book?"),
+        ("limits.book=fast", "limits.book: fast is not none, not a rate such as 200/10s"),
+        ("limits.mode=on", "limits.mode: on is not one of auto, enforce, warn, off"),
+        ("trusted_proxies=proxy.example", "trusted_proxies: proxy.example is not an address"),
+    ] {
+        let refused = plan.clone().set(setting).run();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains(fault), "{setting}: {said}");
+    }
+}
