@@ -323,8 +323,21 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
 }
 
 #[test]
-fn an_upgrade_to_a_stream_is_counted_too() {
-    let mut site = Site::start(&["limits.mode=enforce", "limits.streams=1/10m"]);
+fn connections_on_several_loops_are_one_client() {
+    let settings = ["limits.mode=enforce", "cpu.shards=3", "limits.order=4/10m"];
+    let mut site = Site::start(&settings);
+    let mut answers: Vec<_> = (0..9).map(|_| said(&site.sent().answer().unwrap())).collect();
+    answers.sort();
+    assert_eq!(answers[..4], ["200 4 0 600", "200 4 1 450", "200 4 2 300", "200 4 3 150"]);
+    assert_eq!(answers[4..], ["429 4 0 600 retry 150"; 5]);
+}
+
+#[test]
+fn streams_and_keys_are_counted_too() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.streams=1/10m", "limits.keys=1/10m"]);
+    let headers = site.trader.owner_headers();
+    let again = site.connection.request("POST", "/auth/api-key", &headers, b"").unwrap();
+    assert_eq!(said(&again), "429 1 0 600 retry 600");
     let headers = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     let upgrade = || site.exchange.connect().request("GET", "/ws/market", headers, b"").unwrap();

@@ -252,6 +252,7 @@ impl Plan {
                 "{} wallets, {} markets, {} connections",
                 limits.wallets_max, limits.markets_max, limits.connections_max
             ),
+            format!("rate limits: {}; GET /limits tells them", self.rate_mode.text()),
         ]
     }
 
