@@ -23,7 +23,7 @@ use std::hash::{DefaultHasher, Hasher};
 
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering};
 use buckets::{Buckets, Taken};
-pub use rate::{COUNT_MAX, Rate, WINDOW_S_MAX};
+pub use rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
 pub use scope::{Rule, Scope, Unit};
 
 /// How long a request is held at most before it is refused instead: long enough for a burst that is a
@@ -97,7 +97,7 @@ pub struct Due {
     /// Which one.
     pub scope: Scope,
     /// How much.
-    pub cost: u32,
+    pub cost: Cost,
 }
 
 /// How a client stands in the tightest of the buckets that it was charged in.
@@ -206,11 +206,16 @@ impl RateLimits {
         self.counts[limited as usize].load(Ordering::Relaxed)
     }
 
-    /// Who comes from an address: all of an IPv4 one, the upper half of an IPv6 one, which is what one
-    /// customer has.
+    /// Who comes from an IPv4 address.
     #[must_use]
-    pub fn address(&self, kind: u8, network: u64) -> Party {
-        self.party(kind, network)
+    pub fn ipv4(&self, address: u32) -> Party {
+        self.party(b'4', address.into())
+    }
+
+    /// Who comes from an IPv6 network of 64 bits, which is what one customer has.
+    #[must_use]
+    pub fn ipv6(&self, network: u64) -> Party {
+        self.party(b'6', network)
     }
 
     /// An owner, whichever of its keys it uses.
@@ -246,6 +251,7 @@ impl RateLimits {
         let (mut charged, mut fits) = (0_u32, true);
         for (index, entry) in self.entries(dues.clone()).enumerate() {
             let taken = self.buckets.charge(entry.hash, entry.rate, entry.cost, now, wait_us_max);
+            debug_assert!(index < 32, "a request is counted in few buckets");
             charged |= u32::from(taken.fits) << index;
             fits &= taken.fits;
             let stands = entry.stands(taken.ahead_us);
@@ -296,7 +302,7 @@ impl RateLimits {
 struct Entry {
     hash: u64,
     rate: Rate,
-    cost: u32,
+    cost: Cost,
 }
 
 impl Entry {

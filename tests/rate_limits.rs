@@ -323,6 +323,16 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
 }
 
 #[test]
+fn a_batch_that_costs_more_than_there_ever_is_costs_all_of_it() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=2/10m"]);
+    let batch = site.batch(5);
+    let answer = site.ask("POST", "/orders", &batch);
+    assert_eq!(said(&answer), "200 2 0 600");
+    assert_eq!(answer.json().as_array().unwrap().len(), 5);
+    assert_eq!(said(&site.place()), "429 2 0 600 retry 300");
+}
+
+#[test]
 fn connections_on_several_loops_are_one_client() {
     let settings = ["limits.mode=enforce", "cpu.shards=3", "limits.order=4/10m"];
     let mut site = Site::start(&settings);

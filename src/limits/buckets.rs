@@ -22,7 +22,7 @@
 //!   anew, or go back, without anybody being locked out for longer than a window.
 
 use super::Moment;
-use super::rate::{COUNT_MAX, Rate, WINDOW_S_MAX};
+use super::rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
 use crate::memory::sync::{AtomicU64, Ordering};
 
 /// Buckets in a set: a cache line of words.
@@ -59,7 +59,7 @@ impl Buckets {
     }
 
     /// Charges the bucket of this hash, if nobody has to wait longer than `wait_us_max` for it.
-    pub(super) fn charge(&self, hash: u64, rate: Rate, cost: u32, now: Moment, wait_us_max: u64) -> Taken {
+    pub(super) fn charge(&self, hash: u64, rate: Rate, cost: Cost, now: Moment, wait_us_max: u64) -> Taken {
         loop {
             let (word, seen) = self.find(hash, now);
             let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, rate.ahead_us_max()) } else { 0 };
@@ -75,7 +75,7 @@ impl Buckets {
     }
 
     /// Takes a charge back; what others have charged meanwhile stays.
-    pub(super) fn give_back(&self, hash: u64, rate: Rate, cost: u32, now: Moment) {
+    pub(super) fn give_back(&self, hash: u64, rate: Rate, cost: Cost, now: Moment) {
         loop {
             let (word, seen) = self.find(hash, now);
             if tag(seen) != tag(hash) {

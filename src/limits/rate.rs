@@ -26,6 +26,20 @@ pub struct Rate {
     pub window_s: u32,
 }
 
+/// What a request costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// What it is charged.
+    pub now: u32,
+    /// What it has paid into the same bucket before.
+    pub paid: u32,
+}
+
+impl Cost {
+    /// What nearly every request costs.
+    pub const ONE: Self = Self { now: 1, paid: 0 };
+}
+
 /// A bucket behind one more request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Filled {
@@ -57,13 +71,15 @@ impl Rate {
         self.depth_us() + super::WAIT_US_MAX
     }
 
-    /// What `cost` takes: never more than there is, or such a request would never be allowed.
-    pub(super) fn cost_us(self, cost: u32) -> u64 {
-        self.interval_us() * u64::from(cost.min(self.count))
+    /// What `cost` takes behind what the same request has paid: together never more than there is, or such
+    /// a request would never be allowed.
+    pub(super) fn cost_us(self, cost: Cost) -> u64 {
+        let at_most = self.count.saturating_sub(cost.paid);
+        self.interval_us() * u64::from(cost.now.min(at_most))
     }
 
     /// One more request of this cost.
-    pub(super) fn fill(self, ahead_us: u64, cost: u32) -> Filled {
+    pub(super) fn fill(self, ahead_us: u64, cost: Cost) -> Filled {
         let ahead_us = ahead_us + self.cost_us(cost);
         Filled { ahead_us, wait_us: ahead_us.saturating_sub(self.depth_us()) }
     }
@@ -168,10 +184,10 @@ mod tests {
     #[test]
     fn a_full_burst_fits_and_one_more_waits_an_interval() {
         for rate in [Rate::of(2_400, 10), Rate::of(3, 1), Rate::of(COUNT_MAX, 1), Rate::of(7, WINDOW_S_MAX)] {
-            let full = rate.fill(0, rate.count);
+            let full = rate.fill(0, Cost { now: rate.count, paid: 0 });
             assert_eq!((full.ahead_us, full.wait_us), (rate.depth_us(), 0), "{rate}");
             assert_eq!(rate.remaining(full.ahead_us), 0);
-            assert_eq!(rate.fill(full.ahead_us, 1).wait_us, rate.interval_us());
+            assert_eq!(rate.fill(full.ahead_us, Cost::ONE).wait_us, rate.interval_us());
             assert_eq!(rate.remaining(0), rate.count);
         }
     }
@@ -179,6 +195,8 @@ mod tests {
     #[test]
     fn what_costs_more_than_a_burst_costs_a_burst() {
         let rate = Rate::of(3, 10);
-        assert_eq!(rate.fill(0, 15), rate.fill(0, 3));
+        for (now, paid, taken) in [(15, 0, 3), (3, 0, 3), (14, 1, 2), (1, 2, 1), (1, 3, 0), (1, 9, 0)] {
+            assert_eq!(rate.cost_us(Cost { now, paid }), taken * rate.interval_us(), "{now} behind {paid}");
+        }
     }
 }

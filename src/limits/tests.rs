@@ -15,13 +15,13 @@ fn limits(mode: Mode, table: &str) -> RateLimits {
 }
 
 fn due(party: Party, scope: Scope, cost: u32) -> Due {
-    Due { party, scope, cost }
+    Due { party, scope, cost: Cost { now: cost, paid: 0 } }
 }
 
 /// Runs lines such as `0 book 1 -> pass 1 left of 2, 5 s`: milliseconds, scopes, cost, and what comes of it.
 #[track_caller]
 fn check(limits: &RateLimits, script: &str) {
-    let party = limits.address(4, 1);
+    let party = limits.ipv4(1);
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (asked, expected) = line.split_once(" -> ").expect("a line has two sides");
         let words: Vec<&str> = asked.split_whitespace().collect();
@@ -119,7 +119,7 @@ fn off_and_scopes_without_a_rule_count_nothing() {
 #[test]
 fn parties_and_scopes_have_buckets_of_their_own() {
     let limits = limits(Mode::Enforce, "order 1/1m; cancel 1/1m");
-    let parties = [limits.address(4, 1), limits.address(6, 1), limits.address(4, 2), limits.owner(1)];
+    let parties = [limits.ipv4(1), limits.ipv6(1), limits.ipv4(2), limits.owner(1)];
     for expected in [Verdict::Pass, Verdict::Refuse { retry_after_s: 60 }] {
         for scope in [Scope::Order, Scope::Cancel] {
             for party in parties {
@@ -153,7 +153,7 @@ fn a_flood_of_addresses_takes_no_memory_and_frees_nobody_at_its_limit() {
     let ask = |party, cost| limits.charge(std::iter::once(due(party, Scope::Clob, cost)), now).0;
     let busy: Vec<_> = (0..200).map(|number| limits.owner(number)).collect();
     assert!(busy.iter().all(|&party| ask(party, 100) == Verdict::Pass));
-    let passed = (0..4_000_000).filter(|&number| ask(limits.address(4, number), 1) == Verdict::Pass).count();
+    let passed = (0..4_000_000).filter(|&number| ask(limits.ipv4(number), 1) == Verdict::Pass).count();
     // A stranger in four million may share the bucket of somebody who is busy.
     assert!(3_999_900 <= passed, "{passed}");
     assert!(

@@ -88,10 +88,10 @@ fn read_address(text: &str) -> Option<IpAddr> {
 pub(crate) fn party(limits: &RateLimits, client: IpAddr) -> Party {
     const HOST_BITS: u32 = 64;
     match client {
-        IpAddr::V4(address) => limits.address(4, address.to_bits().into()),
+        IpAddr::V4(address) => limits.ipv4(address.to_bits()),
         IpAddr::V6(address) => {
             let network = u64::try_from(address.to_bits() >> HOST_BITS).expect("half of it");
-            limits.address(6, network)
+            limits.ipv6(network)
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::http::respond::RateLimit;
 use crate::http::{Class, Endpoint};
 use crate::json::Writer;
 use crate::limits::{
-    Due, Limited, Mode, Moment, Party, Rate, RateLimits, Scope, Standing, Verdict, WAIT_US_MAX,
+    Cost, Due, Limited, Mode, Moment, Party, Rate, RateLimits, Scope, Standing, Verdict, WAIT_US_MAX,
 };
 
 /// The steps in which a request pays, each once.
@@ -60,7 +60,7 @@ impl Toll {
     /// Counts the request by its address. An error says that it is held, or else refused; so it does below.
     pub(crate) fn pay(&mut self, limits: &RateLimits, endpoint: Endpoint, now: Moment) -> Result<(), Reject> {
         let parties = [self.address];
-        self.settle(Step::Address, limits, &parties, endpoint, 1, now)
+        self.settle(Step::Address, limits, &parties, endpoint, Cost::ONE, now)
     }
 
     /// Counts it by the owner of its key.
@@ -72,7 +72,7 @@ impl Toll {
         now: Moment,
     ) -> Result<(), Reject> {
         let parties = [limits.owner(owner.0)];
-        self.settle(Step::Owner, limits, &parties, endpoint, 1, now)
+        self.settle(Step::Owner, limits, &parties, endpoint, Cost::ONE, now)
     }
 
     /// Counts what it costs beyond the one that address and owner have paid.
@@ -88,7 +88,7 @@ impl Toll {
             return Ok(());
         }
         let parties = [self.address, limits.owner(owner.0)];
-        self.settle(Step::More, limits, &parties, endpoint, more, now)
+        self.settle(Step::More, limits, &parties, endpoint, Cost { now: more, paid: 1 }, now)
     }
 
     /// Charges a step that is not paid.
@@ -98,7 +98,7 @@ impl Toll {
         limits: &RateLimits,
         parties: &[Party],
         endpoint: Endpoint,
-        cost: u32,
+        cost: Cost,
         now: Moment,
     ) -> Result<(), Reject> {
         if step < self.next {

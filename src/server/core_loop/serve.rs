@@ -114,6 +114,8 @@ impl CoreLoop {
     fn hold(&mut self, slot: u32, connection: &mut Connection) {
         let until = connection.line.toll.held();
         self.held_until = self.held_until.min(until).or(until);
+        // Its client has said all that it has to say, so it is neither idle nor slow.
+        connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         self.connections.hold(slot, connection);
     }
 
