@@ -16,6 +16,7 @@
 //! [`Mode::Warn`] counts and tells, and lets everything pass; [`Mode::Off`] counts nothing.
 
 mod buckets;
+mod moment;
 mod rate;
 mod scope;
 
@@ -23,40 +24,14 @@ use std::hash::{DefaultHasher, Hasher};
 
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering};
 use buckets::{Buckets, Taken};
+pub use moment::{Moment, WAIT_US_MAX};
 pub use rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
 pub use scope::{Rule, Scope, Unit};
-
-/// How long a request is held at most before it is refused instead: long enough for a burst that is a
-/// little too large, short enough that no client takes it for a hang.
-pub const WAIT_US_MAX: u64 = 1_000_000;
 
 /// Buckets of the process, 4 MiB: a hundred thousand clients in five scopes each.
 pub const BUCKETS: usize = 1 << 19;
 
 const US_PER_S: u64 = 1_000_000;
-
-/// A point in time, in microseconds since some beginning. Only distances matter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
-
-impl Moment {
-    /// So many milliseconds behind the beginning.
-    #[must_use]
-    pub const fn of_ms(ms: u64) -> Self {
-        Self(ms.wrapping_mul(1_000))
-    }
-
-    /// So much later, in whole milliseconds: whoever looks at the time does it by milliseconds.
-    const fn after_us(self, us: u64) -> Self {
-        Self(self.0.saturating_add(us.div_ceil(1_000) * 1_000))
-    }
-
-    /// Milliseconds until `later`; 0 if that is past.
-    #[must_use]
-    pub const fn ms_until(self, later: Self) -> u64 {
-        later.0.saturating_sub(self.0).div_ceil(1_000)
-    }
-}
 
 /// What is done about limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,12 +16,12 @@
 //!
 //! - Two clients with the same set and tag share a bucket: 8 in 4 million, and never the same two for longer
 //!   than a process lives.
-//! - Two loops that see a client for the first time in the same nanoseconds may take two places for it; the
-//!   first one counts from then on, and one charge is lost.
+//! - Two loops that see a client for the first time while the rest of its set changes may take two places
+//!   for it; the first one counts from then on, and one charge is lost. Else none is (`tests/loom`).
 //! - 42 bits are 50 days. A word that lies further ahead than its bucket can is idle, so the time may begin
 //!   anew, or go back, without anybody being locked out for longer than a window.
 
-use super::Moment;
+use super::moment::{Moment, WAIT_US_MAX};
 use super::rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
 use crate::memory::sync::{AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ const WAYS: usize = 8;
 const TIME_BITS: u32 = 42;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 /// Nothing lies further ahead: the longest window, its intervals rounded up, and the longest wait.
-const AHEAD_US_MAX: u64 = WINDOW_S_MAX as u64 * 1_000_000 + COUNT_MAX as u64 + super::WAIT_US_MAX;
+const AHEAD_US_MAX: u64 = WINDOW_S_MAX as u64 * 1_000_000 + COUNT_MAX as u64 + WAIT_US_MAX;
 
 const _: () = assert!(AHEAD_US_MAX < TIME_MASK / 2, "what is ahead is told from what is past");
 

@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use super::moment::WAIT_US_MAX;
 use super::scope::Rule;
 
 /// The most that a rate may count: an interval is a microsecond at least.
@@ -68,7 +69,7 @@ impl Rate {
 
     /// How far ahead a bucket can be: full, and somebody waits for it.
     pub(super) const fn ahead_us_max(self) -> u64 {
-        self.depth_us() + super::WAIT_US_MAX
+        self.depth_us() + WAIT_US_MAX
     }
 
     /// What `cost` takes behind what the same request has paid: together never more than there is, or such

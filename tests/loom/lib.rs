@@ -38,6 +38,21 @@ pub mod journal {
     pub mod mark;
 }
 
+#[path = "."]
+pub mod limits {
+    #[path = "../../src/limits/buckets.rs"]
+    mod buckets;
+    #[cfg(test)]
+    #[path = "limits.rs"]
+    mod models;
+    #[path = "../../src/limits/moment.rs"]
+    mod moment;
+    #[path = "../../src/limits/rate.rs"]
+    mod rate;
+    #[path = "../../src/limits/scope.rs"]
+    mod scope;
+}
+
 #[cfg(test)]
 mod laps;
 

@@ -1,0 +1,28 @@
+//! The time that limits go by, and how much of it a request may be held.
+
+/// How long a request is held at most before it is refused instead: long enough for a burst that is a
+/// little too large, short enough that no client takes it for a hang.
+pub const WAIT_US_MAX: u64 = 1_000_000;
+
+/// A point in time, in microseconds since some beginning. Only distances matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub(super) u64);
+
+impl Moment {
+    /// So many milliseconds behind the beginning.
+    #[must_use]
+    pub const fn of_ms(ms: u64) -> Self {
+        Self(ms.wrapping_mul(1_000))
+    }
+
+    /// So much later, in whole milliseconds: whoever looks at the time does it by milliseconds.
+    pub(super) const fn after_us(self, us: u64) -> Self {
+        Self(self.0.saturating_add(us.div_ceil(1_000) * 1_000))
+    }
+
+    /// Milliseconds until `later`; 0 if that is past.
+    #[must_use]
+    pub const fn ms_until(self, later: Self) -> u64 {
+        later.0.saturating_sub(self.0).div_ceil(1_000)
+    }
+}
