@@ -11,7 +11,8 @@
 //!
 //! 1. [`server`]: a core loop receives bytes into the connection's buffer.
 //! 2. [`http`]: the head and body are cut out of the buffer, by hand, without a copy.
-//! 3. [`auth`]: the HMAC over the raw bytes is checked in constant time.
+//! 3. [`auth`]: the HMAC over the raw bytes is checked in constant time; [`limits`] counts the
+//!    request before by its address, and behind it by the owner of the key.
 //! 4. [`json`]: the body becomes a [`domain::SignedOrder`], a plain value.
 //! 5. [`auth`], [`registry`]: one digest, one curve operation; maker, signer and token become
 //!    registry numbers.

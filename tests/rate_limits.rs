@@ -163,6 +163,23 @@ fn what_stands_behind_a_held_request_waits_and_leaves_in_order() {
 }
 
 #[test]
+fn a_deadline_from_now_on_counts_from_when_the_request_came() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=1/1s"]);
+    for (after_us, code) in [(1_001_000, None), (1_000_000, Some("deadline_passed"))] {
+        site.advance(2_000);
+        assert_eq!(site.place().status, 200);
+        let held = site.count("waited");
+        let body = site.order();
+        let header = format!("X-Outcry-Deadline: +{after_us}\r\n");
+        let mut connection = site.exchange.connect();
+        connection.send(&site.trader.request_with(&header, "POST", "/order", &body)).unwrap();
+        site.until_held(held + 1);
+        site.advance(1_000);
+        assert_eq!(connection.answer().unwrap().json()["code"].as_str(), code, "+{after_us}");
+    }
+}
+
+#[test]
 fn placing_never_takes_what_cancels_need() {
     for shards in ["cpu.shards=1", "cpu.shards=2"] {
         let mut site =

@@ -233,7 +233,7 @@ impl Trade {
         let work = match route.endpoint {
             Endpoint::PlaceOrder => {
                 let mut order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
-                order.deadline_ms = self.deadline_ms(&request.head)?;
+                order.deadline_ms = self.deadline_ms(&request.head, toll)?;
                 self.orders.clear();
                 self.orders.push(Ok(order));
                 let work = begin(&mut self.works, Form::Order);
@@ -246,7 +246,7 @@ impl Trade {
                 read.map_err(|error| of_read(&error))?;
                 let paid = self.callers.charge_orders(toll, route.endpoint, &caller, self.orders.len());
                 paid.map_err(Refused::plain)?;
-                let deadline_ms = self.deadline_ms(&request.head)?;
+                let deadline_ms = self.deadline_ms(&request.head, toll)?;
                 self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
                 let work = begin(&mut self.works, Form::Orders);
                 self.stage(work, caller);
@@ -310,13 +310,16 @@ impl Trade {
 
     /// From when on the request's orders are refused by their books: `X-Outcry-Deadline` is in microseconds
     /// since 1970, or from now behind a `+`. Cut to whole milliseconds, so that no order is late by a part
-    /// of one; 0 without the header.
-    fn deadline_ms(&self, head: &Head<'_>) -> Result<u64, Refused> {
+    /// of one; 0 without the header. Now is when the request came, not when a limit let it go on.
+    fn deadline_ms(&self, head: &Head<'_>, toll: &Toll) -> Result<u64, Refused> {
         let Some(text) = head.deadline else {
             return Ok(0);
         };
         let (digits, from_us) = match text.strip_prefix('+') {
-            Some(digits) => (digits, self.clock.now_us()),
+            Some(digits) => {
+                let waited_us = toll.waited_ms(self.callers.moment) * 1_000;
+                (digits, self.clock.now_us().saturating_sub(waited_us))
+            }
             None => (text, 0),
         };
         match decimal::parse_integer(digits.as_bytes()) {

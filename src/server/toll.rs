@@ -46,6 +46,8 @@ pub(crate) struct Toll {
     /// The step that is paid next.
     next: Step,
     standing: Option<Standing>,
+    /// When it was looked at first.
+    began: Option<Moment>,
     /// The request is held until then, and was counted already.
     held: Option<Moment>,
     retry_after_s: Option<u32>,
@@ -101,6 +103,7 @@ impl Toll {
         cost: Cost,
         now: Moment,
     ) -> Result<(), Reject> {
+        self.began = self.began.or(Some(now));
         if step < self.next {
             return Ok(());
         }
@@ -149,6 +152,11 @@ impl Toll {
             self.held = None;
         }
         over
+    }
+
+    /// How long ago the request was looked at first.
+    pub(crate) fn waited_ms(&self, now: Moment) -> u64 {
+        self.began.map_or(0, |began| began.ms_until(now))
     }
 
     /// In how many seconds a request that was refused would be taken.
