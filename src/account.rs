@@ -13,7 +13,8 @@
 //! [`Wallet::largest`] is never below the largest `buying` of its rows, so that one comparison
 //! tells that a fallen cell still covers everything.
 
-use crate::domain::{Collateral, FeeSchedule, MarketNo, Outcome, Price, Shares, WalletNo};
+pub use crate::domain::fee::cost_of_buy;
+use crate::domain::{Collateral, MarketNo, Outcome, Shares, WalletNo};
 use crate::memory::arena::{Arena, Ends, Slot};
 use crate::memory::table::{Index, spread};
 
@@ -76,13 +77,6 @@ pub struct Wallet {
     pub watched: bool,
     /// At least the largest `buying` of its rows.
     pub largest: Collateral,
-}
-
-/// What an open buy may cost, its fee included: what it counts as in [`Account::buying`], and what
-/// is set aside for it under reserved funding.
-#[must_use]
-pub fn cost_of_buy(price: Price, open: Shares, fee: &FeeSchedule) -> Collateral {
-    price.cost_ceil(open) + fee.maker_fee(open, price)
 }
 
 /// All rows of a shard.

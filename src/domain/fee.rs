@@ -73,6 +73,13 @@ impl FeeSchedule {
     }
 }
 
+/// What an open buy may cost, its fee included: what it counts as among the open buys of its wallet,
+/// and what is set aside for it under reserved funding.
+#[must_use]
+pub fn cost_of_buy(price: Price, open: Shares, fee: &FeeSchedule) -> Collateral {
+    price.cost_ceil(open) + fee.maker_fee(open, price)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
