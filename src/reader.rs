@@ -15,6 +15,7 @@
 //! | `orders`, `trades`, `account` | what an API key sees of its principal |
 //! | `programmes` | rewards, rebates, builders and quotes on request, which are not run here |
 //! | `volumes` | what was traded in markets |
+//! | `account/whole` | all of it in one answer, at one number of its stream |
 //! | `books`, `history` | books, prices and prices over time |
 //! | `bars` | one market's prices over time, in bounded memory |
 //! | `terms`, `markets` | what a market charges and allows; lists of markets |
@@ -138,6 +139,7 @@ pub struct Reader {
     recent: Recent,
     /// The tick that the last record replaced, if it did.
     former_tick: Option<Tick>,
+    stream_id: Box<str>,
 }
 
 impl Reader {
@@ -155,7 +157,13 @@ impl Reader {
             unreadable: None,
             recent: Recent::default(),
             former_tick: None,
+            stream_id: "".into(),
         }
+    }
+
+    /// Says what the streams are called whose numbers answers name.
+    pub fn name_streams(&mut self, stream_id: &str) {
+        self.stream_id = stream_id.into();
     }
 
     /// Applies the record of the frame that lies at `start..end`; see [`Ledger::apply`].
@@ -288,6 +296,7 @@ impl Reader {
         };
         match asked.endpoint() {
             E::Order => return self.order(caller, asked, json),
+            E::WholeAccount => return self.whole_account(caller, asked, json),
             E::Orders => return self.orders(caller, asked, json),
             E::OrdersById => return self.orders_by_id(caller, asked, json),
             E::Trades => return self.trades(caller, asked, json),

@@ -125,6 +125,7 @@ routes! {
         Get "/data/order/{}" Order, "One of the caller's orders.";
         Get "/data/trades" Trades, "The caller's trades.";
         Get "/data/pre-migration-orders" PreMigrationOrders, "Orders of an earlier exchange: none.";
+        Get "/account" WholeAccount, "The caller's orders, balances and positions at one moment.";
         Get "/balance-allowance" BalanceAllowance, "What the caller can spend.";
         Get "/balance-allowance/update" BalanceAllowanceUpdate, "The same; there is no chain to ask.";
         Get "/order-scoring" OrderScoring, "Whether an order earns rewards.";

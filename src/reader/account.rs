@@ -1,5 +1,10 @@
 //! What an account may spend and do.
 
+mod whole;
+
+#[cfg(test)]
+pub(super) use whole::ROWS_MAX;
+
 use super::ask::{Asked, Refused, bad_parameter};
 use super::{Caller, Reader};
 use crate::domain::{Collateral, SignatureType, WalletKind, WalletNo, Word};

@@ -9,6 +9,7 @@ mod real;
 mod refusals;
 mod unreadable;
 mod wallets;
+mod whole;
 
 use super::levels::Levels;
 use super::*;

@@ -103,7 +103,8 @@ pub(super) enum Read {
 
 impl Reading {
     /// A reader that continues behind what recovery has applied.
-    pub(crate) fn new(parts: Parts<'_>) -> Self {
+    pub(crate) fn new(mut parts: Parts<'_>) -> Self {
+        parts.reader.name_streams(parts.stream_id);
         Self {
             feed: Feed::new(parts.stream_id, &parts.reader),
             callers: parts.callers,

@@ -46,6 +46,9 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (Nobody, "GET /markets-by-token/{other token}"),
     (Nobody, "GET /fees/builder-fees/anybody"),
     // The account.
+    (First, "GET /account"),
+    (FirstAs("POLY"), "GET /account?market={condition}"),
+    (FirstAs("KUEST"), "GET /account?market={other condition}"),
     (First, "GET /data/order/{order}"),
     (FirstAs("POLY"), "GET /data/order/{order}"),
     (FirstAs("KUEST"), "GET /data/orders"),

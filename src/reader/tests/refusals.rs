@@ -56,6 +56,7 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
         (history, r#"{"markets":["300"],"start_ts":2,"fidelity":1.5}"#, 400, "Invalid payload", "fidelity"),
         (order.as_str(), "", 404, "order not found", ""),
         ("GET /data/order/7", "", 400, "Invalid orderID", "id"),
+        ("GET /account?market=rain", "", 400, "Invalid parameter", "market"),
         ("GET /data/orders?id=7", "", 400, orders, "id"),
         ("GET /data/orders?market=rain", "", 400, orders, "market"),
         ("GET /data/orders?asset_id=0x1", "", 400, orders, "asset_id"),

@@ -1,0 +1,199 @@
+//! GET /account: everything of a principal at one position of the log.
+//!
+//! Whoever reads pages of orders, then balances, then positions, has three moments and has to guess
+//! what happened between them. Here all of it is of one moment, and `sequence` is the number of the
+//! last event of the account's stream that is in it: a client that follows `/ws/user` from that number
+//! misses nothing and is told nothing twice.
+//!
+//! What a wallet may still spend follows the funding rule: open buys of one market have to be covered
+//! together, those of different markets may count on the same money.
+//!
+//! | field of a balance | |
+//! |---|---|
+//! | `balance` | the wallet's collateral, as `/balance-allowance` has it |
+//! | `reserved` | what is set aside for open buys besides; only with `funding = "reserved"` |
+//! | `open_buys` | what its open buys may cost that have nothing set aside, fees included |
+//! | `available` | what another buy may cost, whichever market it is in |
+//!
+//! A position is a token of which the wallet has shares or open orders. Its `open_buys` tell what is
+//! left in its own market: `balance` less those of the market's two tokens.
+
+use super::super::ask::{Asked, Narrowed, Refused, bad_parameter};
+use super::super::index::PrincipalIndex;
+use super::super::{ANSWER_BYTES_MAX, Caller, Reader};
+use crate::domain::fee::cost_of_buy;
+use crate::domain::{
+    Collateral, MarketNo, Outcome, Position, Shares, Side, SignatureType, WalletKind, WalletNo,
+};
+use crate::json::Writer;
+use crate::ledger::OrderRow;
+use std::collections::BTreeMap;
+
+/// Orders and positions in one answer: 1.3 MB and three milliseconds of the reader's loop, as much as the
+/// largest page of a list. An account with more is asked for market by market.
+pub(in crate::reader) const ROWS_MAX: usize = 2_000;
+
+/// Live orders of an account that one answer looks at, as many as a page of a list does. An account with
+/// more has no answer here, because what it may spend depends on each of them.
+const ORDERS_LOOKED_AT_MAX: usize = 100_000;
+
+/// The caller's key is newer than what was applied.
+const BEHIND: Refused = Refused::new(503, "behind", "the read model is behind, try again");
+
+const TOO_LARGE: Refused =
+    Refused::new(400, "account_too_large", "the account has more than one answer holds");
+
+/// A token in a wallet. The order is that of the answer.
+type Place = (WalletNo, MarketNo, Outcome);
+
+/// What a wallet has of a token, and what its open orders there count on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Holding {
+    shares: Shares,
+    selling: Shares,
+    buying: Collateral,
+}
+
+/// What is to be said, put together before anything is written.
+#[derive(Debug, Default)]
+struct Account<'a> {
+    /// Live orders that are listed, newest first.
+    orders: Vec<&'a OrderRow>,
+    places: BTreeMap<Place, Holding>,
+    /// What is set aside, by wallet.
+    reserved: BTreeMap<WalletNo, Collateral>,
+}
+
+impl Reader {
+    /// Writes what the caller has. With `market` only orders and positions of that market; balances
+    /// are whole.
+    pub(in crate::reader) fn whole_account(
+        &self,
+        caller: Caller,
+        asked: &Asked<'_>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Refused> {
+        let market = Narrowed::by(asked.condition_filter(bad_parameter())?, |id| self.index.condition(id));
+        let own = self.index.principal(caller.principal).ok_or(BEHIND)?;
+        let owner = self.ledger.wallet(caller.principal).ok_or(BEHIND)?;
+        if ORDERS_LOOKED_AT_MAX < own.live.len() {
+            let allowed = format!("at most {ORDERS_LOOKED_AT_MAX} live orders");
+            return Err(TOO_LARGE.about("orders", &own.live.len().to_string(), allowed));
+        }
+        let account = self.gather(own, market);
+        let listed = account.places.iter().filter(|((_, of, _), _)| market.passes(of));
+        let rows = account.orders.len() + listed.clone().count();
+        if ROWS_MAX < rows {
+            return Err(too_many_rows(rows));
+        }
+        json.open_object().key("seq").number_text(self.ledger.end().0);
+        json.key("sequence").number(own.events).key("stream_id").text(&self.stream_id);
+        json.key("server_ts_ms").number(asked.now().0).key("address").address(&owner.address);
+        json.key("mode").text(self.ledger.exchange_mode().text()).key("closed_only").boolean(owner.frozen);
+        json.key("orders").open_array();
+        for row in &account.orders {
+            json.open_object();
+            self.write_order(json, row, caller.dialect);
+            json.close_object();
+            if ANSWER_BYTES_MAX < json.bytes() {
+                return Err(too_many_rows(rows));
+            }
+        }
+        json.close_array().key("balances").open_array();
+        for wallet in &own.wallets {
+            self.write_balance(json, *wallet, &account);
+        }
+        json.close_array().key("positions").open_array();
+        for (place, holding) in listed {
+            self.write_held(json, *place, holding);
+        }
+        json.close_array().close_object();
+        Ok(())
+    }
+
+    /// Looks at every order and position once.
+    fn gather(&self, own: &PrincipalIndex, market: Narrowed<MarketNo>) -> Account<'_> {
+        let mut account = Account::default();
+        for &position in own.live.iter().rev() {
+            let row = self.live_order(position);
+            if market.passes(&row.market) {
+                account.orders.push(row);
+            }
+            *account.reserved.entry(row.wallet).or_default() += row.reserved;
+            let place = account.places.entry((row.wallet, row.market, row.outcome)).or_default();
+            match row.fields.side {
+                Side::Sell => place.selling += row.open,
+                Side::Buy if row.reserved.is_zero() => {
+                    place.buying += cost_of_buy(row.price, row.open, &self.market(row.market).fee);
+                }
+                Side::Buy => {}
+            }
+        }
+        for &wallet in &own.wallets {
+            for holding in self.model().holdings().of_wallet(wallet) {
+                for outcome in [Outcome::Zero, Outcome::One] {
+                    let shares = holding.lot(outcome).shares;
+                    if !shares.is_zero() {
+                        account.places.entry((wallet, holding.market, outcome)).or_default().shares = shares;
+                    }
+                }
+            }
+        }
+        account
+    }
+
+    fn live_order(&self, position: Position) -> &OrderRow {
+        self.ledger.order_at(position).expect("live orders are in memory")
+    }
+
+    fn write_balance(&self, json: &mut Writer<'_>, wallet: WalletNo, account: &Account<'_>) {
+        let row = self.ledger.wallet(wallet).expect("indices name wallets that the ledger holds");
+        let mut by_market: BTreeMap<MarketNo, Collateral> = BTreeMap::new();
+        for ((_, market, _), holding) in account.places.range(places_of(wallet)) {
+            *by_market.entry(*market).or_default() += holding.buying;
+        }
+        let all = by_market.values().fold(Collateral::ZERO, |sum, buying| sum + *buying);
+        let largest = by_market.values().copied().max().unwrap_or_default();
+        json.open_object().key("wallet").address(&row.address);
+        json.key("signature_type").number(signature_type(row.kind) as u64);
+        json.key("balance").millionths_text(row.cell.0);
+        let reserved = account.reserved.get(&wallet).copied().unwrap_or_default();
+        json.key("reserved").millionths_text(reserved.0).key("open_buys").millionths_text(all.0);
+        // A cell that has just fallen may not cover what is about to be removed.
+        json.key("available").millionths_text(row.cell.saturating_sub(largest).0).close_object();
+    }
+
+    fn write_held(&self, json: &mut Writer<'_>, (wallet, market, outcome): Place, holding: &Holding) {
+        let row = self.market(market);
+        json.open_object().key("wallet").address(self.address_of(wallet));
+        json.key("condition_id").condition(&row.condition);
+        json.key("token_id").token(&row.tokens[outcome.index()]);
+        json.key("outcome").text(self.label(market, outcome));
+        json.key("outcome_index").number(outcome.index() as u64);
+        json.key("mode").text(row.mode.text());
+        json.key("size").millionths_text(holding.shares.0);
+        json.key("open_sells").millionths_text(holding.selling.0);
+        json.key("available").millionths_text(holding.shares.saturating_sub(holding.selling).0);
+        json.key("open_buys").millionths_text(holding.buying.0).close_object();
+    }
+}
+
+/// All places of a wallet.
+fn places_of(wallet: WalletNo) -> std::ops::RangeInclusive<Place> {
+    (wallet, MarketNo(0), Outcome::Zero)..=(wallet, MarketNo(u32::MAX), Outcome::One)
+}
+
+fn too_many_rows(rows: usize) -> Refused {
+    let allowed = format!("at most {ROWS_MAX} orders and positions and 16 MiB; name one market");
+    TOO_LARGE.about("market", &rows.to_string(), allowed)
+}
+
+/// The signature type of orders that a wallet of this kind signs.
+const fn signature_type(kind: WalletKind) -> SignatureType {
+    match kind {
+        WalletKind::Proxy => SignatureType::Proxy,
+        WalletKind::Safe => SignatureType::Safe,
+        WalletKind::Deposit => SignatureType::Deposit,
+        WalletKind::Eoa | WalletKind::Fee => SignatureType::Eoa,
+    }
+}
