@@ -18,6 +18,7 @@
 //! | `account/whole` | all of it in one answer, at one number of its stream |
 //! | `books`, `history` | books, prices and prices over time |
 //! | `bars` | one market's prices over time, in bounded memory |
+//! | `modes` | what the exchange and its markets take |
 //! | `terms`, `markets` | what a market charges and allows; lists of markets |
 //! | `feed` | streams: who follows what, and what each record says to them |
 //! | `search` | what a search asks for, and how its answer is written |
@@ -41,6 +42,7 @@ mod index;
 mod keep;
 mod levels;
 mod markets;
+mod modes;
 mod orders;
 mod page;
 mod programmes;
@@ -246,6 +248,7 @@ impl Reader {
         use Endpoint as E;
         match asked.endpoint() {
             E::Root | E::Ok => drop(json.text("OK")),
+            E::Ready => self.ready(json),
             E::OpenApi => drop(json.raw(openapi::TEXT.as_bytes())),
             E::Time => drop(json.number(asked.now().seconds())),
             E::Version => drop(json.open_object().key("version").number(2).close_object()),

@@ -52,11 +52,11 @@ rejects! {
     Recovering = 425, "recovering", "service not ready";
     /// The log, or a ring between two cores, has no room; nothing was taken.
     Busy = 503, "busy", "the exchange is busy, try again";
-    /// The exchange takes nothing at all.
+    /// The exchange takes no orders and no splits. Cancels are always taken.
     TradingDisabled = 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates";
-    /// The exchange takes cancels only.
+    /// The exchange takes no orders and no splits for now, and cancels as ever.
     CancelOnly = 503, "cancel_only", "Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.";
-    /// The exchange takes post-only orders and cancels.
+    /// The exchange or the market takes post-only orders and cancels.
     PostOnlyMode = 503, "post_only_mode", "post-only mode: only post-only orders and cancels are allowed";
     /// Key, passphrase, signature or freshness of the L2 headers is wrong.
     Unauthorized = 401, "invalid_l2", "Unauthorized/Invalid api key";
@@ -165,6 +165,21 @@ rejects! {
 const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");
 
 impl Reject {
+    /// Seconds after which the same act may be taken, if waiting is what helps. How long a limit lasts only
+    /// the limit knows.
+    #[must_use]
+    pub const fn retry_after_s(self) -> Option<u32> {
+        /// The operator changes modes, and nobody knows when; who watches a stream hears of it at once.
+        const MODE_S: u32 = 5;
+        match self {
+            Self::TradingDisabled | Self::CancelOnly | Self::PostOnlyMode => Some(MODE_S),
+            _ => match self.wire().status {
+                425 | 503 => Some(1),
+                _ => None,
+            },
+        }
+    }
+
     /// The refusal of a stored byte.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {

@@ -216,7 +216,7 @@ pub fn switching_protocols(out: &mut Vec<u8>, accept: &[u8; ACCEPT_TEXT_BYTES]) 
     out.extend_from_slice(b"\r\n\r\n");
 }
 
-/// Answers with `{"error": text, "code": code}`. Both are our own words, free of anything that
+/// Answers with `{"error": text, "code": code}`, and when to try again if the head says it. Both are our own words, free of anything that
 /// JSON would have to escape; what a client sent is answered through the `json` room.
 pub fn plain_error(
     out: &mut Vec<u8>,
@@ -229,9 +229,14 @@ pub fn plain_error(
         |word: &str| word.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\');
     debug_assert!(clean(code) && clean(text), "needs no escapes: {text}");
     let response = Response::begin(out, status, ContentType::Json, extras);
-    for piece in ["{\"error\":\"", text, "\",\"code\":\"", code, "\"}"] {
+    for piece in ["{\"error\":\"", text, "\",\"code\":\"", code, "\""] {
         out.extend_from_slice(piece.as_bytes());
     }
+    if let Some(seconds) = extras.retry_after_s {
+        out.extend_from_slice(b",\"retry_after_seconds\":");
+        push_number(out, seconds.into());
+    }
+    out.push(b'}');
     response.finish(out);
 }
 

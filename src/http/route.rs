@@ -87,6 +87,7 @@ routes! {
         Get "/" Root, "A sign of life.";
         Get "/ok" Ok, "A sign of life.";
         Get "/limits" Limits, "How much one client may ask for.";
+        Get "/ready" Ready, "What the exchange and its markets take.";
         Get "/openapi.json" OpenApi, "This interface as a document.";
         Get "/markets" ClobMarkets, "CLOB markets by cursor.";
         Get "/markets/{}" ClobMarket, "One CLOB market by condition id.";

@@ -186,6 +186,9 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
             json.key(key).text(text);
         }
     }
+    if let Some(seconds) = refusal.reject.retry_after_s() {
+        json.key("retry_after_seconds").number(seconds.into());
+    }
 }
 
 fn refused_result(json: &mut Writer<'_>, refusal: &Refusal<'_>) {

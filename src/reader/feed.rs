@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `ask` | what a client says |
 //! | `market` | the messages of `/ws/market` |
+//! | `listing` | what it says of modes, listings and payouts |
 //! | `user` | the messages of `/ws/user` |
 //! | `outbox` | frames that wait to be sent |
 //! | `recent` | the last changes and events, for clients that come back |
@@ -18,6 +19,8 @@
 //!   counts its events. Both follow from the frames alone, so they are the same behind every restart.
 //! - `stream_id` changes only when a start had to cut what was told before: then numbers may stand for
 //!   something else.
+//! - What is taken is told when it changes (`mode`, of a market or of all), when somebody subscribes and with
+//!   every heartbeat.
 //! - What is no event of the venues has no `event_type`, which their clients pass over: `subscribed`,
 //!   `unsubscribed`, `heartbeat`, `mode`, and errors.
 //! - Messages of one market leave in the order of their records. What a followed market costs besides
@@ -27,6 +30,7 @@
 
 mod ask;
 mod checksum;
+mod listing;
 mod market;
 mod outbox;
 mod recent;
@@ -264,6 +268,7 @@ impl Feed {
                     json.number(account.as_ref().map_or(0, |account| reader.events_of(&account.caller)));
                 }
             }
+            json.key("mode").text(reader.ledger.exchange_mode().text());
             write_stamp(json, stream_id, now);
             json.close_object();
         });

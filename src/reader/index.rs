@@ -109,6 +109,8 @@ pub(super) struct Index {
     legs: Vec<Leg>,
     /// Levels that the last record touched.
     touched: Vec<Touched>,
+    /// Markets that trade, but not freely: post-only and cancel-only ones.
+    restricted: BTreeSet<MarketNo>,
 }
 
 /// An order that a record takes out of its book, with what it has open before that.
@@ -158,8 +160,8 @@ impl Index {
             Record::MarketText(record) => {
                 self.catalog.put_market_text(record.market.0, record.event, ledger);
             }
-            Record::MarketMode(record) => self.catalog.set_closed(record.market.0, is_closed(record.mode)),
-            Record::Resolved(record) => self.catalog.set_closed(record.market.0, true),
+            Record::MarketMode(record) => self.set_mode(record.market, record.mode),
+            Record::Resolved(record) => self.set_mode(record.market, Mode::Resolved),
             Record::OrderPlaced(record) => self.place(ledger, start, record),
             Record::OrdersReplaced(record) => {
                 for (position, quote) in record.each_placed(start) {
@@ -239,8 +241,26 @@ impl Index {
         self.principals[principal.index()].wallets.push(wallet);
     }
 
+    /// Markets that are post-only or cancel-only.
+    pub(super) const fn restricted(&self) -> &BTreeSet<MarketNo> {
+        &self.restricted
+    }
+
+    fn set_mode(&mut self, market: MarketNo, mode: Mode) {
+        self.catalog.set_closed(market.0, is_closed(mode));
+        self.note_mode(market, mode);
+    }
+
+    fn note_mode(&mut self, market: MarketNo, mode: Mode) {
+        match mode {
+            Mode::PostOnly | Mode::CancelOnly => self.restricted.insert(market),
+            Mode::Open | Mode::Closed | Mode::Resolved => self.restricted.remove(&market),
+        };
+    }
+
     fn add_market(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
+        self.note_mode(market, row.mode);
         self.name_market(row.market, row.condition, row.tokens);
         self.markets.push(MarketIndex { levels: Levels::default(), last_trade: None, sequence: 0 });
         self.catalog.add_market(&entry(row), ledger);

@@ -238,6 +238,9 @@ impl Exchange {
             }
             assert_eq!(self.reader.index.market(market.market).levels, levels);
         }
+        let restricted =
+            ledger.markets().iter().filter(|row| matches!(row.mode, Mode::PostOnly | Mode::CancelOnly));
+        assert!(restricted.map(|row| &row.market).eq(self.reader.index.restricted()));
         let followed = self.reader.index.catalog();
         let made = super::index::catalog_of(ledger);
         assert_eq!((followed.events(), followed.markets()), (made.events(), made.markets()));

@@ -100,7 +100,11 @@ pub(crate) fn begin(
             let reading = core.roles.as_ref().and_then(|roles| roles.reading.as_ref());
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
-                json.open_object().key("ready").boolean(ready).key("search").boolean(search).close_object();
+                json.open_object().key("ready").boolean(ready).key("search").boolean(search);
+                if let Some(reading) = reading {
+                    reading.reader().write_modes(json);
+                }
+                json.close_object();
             });
         }
         (Method::Get, "/topology") => {

@@ -39,6 +39,14 @@ pub enum Command {
     Journal(JournalCommand),
     /// Ask a running exchange for a snapshot
     Snapshot(AdminArgs),
+    /// Say what the whole exchange takes: open, post-only, cancel-only or closed
+    Mode {
+        /// How to reach the exchange.
+        #[command(flatten)]
+        admin: AdminArgs,
+        /// open, post-only, cancel-only or closed
+        mode: String,
+    },
     /// Show which role would run on which CPU
     Topology(ConfigArgs),
     /// Check configuration and machine, start nothing
@@ -191,6 +199,14 @@ pub enum MarketCommand {
     Pause(MarketName),
     /// Take orders again
     Resume(MarketName),
+    /// Say what is taken: open, post-only or cancel-only
+    Mode {
+        /// The market.
+        #[command(flatten)]
+        market: MarketName,
+        /// open, post-only or cancel-only
+        mode: String,
+    },
     /// Say what came out; final
     Resolve {
         /// The market.

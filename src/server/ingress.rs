@@ -39,7 +39,7 @@ use crate::json::read::CANCELS_MAX;
 use crate::json::{BodyReader, ReadError, ShortText, decimal};
 use crate::registrar::Registrar;
 use crate::registry::Registry;
-use crate::shard::{IfGone, PlaceOrder, Shard};
+use crate::shard::{PlaceOrder, Shard};
 
 /// Curve operations in one turn; each costs 26 µs.
 pub(crate) const SIGNATURES_PER_TURN: usize = 2;
@@ -102,7 +102,7 @@ pub(crate) struct Trade {
     pub(super) bodies: BodyReader,
     pub(super) body: Vec<u8>,
     staged: Option<Staged>,
-    orders: Vec<Result<SignedOrder, ReadError>>,
+    pub(super) orders: Vec<Result<SignedOrder, ReadError>>,
     pub(super) ids: Vec<OrderId>,
     pub(super) signatures_left: usize,
     /// What the request under way says of its connection.
@@ -253,14 +253,7 @@ impl Trade {
                 work
             }
             Endpoint::Replace => {
-                let read = self.bodies.replace(&mut self.body, &mut self.ids, &mut self.orders);
-                let anyway = read.map_err(|error| of_read(&error))?;
-                let deadline_ms = self.deadline_ms(&request.head)?;
-                self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
-                let work = begin(&mut self.works, Form::Replace);
-                self.works.expect(work);
-                let if_gone = if anyway { IfGone::Place } else { IfGone::Refuse };
-                self.begin_replace(work, caller.principal, if_gone);
+                let work = self.take_replace(asker, &request.head, &caller, toll)?;
                 self.staged = Some(Staged { work, caller, next: 0 });
                 work
             }
@@ -311,7 +304,7 @@ impl Trade {
     /// From when on the request's orders are refused by their books: `X-Outcry-Deadline` is in microseconds
     /// since 1970, or from now behind a `+`. Cut to whole milliseconds, so that no order is late by a part
     /// of one; 0 without the header. Now is when the request came, not when a limit let it go on.
-    fn deadline_ms(&self, head: &Head<'_>, toll: &Toll) -> Result<u64, Refused> {
+    pub(super) fn deadline_ms(&self, head: &Head<'_>, toll: &Toll) -> Result<u64, Refused> {
         let Some(text) = head.deadline else {
             return Ok(0);
         };

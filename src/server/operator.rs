@@ -42,6 +42,7 @@ pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {
         Command::Account(command) => account::run(command),
         Command::Journal(command) => journal::run(command),
         Command::Snapshot(admin) => market::snapshot(admin),
+        Command::Mode { admin, mode } => market::exchange_mode(admin, mode),
         _ => return None,
     })
 }

@@ -276,7 +276,9 @@ impl Reading {
             Late::Busy => ("search is busy, try again", "search_busy", 1),
         };
         self.body.clear();
-        let text = format!("{{\"type\":\"service unavailable\",\"error\":\"{error}\",\"code\":\"{code}\"}}");
+        let text = format!(
+            "{{\"type\":\"service unavailable\",\"error\":\"{error}\",\"code\":\"{code}\",\"retry_after_seconds\":{seconds}}}"
+        );
         self.body.extend_from_slice(text.as_bytes());
         self.finish_later(job, 503, Some(seconds));
     }
@@ -502,8 +504,9 @@ impl Reading {
     /// The reader has not applied what this client was told of.
     fn behind(&mut self, job: Box<ReadJob>) {
         self.body.clear();
-        self.body
-            .extend_from_slice(b"{\"error\":\"the read model is behind, try again\",\"code\":\"behind\"}");
+        self.body.extend_from_slice(
+            b"{\"error\":\"the read model is behind, try again\",\"code\":\"behind\",\"retry_after_seconds\":1}",
+        );
         self.finish(job, 503);
     }
 

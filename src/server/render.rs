@@ -9,9 +9,6 @@ use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
 use crate::shard::ReplacePart;
 
-/// Seconds after which a client should try again what was refused for want of room.
-const RETRY_AFTER_S: u32 = 1;
-
 /// Writes the answer of a request that was refused before any shard heard of it.
 pub(crate) fn refused(
     out: &mut Vec<u8>,
@@ -20,7 +17,7 @@ pub(crate) fn refused(
     refused: &Refused,
     toll: &Toll,
 ) {
-    let retry_after_s = toll.retry_after_s().or(retry_after(refused.reject.wire().status));
+    let retry_after_s = toll.retry_after_s().or(refused.reject.retry_after_s());
     let extras = Extras { connection, retry_after_s, rate_limit: toll.head(), ..Extras::default() };
     refused_with(out, form, refused, &extras);
 }
@@ -44,11 +41,11 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
         Form::Orders => orders(out, work),
         // Nothing was cancelled and not everybody could be asked: the client has to ask again.
         Form::Cancel if work.short && work.cancelled.is_empty() => {
-            let extras = Extras { seq: None, ..extras(work, Reject::Busy.wire().status) };
+            let extras = Extras { seq: None, ..extras(work, Some(Reject::Busy)) };
             refused_with(out, Form::Cancel, &Refused::plain(Reject::Busy), &extras);
         }
         Form::Cancel => {
-            let response = begin(out, work, 200, false);
+            let response = begin(out, work, None, false);
             answer::cancel_result(&mut Writer::new(out), &work.cancelled, &work.not_cancelled);
             response.finish(out);
         }
@@ -57,34 +54,31 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
     }
 }
 
-fn begin(out: &mut Vec<u8>, work: &Work, status: u16, replayed: bool) -> Response {
-    let extras = Extras { replayed, ..extras(work, status) };
+fn begin(out: &mut Vec<u8>, work: &Work, refused: Option<Reject>, replayed: bool) -> Response {
+    let status = refused.map_or(200, |reject| reject.wire().status);
+    let extras = Extras { replayed, ..extras(work, refused) };
     Response::begin(out, status, ContentType::Json, &extras)
 }
 
 /// The headers that every answer has.
-fn extras(work: &Work, status: u16) -> Extras<'static> {
+fn extras(work: &Work, refused: Option<Reject>) -> Extras<'static> {
     Extras {
         connection: connection_word(work.keep_alive),
         seq: Some(work.at.0),
-        retry_after_s: retry_after(status),
+        retry_after_s: refused.and_then(Reject::retry_after_s),
         rate_limit: work.rate_limit,
         ..Extras::default()
     }
 }
 
-fn retry_after(status: u16) -> Option<u32> {
-    matches!(status, 425 | 429 | 503).then_some(RETRY_AFTER_S)
-}
-
 fn order(out: &mut Vec<u8>, work: &Work) {
     let item = &work.items[0];
-    let (status, replayed) = match &item.outcome {
-        Outcome::Accepted { replayed, .. } => (200, *replayed),
-        Outcome::Refused { refused, replayed } => (refused.reject.wire().status, *replayed),
+    let (reject, replayed) = match &item.outcome {
+        Outcome::Accepted { replayed, .. } => (None, *replayed),
+        Outcome::Refused { refused, replayed } => (Some(refused.reject), *replayed),
         Outcome::Open => unreachable!("a decided request has no open item"),
     };
-    let response = begin(out, work, status, replayed);
+    let response = begin(out, work, reject, replayed);
     let mut json = Writer::new(out);
     match &item.outcome {
         Outcome::Refused { refused, .. } => answer::order_refused(&mut json, &named(refused, item)),
@@ -94,7 +88,7 @@ fn order(out: &mut Vec<u8>, work: &Work) {
 }
 
 fn orders(out: &mut Vec<u8>, work: &Work) {
-    let response = begin(out, work, 200, false);
+    let response = begin(out, work, None, false);
     let mut json = Writer::new(out);
     json.open_array();
     for item in &work.items {
@@ -109,7 +103,7 @@ fn orders(out: &mut Vec<u8>, work: &Work) {
 
 fn replace(out: &mut Vec<u8>, work: &Work) {
     if let Some((refused, part)) = &work.replace.refused {
-        let response = begin(out, work, refused.reject.wire().status, false);
+        let response = begin(out, work, Some(refused.reject), false);
         let place = match *part {
             Some(ReplacePart::Leaving(at)) => Some(("cancel", at)),
             Some(ReplacePart::Coming(at)) => Some(("place", at)),
@@ -118,7 +112,7 @@ fn replace(out: &mut Vec<u8>, work: &Work) {
         answer::replace_refused(&mut Writer::new(out), &refused.words(), place);
         return response.finish(out);
     }
-    let response = begin(out, work, 200, work.replace.replayed);
+    let response = begin(out, work, None, work.replace.replayed);
     let mut json = Writer::new(out);
     json.open_object().key("success").boolean(true).key("orders").open_array();
     for item in &work.items {
@@ -156,12 +150,12 @@ fn act(out: &mut Vec<u8>, work: &Work) {
     let item = &work.items[0];
     match &item.outcome {
         Outcome::Refused { refused, replayed } => {
-            let response = begin(out, work, refused.reject.wire().status, *replayed);
+            let response = begin(out, work, Some(refused.reject), *replayed);
             answer::refused(&mut Writer::new(out), &named(refused, item));
             response.finish(out);
         }
         Outcome::Accepted { making, taking, replayed, .. } => {
-            let response = begin(out, work, 200, *replayed);
+            let response = begin(out, work, None, *replayed);
             let id = item.id.as_ref().expect("an act has its digest");
             let mut json = Writer::new(out);
             json.open_object().key("success").boolean(true).key("id").order_id(id);

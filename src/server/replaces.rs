@@ -4,12 +4,15 @@
 //! A [`ReplaceJob`] is filled, done here or sent to the shard's loop and back, and kept for the next
 //! time, so a replace allocates only until there are as many jobs as were ever under way at once.
 
-use super::ingress::Trade;
+use super::caller::Caller;
+use super::ingress::{Trade, of_read};
 use super::mesh::Mesh;
 use super::message::Letter;
+use super::toll::Toll;
 use super::words;
-use super::work::{Item, Outcome, Refused};
+use super::work::{Asker, Form, Item, Outcome, Refused};
 use crate::domain::{OrderId, Position, Reject, TimeMs, WalletNo};
+use crate::http::{Endpoint, Head};
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
 use crate::json::answer::NotCancelled;
 use crate::json::read::{ORDERS_MAX, REPLACED_MAX};
@@ -86,17 +89,32 @@ impl ReplaceJobs {
 }
 
 impl Trade {
-    /// Begins a replace of the orders in `self.ids` by those in `self.orders`.
-    pub(super) fn begin_replace(&mut self, work: u32, principal: WalletNo, if_gone: IfGone) {
+    /// Reads a replace and takes a place for it; its orders are in `self.orders`.
+    pub(super) fn take_replace(
+        &mut self,
+        asker: Asker,
+        head: &Head<'_>,
+        caller: &Caller,
+        toll: &mut Toll,
+    ) -> Result<u32, Refused> {
+        let read = self.bodies.replace(&mut self.body, &mut self.ids, &mut self.orders);
+        let anyway = read.map_err(|error| of_read(&error))?;
+        let paid = self.callers.charge_orders(toll, Endpoint::Replace, caller, self.orders.len());
+        paid.map_err(Refused::plain)?;
+        let deadline_ms = self.deadline_ms(head, toll)?;
+        self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
+        let work = self.works.begin(asker, caller.dialect, Form::Replace);
+        self.works.expect(work);
         let mut job = self.replaces.spare.pop().unwrap_or_else(|| Box::new(ReplaceJob::empty()));
         job.work = work;
-        job.principal = principal;
-        job.if_gone = if_gone;
+        job.principal = caller.principal;
+        job.if_gone = if anyway { IfGone::Place } else { IfGone::Refuse };
         job.coming.clear();
         job.leaving.clear();
         job.leaving.extend_from_slice(&self.ids);
         job.done = None;
         self.replaces.staged = Some(job);
+        Ok(work)
     }
 
     /// One more order of the replace was judged.

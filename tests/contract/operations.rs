@@ -8,6 +8,7 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     // The service itself.
     (Nobody, "GET /"),
     (Nobody, "GET /ok"),
+    (Nobody, "GET /ready"),
     (Nobody, "GET /time"),
     (Nobody, "GET /version"),
     (Nobody, "GET /limits"),

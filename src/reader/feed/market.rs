@@ -12,13 +12,12 @@ use super::super::{Reader, Token};
 use super::ask::{self, Ask, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{BookChange, LevelChange};
 use super::{Feed, Subscriber, crc, tokens_of, write_stamp, write_unknown};
-use crate::domain::{MarketNo, Mode, Outcome, Price, Shares, Side, TimeMs};
+use crate::domain::{MarketNo, Outcome, Price, Shares, Side, TimeMs};
 use crate::journal::layout::{OrderPlaced, TickChanged};
 use crate::json::Writer;
-use crate::ledger::MarketRow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
+pub(super) const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
 /// Changes that one message may ask for again: each costs two checksums over a book. Whoever is further
 /// behind gets fresh books.
@@ -29,7 +28,7 @@ pub(super) type Best = [Option<Price>; 2];
 
 /// Whom a message is for.
 #[derive(Clone, Copy, Debug)]
-enum Audience {
+pub(super) enum Audience {
     /// Who follows any token of a market.
     Followers(MarketNo),
     /// Who follows this token.
@@ -195,67 +194,6 @@ impl Feed {
         self.changed.insert(record.market, true);
     }
 
-    /// Tells of what a market, or the whole exchange, takes from now on.
-    pub(super) fn push_mode(&mut self, reader: &Reader, market: Option<MarketNo>, mode: Mode, now: TimeMs) {
-        let mut payload = Vec::new();
-        let json = &mut Writer::new(&mut payload);
-        json.open_object().key("type").text("mode").key("mode").text(mode.text());
-        if let Some(market) = market {
-            json.key("market").condition(&reader.market(market).condition);
-            json.key("sequence").number(reader.index.market(market).sequence);
-        }
-        write_stamp(json, &self.stream_id, now);
-        json.close_object();
-        self.pend(market.map_or(Audience::Everybody, Audience::Followers), payload);
-    }
-
-    /// Tells those who asked for it of a market that was listed.
-    pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
-        let row = reader.market(market);
-        let mut payload = Vec::new();
-        let json = &mut Writer::new(&mut payload);
-        json.open_object().key("event_type").text("new_market");
-        write_listing(json, reader, row);
-        json.key("condition_id").condition(&row.condition);
-        json.key("active").boolean(!reader.index.facts(market).inactive);
-        json.key("clob_token_ids").open_array();
-        for token in &row.tokens {
-            json.token(token);
-        }
-        json.close_array();
-        json.key("order_price_min_tick_size").ten_thousandths_text(row.tick.ten_thousandths());
-        for name in ["group_item_title", "sports_market_type", "line", "game_start_time"] {
-            json.key(name).text("");
-        }
-        json.key("fees_enabled").boolean(0 < row.fee.rate);
-        json.key("taker_base_fee").number_text(base_fee(row.fee.rate));
-        json.key("timestamp").number_text(time.0);
-        self.stamp(json, reader, market, now);
-        json.close_object();
-        self.pend(Audience::AllCurious, payload);
-    }
-
-    /// Tells those who asked for it of a market's payout.
-    pub(super) fn push_resolved(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
-        self.push_mode(reader, Some(market), Mode::Resolved, now);
-        let row = reader.market(market);
-        let winner = OUTCOMES.into_iter().max_by_key(|outcome| {
-            let per_share = row.payout.map_or(0, |payout| payout.per_share(*outcome));
-            (per_share, outcome.other().index())
-        });
-        let winner = winner.expect("there are two");
-        let mut payload = Vec::new();
-        let json = &mut Writer::new(&mut payload);
-        json.open_object().key("event_type").text("market_resolved");
-        write_listing(json, reader, row);
-        json.key("winning_asset_id").token(&row.tokens[winner.index()]);
-        json.key("winning_outcome").text(&row.labels[winner.index()]);
-        json.key("timestamp").number_text(time.0);
-        self.stamp(json, reader, market, now);
-        json.close_object();
-        self.pend(Audience::Curious(market), payload);
-    }
-
     /// Fills in the hashes and makes frames.
     pub(super) fn seal_pending(&mut self, reader: &Reader) {
         let mut hashes: HashMap<Token, [u8; HASH_BYTES]> = HashMap::new();
@@ -377,6 +315,7 @@ impl Feed {
             write_unknown(json, &named.unknown);
             json.close_array().key("subscriptions").number(count as u64);
             json.key("subscriptions_max").number(SUBSCRIPTIONS_MAX as u64);
+            json.key("mode").text(reader.ledger.exchange_mode().text());
             write_stamp(json, stream_id, now);
             json.close_object();
         });
@@ -407,11 +346,11 @@ impl Feed {
         }
     }
 
-    fn pend(&mut self, audience: Audience, payload: Vec<u8>) {
+    pub(super) fn pend(&mut self, audience: Audience, payload: Vec<u8>) {
         self.pending.push(Pending { audience, payload, hashes: Vec::new() });
     }
 
-    fn stamp(&self, json: &mut Writer<'_>, reader: &Reader, market: MarketNo, now: TimeMs) {
+    pub(super) fn stamp(&self, json: &mut Writer<'_>, reader: &Reader, market: MarketNo, now: TimeMs) {
         json.key("sequence").number(reader.index.market(market).sequence);
         write_stamp(json, &self.stream_id, now);
     }
@@ -566,37 +505,7 @@ fn write_markets(
             json.token(&row.tokens[other.outcome.index()]);
         }
         json.close_array().key("sequence").number(reader.index.market(token.market).sequence);
-        json.key("replayed").boolean(replayed.contains(&token.market)).close_object();
+        json.key("replayed").boolean(replayed.contains(&token.market));
+        json.key("mode").text(row.mode.text()).close_object();
     }
-}
-
-/// What `new_market` and `market_resolved` say alike.
-fn write_listing(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
-    let facts = reader.index.facts(row.market);
-    json.key("id").number_text(row.market_id).key("question").text(&facts.question);
-    json.key("market").condition(&row.condition).key("slug").text(&facts.slug).key("description");
-    if facts.description.is_empty() {
-        json.text("");
-    } else {
-        json.raw(facts.description.of(&row.text).as_bytes());
-    }
-    json.key("assets_ids").open_array();
-    for token in &row.tokens {
-        json.token(token);
-    }
-    json.close_array().key("outcomes").open_array();
-    for label in &row.labels {
-        json.text(label);
-    }
-    json.close_array().key("event_message").open_object();
-    let event = reader.index.event(row);
-    let said = |text: for<'e> fn(&'e crate::catalog::EventFacts) -> &'e str| event.map_or("", text);
-    json.key("id").text(said(|event| &event.id)).key("ticker").text(said(|event| &event.ticker));
-    json.key("slug").text(said(|event| &event.slug)).key("title").text(said(|event| &event.title));
-    json.key("description").text("").close_object();
-    json.key("tags").open_array();
-    for tag in event.iter().flat_map(|event| &event.tags) {
-        json.text(tag);
-    }
-    json.close_array();
 }

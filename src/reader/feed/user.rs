@@ -189,6 +189,7 @@ impl Feed {
             json.close_array().key("sequence").number(reader.events_of(&account.caller));
             json.key("replayed").boolean(replayed);
             json.key("cancel_on_disconnect").boolean(account.cancel_on_disconnect);
+            json.key("mode").text(reader.ledger.exchange_mode().text());
             write_stamp(json, stream_id, now);
             json.close_object();
         });

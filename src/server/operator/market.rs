@@ -21,6 +21,9 @@ pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
         }
         MarketCommand::Pause(name) => act(name, "pause", "{}"),
         MarketCommand::Resume(name) => act(name, "resume", "{}"),
+        MarketCommand::Mode { market, mode } => {
+            act(market, "mode", &format!("{{\"mode\":{}}}", quoted(mode)))
+        }
         MarketCommand::Resolve { market, payout, redeem } => {
             act(market, "resolve", &format!("{{\"payout\":{},\"redeem\":{redeem}}}", quoted(payout)))
         }
@@ -33,6 +36,11 @@ pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
 /// `outcry snapshot`: asks for one and waits until it is there.
 pub(crate) fn snapshot(admin: &AdminArgs) -> Result<ExitCode, String> {
     shown(&Client::of(admin)?.post("/snapshot", "{}")?.success()?)
+}
+
+/// `outcry mode`: what the whole exchange takes.
+pub(crate) fn exchange_mode(admin: &AdminArgs, mode: &str) -> Result<ExitCode, String> {
+    shown(&Client::of(admin)?.post("/mode", &format!("{{\"mode\":{}}}", quoted(mode)))?.success()?)
 }
 
 fn act(name: &MarketName, act: &str, body: &str) -> Result<ExitCode, String> {

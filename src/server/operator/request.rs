@@ -207,6 +207,13 @@ fn market_act(market: MarketName, act: &str, path: &str, body: &[u8]) -> Result<
     Ok(match act {
         "pause" => object(body, &[]).map(|_| Asked::SetMarketMode(market, Mode::CancelOnly))?,
         "resume" => object(body, &[]).map(|_| Asked::SetMarketMode(market, Mode::Open))?,
+        "mode" => match mode(&object(body, &["mode"])?)? {
+            // Orders rest in a market until it is resolved, so one that has some cannot be history.
+            Mode::Closed => {
+                return Err(wrong("mode", "closed", "open, post-only or cancel-only; or resolve it"));
+            }
+            mode => Asked::SetMarketMode(market, mode),
+        },
         "tick" => Asked::SetTick(market, tick(&object(body, &["tick"])?)?),
         "resolve" => {
             let fields = object(body, &["payout", "redeem"])?;

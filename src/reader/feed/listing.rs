@@ -1,0 +1,104 @@
+//! What the operator does to markets, as the market channel tells it: modes, listings, payouts.
+
+use super::super::Reader;
+use super::super::trades::base_fee;
+use super::Feed;
+use super::market::{Audience, OUTCOMES};
+use super::write_stamp;
+use crate::domain::{MarketNo, Mode, TimeMs};
+use crate::json::Writer;
+use crate::ledger::MarketRow;
+
+impl Feed {
+    /// Tells of what a market, or the whole exchange, takes from now on.
+    pub(super) fn push_mode(&mut self, reader: &Reader, market: Option<MarketNo>, mode: Mode, now: TimeMs) {
+        let mut payload = Vec::new();
+        let json = &mut Writer::new(&mut payload);
+        json.open_object().key("type").text("mode").key("mode").text(mode.text());
+        if let Some(market) = market {
+            json.key("market").condition(&reader.market(market).condition);
+            json.key("sequence").number(reader.index.market(market).sequence);
+        }
+        write_stamp(json, &self.stream_id, now);
+        json.close_object();
+        self.pend(market.map_or(Audience::Everybody, Audience::Followers), payload);
+    }
+
+    /// Tells those who asked for it of a market that was listed.
+    pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
+        let row = reader.market(market);
+        let mut payload = Vec::new();
+        let json = &mut Writer::new(&mut payload);
+        json.open_object().key("event_type").text("new_market");
+        write_listing(json, reader, row);
+        json.key("condition_id").condition(&row.condition);
+        json.key("active").boolean(!reader.index.facts(market).inactive);
+        json.key("clob_token_ids").open_array();
+        for token in &row.tokens {
+            json.token(token);
+        }
+        json.close_array();
+        json.key("order_price_min_tick_size").ten_thousandths_text(row.tick.ten_thousandths());
+        for name in ["group_item_title", "sports_market_type", "line", "game_start_time"] {
+            json.key(name).text("");
+        }
+        json.key("fees_enabled").boolean(0 < row.fee.rate);
+        json.key("taker_base_fee").number_text(base_fee(row.fee.rate));
+        json.key("timestamp").number_text(time.0);
+        self.stamp(json, reader, market, now);
+        json.close_object();
+        self.pend(Audience::AllCurious, payload);
+    }
+
+    /// Tells those who asked for it of a market's payout.
+    pub(super) fn push_resolved(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
+        self.push_mode(reader, Some(market), Mode::Resolved, now);
+        let row = reader.market(market);
+        let winner = OUTCOMES.into_iter().max_by_key(|outcome| {
+            let per_share = row.payout.map_or(0, |payout| payout.per_share(*outcome));
+            (per_share, outcome.other().index())
+        });
+        let winner = winner.expect("there are two");
+        let mut payload = Vec::new();
+        let json = &mut Writer::new(&mut payload);
+        json.open_object().key("event_type").text("market_resolved");
+        write_listing(json, reader, row);
+        json.key("winning_asset_id").token(&row.tokens[winner.index()]);
+        json.key("winning_outcome").text(&row.labels[winner.index()]);
+        json.key("timestamp").number_text(time.0);
+        self.stamp(json, reader, market, now);
+        json.close_object();
+        self.pend(Audience::Curious(market), payload);
+    }
+}
+
+/// What `new_market` and `market_resolved` say alike.
+fn write_listing(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
+    let facts = reader.index.facts(row.market);
+    json.key("id").number_text(row.market_id).key("question").text(&facts.question);
+    json.key("market").condition(&row.condition).key("slug").text(&facts.slug).key("description");
+    if facts.description.is_empty() {
+        json.text("");
+    } else {
+        json.raw(facts.description.of(&row.text).as_bytes());
+    }
+    json.key("assets_ids").open_array();
+    for token in &row.tokens {
+        json.token(token);
+    }
+    json.close_array().key("outcomes").open_array();
+    for label in &row.labels {
+        json.text(label);
+    }
+    json.close_array().key("event_message").open_object();
+    let event = reader.index.event(row);
+    let said = |text: for<'e> fn(&'e crate::catalog::EventFacts) -> &'e str| event.map_or("", text);
+    json.key("id").text(said(|event| &event.id)).key("ticker").text(said(|event| &event.ticker));
+    json.key("slug").text(said(|event| &event.slug)).key("title").text(said(|event| &event.title));
+    json.key("description").text("").close_object();
+    json.key("tags").open_array();
+    for tag in event.iter().flat_map(|event| &event.tags) {
+        json.text(tag);
+    }
+    json.close_array();
+}

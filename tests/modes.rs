@@ -1,0 +1,215 @@
+//! What is taken in which mode, of the exchange and of a market, and who is told: by the running binary.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
+use common::trader::{KEYS, Signed, Trader, Wish, token};
+use common::wire::{Answer, Connection};
+use outcry::domain::Side;
+use serde_json::{Value, json};
+use std::net::TcpStream;
+use tungstenite::{Message, WebSocket};
+
+/// A mode of the exchange, one of the market, and the codes of what they do to an order, to a post-only one
+/// and to a split; empty if it is taken. Cancels and merges always are.
+const TABLE: &[(&str, &str, [&str; 3])] = &[
+    ("open", "open", ["", "", ""]),
+    ("open", "post-only", ["post_only_mode", "", ""]),
+    ("open", "cancel-only", ["condition_paused", "condition_paused", "condition_paused"]),
+    ("post-only", "open", ["post_only_mode", "", ""]),
+    ("post-only", "post-only", ["post_only_mode", "", ""]),
+    ("post-only", "cancel-only", ["post_only_mode", "condition_paused", "condition_paused"]),
+    ("cancel-only", "open", ["cancel_only", "cancel_only", "cancel_only"]),
+    ("cancel-only", "post-only", ["cancel_only", "cancel_only", "cancel_only"]),
+    ("closed", "open", ["trading_disabled", "trading_disabled", "trading_disabled"]),
+    ("closed", "cancel-only", ["trading_disabled", "trading_disabled", "trading_disabled"]),
+];
+
+struct Site {
+    exchange: Exchange,
+    connection: Connection,
+    trader: Trader,
+    condition: String,
+    token: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start() -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("modes-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let exchange = Plan::dev(folder.path()).set("cpu.policy=none").start();
+        let mut connection = exchange.connect();
+        let trader = Trader::new(KEYS[1], &mut connection);
+        let admin = format!("http://127.0.0.1:{}", exchange.admin);
+        let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
+        let made: Value = serde_json::from_str(&made).unwrap();
+        let condition = made["conditionId"].as_str().unwrap().to_owned();
+        let token = made["tokens"][0].as_str().unwrap().to_owned();
+        Self { exchange, connection, trader, condition, token, _folder: folder }
+    }
+
+    /// The modes, by the operator's commands; what they print says the same.
+    fn set(&self, whole: &str, market: &str) {
+        let admin = format!("http://127.0.0.1:{}", self.exchange.admin);
+        for words in [&["mode", whole][..], &["market", "mode", &self.condition, market]] {
+            let said = outcry_succeeds(&[words, &["--admin", &admin]].concat());
+            let said: Value = serde_json::from_str(&said).unwrap();
+            assert_eq!(said["mode"], *words.last().unwrap());
+        }
+    }
+
+    fn draft(&mut self, post_only: bool) -> Signed {
+        let token = token(&self.token);
+        let wish =
+            Wish { token, side: Side::Buy, price: 1_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
+        let mut draft = self.trader.draft(&wish);
+        draft.post_only = post_only;
+        self.trader.seal(&draft)
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        self.trader.ask(&mut self.connection, method, path, body).unwrap()
+    }
+
+    /// Splits (0) or merges (1) so many pairs.
+    fn act(&mut self, act: u8, pairs: u64) -> Answer {
+        self.trader.act(&mut self.connection, act, &self.condition, pairs * 1_000_000)
+    }
+
+    /// What both listeners say of the modes.
+    fn ready(&self) -> [Value; 2] {
+        [self.exchange.http, self.exchange.admin].map(|port| {
+            let answer = Connection::open(port).request("GET", "/ready", "", b"").unwrap();
+            assert_eq!(answer.status, 200);
+            answer.json()
+        })
+    }
+
+    fn stream(&self, channel: &str, ask: &Value) -> WebSocket<TcpStream> {
+        let socket = TcpStream::connect(("127.0.0.1", self.exchange.http)).unwrap();
+        let url = format!("ws://127.0.0.1:{}/ws/{channel}", self.exchange.http);
+        let mut stream = tungstenite::client(url, socket).unwrap().0;
+        stream.send(Message::text(ask.to_string())).unwrap();
+        stream
+    }
+}
+
+fn next(stream: &mut WebSocket<TcpStream>) -> Value {
+    loop {
+        if let Message::Text(text) = stream.read().unwrap() {
+            return serde_json::from_str(&text).unwrap();
+        }
+    }
+}
+
+/// The next message of this type, but for heartbeats if those are not meant.
+fn next_of(stream: &mut WebSocket<TcpStream>, kind: &str) -> Value {
+    std::iter::repeat_with(|| next(stream)).find(|message| message["type"] == kind).unwrap()
+}
+
+fn check(what: &str, answer: &Answer, code: &str) {
+    let body = answer.json();
+    assert_eq!(body["code"].as_str().unwrap_or(""), code, "{what}: {body}");
+    assert_eq!(answer.status == 200, code.is_empty(), "{what}: {}", answer.status);
+    let header = answer.header("Retry-After").map(str::to_owned);
+    assert_eq!(header.is_some(), answer.status == 503, "{what}: {header:?}");
+    let seconds = body["retry_after_seconds"].as_u64();
+    assert_eq!(
+        seconds.map(|seconds| seconds.to_string()),
+        header,
+        "{what}: the body says what the head says"
+    );
+}
+
+#[test]
+fn each_mode_takes_what_it_says_and_cancels_are_always_taken() {
+    let mut site = Site::start();
+    assert_eq!(site.act(0, 100).status, 200);
+    for &(whole, market, [plain, post_only, split]) in TABLE {
+        site.set("open", "open");
+        let resting = site.draft(false);
+        assert_eq!(site.ask("POST", "/order", &resting.body).status, 200);
+        site.set(whole, market);
+        let row = format!("{whole}, market {market}");
+        for (rests_only, code) in [(false, plain), (true, post_only)] {
+            let body = site.draft(rests_only).body;
+            check(&format!("{row}: post-only {rests_only}"), &site.ask("POST", "/order", &body), code);
+            let batch = format!("[{}]", site.draft(rests_only).body);
+            let batch = site.ask("POST", "/orders", &batch).json();
+            let result = if batch.is_array() { &batch[0] } else { &batch };
+            assert_eq!(result["code"].as_str().unwrap_or(""), code, "{row}: {batch}");
+            let retried = ["post_only_mode", "cancel_only", "trading_disabled"].contains(&code);
+            assert_eq!(result["retry_after_seconds"].is_u64(), retried, "{row}: {batch}");
+        }
+        check(&format!("{row}: split"), &site.act(0, 1), split);
+        check(&format!("{row}: merge"), &site.act(1, 1), "");
+        let body = json!({ "orderID": resting.id_text }).to_string();
+        let answer = site.ask("DELETE", "/order", &body).json();
+        assert_eq!(answer["canceled"], json!([resting.id_text]), "{row}");
+        let markets = match market {
+            "open" => json!([]),
+            mode => json!([{ "condition_id": site.condition, "mode": mode }]),
+        };
+        for said in site.ready() {
+            let told = (&said["mode"], &said["markets"], &said["markets_count"]);
+            let count = markets.as_array().unwrap().len();
+            assert_eq!(told, (&json!(whole), &markets, &json!(count)), "{row}");
+        }
+        let account = site.ask("GET", "/account", "").json();
+        assert_eq!(account["mode"], whole, "{row}");
+    }
+    site.exchange.stop();
+}
+
+#[test]
+fn whoever_follows_is_told_of_modes_when_they_change_and_when_it_comes() {
+    let site = Site::start();
+    let user = json!({ "type": "user", "auth": site.trader.stream_auth() });
+    let market = json!({ "type": "market", "assets_ids": [site.token], "initial_dump": false });
+    let mut streams = [("user", &user), ("market", &market)].map(|(channel, ask)| site.stream(channel, ask));
+    for stream in &mut streams {
+        assert_eq!(next_of(stream, "subscribed")["mode"], "open");
+    }
+    for mode in ["post-only", "cancel-only", "closed", "open"] {
+        // The market's own mode stands for the exchange's where only that changes.
+        let own = if mode == "closed" { "open" } else { mode };
+        site.set(mode, own);
+        for (index, stream) in streams.iter_mut().enumerate() {
+            let told = next_of(stream, "mode");
+            assert_eq!((&told["mode"], &told["market"]), (&json!(mode), &Value::Null), "stream {index}");
+        }
+        if mode != "open" {
+            let told = next_of(&mut streams[1], "mode");
+            assert_eq!((&told["mode"], &told["market"]), (&json!(own), &json!(site.condition)));
+        }
+        let mut late = site.stream("market", &market);
+        let told = next_of(&mut late, "subscribed");
+        assert_eq!((&told["mode"], &told["markets"][0]["mode"]), (&json!(mode), &json!(own)));
+        let told = next_of(&mut site.stream("user", &user), "subscribed");
+        assert_eq!(told["mode"], mode);
+    }
+    for stream in &mut streams {
+        assert_eq!(next_of(stream, "heartbeat")["mode"], "open");
+    }
+    site.exchange.stop();
+}
+
+#[test]
+fn a_mode_that_is_none_is_refused_by_name() {
+    let site = Site::start();
+    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
+    for (words, said) in [
+        (&["mode", "paused"][..], "mode: got paused; allowed: open, post-only, cancel-only or closed"),
+        (&["mode", "resolved"], "mode: got resolved"),
+        (&["market", "mode", &site.condition, "closed"], "mode: got closed; allowed: open, post-only"),
+        (&["market", "mode", &site.condition, "half"], "mode: got half"),
+        (&["market", "mode", "77", "open"], "market: got 77"),
+    ] {
+        let output = outcry(&[words, &["--admin", &admin]].concat());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains(said), "{words:?}: {text}");
+    }
+    site.exchange.stop();
+}
