@@ -9,13 +9,14 @@
 //! | who wants credentials (L1)? | [`l1`] |
 //! | what are an owner's credentials? | [`Credentials`], recomputed, never stored |
 //! | does this request come from a key's owner (L2)? | [`l2`] and [`KeyTable`] |
+//! | why did it not hold, in words for people? | [`explain`], in `dev` only |
 //!
 //! Pure: no socket, no clock (now is an argument), no table of wallets. What an address owns is the
 //! registry's to say; this room says only which address it is.
 //!
 //! Invariants:
 //! - AUTH-1: no question costs more than one curve operation, and none is asked before everything
-//!   cheaper holds.
+//!   cheaper holds. [`explain`] tries one for each known domain, behind a refusal.
 //! - AUTH-2: comparisons with anything secret take the same time wherever they differ.
 //! - AUTH-3: a signature has one form: s at most n/2, v 27 or 28. Nobody can make a second one.
 //! - AUTH-4: no secret is printed: what holds one has a `Debug` of its own.
@@ -24,6 +25,7 @@ mod credentials;
 mod curve;
 pub mod derive;
 mod eip712;
+pub mod explain;
 mod key_table;
 pub mod l1;
 pub mod l2;

@@ -31,6 +31,7 @@ mod decisions;
 mod descriptors;
 mod disk;
 mod executor;
+mod explain;
 mod guard_acts;
 mod guards;
 mod ingress;

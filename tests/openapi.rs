@@ -8,6 +8,7 @@
 mod common;
 
 use common::schema::Document;
+use outcry::auth::explain::Check;
 use outcry::domain::Reject;
 use outcry::http::{openapi, route};
 use outcry::json::read;
@@ -145,6 +146,14 @@ fn the_refusals_are_those_of_the_table() {
     let orders = document.operation("POST", "/order").unwrap()["responses"].as_object().unwrap();
     let missing: Vec<_> = statuses.iter().filter(|status| !orders.contains_key(*status)).collect();
     assert!(missing.is_empty(), "POST /order does not tell of {missing:?}");
+}
+
+#[test]
+fn the_checks_of_an_explanation_are_those_of_the_table() {
+    let document = Document::of_library();
+    let described = &document.0["components"]["schemas"]["Explanation"]["properties"]["check"]["enum"];
+    let words: Vec<&str> = Check::ALL.iter().map(|check| check.word()).collect();
+    assert_eq!(described, &Value::from(words));
 }
 
 #[test]

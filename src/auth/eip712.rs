@@ -83,7 +83,7 @@ impl Venue {
     /// Both, in the order of their numbers.
     pub const ALL: [Self; 2] = [Self::Kuest, Self::Polymarket];
 
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Kuest => "CTF Exchange",
             Self::Polymarket => "Polymarket CTF Exchange",
@@ -107,7 +107,7 @@ impl Venue {
 }
 
 /// Polymarket's version 3 exchange, whose orders name positions instead of tokens; not served.
-const fn version_3_contract(chain: Chain) -> Address {
+pub(super) const fn version_3_contract(chain: Chain) -> Address {
     match chain {
         Chain::Polygon => Address(text::literal("e3333700cA9d93003F00f0F71f8515005F6c00Aa")),
         Chain::Amoy => Address(text::literal("9fE6e61422AdB6F610d8597F9684b16912D50C3D")),
@@ -115,7 +115,7 @@ const fn version_3_contract(chain: Chain) -> Address {
 }
 
 /// Contracts that Kuest's older clients sign for, normal and neg-risk, on both chains; not served.
-const KUEST_FORMER_CONTRACTS: [Address; 2] = [
+pub(super) const KUEST_FORMER_CONTRACTS: [Address; 2] = [
     Address(text::literal("aCd95F4F42322c7bE215C170362EEc57Ef4E78c2")),
     Address(text::literal("961d3230B3BBdb2592D20fa34dBD12Fa19240603")),
 ];
@@ -293,7 +293,7 @@ pub(super) fn keccak_parts(parts: &[&[u8]]) -> Word {
     Word(hasher.finalize().0)
 }
 
-fn separator(name: &str, version: &str, chain: Chain, contract: Option<&Address>) -> Word {
+pub(super) fn separator(name: &str, version: &str, chain: Chain, contract: Option<&Address>) -> Word {
     let (name, version) = (keccak(name.as_bytes()).0, keccak(version.as_bytes()).0);
     let chain = of_number(chain.id());
     if let Some(contract) = contract {

@@ -41,9 +41,13 @@ pub fn is_signed(request: &Request<'_>, key: &MacKey, signature: &[u8]) -> bool 
 /// True if a timestamp in seconds or milliseconds lies within `window_s` of `now`, either way.
 #[must_use]
 pub fn is_fresh(timestamp: &[u8], now: TimeMs, window_s: u64) -> bool {
-    let Some(number) = text::decimal_u64(timestamp) else { return false };
-    let at = if number < MILLISECONDS_FROM { TimeMs::from_seconds(number) } else { TimeMs(number) };
-    at.0.abs_diff(now.0) <= window_s.saturating_mul(1_000)
+    time_of(timestamp).is_some_and(|at| at.0.abs_diff(now.0) <= window_s.saturating_mul(1_000))
+}
+
+/// The time that a timestamp means, in seconds or milliseconds.
+pub(super) fn time_of(timestamp: &[u8]) -> Option<TimeMs> {
+    let number = text::decimal_u64(timestamp)?;
+    Some(if number < MILLISECONDS_FROM { TimeMs::from_seconds(number) } else { TimeMs(number) })
 }
 
 /// The code that a client sends for `request`, as text. Clients need it, and so do tests.

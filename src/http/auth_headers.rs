@@ -42,7 +42,9 @@ pub(crate) enum Credential {
 }
 
 impl<'a> AuthHeaders<'a> {
-    const fn none(dialect: Dialect) -> Self {
+    /// Headers that are all missing.
+    #[must_use]
+    pub const fn none(dialect: Dialect) -> Self {
         Self {
             dialect,
             address: None,

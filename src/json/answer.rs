@@ -48,6 +48,8 @@ pub struct Refusal<'a> {
     pub allowed: ShortText,
     /// The nearest value that would have been taken.
     pub nearest: ShortText,
+    /// Which check failed, as JSON; only an exchange to try things on says that.
+    pub explain: Option<&'a [u8]>,
 }
 
 impl<'a> Refusal<'a> {
@@ -61,6 +63,7 @@ impl<'a> Refusal<'a> {
             got: ShortText::EMPTY,
             allowed: ShortText::EMPTY,
             nearest: ShortText::EMPTY,
+            explain: None,
         }
     }
 
@@ -188,6 +191,9 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     }
     if let Some(seconds) = refusal.reject.retry_after_s() {
         json.key("retry_after_seconds").number(seconds.into());
+    }
+    if let Some(explain) = refusal.explain {
+        json.key("explain").raw(explain);
     }
 }
 

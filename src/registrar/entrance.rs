@@ -4,6 +4,7 @@
 //! live is read from the registry at every request, so a revoked one is refused at once.
 
 use super::keys;
+use crate::auth::explain::{self, Check, Presenting};
 use crate::auth::l2::{self, Request};
 use crate::auth::{Chain, KeyEntry, KeyName, KeyTable, MacKey, MasterSecret, Passphrase, text};
 use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
@@ -111,6 +112,46 @@ impl Entrance {
     /// The name of a key.
     pub(super) fn key_called(&self, address: Address, nonce: Word, generation: u32) -> ApiKey {
         self.master.api_key(&KeyName { chain: self.chain, address, nonce, generation })
+    }
+
+    /// Why a request that was refused is not from a key's owner; `query` is what is never signed.
+    pub fn explain(
+        &mut self,
+        registry: &Registry,
+        presented: &Presented<'_>,
+        request: &Request<'_>,
+        query: Option<&str>,
+        (now, window_s): (TimeMs, u64),
+    ) -> Presenting {
+        let skew_ms = explain::skew_ms(request.timestamp, now);
+        let fails = |check| Presenting { check, skew_ms, slip: None };
+        let Presented { address, api_key, passphrase, signature } = *presented;
+        if [address, api_key, passphrase, signature, request.timestamp].iter().any(|text| text.is_empty()) {
+            return fails(Check::Headers);
+        }
+        if skew_ms.is_none() {
+            return fails(Check::Timestamp);
+        }
+        if !l2::is_fresh(request.timestamp, now, window_s) {
+            return fails(Check::Freshness);
+        }
+        let Some(api_key) = text::uuid(api_key) else {
+            return fails(Check::KeyForm);
+        };
+        let Some(address) = text::address(address) else {
+            return fails(Check::AddressForm);
+        };
+        let entry = self.find_or_recompute(registry, &api_key, &address);
+        let Some(entry) = entry.filter(|entry| entry.address == address) else {
+            return fails(Check::Key);
+        };
+        if !entry.passphrase.is(passphrase) {
+            return fails(Check::Passphrase);
+        }
+        if text::base64_32(signature).is_none() {
+            return fails(Check::HmacForm);
+        }
+        Presenting { slip: explain::slip(request, query, &entry.mac, signature), ..fails(Check::Hmac) }
     }
 
     fn note_keys(&mut self, registry: &Registry, principal: WalletNo) {

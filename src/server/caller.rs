@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::plan::Plan;
 use super::toll::Toll;
+use crate::auth::explain::{Check, Presenting};
 use crate::auth::l2::Request;
 use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
@@ -144,24 +145,57 @@ impl Callers {
         if let (None, Some(key)) = (headers.api_key, headers.readonly_api_key) {
             return self.check_readonly(headers, key, window);
         }
-        let presented = Presented {
-            address: headers.address.unwrap_or("").as_bytes(),
-            api_key: headers.api_key.unwrap_or("").as_bytes(),
-            passphrase: headers.passphrase.unwrap_or("").as_bytes(),
-            signature: headers.signature.unwrap_or("").as_bytes(),
-        };
-        let prefix_bytes = route.full_path.len() - route.path.len();
-        let request = Request {
-            timestamp: headers.timestamp.unwrap_or("").as_bytes(),
-            method: head.method.text().as_bytes(),
-            path: route.full_path.as_bytes(),
-            prefix: &route.full_path.as_bytes()[..prefix_bytes],
-            body,
-        };
-        let window_s = if window == Window::Write { self.window_s } else { self.read_window_s };
+        let (presented, request) = (presented(headers), signed(headers, head, route, body));
+        let window_s = self.window_s(window);
         let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
         toll.pay_as(&self.limits, route.endpoint, caller.principal, self.moment)?;
         Ok(of_entrance(caller, headers.dialect))
+    }
+
+    /// Why [`Self::check`] refused this request: for people, in `dev`.
+    pub(crate) fn explain(
+        &mut self,
+        head: &Head<'_>,
+        route: &Route<'_>,
+        body: &[u8],
+        now: TimeMs,
+        window: Window,
+    ) -> Presenting {
+        let Some(headers) = &head.auth else {
+            return Presenting { check: Check::Headers, skew_ms: None, slip: None };
+        };
+        let (presented, request) = (presented(headers), signed(headers, head, route, body));
+        let when = (now, self.window_s(window));
+        self.entrance.explain(&self.registry, &presented, &request, head.query, when)
+    }
+
+    /// Seconds that a request may be off the clock.
+    pub(crate) const fn window_s(&self, window: Window) -> u64 {
+        match window {
+            Window::Write => self.window_s,
+            Window::Read => self.read_window_s,
+        }
+    }
+}
+
+fn presented<'a>(headers: &AuthHeaders<'a>) -> Presented<'a> {
+    Presented {
+        address: headers.address.unwrap_or("").as_bytes(),
+        api_key: headers.api_key.unwrap_or("").as_bytes(),
+        passphrase: headers.passphrase.unwrap_or("").as_bytes(),
+        signature: headers.signature.unwrap_or("").as_bytes(),
+    }
+}
+
+/// What of a request its headers sign.
+fn signed<'a>(headers: &AuthHeaders<'a>, head: &Head<'a>, route: &Route<'a>, body: &'a [u8]) -> Request<'a> {
+    let prefix_bytes = route.full_path.len() - route.path.len();
+    Request {
+        timestamp: headers.timestamp.unwrap_or("").as_bytes(),
+        method: head.method.text().as_bytes(),
+        path: route.full_path.as_bytes(),
+        prefix: &route.full_path.as_bytes()[..prefix_bytes],
+        body,
     }
 }
 

@@ -96,9 +96,11 @@ pub(crate) struct Trade {
     pub(super) callers: Callers,
     clock: Clock,
     pub(super) verifier: Verifier,
-    venue: Venue,
+    pub(super) venue: Venue,
     /// The first order of a deposit wallet links it: `dev` only.
     pub(super) first_order_links: bool,
+    /// Refused signatures are explained: `dev` only.
+    explains: bool,
     pub(super) bodies: BodyReader,
     pub(super) body: Vec<u8>,
     staged: Option<Staged>,
@@ -142,6 +144,7 @@ impl Trade {
             verifier: Verifier::new(super::caller::domains(plan)),
             venue: plan.venue,
             first_order_links: plan.dev,
+            explains: plan.explains,
             bodies: BodyReader::new(),
             body: Vec::with_capacity(BODY_BYTES_KEPT),
             staged: None,
@@ -200,8 +203,11 @@ impl Trade {
         if let Err(refused) = taken {
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
             let toll = line.toll;
+            let explained =
+                if self.explains { self.explain_request(route, request, &refused, now) } else { None };
             let out = line.answer(number).expect("just opened");
-            render::refused(out, form, connection_word(request.head.keep_alive), &refused, &toll);
+            let connection = connection_word(request.head.keep_alive);
+            render::refused(out, form, connection, &refused, &toll, explained.as_deref());
             // A refusal that no shard has seen tells nothing that is not acknowledged.
             line.ready(number, Position(0));
             return Began::Took;
@@ -366,7 +372,12 @@ impl Trade {
                     Ok(Judged { place, links: false }) => self.add_to_replace(&place),
                     // A wallet that nobody has traded with has nothing to replace.
                     Ok(_) => self.stop_replace(item, Refused::plain(Reject::MakerNotAuthorized)),
-                    Err(refused) => self.stop_replace(item, refused),
+                    Err(refused) => {
+                        if self.explains {
+                            self.explain_item(work, item, &caller, &refused);
+                        }
+                        self.stop_replace(item, refused);
+                    }
                 }
                 continue;
             }
@@ -379,7 +390,12 @@ impl Trade {
                         self.place(ticket, &place, now, mesh);
                     }
                 }
-                Err(refused) => self.refuse_item(ticket, refused),
+                Err(refused) => {
+                    if self.explains {
+                        self.explain_item(work, item, &caller, &refused);
+                    }
+                    self.refuse_item(ticket, refused);
+                }
             }
         }
     }
@@ -539,7 +555,7 @@ pub(super) fn of_read(error: &ReadError) -> Refused {
 }
 
 /// Whose contracts an order is signed for.
-fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
+pub(super) fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
     match (dialect, service) {
         (Dialect::Poly, _) | (Dialect::Service, Venue::Polymarket) => auth::Venue::Polymarket,
         (Dialect::Kuest, _) | (Dialect::Service, Venue::Kuest) => auth::Venue::Kuest,

@@ -1,12 +1,14 @@
 //! What key-holders do to their keys: from a request at the reader's to the registrar and back.
 
 use super::caller::Caller;
+use super::explain::{Explanation, Judged};
 use super::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 use super::reading::{Read, Reading};
 use crate::auth::Credentials;
+use crate::auth::explain;
 use crate::auth::l1::Claim;
-use crate::domain::{ApiKey, Dialect, Reject, TimeMs};
-use crate::http::{Endpoint, Head, Query};
+use crate::domain::{ApiKey, Dialect, TimeMs};
+use crate::http::{AuthHeaders, Endpoint, Head, Query};
 use crate::json::{Writer, name};
 use crate::registrar::{ListedKey, Refusal};
 
@@ -27,10 +29,7 @@ pub(super) fn of_wallet(
     now: TimeMs,
     job: Box<ReadJob>,
 ) -> Result<(Box<ReadJob>, u16), Read> {
-    let Some(headers) = &head.auth else {
-        let status = reading.refuse(Reject::InvalidL1);
-        return Ok((job, status));
-    };
+    let headers = head.auth.unwrap_or(AuthHeaders::none(Dialect::Service));
     let claim = Claim {
         address: headers.address.unwrap_or("").as_bytes(),
         signature: headers.signature.unwrap_or("").as_bytes(),
@@ -41,7 +40,8 @@ pub(super) fn of_wallet(
     let proof = match reading.verifier.claim(&claim, now, reading.callers.l1_window_s()) {
         Ok(proof) => proof,
         Err(reject) => {
-            let status = reading.refuse(reject);
+            let explain = reading.explains.then(|| explained(reading, &claim, now));
+            let status = reading.refuse(reject, explain.as_deref());
             return Ok((job, status));
         }
     };
@@ -126,6 +126,15 @@ fn written(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut Writer::new(&mut out));
     out
+}
+
+fn explained(reading: &Reading, claim: &Claim<'_>, now: TimeMs) -> Explanation {
+    let judged = Judged { now, window_s: reading.callers.l1_window_s() };
+    let chain = reading.verifier.domains().chain();
+    match explain::claim(chain, claim, now, judged.window_s) {
+        Ok(signing) => super::explain::signing(&signing),
+        Err(presenting) => super::explain::claiming(&presenting, judged),
+    }
 }
 
 /// The owner of a key lists keys or revokes one.

@@ -78,6 +78,7 @@ const MARKETS_MAX: u32 = 1 << 18;
 
 /// What the process is going to be.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own about the process")]
 pub struct Plan {
     /// The public listener.
     pub http: SocketAddr,
@@ -126,6 +127,8 @@ pub struct Plan {
     /// `dev`: no token on the admin listener, and a deposit wallet that belongs to nobody is linked
     /// by its first accepted order.
     pub dev: bool,
+    /// `dev`: a refused signature or credential says which check failed.
+    pub explains: bool,
     /// Take over a log file that belongs to another copy of the data directory.
     pub adopt_log: bool,
     /// Give the data directory a new identity.
@@ -227,6 +230,7 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         proxies: Proxies::parse(&options.trusted_proxies)?,
         options: options.clone(),
         dev: start.dev,
+        explains: start.dev,
         adopt_log: start.adopt_log,
         new_identity: start.new_identity,
         disk: Disk::default(),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
 use super::core_loop::connection_word;
+use super::explain::{self, Judged};
 use super::ingress::SIGNATURES_PER_TURN;
 use super::message::{ActJob, ReadJob};
 use super::searching::{Late, Searching};
@@ -24,7 +25,8 @@ use crate::http::route::HostPrefixes;
 use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
 use crate::journal::layout::{Record, StateHash};
 use crate::journal::{Archive, Follower, Log};
-use crate::json::{BodyReader, Writer, answer};
+use crate::json::answer::{self, Refusal};
+use crate::json::{BodyReader, Writer};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::reader::{self, Feed, Heard, ReadRequest, Reader};
 
@@ -59,6 +61,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) searching: Searching,
     /// What the streams are called.
     pub(crate) stream_id: &'a str,
+    /// Refused credentials are explained.
+    pub(crate) explains: bool,
 }
 
 /// The reader and the reads that wait for it.
@@ -85,6 +89,8 @@ pub(crate) struct Reading {
     signatures_left: usize,
     unreadable: u64,
     unreadable_said: BTreeSet<Box<str>>,
+    /// Refused credentials are explained: `dev` only.
+    pub(super) explains: bool,
 }
 
 /// What became of a read that has no body yet.
@@ -128,6 +134,7 @@ impl Reading {
             signatures_left: SIGNATURES_PER_TURN,
             unreadable: 0,
             unreadable_said: BTreeSet::new(),
+            explains: parts.explains,
         }
     }
 
@@ -385,7 +392,12 @@ impl Reading {
                 Ok(caller) => Some(caller),
                 Err(_) if job.toll.held().is_some() => return Err(Read::Held(job)),
                 Err(reject) => {
-                    let status = self.refuse(reject);
+                    let judged = Judged { now, window_s: self.callers.window_s(window) };
+                    let explain = self.explains.then(|| {
+                        let found = self.callers.explain(head, route, body, now, window);
+                        explain::presenting(&found, head, route, body, judged)
+                    });
+                    let status = self.refuse(reject, explain.as_deref());
                     return Ok((job, status));
                 }
             }
@@ -493,12 +505,11 @@ impl Reading {
     }
 
     /// Writes a refusal as the body and returns its status.
-    pub(super) fn refuse(&mut self, reject: Reject) -> u16 {
-        let wire = reject.wire();
+    pub(super) fn refuse(&mut self, reject: Reject, explain: Option<&[u8]>) -> u16 {
         self.body.clear();
-        let text = format!("{{\"error\":\"{}\",\"code\":\"{}\"}}", wire.error, wire.code);
-        self.body.extend_from_slice(text.as_bytes());
-        wire.status
+        let refusal = Refusal { explain, ..Refusal::plain(reject) };
+        answer::refused(&mut Writer::new(&mut self.body), &refusal);
+        refusal.status()
     }
 
     /// The reader has not applied what this client was told of.

@@ -16,20 +16,28 @@ pub(crate) fn refused(
     connection: respond::Connection,
     refused: &Refused,
     toll: &Toll,
+    explain: Option<&[u8]>,
 ) {
     let retry_after_s = toll.retry_after_s().or(refused.reject.retry_after_s());
     let extras = Extras { connection, retry_after_s, rate_limit: toll.head(), ..Extras::default() };
-    refused_with(out, form, refused, &extras);
+    refused_with(out, form, refused, explain, &extras);
 }
 
-fn refused_with(out: &mut Vec<u8>, form: Form, refused: &Refused, extras: &Extras<'_>) {
+fn refused_with(
+    out: &mut Vec<u8>,
+    form: Form,
+    refused: &Refused,
+    explain: Option<&[u8]>,
+    extras: &Extras<'_>,
+) {
     let status = refused.reject.wire().status;
     let response = Response::begin(out, status, ContentType::Json, extras);
     let mut json = Writer::new(out);
+    let refusal = answer::Refusal { explain, ..refused.words() };
     if form == Form::Order {
-        answer::order_refused(&mut json, &refused.words());
+        answer::order_refused(&mut json, &refusal);
     } else {
-        answer::refused(&mut json, &refused.words());
+        answer::refused(&mut json, &refusal);
     }
     response.finish(out);
 }
@@ -42,7 +50,7 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
         // Nothing was cancelled and not everybody could be asked: the client has to ask again.
         Form::Cancel if work.short && work.cancelled.is_empty() => {
             let extras = Extras { seq: None, ..extras(work, Some(Reject::Busy)) };
-            refused_with(out, Form::Cancel, &Refused::plain(Reject::Busy), &extras);
+            refused_with(out, Form::Cancel, &Refused::plain(Reject::Busy), None, &extras);
         }
         Form::Cancel => {
             let response = begin(out, work, None, false);
@@ -81,7 +89,7 @@ fn order(out: &mut Vec<u8>, work: &Work) {
     let response = begin(out, work, reject, replayed);
     let mut json = Writer::new(out);
     match &item.outcome {
-        Outcome::Refused { refused, .. } => answer::order_refused(&mut json, &named(refused, item)),
+        Outcome::Refused { refused, .. } => answer::order_refused(&mut json, &named(refused, work, 0)),
         _ => accepted(&mut json, item),
     }
     response.finish(out);
@@ -91,9 +99,11 @@ fn orders(out: &mut Vec<u8>, work: &Work) {
     let response = begin(out, work, None, false);
     let mut json = Writer::new(out);
     json.open_array();
-    for item in &work.items {
+    for (index, item) in work.items.iter().enumerate() {
         match &item.outcome {
-            Outcome::Refused { refused, .. } => answer::batch_order_refused(&mut json, &named(refused, item)),
+            Outcome::Refused { refused, .. } => {
+                answer::batch_order_refused(&mut json, &named(refused, work, index));
+            }
             _ => accepted(&mut json, item),
         }
     }
@@ -109,7 +119,9 @@ fn replace(out: &mut Vec<u8>, work: &Work) {
             Some(ReplacePart::Coming(at)) => Some(("place", at)),
             None => None,
         };
-        answer::replace_refused(&mut Writer::new(out), &refused.words(), place);
+        let explain = work.explained.first().map(|(_, explanation)| &explanation[..]);
+        let refusal = answer::Refusal { explain, ..refused.words() };
+        answer::replace_refused(&mut Writer::new(out), &refusal, place);
         return response.finish(out);
     }
     let response = begin(out, work, None, work.replace.replayed);
@@ -138,9 +150,12 @@ fn accepted(json: &mut Writer<'_>, item: &Item) {
     answer::order_accepted(json, &Accepted { id, status, making, taking, trade });
 }
 
-fn named<'a>(refused: &Refused, item: &'a Item) -> answer::Refusal<'a> {
-    let plain = refused.words();
-    match &item.id {
+/// The refusal of an item, under its id and with what was found out about it.
+fn named<'a>(refused: &Refused, work: &'a Work, index: usize) -> answer::Refusal<'a> {
+    let explained = work.explained.iter().find(|(item, _)| *item == index);
+    let explain = explained.map(|(_, explanation)| &explanation[..]);
+    let plain = answer::Refusal { explain, ..refused.words() };
+    match &work.items[index].id {
         Some(id) => plain.of(id),
         None => plain,
     }
@@ -151,7 +166,7 @@ fn act(out: &mut Vec<u8>, work: &Work) {
     match &item.outcome {
         Outcome::Refused { refused, replayed } => {
             let response = begin(out, work, Some(refused.reject), *replayed);
-            answer::refused(&mut Writer::new(out), &named(refused, item));
+            answer::refused(&mut Writer::new(out), &named(refused, work, 0));
             response.finish(out);
         }
         Outcome::Accepted { making, taking, replayed, .. } => {

@@ -165,6 +165,8 @@ impl Early {
 
 fn unpinned(options: &Options) -> Result<Plan, String> {
     let mut plan = plan_on(options, Start { dev: true, ..Start::default() }, &[0, 1])?;
+    // As in `serve`, whose trading loops are what is measured here.
+    plan.explains = false;
     for core in &mut plan.topology.loops {
         core.cpu = None;
     }

@@ -135,6 +135,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
                 prefixes: prefixes(plan),
                 searching: searching.take().expect("there is one reader"),
                 stream_id: &stream_id,
+                explains: plan.explains,
             })
         });
         let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, reading };

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::cancels::Round;
 use super::connections::Client;
+use super::explain::Explanation;
 use super::replaces::ReplaceEnd;
 use super::wide::{IDS_KEPT, WIDE_WORKS_MAX};
 use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
@@ -89,6 +90,7 @@ impl Refused {
             got: self.got,
             allowed: self.allowed,
             nearest: self.nearest,
+            explain: None,
         }
     }
 }
@@ -145,6 +147,8 @@ pub(crate) struct Work {
     pub(crate) form: Form,
     /// The orders, in request order.
     pub(crate) items: Vec<Item>,
+    /// Items that were refused, and why in more words: `dev` only, so this has no memory elsewhere.
+    pub(crate) explained: Vec<(usize, Explanation)>,
     /// What was cancelled.
     pub(crate) cancelled: Vec<OrderId>,
     /// What was not there to be cancelled.
@@ -182,6 +186,7 @@ impl Work {
             dialect: Dialect::Service,
             form: Form::Order,
             items: Vec::with_capacity(ORDERS_MAX),
+            explained: Vec::new(),
             cancelled: Vec::with_capacity(IDS_KEPT),
             not_cancelled: Vec::with_capacity(IDS_KEPT),
             principal: WalletNo(0),
@@ -253,6 +258,7 @@ impl Works {
         work.dialect = dialect;
         work.form = form;
         work.items.clear();
+        work.explained.clear();
         work.cancelled.clear();
         work.not_cancelled.clear();
         work.looking.clear();

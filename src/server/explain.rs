@@ -1,0 +1,147 @@
+//! What refusals of signatures and credentials say besides in `dev`: which check failed, as JSON.
+//!
+//! All of it happens behind a refusal, on an exchange that somebody tries things on: `serve` never comes
+//! here. What is told is what the client sent and what can be computed from it; no secret, and not the code
+//! that would have been right.
+
+use super::caller::{Caller, Window};
+use super::ingress::{Trade, venue_of};
+use super::request::Request;
+use super::work::Refused;
+use crate::auth::explain::{self, Check, KnownDomain, Presenting, Signing};
+use crate::domain::{Reject, TimeMs};
+use crate::http::{Head, Route};
+use crate::json::{ShortText, Writer};
+
+/// An `explain` object.
+pub(super) type Explanation = Box<[u8]>;
+
+/// When a request was judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judged {
+    pub(super) now: TimeMs,
+    pub(super) window_s: u64,
+}
+
+impl Trade {
+    /// Explains the refusal of a whole request.
+    pub(super) fn explain_request(
+        &mut self,
+        route: &Route<'_>,
+        request: &Request<'_>,
+        refused: &Refused,
+        now: TimeMs,
+    ) -> Option<Explanation> {
+        match refused.reject {
+            Reject::Unauthorized => {
+                let (head, body) = (&request.head, request.body);
+                let found = self.callers.explain(head, route, body, now, Window::Write);
+                let judged = Judged { now, window_s: self.callers.window_s(Window::Write) };
+                Some(presenting(&found, head, route, body, judged))
+            }
+            Reject::OrderVersionMismatch => Some(of_check(Check::OrderVersion)),
+            _ => None,
+        }
+    }
+
+    /// Explains the refusal of one order, and keeps it until the answer is written.
+    pub(super) fn explain_item(&mut self, work: u32, item: usize, caller: &Caller, refused: &Refused) {
+        let explained = match (&self.orders[item], refused.reject) {
+            (
+                Ok(order),
+                Reject::SignatureInvalid
+                | Reject::SignerMismatch
+                | Reject::MakerNotAuthorized
+                | Reject::OrderVersionMismatch,
+            ) => {
+                let market = self.registry.token(&order.fields.token);
+                let neg_risk = market.is_some_and(|(market, _)| self.registry.market(market).neg_risk);
+                let asked = (venue_of(caller.dialect, self.venue), neg_risk);
+                let chain = self.verifier.domains().chain();
+                signing(&explain::order(chain, order, &caller.address, asked, refused.reject))
+            }
+            (Err(_), Reject::OrderVersionMismatch) => of_check(Check::OrderVersion),
+            _ => return,
+        };
+        self.works.work(work).explained.push((item, explained));
+    }
+}
+
+/// What is said of the headers of a request.
+pub(super) fn presenting(
+    found: &Presenting,
+    head: &Head<'_>,
+    route: &Route<'_>,
+    body: &[u8],
+    judged: Judged,
+) -> Explanation {
+    let timestamp = head.auth.as_ref().and_then(|headers| headers.timestamp).unwrap_or("");
+    written(found.check, |json| {
+        clock(json, found, judged);
+        let method = head.method.text();
+        json.key("prehash").text(&format!(
+            "{}{method}{}",
+            ShortText::new(timestamp).as_str(),
+            route.full_path
+        ));
+        json.key("body_bytes").number(body.len() as u64).key("fits");
+        match found.slip {
+            Some(slip) => json.text(slip),
+            None => json.null(),
+        };
+    })
+}
+
+/// What is said of the headers of an L1 request.
+pub(super) fn claiming(found: &Presenting, judged: Judged) -> Explanation {
+    written(found.check, |json| clock(json, found, judged))
+}
+
+/// What is said of a signature.
+pub(super) fn signing(found: &Signing) -> Explanation {
+    written(found.check, |json| {
+        json.key("digest").hex(&found.digest.0).key("domain");
+        domain(json, &found.domain);
+        json.key("signer_expected").address(&found.expected).key("signer_recovered");
+        match &found.recovered {
+            Some(recovered) => json.address(recovered),
+            None => json.null(),
+        };
+        json.key("fits");
+        match &found.fits {
+            Some(fits) => domain(json, fits),
+            None => drop(json.null()),
+        }
+    })
+}
+
+fn of_check(check: Check) -> Explanation {
+    written(check, |_| {})
+}
+
+fn written(check: Check, more: impl FnOnce(&mut Writer<'_>)) -> Explanation {
+    let mut out = Vec::new();
+    let json = &mut Writer::new(&mut out);
+    json.open_object().key("check").text(check.word()).key("hint").text(check.hint());
+    more(json);
+    json.close_object();
+    out.into()
+}
+
+fn clock(json: &mut Writer<'_>, found: &Presenting, judged: Judged) {
+    json.key("server_time_ms").number(judged.now.0).key("window_ms").number(judged.window_s * 1_000);
+    json.key("skew_ms");
+    match found.skew_ms {
+        Some(skew) => json.raw(skew.to_string().as_bytes()),
+        None => json.null(),
+    };
+}
+
+fn domain(json: &mut Writer<'_>, known: &KnownDomain) {
+    json.open_object().key("name").text(known.name).key("version").text(known.version);
+    json.key("chainId").number(known.chain.id());
+    if let Some(contract) = &known.contract {
+        json.key("verifyingContract").address(contract);
+    }
+    json.key("of").text(known.of).close_object();
+}

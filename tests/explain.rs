@@ -1,0 +1,392 @@
+//! What `dev` says of refused signatures and credentials: each way to get it wrong names its check, in
+//! the words of `outcry::auth::explain`, and `serve` says none of it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token};
+use common::wire::{Answer, Connection, request};
+use outcry::auth::explain::Check;
+use outcry::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
+use outcry::domain::{Address, Side, SignatureType, Word};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+struct Site {
+    exchange: Exchange,
+    connection: Connection,
+    first: Trader,
+    second: Trader,
+    token: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start() -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("explain-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let exchange = Plan::dev(folder.path()).set("cpu.policy=none").start();
+        let mut connection = exchange.connect();
+        let [first, second] = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
+        let admin = format!("http://127.0.0.1:{}", exchange.admin);
+        let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
+        let made: Value = serde_json::from_str(&made).unwrap();
+        let token = made["tokens"][0].as_str().unwrap().to_owned();
+        Self { exchange, connection, first, second, token, _folder: folder }
+    }
+
+    fn draft(&mut self) -> Draft {
+        let token = token(&self.token);
+        self.first.draft(&Wish {
+            token,
+            side: Side::Buy,
+            price: 1_000,
+            shares: 10_000_000,
+            kind: "GTC",
+            neg_risk: false,
+        })
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Answer {
+        self.connection.send(bytes).unwrap();
+        self.connection.answer().unwrap()
+    }
+}
+
+fn signer(index: usize) -> Signer {
+    Signer::new(text::hex(format!("0x{}", KEYS[index]).as_bytes()).unwrap()).unwrap()
+}
+
+/// The same body with another signature.
+fn resigned(body: &str, signature: &[u8]) -> String {
+    let (head, tail) = body.split_once("\"signature\":\"").unwrap();
+    let (_, tail) = tail.split_once('"').unwrap();
+    format!("{head}\"signature\":\"{}\"{tail}", hex_text(signature))
+}
+
+/// Signs a draft on a chain, and puts that into its body.
+fn on_chain(site: &Site, draft: &Draft, chain: Chain) -> String {
+    let body = site.first.seal(draft).body;
+    let domains = Domains::new(chain);
+    let (bytes, count) = sign_order(&signer(1), &domains, Venue::Polymarket, draft.neg_risk, &draft.fields);
+    resigned(&body, &bytes[..usize::from(count)])
+}
+
+/// How an order is got wrong: its name, code, check, what the domain that fits has to say, and the body.
+type OrderRow = (&'static str, &'static str, Check, Value, fn(&mut Site) -> String);
+
+fn order_rows() -> Vec<OrderRow> {
+    let neg_risk = json!({ "of": "orders of neg-risk markets", "chainId": 80_002 });
+    vec![
+        ("another key", "invalid_signature", Check::RecoveredSigner, Value::Null, |site| {
+            let draft = site.draft();
+            site.second.seal(&draft).body
+        }),
+        ("another amount", "invalid_signature", Check::RecoveredSigner, Value::Null, |site| {
+            let draft = site.draft();
+            site.first.seal(&draft).body.replace("\"makerAmount\":\"1000000\"", "\"makerAmount\":\"1100000\"")
+        }),
+        ("the neg-risk contract", "invalid_signature", Check::Domain, neg_risk, |site| {
+            let mut draft = site.draft();
+            draft.neg_risk = true;
+            site.first.seal(&draft).body
+        }),
+        ("another chain", "invalid_signature", Check::Domain, json!({ "chainId": 137 }), |site| {
+            let draft = site.draft();
+            on_chain(site, &draft, Chain::Polygon)
+        }),
+        ("version 3", "order_version_mismatch", Check::Domain, json!({ "version": "3" }), |site| {
+            let draft = site.draft();
+            let domains = Domains::new(Chain::Amoy);
+            let hash = domains.order_hash(&draft.fields);
+            let digest = Word(Domains::order_id(domains.orders_version_3(), &hash).0);
+            resigned(&site.first.seal(&draft).body, &signer(1).sign(&digest))
+        }),
+        ("version 1", "order_version_mismatch", Check::OrderVersion, Value::Null, |site| {
+            let draft = site.draft();
+            site.first.seal(&draft).body.replace("\"expiration\"", "\"nonce\":\"0\",\"expiration\"")
+        }),
+        ("another signer", "signer_mismatch", Check::Signer, Value::Null, |site| {
+            let mut draft = site.draft();
+            draft.fields.signer = site.second.address;
+            site.first.seal(&draft).body
+        }),
+        ("another maker", "maker_not_authorized", Check::Maker, Value::Null, |site| {
+            let mut draft = site.draft();
+            draft.fields.maker = site.second.address;
+            site.first.seal(&draft).body
+        }),
+        ("nobody's proxy", "maker_not_authorized", Check::Maker, Value::Null, |site| {
+            let mut draft = site.draft();
+            draft.fields.signature_type = SignatureType::Proxy;
+            draft.fields.maker = Address([7; 20]);
+            site.first.seal(&draft).body
+        }),
+        ("v of another form", "invalid_signature", Check::SignatureForm, Value::Null, |site| {
+            let draft = site.draft();
+            let domains = Domains::new(Chain::Amoy);
+            let (mut bytes, _) = sign_order(&signer(1), &domains, Venue::Polymarket, false, &draft.fields);
+            bytes[64] -= 27;
+            resigned(&site.first.seal(&draft).body, &bytes[..65])
+        }),
+        ("a wrap of another order", "invalid_signature", Check::Wrap, Value::Null, |site| {
+            let draft = deposit(site);
+            let mut other = draft.clone();
+            other.fields.maker_amount += 1;
+            let domains = Domains::new(Chain::Amoy);
+            let (bytes, _) = sign_order(&signer(1), &domains, Venue::Polymarket, false, &other.fields);
+            resigned(&site.first.seal(&draft).body, &bytes)
+        }),
+        ("a wrap for another chain", "invalid_signature", Check::Domain, json!({ "chainId": 137 }), |site| {
+            let draft = deposit(site);
+            on_chain(site, &draft, Chain::Polygon)
+        }),
+    ]
+}
+
+/// An order of a deposit wallet that belongs to nobody yet.
+fn deposit(site: &mut Site) -> Draft {
+    let mut draft = site.draft();
+    draft.fields.signature_type = SignatureType::Deposit;
+    (draft.fields.maker, draft.fields.signer) = (Address([9; 20]), Address([9; 20]));
+    draft
+}
+
+#[test]
+fn each_way_to_get_an_order_wrong_names_its_check() {
+    let mut site = Site::start();
+    for (name, code, check, fits, body) in order_rows() {
+        let body = body(&mut site);
+        let single = site.first.request("POST", "/order", &body);
+        let single = site.send(&single).json();
+        let batch = site.first.request("POST", "/orders", &format!("[{body}]"));
+        let batch = site.send(&batch).json();
+        for answer in [&single, &batch[0]] {
+            let explain = &answer["explain"];
+            assert_eq!(answer["code"], code, "{name}: {answer}");
+            assert_eq!(explain["check"], check.word(), "{name}: {answer}");
+            assert_eq!(explain["hint"], check.hint(), "{name}");
+            for (field, value) in fits.as_object().into_iter().flatten() {
+                assert_eq!(explain["fits"][field], *value, "{name}: {explain}");
+            }
+            assert!(!fits.is_null() || explain["fits"].is_null(), "{name}: {explain}");
+            if check == Check::OrderVersion {
+                continue;
+            }
+            assert_eq!(explain["domain"]["name"], "Polymarket CTF Exchange", "{name}");
+            assert_eq!(explain["signer_expected"], hex_text(&site.first.address.0), "{name}");
+            assert!(explain["digest"].as_str().unwrap().len() == 66, "{name}: {explain}");
+            let recovered = &explain["signer_recovered"];
+            assert_eq!(recovered.is_null(), check == Check::SignatureForm, "{name}: {explain}");
+            let is_first = *recovered == explain["signer_expected"];
+            assert_eq!(is_first, matches!(check, Check::Signer | Check::Maker), "{name}: {explain}");
+        }
+    }
+    // An order for one venue under the headers of the other.
+    let draft = site.draft();
+    let body = site.first.seal(&draft).body;
+    site.first.family = "KUEST";
+    let answer = site.first.request("POST", "/order", &body);
+    let answer = site.send(&answer).json();
+    assert_eq!(answer["explain"]["check"], "domain", "{answer}");
+    assert_eq!(answer["explain"]["domain"]["name"], "CTF Exchange");
+    assert_eq!(answer["explain"]["fits"]["name"], "Polymarket CTF Exchange");
+    site.exchange.stop();
+}
+
+/// What a request's HMAC is over.
+fn hmac(secret: &MacKey, parts: [&str; 4]) -> String {
+    String::from_utf8(text::base64_text(&secret.over(parts.map(str::as_bytes))).to_vec()).unwrap()
+}
+
+/// Credential headers as lines; those without a value are left out.
+fn lines_of(headers: &BTreeMap<&str, Option<String>>) -> String {
+    let mut lines = String::new();
+    for (name, value) in headers.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+        write!(lines, "POLY_{name}: {value}\r\n").unwrap();
+    }
+    lines
+}
+
+/// A way to get a signed request wrong: its name, its check, the mistake that fits, and the headers by name.
+type RequestRow = (&'static str, Check, Option<&'static str>, Vec<(&'static str, Option<String>)>);
+
+fn said(auth: &Value, name: &str) -> String {
+    auth[name].as_str().unwrap().to_owned()
+}
+
+fn request_rows(
+    secret: &MacKey,
+    other: &Value,
+    now: &str,
+    (method, target, body): (&str, &str, &str),
+) -> Vec<RequestRow> {
+    let old = (now_ms() / 1_000 - 3_600).to_string();
+    let path = target.split('?').next().unwrap();
+    let signed = |parts| vec![("SIGNATURE", Some(hmac(secret, parts)))];
+    vec![
+        ("no passphrase", Check::Headers, None, vec![("PASSPHRASE", None)]),
+        ("no time", Check::Timestamp, None, vec![("TIMESTAMP", Some("noon".to_owned()))]),
+        ("an hour ago", Check::Freshness, None, vec![("TIMESTAMP", Some(old))]),
+        ("a short address", Check::AddressForm, None, vec![("ADDRESS", Some("0x12".to_owned()))]),
+        ("no UUID", Check::KeyForm, None, vec![("API_KEY", Some("7".to_owned()))]),
+        ("another's key", Check::Key, None, vec![("API_KEY", Some(said(other, "apiKey")))]),
+        (
+            "another's passphrase",
+            Check::Passphrase,
+            None,
+            vec![("PASSPHRASE", Some(said(other, "passphrase")))],
+        ),
+        ("no base64", Check::HmacForm, None, vec![("SIGNATURE", Some("!".to_owned()))]),
+        ("other bytes", Check::Hmac, None, signed([now, method, "/else", body])),
+        ("the query too", Check::Hmac, Some("path_with_query"), signed([now, method, target, body])),
+        (
+            "in lower case",
+            Check::Hmac,
+            Some("lower_case_method"),
+            signed([now, &method.to_lowercase(), path, body]),
+        ),
+        ("no body", Check::Hmac, Some("without_body"), signed([now, method, path, ""])),
+    ]
+}
+
+#[test]
+fn each_way_to_get_credentials_wrong_names_its_check_and_tells_no_secret() {
+    let mut site = Site::start();
+    let secret = MacKey::new(&text::base64_32(site.first.secret_text.as_bytes()).unwrap());
+    let auth = site.first.stream_auth();
+    let other = site.second.stream_auth();
+    let mut seen = BTreeSet::new();
+    for (method, target, body) in [("GET", "/data/orders?id=", ""), ("POST", "/order?x=1", "{\"order\":{}}")]
+    {
+        let now = (now_ms() / 1_000).to_string();
+        let path = target.split('?').next().unwrap();
+        let rows = request_rows(&secret, &other, &now, (method, target, body));
+        for (name, check, slip, changes) in rows {
+            if name == "no body" && body.is_empty() {
+                continue;
+            }
+            let mut headers = vec![
+                ("ADDRESS", Some(hex_text(&site.first.address.0))),
+                ("API_KEY", Some(said(&auth, "apiKey"))),
+                ("PASSPHRASE", Some(said(&auth, "passphrase"))),
+                ("TIMESTAMP", Some(now.clone())),
+                ("SIGNATURE", Some(hmac(&secret, [&now, method, path, body]))),
+            ];
+            headers.extend(changes);
+            // The last of a name counts.
+            let last: BTreeMap<_, _> = headers.into_iter().collect();
+            let lines = lines_of(&last);
+            let answer = site.send(&request(method, target, &lines, body.as_bytes()));
+            let text = String::from_utf8_lossy(&answer.body).into_owned();
+            assert_eq!(
+                (answer.status, &answer.json()["code"]),
+                (401, &json!("invalid_l2")),
+                "{name}: {text}"
+            );
+            let explain = &answer.json()["explain"];
+            assert_eq!(
+                (&explain["check"], &explain["fits"]),
+                (&json!(check.word()), &json!(slip)),
+                "{name}: {text}"
+            );
+            let timestamp = last["TIMESTAMP"].as_deref().unwrap();
+            assert_eq!(explain["prehash"], format!("{timestamp}{method}{path}"), "{name}");
+            assert_eq!(explain["body_bytes"], body.len(), "{name}");
+            let skew = timestamp
+                .parse::<i64>()
+                .ok()
+                .map(|at| at * 1_000 - explain["server_time_ms"].as_i64().unwrap());
+            assert_eq!(explain["skew_ms"], json!(skew), "{name}");
+            let good = hmac(&secret, [timestamp, method, path, body]);
+            for hidden in [&site.first.secret_text, auth["passphrase"].as_str().unwrap(), &good] {
+                assert!(!text.contains(hidden), "{name}: {text}");
+            }
+            seen.insert(check.word());
+        }
+        let bare = site.send(&request(method, target, "", body.as_bytes())).json();
+        assert_eq!(bare["explain"]["check"], "headers", "{bare}");
+    }
+    assert_eq!(seen.len(), 9);
+    site.exchange.stop();
+}
+
+#[test]
+fn each_way_to_get_an_owners_request_wrong_names_its_check() {
+    let mut site = Site::start();
+    let address = hex_text(&site.first.address.0);
+    let now = (now_ms() / 1_000).to_string();
+    let old = (now_ms() / 1_000 - 3_600).to_string();
+    let sign = |index: usize, chain: Chain, at: &str| {
+        let digest = Domains::new(chain).clob_auth_digest(signer(1).address(), at.as_bytes(), &Word::ZERO);
+        hex_text(&signer(index).sign(&digest))
+    };
+    let good = sign(1, Chain::Amoy, &now);
+    let polygon = sign(1, Chain::Polygon, &now);
+    let others = sign(2, Chain::Amoy, &now);
+    for (name, check, address, signature, timestamp, nonce, chain) in [
+        ("no signature", Check::Headers, &address[..], "", &now[..], "0", "80002"),
+        ("another chain's header", Check::ChainId, &address, &good, &now, "0", "137"),
+        ("no time", Check::Timestamp, &address, &good, "noon", "0", "80002"),
+        ("an hour ago", Check::Freshness, &address, &good, &old, "0", "80002"),
+        ("a nonce in hex", Check::Nonce, &address, &good, &now, "0x1", "80002"),
+        ("a short address", Check::AddressForm, &address[..9], &good, &now, "0", "80002"),
+        ("a short signature", Check::SignatureForm, &address, &good[..99], &now, "0", "80002"),
+        ("signed for another chain", Check::Domain, &address, &polygon, &now, "0", "80002"),
+        ("signed by another", Check::RecoveredSigner, &address, &others, &now, "0", "80002"),
+        ("another nonce than was signed", Check::RecoveredSigner, &address, &good, &now, "7", "80002"),
+    ] {
+        let headers = format!(
+            "POLY_ADDRESS: {address}\r\nPOLY_SIGNATURE: {signature}\r\nPOLY_TIMESTAMP: {timestamp}\r\n\
+             POLY_NONCE: {nonce}\r\nX-Chain-Id: {chain}\r\n"
+        );
+        let answer = site.connection.request("GET", "/auth/derive-api-key", &headers, b"").unwrap();
+        let body = answer.json();
+        assert_eq!((answer.status, &body["code"]), (401, &json!("invalid_l1")), "{name}: {body}");
+        let explain = &body["explain"];
+        assert_eq!(explain["check"], check.word(), "{name}: {body}");
+        if explain["domain"].is_object() {
+            assert_eq!(explain["domain"]["name"], "ClobAuthDomain", "{name}");
+            let fits = if check == Check::Domain { json!(137) } else { Value::Null };
+            assert_eq!(explain["fits"]["chainId"], fits, "{name}: {body}");
+        } else {
+            assert!(explain["server_time_ms"].is_u64(), "{name}: {body}");
+        }
+    }
+    let bare = site.connection.request("GET", "/auth/derive-api-key", "", b"").unwrap().json();
+    assert_eq!(bare["explain"]["check"], "headers", "{bare}");
+    site.exchange.stop();
+}
+
+#[test]
+fn an_exchange_that_is_no_dev_explains_nothing() {
+    let folder = tempfile::TempDir::with_prefix_in("explain-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let exchange = Plan::serve(folder.path()).set("cpu.policy=none").start();
+    let mut connection = exchange.connect();
+    let mut trader = Trader::new(KEYS[1], &mut connection);
+    let wish = Wish {
+        token: token("7"),
+        side: Side::Buy,
+        price: 100,
+        shares: 10_000_000,
+        kind: "GTC",
+        neg_risk: false,
+    };
+    let mut draft = trader.draft(&wish);
+    draft.fields.signer = Address([7; 20]);
+    let order = trader.seal(&draft).body;
+    let answers = [
+        connection.request("GET", "/data/orders", "", b"").unwrap(),
+        connection.request("POST", "/order", "", b"{}").unwrap(),
+        connection.request("GET", "/auth/derive-api-key", "", b"").unwrap(),
+        trader.ask(&mut connection, "POST", "/order", &order).unwrap(),
+    ];
+    for (answer, code) in answers.iter().zip(["invalid_l2", "invalid_l2", "invalid_l1", "signer_mismatch"]) {
+        let body = answer.json();
+        assert_eq!(body["code"], code, "{body}");
+        assert!(body.get("explain").is_none(), "{body}");
+    }
+    exchange.stop();
+}
