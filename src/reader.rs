@@ -20,6 +20,7 @@
 //! | `bars` | one market's prices over time, in bounded memory |
 //! | `modes` | what the exchange and its markets take |
 //! | `terms`, `markets` | what a market charges and allows; lists of markets |
+//! | `errors` | what the codes of its errors mean |
 //! | `feed` | streams: who follows what, and what each record says to them |
 //! | `search` | what a search asks for, and how its answer is written |
 //! | `wallet` | what anybody may know of a wallet: positions, activity, holders |
@@ -36,6 +37,7 @@ mod ask;
 mod bars;
 mod books;
 mod catalog;
+pub mod errors;
 mod feed;
 mod history;
 mod index;

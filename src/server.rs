@@ -30,6 +30,7 @@ mod core_loop;
 mod decisions;
 mod descriptors;
 mod disk;
+mod errors;
 mod executor;
 mod explain;
 mod guard_acts;

@@ -19,11 +19,11 @@ pub struct Wire {
 }
 
 macro_rules! rejects {
-    ($( $(#[$doc:meta])* $variant:ident = $status:literal, $code:literal, $error:literal $(, $error_msg:literal)?; )*) => {
+    ($( $(#[doc = $doc:literal])* $variant:ident = $status:literal, $code:literal, $error:literal $(, $error_msg:literal)?; )*) => {
         /// Why an act was refused. When one of these comes back, nothing has changed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum Reject { $( $(#[$doc])* $variant, )* }
+        pub enum Reject { $( $(#[doc = $doc])* $variant, )* }
 
         impl Reject {
             /// Every refusal, in the order in which they are judged.
@@ -40,6 +40,12 @@ macro_rules! rejects {
                         error_msg: rejects!(@msg $error $(, $error_msg)?),
                     }, )*
                 }
+            }
+
+            /// What it means, as the table says it.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $( Self::$variant => concat!($($doc),*).trim_ascii(), )* }
             }
         }
     };
@@ -140,8 +146,8 @@ rejects! {
     NothingToMove = 400, "nothing_to_move", "amount is zero or more than the wallet holds";
     /// A redeem before the market is resolved.
     NotResolved = 409, "market_not_resolved", "the market is not resolved yet";
-    /// The request's own deadline passed before the order was judged. Judged with the expiration; it stands
-    /// here because stored bytes count the rows.
+    // Judged with the expiration; it stands here because stored bytes count the rows.
+    /// The request's own deadline passed before the order was judged.
     DeadlinePassed = 400, "deadline_passed", "the request's deadline has passed";
     /// The orders that a replace places are of several markets or wallets.
     ReplaceMarkets = 400, "replace_markets", "the orders that a replace places are of one market and one wallet";

@@ -126,11 +126,11 @@ pub struct Head<'a> {
 }
 
 macro_rules! bad_requests {
-    ($( $(#[$doc:meta])* $variant:ident = $status:literal, $text:literal; )*) => {
+    ($( $(#[doc = $doc:literal])* $variant:ident = $status:literal, $text:literal; )*) => {
         /// Why bytes are not a request. The answer is sent and the connection closes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum BadRequest { $( $(#[$doc])* $variant, )* }
+        pub enum BadRequest { $( $(#[doc = $doc])* $variant, )* }
 
         impl BadRequest {
             /// Every reason.
@@ -140,6 +140,12 @@ macro_rules! bad_requests {
             #[must_use]
             pub const fn wire(self) -> (u16, &'static str) {
                 match self { $( Self::$variant => ($status, $text), )* }
+            }
+
+            /// What it means, as the table says it.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $( Self::$variant => concat!($($doc),*).trim_ascii(), )* }
             }
         }
     };

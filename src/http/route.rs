@@ -88,6 +88,7 @@ routes! {
         Get "/ok" Ok, "A sign of life.";
         Get "/limits" Limits, "How much one client may ask for.";
         Get "/ready" Ready, "What the exchange and its markets take.";
+        Get "/errors" Errors, "Every error and what it means.";
         Get "/openapi.json" OpenApi, "This interface as a document.";
         Get "/markets" ClobMarkets, "CLOB markets by cursor.";
         Get "/markets/{}" ClobMarket, "One CLOB market by condition id.";

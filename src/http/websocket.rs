@@ -64,11 +64,11 @@ const _: () = assert!(KEY_TEXT_BYTES == 16_usize.div_ceil(3) * 4);
 const _: () = assert!(ACCEPT_TEXT_BYTES == 20_usize.div_ceil(3) * 4);
 
 macro_rules! faults {
-    ($( $(#[$doc:meta])* $variant:ident = $code:literal, $text:literal; )*) => {
+    ($( $(#[doc = $doc:literal])* $variant:ident = $code:literal, $text:literal; )*) => {
         /// Why a client's bytes are refused. The close frame is sent and the connection closes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum Fault { $( $(#[$doc])* $variant, )* }
+        pub enum Fault { $( $(#[doc = $doc])* $variant, )* }
 
         impl Fault {
             /// Every reason.
@@ -84,6 +84,12 @@ macro_rules! faults {
             #[must_use]
             pub const fn reason(self) -> &'static str {
                 match self { $( Self::$variant => $text, )* }
+            }
+
+            /// What it means, as the table says it.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $( Self::$variant => concat!($($doc),*).trim_ascii(), )* }
             }
         }
     };

@@ -4,11 +4,11 @@ use crate::domain::reject::Wire;
 use crate::registry::Full;
 
 macro_rules! refusals {
-    ($( $(#[$doc:meta])* $variant:ident = $status:literal, $code:literal, $text:literal; )*) => {
+    ($( $(#[doc = $doc:literal])* $variant:ident = $status:literal, $code:literal, $text:literal; )*) => {
         /// Why the registrar refused an act. When one of these comes back, nothing has changed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum Refusal { $( $(#[$doc])* $variant, )* }
+        pub enum Refusal { $( $(#[doc = $doc])* $variant, )* }
 
         impl Refusal {
             /// Every refusal.
@@ -22,6 +22,12 @@ macro_rules! refusals {
                     $( Self::$variant =>
                         Wire { status: $status, code: $code, error: $text, error_msg: $text }, )*
                 }
+            }
+
+            /// What it means, as the table says it.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $( Self::$variant => concat!($($doc),*).trim_ascii(), )* }
             }
         }
     };

@@ -56,6 +56,8 @@ pub enum Command {
     /// Show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Print every error with its status, code, texts and meaning, as Markdown
+    Errors,
     /// Show the version
     Version {
         /// Also what it was built with and what this kernel allows

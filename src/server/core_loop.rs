@@ -20,6 +20,8 @@ mod sockets;
 mod stream;
 mod work;
 
+pub(crate) use stream::CLOSES;
+
 use std::collections::VecDeque;
 use std::net::TcpListener;
 use std::sync::Arc;

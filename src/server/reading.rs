@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
 use super::core_loop::connection_word;
+use super::errors;
 use super::explain::{self, Judged};
 use super::ingress::SIGNATURES_PER_TURN;
 use super::message::{ActJob, ReadJob};
@@ -441,6 +442,10 @@ impl Reading {
                 self.body.extend_from_slice(format!("{{\"valid\":{valid}}}").as_bytes());
             });
             return Ok((job, valid.err().unwrap_or(200)));
+        }
+        if route.endpoint == Endpoint::Errors {
+            self.body.extend_from_slice(&errors::JSON);
+            return Ok((job, 200));
         }
         if route.endpoint == Endpoint::Search {
             return match reader::read_search(&request, &mut self.body) {

@@ -37,6 +37,7 @@ fn execute(command: Command) -> Result<ExitCode, String> {
         Command::Config(ConfigCommand::Print(args)) => say(&args.options()?.printed()),
         Command::Topology(args) => say(&lines(&planned(&args)?.topology.lines())),
         Command::Check(args) => check(&args),
+        Command::Errors => say(&super::errors::markdown()),
         Command::Version { verbose } => say(&version(verbose)),
         _ => Err("this command is not available yet".to_owned()),
     }

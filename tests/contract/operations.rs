@@ -9,6 +9,7 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (Nobody, "GET /"),
     (Nobody, "GET /ok"),
     (Nobody, "GET /ready"),
+    (Nobody, "GET /errors"),
     (Nobody, "GET /time"),
     (Nobody, "GET /version"),
     (Nobody, "GET /limits"),

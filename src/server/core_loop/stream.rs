@@ -3,11 +3,8 @@
 //! | close code | why |
 //! |---|---|
 //! | 1000, or the client's own | the client closed |
-//! | 1001 | the server ends |
 //! | 1002, 1003, 1007, 1009 | frames that break RFC 6455, or that we do not take |
-//! | 1008 | credentials that nobody has, none within [`KNOWN_WITHIN_MS`], or a key of the account was revoked |
-//! | [`SLOW`] | more than [`UNREAD_BYTES`] have waited for the client for [`SLOW_FOR_MS`], or `Limits::unread_bytes_max` at all |
-//! | [`IDLE`] | nothing came, not even a pong, for `Limits::idle_ms` |
+//! | those of [`CLOSES`] | what is said there |
 
 use super::CoreLoop;
 use super::serve::Step;
@@ -18,14 +15,40 @@ use crate::server::connections::Client;
 use crate::server::reading::Reading;
 use crate::server::socket;
 
-/// A client that does not read.
-const SLOW: u16 = 4_000;
-/// A client that is silent.
-const IDLE: u16 = 4_001;
-/// What a client has not the right to.
-const POLICY: u16 = 1_008;
-/// The server ends.
-const GOING_AWAY: u16 = 1_001;
+/// An end of a stream that the server decides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Close {
+    pub(crate) code: u16,
+    pub(crate) reason: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+const fn close(code: u16, reason: &'static str, meaning: &'static str) -> Close {
+    Close { code, reason, meaning }
+}
+
+const ENDING: Close = close(1_001, "the server ends", "The server stops or restarts: come back.");
+const STRANGER: Close =
+    close(1_008, "Unauthorized/Invalid api key", "The credentials of a user stream are nobody's.");
+const NAMELESS: Close = close(1_008, "no credentials came", "A user stream showed no credentials for 30 s.");
+const REVOKED: Close = close(
+    1_008,
+    "a key of this account was revoked",
+    "It may have been the stream's: come back with one that lives.",
+);
+/// More than [`UNREAD_BYTES`] for [`SLOW_FOR_MS`], or `Limits::unread_bytes_max` at all.
+const SLOW: Close = close(
+    4_000,
+    "too much is unread",
+    "More than 1 MiB has waited for 5 s: read faster or follow less, and come back with `from`.",
+);
+/// Nothing for `Limits::idle_ms`.
+const IDLE: Close =
+    close(4_001, "nothing came for too long", "Not even a pong came: the connection is taken for dead.");
+
+/// All of them.
+pub(crate) const CLOSES: [Close; 6] = [ENDING, STRANGER, NAMELESS, REVOKED, SLOW, IDLE];
+
 const NORMAL: u16 = 1_000;
 
 /// Bytes that may wait for one client for as long as it reads some: a hundred large books.
@@ -97,7 +120,7 @@ impl CoreLoop {
                                 line.answers_for = reading.feed().answers_for(client.slot);
                                 Next::Listen
                             }
-                            Heard::Unauthorized => Next::Close(POLICY, "Unauthorized/Invalid api key"),
+                            Heard::Unauthorized => Next::Close(STRANGER.code, STRANGER.reason),
                         },
                         Said::Ping(payload) => {
                             websocket::push_pong(line.output(), payload);
@@ -134,7 +157,7 @@ impl CoreLoop {
             if let Some(stream) = connection.stream.as_ref().filter(|_| !connection.closing) {
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
                 if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
-                    say_close(&mut connection, SLOW, "too much is unread");
+                    say_close(&mut connection, SLOW.code, SLOW.reason);
                     ended.push(slot);
                 } else {
                     connection.line.output().extend_from_slice(frame);
@@ -145,7 +168,7 @@ impl CoreLoop {
         }
         while let Some(slot) = feed.next_revoked() {
             if let Some(mut connection) = self.connections.take(slot) {
-                say_close(&mut connection, POLICY, "a key of this account was revoked");
+                say_close(&mut connection, REVOKED.code, REVOKED.reason);
                 self.connections.touch(slot, &mut connection);
                 self.connections.put(slot, connection);
                 ended.push(slot);
@@ -213,9 +236,9 @@ impl CoreLoop {
             return self.leave(slot, connection);
         }
         if connection.read_by_ms <= now_ms {
-            self.close_stream(slot, &mut connection, IDLE, "nothing came for too long");
+            self.close_stream(slot, &mut connection, IDLE.code, IDLE.reason);
         } else if unknown && self.reading().feed().is_silent(slot) {
-            self.close_stream(slot, &mut connection, POLICY, "no credentials came");
+            self.close_stream(slot, &mut connection, NAMELESS.code, NAMELESS.reason);
         } else if !connection.closing {
             if pings {
                 websocket::push_ping(connection.line.output(), b"");
@@ -239,7 +262,7 @@ impl CoreLoop {
             let now = self.now;
             self.reading().feed().say_goodbye(slot, now);
             self.deliver_to(slot, &mut connection);
-            self.close_stream(slot, &mut connection, GOING_AWAY, "the server ends");
+            self.close_stream(slot, &mut connection, ENDING.code, ENDING.reason);
         }
         self.connections.put(slot, connection);
     }
