@@ -6,11 +6,11 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
-use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token};
+use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection, request};
 use outcry::auth::explain::Check;
-use outcry::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
-use outcry::domain::{Address, Side, SignatureType, Word};
+use outcry::auth::{ActTerms, Chain, Domains, MacKey, Signer, Venue, sign_order, text};
+use outcry::domain::{Address, ConditionId, Side, SignatureType, Word};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -20,6 +20,7 @@ struct Site {
     connection: Connection,
     first: Trader,
     second: Trader,
+    condition: String,
     token: String,
     _folder: tempfile::TempDir,
 }
@@ -33,8 +34,9 @@ impl Site {
         let admin = format!("http://127.0.0.1:{}", exchange.admin);
         let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
         let made: Value = serde_json::from_str(&made).unwrap();
+        let condition = made["conditionId"].as_str().unwrap().to_owned();
         let token = made["tokens"][0].as_str().unwrap().to_owned();
-        Self { exchange, connection, first, second, token, _folder: folder }
+        Self { exchange, connection, first, second, condition, token, _folder: folder }
     }
 
     fn draft(&mut self) -> Draft {
@@ -357,6 +359,50 @@ fn each_way_to_get_an_owners_request_wrong_names_its_check() {
     }
     let bare = site.connection.request("GET", "/auth/derive-api-key", "", b"").unwrap().json();
     assert_eq!(bare["explain"]["check"], "headers", "{bare}");
+    site.exchange.stop();
+}
+
+#[test]
+fn each_way_to_get_a_split_wrong_names_its_check() {
+    let mut site = Site::start();
+    let (first, condition) = (site.first.address, site.condition.clone());
+    let own = (first, SignatureType::Eoa);
+    let (path, good) = site.first.sign_act(0, own, &condition, 1_000_000);
+    let (_, others) = site.second.sign_act(0, own, &condition, 1_000_000);
+    let foreign = (site.second.address, SignatureType::Eoa);
+    let (_, foreign) = site.first.sign_act(0, foreign, &condition, 1_000_000);
+    let fields: Value = serde_json::from_str(&good).unwrap();
+    let number = |name: &str| fields[name].as_str().unwrap().parse::<u64>().unwrap();
+    let terms = ActTerms {
+        act: 0,
+        wallet: first,
+        condition: ConditionId(text::hex(condition.as_bytes()).unwrap()),
+        amount: 1_000_000,
+        salt: word(number("salt")),
+        timestamp_ms: number("timestamp"),
+        signature_type: SignatureType::Eoa,
+    };
+    let digest = Word(Domains::new(Chain::Polygon).act_digest(&terms).0);
+    let polygon = resigned(&good, &signer(1).sign(&digest));
+    for (name, code, check, body) in [
+        ("another key", "invalid_signature", Check::RecoveredSigner, &others),
+        ("another's wallet", "maker_not_authorized", Check::Maker, &foreign),
+        ("another chain", "invalid_signature", Check::Domain, &polygon),
+    ] {
+        let request = site.first.request("POST", path, body);
+        let answer = site.send(&request).json();
+        let explain = &answer["explain"];
+        assert_eq!(
+            (&answer["code"], &explain["check"]),
+            (&json!(code), &json!(check.word())),
+            "{name}: {answer}"
+        );
+        assert_eq!(explain["domain"]["name"], "Outcry", "{name}");
+        let fits = if check == Check::Domain { json!(137) } else { Value::Null };
+        assert_eq!(explain["fits"]["chainId"], fits, "{name}: {answer}");
+    }
+    let request = site.first.request("POST", path, &good);
+    assert_eq!(site.send(&request).status, 200);
     site.exchange.stop();
 }
 

@@ -6,7 +6,7 @@
 
 use super::curve::{Curve, SIGNATURE_BYTES};
 use super::eip712::{
-    Chain, Domains, KUEST_FORMER_CONTRACTS, ORDER_TYPE, Venue, separator, version_3_contract,
+    ActTerms, Chain, Domains, KUEST_FORMER_CONTRACTS, ORDER_TYPE, Venue, separator, version_3_contract,
 };
 use super::l1::Claim;
 use super::l2::{self, Request};
@@ -53,7 +53,7 @@ checks! {
     Nonce = "nonce", "the nonce is not a uint256 in decimal";
     OrderVersion = "order_version", "the body is an order of version 1: it has a nonce or a fee rate, or no timestamp";
     Signer = "signer", "the order's signer is not who has to sign: the key's address, or the maker for signature type 3";
-    Maker = "maker", "the maker is no wallet of the key's address for this signature type; type 0 trades from the address itself";
+    Maker = "maker", "the maker or wallet is none of the key's address for this signature type; type 0 trades from the address itself";
     SignatureForm = "signature_form", "the signature is not r, s and v in 65 bytes with s in its lower half and v 27 or 28, nor for type 3 its 317 bytes";
     Wrap = "wrap", "the ERC-7739 signature does not wrap this order: separator, order hash or type text are others";
     Domain = "domain", "the right key signed, but for another domain: fits says for which";
@@ -69,7 +69,7 @@ pub struct KnownDomain {
     pub version: &'static str,
     /// Its chain.
     pub chain: Chain,
-    /// Its contract; an L1 request's has none.
+    /// Its contract; only orders have one.
     pub contract: Option<Address>,
     /// What is signed for it.
     pub of: &'static str,
@@ -82,6 +82,10 @@ impl KnownDomain {
 
     const fn l1(chain: Chain) -> Self {
         Self { name: "ClobAuthDomain", version: "1", chain, contract: None, of: "L1 requests" }
+    }
+
+    const fn act(chain: Chain) -> Self {
+        Self { name: "Outcry", version: "1", chain, contract: None, of: "splits, merges and redeems" }
     }
 
     fn separator(&self) -> Word {
@@ -98,7 +102,7 @@ pub struct Signing {
     pub expected: Address,
     /// Under which domain.
     pub domain: KnownDomain,
-    /// What that makes of the order or claim: the bytes that should have been signed.
+    /// What that makes of what was sent: the bytes that should have been signed.
     pub digest: Word,
     /// Who signed those, going by the signature.
     pub recovered: Option<Address>,
@@ -173,19 +177,46 @@ pub fn claim(chain: Chain, claim: &Claim<'_>, now: TimeMs, window_s: u64) -> Res
     let Some(address) = text::address(claim.address) else {
         return fails(Check::AddressForm);
     };
-    let curve = Curve::default();
     let signature: Option<[u8; SIGNATURE_BYTES]> = text::hex(claim.signature);
     let digest_on = |chain| Domains::new(chain).clob_auth_digest(&address, claim.timestamp, &nonce);
-    let recover = |chain| curve.recover(&digest_on(chain), signature.as_ref()?);
+    Ok(on_chains(
+        chain,
+        &address,
+        signature.as_ref().map_or(&[], |bytes| &bytes[..]),
+        KnownDomain::l1,
+        digest_on,
+    ))
+}
+
+/// Explains why a split, merge or redeem of `owner` was refused with `reject`.
+#[must_use]
+pub fn act(chain: Chain, terms: &ActTerms, signature: &[u8], owner: &Address, reject: Reject) -> Signing {
+    let digest_on = |chain| Word(Domains::new(chain).act_digest(terms).0);
+    let found = on_chains(chain, owner, signature, KnownDomain::act, digest_on);
+    let check = if reject == Reject::MakerNotAuthorized { Check::Maker } else { found.check };
+    Signing { check, ..found }
+}
+
+/// What is found of a signature whose domain differs by the chain alone.
+fn on_chains(
+    chain: Chain,
+    expected: &Address,
+    signature: &[u8],
+    domain_of: fn(Chain) -> KnownDomain,
+    digest_on: impl Fn(Chain) -> Word,
+) -> Signing {
+    let curve = Curve::default();
+    let recover = |chain| curve.recover(&digest_on(chain), signature);
     let recovered = recover(chain);
-    let fits = CHAINS.into_iter().find(|other| recover(*other) == Some(address)).map(KnownDomain::l1);
+    let others = CHAINS.into_iter().filter(|other| *other != chain);
+    let fits = others.into_iter().find(|other| recover(*other) == Some(*expected)).map(domain_of);
     let check = match (recovered, fits) {
         (None, None) => Check::SignatureForm,
         (_, Some(_)) => Check::Domain,
         (Some(_), None) => Check::RecoveredSigner,
     };
-    let domain = KnownDomain::l1(chain);
-    Ok(Signing { check, expected: address, domain, digest: digest_on(chain), recovered, fits })
+    let (domain, digest) = (domain_of(chain), digest_on(chain));
+    Signing { check, expected: *expected, domain, digest, recovered, fits }
 }
 
 /// How far a timestamp is ahead of the server's clock; none if it is no number.

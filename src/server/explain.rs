@@ -40,6 +40,10 @@ impl Trade {
                 Some(presenting(&found, head, route, body, judged))
             }
             Reject::OrderVersionMismatch => Some(of_check(Check::OrderVersion)),
+            // Of requests without an order these are what is said of splits, merges and redeems.
+            reject @ (Reject::SignatureInvalid | Reject::MakerNotAuthorized) => {
+                self.explain_act(route, request, reject, now).map(|found| signing(&found))
+            }
             _ => None,
         }
     }

@@ -4,16 +4,19 @@
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
 
-use super::caller::Caller;
+use super::caller::{Caller, Window};
 use super::ingress::{Trade, of_read};
 use super::mesh::{Mesh, Share};
 use super::message::{Asked, Question, Ticket};
+use super::request::Request;
 use super::words;
 use super::work::{Asker, Form, Item, Outcome, Refused};
 use crate::auth::ActTerms;
+use crate::auth::explain::{self, Signing};
 use crate::domain::{Position, Reject, Shares, TimeMs};
-use crate::http::Endpoint;
+use crate::http::{Endpoint, Route};
 use crate::journal::layout::ActKind;
+use crate::json::read::SignedAct;
 use crate::shard::{Acted, Refusal, UserAct};
 
 impl Trade {
@@ -30,20 +33,8 @@ impl Trade {
         let signed = self.bodies.act(&mut self.body).map_err(|error| of_read(&error))?;
         let market = self.registry.condition(&signed.condition).ok_or(plain(Reject::ConditionUnknown))?;
         let wallet = self.wallet_of(caller, &signed.wallet)?;
-        let act = match endpoint {
-            Endpoint::Split => ActKind::Split,
-            Endpoint::Merge => ActKind::Merge,
-            _ => ActKind::Redeem,
-        };
-        let terms = ActTerms {
-            act: act as u8,
-            wallet: signed.wallet,
-            condition: signed.condition,
-            amount: signed.amount,
-            salt: signed.salt,
-            timestamp_ms: signed.timestamp_ms,
-            signature_type: signed.signature_type,
-        };
+        let act = kind_of(endpoint);
+        let terms = terms_of(act, &signed);
         self.signatures_left -= 1;
         let id = self.verifier.act(&terms, signed.signature(), &caller.address).map_err(plain)?;
         if self.registry.wallet(caller.principal).frozen() && act != ActKind::Merge {
@@ -66,6 +57,23 @@ impl Trade {
         self.works.expect(work);
         self.send_act(Ticket { work, item: 0 }, &user_act, now, mesh);
         Ok(work)
+    }
+
+    /// Explains why the act of this request was refused; nobody else's is.
+    pub(super) fn explain_act(
+        &mut self,
+        route: &Route<'_>,
+        request: &Request<'_>,
+        reject: Reject,
+        now: TimeMs,
+    ) -> Option<Signing> {
+        let caller = self.callers.check(&request.head, route, request.body, now, Window::Write).ok()?;
+        self.body.clear();
+        self.body.extend_from_slice(request.body);
+        let signed = self.bodies.act(&mut self.body).ok()?;
+        let terms = terms_of(kind_of(route.endpoint), &signed);
+        let chain = self.verifier.domains().chain();
+        Some(explain::act(chain, &terms, signed.signature(), &caller.address, reject))
     }
 
     fn send_act(&mut self, ticket: Ticket, act: &UserAct, now: TimeMs, mesh: &mut Mesh) {
@@ -96,5 +104,26 @@ impl Trade {
             Err(refusal) => Outcome::Refused { refused: words::of_act(refusal), replayed: false },
         };
         self.works.came(ticket.work);
+    }
+}
+
+const fn kind_of(endpoint: Endpoint) -> ActKind {
+    match endpoint {
+        Endpoint::Split => ActKind::Split,
+        Endpoint::Merge => ActKind::Merge,
+        _ => ActKind::Redeem,
+    }
+}
+
+/// What the wallet's owner has to sign.
+const fn terms_of(act: ActKind, signed: &SignedAct) -> ActTerms {
+    ActTerms {
+        act: act as u8,
+        wallet: signed.wallet,
+        condition: signed.condition,
+        amount: signed.amount,
+        salt: signed.salt,
+        timestamp_ms: signed.timestamp_ms,
+        signature_type: signed.signature_type,
     }
 }
