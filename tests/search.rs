@@ -496,7 +496,7 @@ fn a_tag_that_is_imported_by_itself_is_found_and_so_is_its_new_name() {
     let mut connection = exchange.connect();
     assert_eq!(search(&mut connection, "beacon", "")["tags"][0]["id"], "990");
     let ready = Connection::open(exchange.admin).request("GET", "/ready", "", b"").unwrap().json();
-    assert_eq!(ready, json!({"ready": true, "search": true}));
+    assert_eq!((&ready["ready"], &ready["search"]), (&json!(true), &json!(true)));
 }
 
 #[test]
