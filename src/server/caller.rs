@@ -130,8 +130,8 @@ impl Callers {
         toll.pay_more(&self.limits, endpoint, caller.principal, more, self.moment)
     }
 
-    /// Who signed this request with an API key, or shows a read-only one; it is counted by that owner. An error with a toll that is
-    /// held says that there will be room for it.
+    /// Who asks, as [`Self::identify`] finds; the request is counted by that owner unless it shows a read-only
+    /// key. An error with a toll that is held says that there will be room for it.
     pub(crate) fn check(
         &mut self,
         head: &Head<'_>,
@@ -141,6 +141,23 @@ impl Callers {
         window: Window,
         toll: &mut Toll,
     ) -> Result<Caller, Reject> {
+        let caller = self.identify(head, route, body, now, window)?;
+        let signed = head.auth.as_ref().is_some_and(|headers| headers.api_key.is_some());
+        if signed {
+            toll.pay_as(&self.limits, route.endpoint, caller.principal, self.moment)?;
+        }
+        Ok(caller)
+    }
+
+    /// Who signed this request with an API key, or shows a read-only one.
+    pub(crate) fn identify(
+        &mut self,
+        head: &Head<'_>,
+        route: &Route<'_>,
+        body: &[u8],
+        now: TimeMs,
+        window: Window,
+    ) -> Result<Caller, Reject> {
         let headers = head.auth.as_ref().ok_or(Reject::Unauthorized)?;
         if let (None, Some(key)) = (headers.api_key, headers.readonly_api_key) {
             return self.check_readonly(headers, key, window);
@@ -148,7 +165,6 @@ impl Callers {
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
         let window_s = self.window_s(window);
         let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
-        toll.pay_as(&self.limits, route.endpoint, caller.principal, self.moment)?;
         Ok(of_entrance(caller, headers.dialect))
     }
 

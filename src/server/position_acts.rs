@@ -67,7 +67,7 @@ impl Trade {
         reject: Reject,
         now: TimeMs,
     ) -> Option<Signing> {
-        let caller = self.callers.check(&request.head, route, request.body, now, Window::Write).ok()?;
+        let caller = self.callers.identify(&request.head, route, request.body, now, Window::Write).ok()?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
         let signed = self.bodies.act(&mut self.body).ok()?;

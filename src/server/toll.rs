@@ -176,7 +176,7 @@ impl Toll {
 }
 
 /// The scopes that a request is counted in. Placing and cancelling have nothing in common, so that what one
-/// takes is never what the other needs; what keeps a switch from firing goes with the cancels.
+/// takes is never what the other needs; what guards a key's orders goes with the cancels.
 const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
     use Endpoint as E;
     match endpoint {
@@ -185,7 +185,12 @@ const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
         | E::CancelAll
         | E::CancelMarketOrders
         | E::Heartbeat
-        | E::HeartbeatPlain => &[Scope::Cancel],
+        | E::HeartbeatPlain
+        | E::HeartbeatStop
+        | E::Breaker
+        | E::BreakerSet
+        | E::BreakerClear
+        | E::BreakerReset => &[Scope::Cancel],
         E::Root => &[Scope::Root, Scope::Clob],
         E::Book => &[Scope::Book, Scope::Clob],
         E::Books => &[Scope::Books, Scope::Clob],
