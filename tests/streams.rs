@@ -494,6 +494,8 @@ fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
         assert_eq!(answer["success"], true, "{answer}");
         let (_, answer) = site.order(1, 1, Side::Buy, 30, 5, "GTC");
         assert_eq!(answer["status"], "matched", "{answer}");
+        // A reader that is behind would send fewer books; what was read is also told.
+        site.connection.read(&format!("/book?token_id={}", site.tokens[0]));
     }
     let mut beats = 0;
     let cut = loop {

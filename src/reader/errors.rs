@@ -59,5 +59,8 @@ errors! {
     401, "unauthorized", "Unauthorized/Invalid api key": "A user stream's credentials are nobody's; it closes with 1008.";
     400, "invalid_message", "": "What a stream was told is no JSON object, or a name in it is not of its kind.";
     400, "too_many_subscriptions", "too many subscriptions on one connection": "At most 500 tokens or markets.";
+    501, "rfq_not_supported", "requests for quotes are not supported here: place an order in the book": "There are no quotes on request.";
+    501, "builder_keys_not_supported", "builder keys are not supported here: orders carry their builder's code without one": "There are no builder keys.";
+    404, "builder_key_unknown", "there is no builder key to be revoked": "There are no builder keys.";
     400, "too_many_streams", "too many streams of one account": "At most 32 at a time.";
 }

@@ -34,13 +34,17 @@ struct Switch {
 
 /// Why a beat was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BeatRefusal {
-    /// It shows another id than the last answer; this one is good.
-    Stale(ApiKey),
-    /// There is no armed switch: it went off, was taken away, or never was.
-    NotArmed,
-    /// As for any act.
-    Plain(Refusal),
+pub struct BeatRefusal {
+    /// The rule.
+    pub refusal: Refusal,
+    /// The id that would have been taken, if there is one.
+    pub valid: Option<ApiKey>,
+}
+
+impl From<Refusal> for BeatRefusal {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, valid: None }
+    }
 }
 
 /// What the registrar keeps of switches and breakers.
@@ -89,17 +93,17 @@ impl Registrar {
     ) -> Result<ApiKey, BeatRefusal> {
         let now = self.at(now);
         match (self.guards.switches.get(&(principal, key)), shown) {
-            (Some(switch), _) if switch.going_off => return Err(BeatRefusal::Plain(Refusal::LogFull)),
+            (Some(switch), _) if switch.going_off => return Err(Refusal::LogFull.into()),
             (Some(switch), Some(shown)) if switch.beat != shown => {
                 // Nobody has the id that a switch had before the start.
                 if switch.beat != ApiKey::ZERO {
-                    return Err(BeatRefusal::Stale(switch.beat));
+                    return Err(BeatRefusal { refusal: Refusal::HeartbeatStale, valid: Some(switch.beat) });
                 }
             }
             (Some(_), _) => {}
-            (None, Some(_)) => return Err(BeatRefusal::NotArmed),
+            (None, Some(_)) => return Err(Refusal::HeartbeatNotArmed.into()),
             (None, None) => {
-                self.room_for_user().map_err(BeatRefusal::Plain)?;
+                self.room_for_user()?;
                 self.append(&SwitchArmed { time: now, principal, key, armed: true }.into());
             }
         }

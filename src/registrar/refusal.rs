@@ -52,6 +52,10 @@ refusals! {
     BreakerQuantity = 400, "breaker_quantity", "quantity: at most 1000000000 shares";
     /// A breaker without an interval, or with one that is too long.
     BreakerInterval = 400, "breaker_interval", "interval_ms: 1 to 86400000";
+    /// A heartbeat shows another id than the last one was answered with; the answer names that one.
+    HeartbeatStale = 400, "heartbeat_stale", "heartbeat_id is not that of the last heartbeat; use this one";
+    /// There is no armed dead-man switch: it went off, was taken away, or never was.
+    HeartbeatNotArmed = 400, "heartbeat_not_armed", "the dead-man switch of this key is not armed: a heartbeat was missed and its orders were canceled, or there was none; send an empty heartbeat_id to arm it";
     /// There is no breaker to reset.
     BreakerUnset = 404, "breaker_not_set", "this key has no fill-rate breaker; set one first";
     /// No wallet has this address.

@@ -47,7 +47,7 @@ const PLAIN: [(u16, &str, &str, &str); 3] = [
 ];
 
 /// Why an order that rested left its book.
-const REASONS: [(RemovalReason, &str); 8] = [
+const REASONS: [(RemovalReason, &str); 12] = [
     (RemovalReason::Cancelled, "Its owner cancelled it."),
     (RemovalReason::Expired, "Its expiration came."),
     (RemovalReason::Unfunded, "The wallet's money or shares no longer covered it."),
@@ -56,6 +56,10 @@ const REASONS: [(RemovalReason, &str); 8] = [
     (RemovalReason::MarketResolved, "Its market was resolved."),
     (RemovalReason::Operator, "The operator removed it."),
     (RemovalReason::Dust, "What was left of it is worth less than a millionth, so nobody could fill it."),
+    (RemovalReason::Replaced, "Its owner replaced it."),
+    (RemovalReason::HeartbeatMissed, "Its key's dead-man switch went off."),
+    (RemovalReason::Disconnected, "The connection that answered for its key's orders was lost."),
+    (RemovalReason::FillRate, "Its key's fill-rate breaker tripped."),
 ];
 
 /// The catalogue as `GET /errors` serves it.

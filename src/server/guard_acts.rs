@@ -95,32 +95,24 @@ fn beat(
     key: ApiKey,
     shown: Option<ApiKey>,
 ) -> Report {
-    let (status, error, valid) = match registrar.beat(now, principal, key, shown) {
-        Ok(id) => (200, None, Some(id)),
-        Err(BeatRefusal::Plain(refusal)) => return refused(refusal),
-        Err(BeatRefusal::Stale(valid)) => {
-            let error = ("heartbeat_id is not that of the last heartbeat; use this one", "heartbeat_stale");
-            (400, Some(error), Some(valid))
-        }
-        Err(BeatRefusal::NotArmed) => {
-            let error = "the dead-man switch of this key is not armed: a heartbeat was missed and its orders \
-                         were canceled, or there was none; send an empty heartbeat_id to arm it";
-            (400, Some((error, "heartbeat_not_armed")), None)
-        }
-    };
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object();
-    if let Some((error, code)) = error {
-        json.key("error").text(error).key("code").text(code);
-    }
-    match valid {
-        Some(id) => json.key("heartbeat_id").uuid(id),
-        None => json.key("heartbeat_id").text(""),
+    let status = match registrar.beat(now, principal, key, shown) {
+        Ok(id) => {
+            json.key("heartbeat_id").uuid(id).key("cancels_after_ms").number(BEAT_WITHIN_MS);
+            200
+        }
+        Err(BeatRefusal { refusal, valid }) => {
+            let wire = refusal.wire();
+            json.key("error").text(wire.error).key("code").text(wire.code).key("heartbeat_id");
+            match valid {
+                Some(id) => json.uuid(id),
+                None => json.text(""),
+            };
+            wire.status
+        }
     };
-    if error.is_none() {
-        json.key("cancels_after_ms").number(BEAT_WITHIN_MS);
-    }
     json.close_object();
     Report::Answer(status, out)
 }

@@ -58,6 +58,15 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             assert_eq!(set_breaker(&mut rig, principal, 1, 1, 0), Err(refusal));
             Box::new(move |rig| set_breaker(rig, principal, 1, 1, INTERVAL_MS_MAX + 1))
         }
+        Refusal::HeartbeatStale => {
+            let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+            rig.registrar.beat(NOW, principal, key(0), None).expect("room");
+            Box::new(move |rig| beat(rig, principal, key(9)))
+        }
+        Refusal::HeartbeatNotArmed => {
+            let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+            Box::new(move |rig| beat(rig, principal, key(9)))
+        }
         Refusal::BreakerUnset => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
             set_breaker(&mut rig, principal, 0, 1, 1).expect("room");
@@ -200,6 +209,10 @@ fn key(number: u32) -> ApiKey {
     let mut key = ApiKey::ZERO;
     key.0[..4].copy_from_slice(&number.to_le_bytes());
     key
+}
+
+fn beat(rig: &mut Rig, principal: WalletNo, shown: ApiKey) -> Result<(), Refusal> {
+    rig.registrar.beat(NOW, principal, key(0), Some(shown)).map(drop).map_err(|refused| refused.refusal)
 }
 
 fn set_breaker(
