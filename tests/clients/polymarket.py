@@ -158,7 +158,10 @@ def readme(exchange):
         code = snippet.split("```")[0].replace("http://127.0.0.1:8080", exchange.url)
         exec(compile(code, "README.md", "exec"), names)
     assert names["event"]["status"] == "LIVE", names["event"]
-    print("ok: the snippets of README trade, keep a book and hear of their order")
+    quotes = {order["id"] for order in names["client"].get_open_orders()}
+    assert set(names["quotes"]) <= quotes, "the maker's last quotes rest behind its orderly end"
+    assert len(names["replaced"]["canceled"]) == 2, names["replaced"]
+    print("ok: the snippets of README trade, keep a book, hear of their order and make a market")
 
 
 if __name__ == "__main__":
