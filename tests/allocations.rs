@@ -210,8 +210,9 @@ impl Scene {
             70..75 => self.cancel_unknown(who),
             75..80 => self.cancel_list(who),
             80..83 => self.cancel_all(who),
-            83..88 => self.cancel_scope(who),
-            88..92 => self.move_some(who, "split"),
+            83..86 => self.cancel_scope(who),
+            86..89 => self.replace(who),
+            89..92 => self.move_some(who, "split"),
             92..96 => self.move_some(who, "merge"),
             _ => self.move_some(who, "redeem"),
         }
@@ -296,6 +297,33 @@ impl Scene {
         ids.push(format!("\"0x{:064x}\"", self.random.next()));
         ids.push(format!("\"0x{:064x}\"", self.random.next()));
         self.cancelled(who, "list", "/orders", &format!("[{}]", ids.join(",")));
+    }
+
+    /// Some open orders by two low bids, some of which would still trade.
+    fn replace(&mut self, who: usize) {
+        let market = *self.random.pick(&self.markets);
+        let count = self.live[who].len().min(3);
+        let ids: Vec<String> =
+            self.live[who].drain(..count).map(|signed| format!("\"{}\"", signed.id_text)).collect();
+        let orders: Vec<Signed> = (0..2)
+            .map(|_| {
+                let price = 100 * (20 + self.random.below(15));
+                let shares = 1_000_000 * (1 + self.random.below(20));
+                let (token, side) = (market.tokens[who], Side::Buy);
+                self.traders[who].sign(&Wish { token, side, price, shares, kind: "GTC", neg_risk: false })
+            })
+            .collect();
+        let bodies: Vec<&str> = orders.iter().map(|signed| signed.body.as_str()).collect();
+        let body = format!(
+            "{{\"cancel\":[{}],\"place\":[{}],\"ifGone\":\"place\"}}",
+            ids.join(","),
+            bodies.join(",")
+        );
+        let request = self.traders[who].request("POST", "/replace", &body);
+        let answer = self.ask(who, "replace", &request);
+        if answer.starts_with("HTTP/1.1 200") {
+            self.live[who].extend(orders);
+        }
     }
 
     fn cancel_all(&mut self, who: usize) {

@@ -68,6 +68,13 @@ routes! {
         Post "/replace" Replace, "Replace orders by others, all or none.";
         Delete "/cancel-all" CancelAll, "Cancel every order of the caller.";
         Delete "/cancel-market-orders" CancelMarketOrders, "Cancel by market or token.";
+        Post "/v1/heartbeats" Heartbeat, "Arm the dead-man switch, or keep it from going off.";
+        Post "/heartbeats" HeartbeatPlain, "The same under its documented path.";
+        Delete "/heartbeats" HeartbeatStop, "Take the dead-man switch away.";
+        Post "/breaker" BreakerSet, "Set the fill-rate breaker.";
+        Get "/breaker" Breaker, "How the fill-rate breaker stands.";
+        Delete "/breaker" BreakerClear, "Take the fill-rate breaker away.";
+        Post "/breaker/reset" BreakerReset, "Reset the fill-rate breaker.";
         Post "/positions/split" Split, "Turn collateral into a pair of shares.";
         Post "/positions/merge" Merge, "Turn a pair of shares into collateral.";
         Post "/positions/redeem" Redeem, "Turn resolved shares into collateral.";
@@ -137,13 +144,6 @@ routes! {
         Get "/rewards/user/percentages" RewardPercentages, "The caller's shares in rewards: none.";
         Get "/notifications" Notifications, "The caller's notices.";
         Delete "/notifications" NotificationsDrop, "Drop notices.";
-        Post "/v1/heartbeats" Heartbeat, "Arm the dead-man switch, or keep it from going off.";
-        Post "/heartbeats" HeartbeatPlain, "The same under its documented path.";
-        Delete "/heartbeats" HeartbeatStop, "Take the dead-man switch away.";
-        Post "/breaker" BreakerSet, "Set the fill-rate breaker.";
-        Get "/breaker" Breaker, "How the fill-rate breaker stands.";
-        Delete "/breaker" BreakerClear, "Take the fill-rate breaker away.";
-        Post "/breaker/reset" BreakerReset, "Reset the fill-rate breaker.";
         Get "/auth/api-keys" ApiKeys, "The caller's keys.";
         Delete "/auth/api-key" ApiKeyRevoke, "Revoke a key.";
         Get "/auth/ban-status/closed-only" ClosedOnly, "Whether the caller may only close.";

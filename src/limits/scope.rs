@@ -97,8 +97,9 @@ scopes! {
     PricesHistory "prices_history" Requests 100 / 10, "GET /prices-history";
     BatchPricesHistory "batch_prices_history" Requests 80 / 10, "POST /batch-prices-history";
     DataTrades "data_trades" Requests 150 / 10, "GET /data/trades";
-    Order "order" Orders 2_400 / 10 and 24_000 / 600, "POST /order, POST /orders, POST /positions/…";
-    Cancel "cancel" Requests 2_400 / 10 and 24_000 / 600, "DELETE /order, /orders, /cancel-all, /cancel-market-orders, and heartbeats";
+    Account "account" Requests 100 / 10, "GET /account";
+    Order "order" Orders 2_400 / 10 and 24_000 / 600, "POST /order, POST /orders, POST /replace, POST /positions/…";
+    Cancel "cancel" Requests 2_400 / 10 and 24_000 / 600, "DELETE /order, /orders, /cancel-all, /cancel-market-orders, heartbeats and breakers";
     Wallet "wallet" Requests 1_000 / 10, "every route of wallets' data";
     Keys "keys" Requests 100 / 10, "POST /auth/api-key, GET /auth/derive-api-key";
     Streams "streams" Requests 100 / 10, "upgrades to /ws/market and /ws/user";

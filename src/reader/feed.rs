@@ -290,6 +290,12 @@ impl Feed {
         self.revoked.pop()
     }
 
+    /// Whether this client has said whose account it follows.
+    #[must_use]
+    pub fn is_of_account(&self, client: u32) -> bool {
+        matches!(self.subscribers.get(client as usize), Some(Some(Subscriber::User(Some(_)))))
+    }
+
     /// The key whose orders are cancelled when this client is lost, and whose it is.
     #[must_use]
     pub fn answers_for(&self, client: u32) -> Option<(WalletNo, ApiKey)> {

@@ -13,7 +13,7 @@ use crate::domain::{ApiKey, TimeMs, WalletNo};
 use crate::journal::layout::{BreakerSet, SwitchArmed};
 use crate::ledger::Ledger;
 use crate::registry::{BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A beat is missed after this long: ten seconds, and five for the way, as the venues have it.
 pub const BEAT_WITHIN_MS: u64 = 15_000;
@@ -21,13 +21,17 @@ pub const BEAT_WITHIN_MS: u64 = 15_000;
 /// A key and whose it is.
 type KeyName = (WalletNo, ApiKey);
 
+/// Keys of one owner that get a breaker between two starts, those that were revoked since included: twice as
+/// many as an owner may have at a time.
+const BREAKERS_OF_OWNER_MAX: usize = 64;
+
 /// An armed switch.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
     /// What the next beat has to show.
     beat: ApiKey,
-    /// When it goes off; zero until its clock has begun.
-    due: TimeMs,
+    /// When it goes off, in milliseconds of the steady clock; none until its clock has begun.
+    due_ms: Option<u64>,
     /// The key's orders are being cancelled.
     going_off: bool,
 }
@@ -52,20 +56,26 @@ impl From<Refusal> for BeatRefusal {
 pub(super) struct Guards {
     switches: BTreeMap<KeyName, Switch>,
     /// No switch goes off before this.
-    none_before: TimeMs,
+    none_before_ms: u64,
+    /// Keys whose beats were missed and whose orders are still to be cancelled.
+    missed: VecDeque<KeyName>,
     beats: u64,
     /// Trips that stand in the log.
     tripped: BTreeSet<ApiKey>,
+    /// Keys that had tripped before the start: their orders may not all be gone.
+    tripped_before: Vec<KeyName>,
     trips_seen: u32,
 }
 
 impl Guards {
     pub(super) fn restore(ledger: &Ledger) -> Self {
-        let armed = Switch { beat: ApiKey::ZERO, due: TimeMs(0), going_off: false };
-        let tripped = ledger.breakers().filter(|(_, _, row)| row.tripped).map(|(_, key, _)| key);
+        let armed = Switch { beat: ApiKey::ZERO, due_ms: None, going_off: false };
+        let tripped = ledger.breakers().filter(|(_, _, row)| row.tripped);
+        let tripped: Vec<KeyName> = tripped.map(|(principal, key, _)| (principal, key)).collect();
         Self {
             switches: ledger.switches().map(|name| (name, armed)).collect(),
-            tripped: tripped.collect(),
+            tripped: tripped.iter().map(|(_, key)| *key).collect(),
+            tripped_before: tripped,
             ..Self::default()
         }
     }
@@ -84,9 +94,11 @@ impl Guards {
 impl Registrar {
     /// Takes a beat of a key, arming its switch if there is none, and gives the id that the next beat
     /// has to show. A beat that shows none begins a chain of its own: its client has just started.
+    ///
+    /// Switches go by `steady_ms`, which is never set forward or back.
     pub fn beat(
         &mut self,
-        now: TimeMs,
+        (now, steady_ms): (TimeMs, u64),
         principal: WalletNo,
         key: ApiKey,
         shown: Option<ApiKey>,
@@ -108,9 +120,10 @@ impl Registrar {
             }
         }
         let beat = self.guards.next_beat(now);
-        let due = now.plus_ms(BEAT_WITHIN_MS);
-        self.guards.switches.insert((principal, key), Switch { beat, due, going_off: false });
-        self.guards.none_before = self.guards.none_before.min(due);
+        let due_ms = steady_ms.saturating_add(BEAT_WITHIN_MS);
+        let switch = Switch { beat, due_ms: Some(due_ms), going_off: false };
+        self.guards.switches.insert((principal, key), switch);
+        self.guards.none_before_ms = self.guards.none_before_ms.min(due_ms);
         Ok(beat)
     }
 
@@ -133,28 +146,21 @@ impl Registrar {
     }
 
     /// The next key whose beat was missed; its orders are to be cancelled.
-    pub fn next_missed(&mut self, now: TimeMs) -> Option<KeyName> {
-        if now < self.guards.none_before || self.guards.switches.is_empty() {
-            return None;
-        }
-        let mut none_before = TimeMs(u64::MAX);
-        let mut missed = None;
-        for (name, switch) in &mut self.guards.switches {
-            if switch.due == TimeMs(0) {
-                switch.due = now.plus_ms(BEAT_WITHIN_MS);
-            }
-            if switch.going_off {
-                continue;
-            }
-            if missed.is_none() && switch.due <= now {
-                switch.going_off = true;
-                missed = Some(*name);
-            } else {
-                none_before = none_before.min(switch.due);
+    pub fn next_missed(&mut self, steady_ms: u64) -> Option<KeyName> {
+        let Guards { switches, none_before_ms, missed, .. } = &mut self.guards;
+        if missed.is_empty() && *none_before_ms <= steady_ms && !switches.is_empty() {
+            *none_before_ms = u64::MAX;
+            for (name, switch) in switches.iter_mut().filter(|(_, switch)| !switch.going_off) {
+                let due_ms = *switch.due_ms.get_or_insert(steady_ms.saturating_add(BEAT_WITHIN_MS));
+                if due_ms <= steady_ms {
+                    switch.going_off = true;
+                    missed.push_back(*name);
+                } else {
+                    *none_before_ms = due_ms.min(*none_before_ms);
+                }
             }
         }
-        self.guards.none_before = none_before;
-        missed
+        missed.pop_front()
     }
 
     /// The orders of a key whose beat was missed are gone: its switch is, too. False if the log has no
@@ -194,8 +200,11 @@ impl Registrar {
             return Ok(());
         }
         self.room_for_user()?;
-        if self.registry().breaker(&key).is_none() && self.writer.breakers_free() == 0 {
-            return Err(Refusal::BreakersFull);
+        if self.registry().breaker(&key).is_none() {
+            let of_owner = self.registry().breakers().filter(|row| row.principal == principal).count();
+            if self.writer.breakers_free() == 0 || BREAKERS_OF_OWNER_MAX <= of_owner {
+                return Err(Refusal::BreakersFull);
+            }
         }
         let interval_ms = if takes_away { 0 } else { state.interval_ms };
         let state = BreakerState { quantity: state.quantity, interval_ms, tripped: false };
@@ -221,6 +230,9 @@ impl Registrar {
 
     /// The next key whose breaker tripped, now that the log says so; its orders are to be cancelled.
     pub fn next_tripped(&mut self, now: TimeMs) -> Option<KeyName> {
+        if let Some(name) = self.guards.tripped_before.pop() {
+            return Some(name);
+        }
         let trips = self.registry().trips();
         if trips == self.guards.trips_seen || self.room_for_operator().is_err() {
             return None;
@@ -236,6 +248,16 @@ impl Registrar {
             self.write_breaker(now, principal, key, state);
         }
         Some((principal, key))
+    }
+
+    /// Takes the breaker of a key away that is revoked.
+    pub(super) fn drop_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) {
+        let known = self.registry().breaker(&key).map(BreakerRow::state).unwrap_or_default();
+        if !known.quantity.is_zero() {
+            self.write_breaker(now, principal, key, BreakerState::default());
+            self.writer.set_breaker(principal, key, BreakerState::default()).expect("it has a row");
+            self.guards.tripped.remove(&key);
+        }
     }
 
     fn write_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey, state: BreakerState) {

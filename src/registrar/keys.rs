@@ -88,6 +88,8 @@ impl Registrar {
         let state = self.registry().key_state(principal, &nonce).expect("it was listed");
         let generation = state.generation.checked_add(1).expect("nobody revokes four billion times");
         self.set_key(now, principal, nonce, KeyState { generation, active: false });
+        // Nobody can ask anything of a dead key's breaker. Its switch stays: it goes off, as no beat comes.
+        self.drop_breaker(now, principal, *api_key);
         Ok(())
     }
 

@@ -131,7 +131,7 @@ impl BreakerRow {
     }
 
     fn window_number(&self, now: TimeMs) -> u64 {
-        now.0 / (self.interval_ms.load(Ordering::Relaxed) / PARTS).max(1)
+        now.0 / self.interval_ms.load(Ordering::Relaxed).div_ceil(PARTS)
     }
 
     fn units(&self, number: u64) -> u64 {
@@ -172,7 +172,7 @@ mod tests {
     fn a_breaker_trips_when_an_interval_holds_its_quantity() {
         const START: u64 = 1_700_000_000_000;
         type Case = (u64, u64, &'static [(u64, u64)], Option<usize>);
-        let cases: [Case; 7] = [
+        let cases: [Case; 10] = [
             (10, 800, &[(0, 9)], None),
             (10, 800, &[(0, 9), (0, 1)], Some(1)),
             (10, 800, &[(0, 5), (799, 5)], Some(1)),
@@ -180,6 +180,10 @@ mod tests {
             (10, 800, &[(0, 5), (901, 5)], None),
             (10, 800, &[(0, 5), (901, 4), (1_000, 4), (1_001, 2)], Some(3)),
             (10, 1, &[(0, 9), (9, 9), (18, 9)], None),
+            // An eighth of these is no whole number of milliseconds; none of them trips too late.
+            (10, 15, &[(0, 5), (14, 5)], Some(1)),
+            (10, 23, &[(7, 5), (29, 5)], Some(1)),
+            (10, 1_007, &[(3, 5), (1_009, 5)], Some(1)),
             (1, 800, &[(0, 50)], Some(0)),
         ];
         for (quantity, interval_ms, fills, trips) in cases {

@@ -53,7 +53,12 @@ impl Clock {
     /// The time that limits go by: that of a manual clock, else what has elapsed, so that nobody is limited
     /// because the machine's clock was set back. `now` and `elapsed_ms` are what the turn has read.
     pub(crate) fn moment(&self, now: TimeMs, elapsed_ms: u64) -> Moment {
-        Moment::of_ms(if self.manual.is_some() { now.0 } else { elapsed_ms })
+        Moment::of_ms(self.steady_ms(now, elapsed_ms))
+    }
+
+    /// The same in milliseconds.
+    pub(crate) const fn steady_ms(&self, now: TimeMs, elapsed_ms: u64) -> u64 {
+        if self.manual.is_some() { now.0 } else { elapsed_ms }
     }
 
     /// Moves a manual clock and returns the new time; `None` on a real one.

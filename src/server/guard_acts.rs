@@ -1,14 +1,17 @@
-//! Heartbeats and fill-rate breakers: from a key-holder's request at the reader's to the registrar and
-//! back.
+//! Heartbeats and fill-rate breakers: from a key-holder's request on its trading loop to the registrar and
+//! back. Reads never stand in the way of a heartbeat. These acts allocate: they are few.
 
 use super::caller::Caller;
+use super::core_loop::REGISTRAR_LOOP;
 use super::ingress::Trade;
 use super::key_acts::refused;
-use super::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
-use crate::domain::{ApiKey, TimeMs, WalletNo};
+use super::mesh::Mesh;
+use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
+use super::work::{Asker, Form};
+use crate::domain::{ApiKey, Position, TimeMs, WalletNo};
 use crate::http::Endpoint;
 use crate::json::{BodyReader, ReadError, Writer};
-use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Registrar};
+use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
 use crate::registry::{BreakerRow, BreakerState, Registry};
 
 /// What a key-holder asks of its guards.
@@ -21,36 +24,37 @@ enum Asked {
     ResetBreaker,
 }
 
-/// True for routes of an API key's guards.
-pub(super) fn is_one(endpoint: Endpoint) -> bool {
-    use Endpoint as E;
-    matches!(
-        endpoint,
-        E::Heartbeat
-            | E::HeartbeatPlain
-            | E::HeartbeatStop
-            | E::Breaker
-            | E::BreakerSet
-            | E::BreakerClear
-            | E::BreakerReset
-    )
-}
+impl Trade {
+    /// Takes a request about a key's guards and asks the registrar.
+    pub(super) fn take_guard_act(
+        &mut self,
+        asker: Asker,
+        endpoint: Endpoint,
+        caller: &Caller,
+        mesh: &mut Mesh,
+    ) -> Result<u32, ReadError> {
+        let asked = read(endpoint, &mut self.bodies, &mut self.body)?;
+        let work = self.works.begin(asker, caller.dialect, Form::Told);
+        self.works.expect(work);
+        let (principal, key) = (caller.principal, caller.api_key);
+        let errand: Errand = Box::new(move |trade, now| run(trade, now, principal, key, asked));
+        let job = Box::new(ActJob::new(Purpose::Request(work), Binding::Nobody, errand));
+        if mesh.post(REGISTRAR_LOOP, Letter::Act(job)).is_err() {
+            let Report::Answer(status, body) = refused(Refusal::LogFull) else {
+                unreachable!("a refusal is an answer");
+            };
+            self.told_of_act(work, status, body, Position(0));
+        }
+        Ok(work)
+    }
 
-/// The act that a request asks for; the body is rewritten by reading it.
-pub(super) fn of_key(
-    caller: &Caller,
-    endpoint: Endpoint,
-    bodies: &mut BodyReader,
-    body: &mut [u8],
-    job: Box<ReadJob>,
-) -> Result<ActJob, (Box<ReadJob>, ReadError)> {
-    let asked = match read(endpoint, bodies, body) {
-        Ok(asked) => asked,
-        Err(error) => return Err((job, error)),
-    };
-    let (principal, key) = (caller.principal, caller.api_key);
-    let errand: Errand = Box::new(move |trade, now| run(trade, now, principal, key, asked));
-    Ok(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand))
+    /// What the registrar said.
+    pub(super) fn told_of_act(&mut self, work: u32, status: u16, body: Vec<u8>, at: Position) {
+        let pending = self.works.work(work);
+        pending.decided_at(at);
+        pending.told = (status, body);
+        self.works.came(work);
+    }
 }
 
 fn read(endpoint: Endpoint, bodies: &mut BodyReader, body: &mut [u8]) -> Result<Asked, ReadError> {
@@ -69,11 +73,12 @@ fn read(endpoint: Endpoint, bodies: &mut BodyReader, body: &mut [u8]) -> Result<
 }
 
 fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: Asked) -> Report {
+    let steady_ms = trade.steady_ms(now);
     let Some(registrar) = &mut trade.registrar else {
         unreachable!("acts on guards go to the registrar's loop");
     };
     let done = match asked {
-        Asked::Beat { shown } => return beat(registrar, now, principal, key, shown),
+        Asked::Beat { shown } => return beat(registrar, (now, steady_ms), principal, key, shown),
         Asked::StopBeating => match registrar.disarm_switch(now, principal, key) {
             Ok(()) => return Report::Answer(200, b"{\"heartbeat_id\":\"\"}".to_vec()),
             Err(refusal) => Err(refusal),
@@ -90,7 +95,7 @@ fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: 
 
 fn beat(
     registrar: &mut Registrar,
-    now: TimeMs,
+    (now, steady_ms): (TimeMs, u64),
     principal: WalletNo,
     key: ApiKey,
     shown: Option<ApiKey>,
@@ -98,7 +103,7 @@ fn beat(
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object();
-    let status = match registrar.beat(now, principal, key, shown) {
+    let status = match registrar.beat((now, steady_ms), principal, key, shown) {
         Ok(id) => {
             json.key("heartbeat_id").uuid(id).key("cancels_after_ms").number(BEAT_WITHIN_MS);
             200

@@ -10,9 +10,13 @@ use super::acts;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use super::ingress::Trade;
 use super::message::{ActJob, Binding, Errand, Purpose, Report};
+use super::shared::Phase;
 use super::work::WorkNo;
 use crate::domain::{ApiKey, TimeMs, WalletNo};
 use crate::journal::layout::RemovalReason;
+
+/// Switches and breakers that are dealt with in one turn, so that orders come in between.
+const FIRED_PER_TURN: usize = 16;
 
 /// Whose orders go, and why.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +47,14 @@ pub(crate) fn lost(core: &mut CoreLoop, gone: Gone, last: Option<WorkNo>) {
 /// Looks whether a switch went off or a breaker tripped, on the registrar's loop, or a lost connection's
 /// last order is decided.
 pub(crate) fn look(core: &mut CoreLoop) {
-    while let Some(gone) = next(core) {
+    // Before that other loops may not have their shards yet, and armed clocks have not begun.
+    if core.shared.phase() != Phase::Serving {
+        return;
+    }
+    for _ in 0..FIRED_PER_TURN {
+        let Some(gone) = next(core) else {
+            break;
+        };
         cancel(core, gone);
     }
     while let Some(gone) = next_lost(core) {
@@ -60,10 +71,11 @@ fn next_lost(core: &mut CoreLoop) -> Option<Gone> {
 
 fn next(core: &mut CoreLoop) -> Option<Gone> {
     let now = core.now;
+    let steady_ms = core.shared.clock.steady_ms(now, core.elapsed_ms);
     let trade = core.roles.as_mut().and_then(|roles| roles.trade.as_mut())?;
     let registrar = trade.registrar.as_mut()?;
     let named = |reason| move |(principal, key)| Gone { principal, key, reason };
-    let missed = registrar.next_missed(now).map(named(RemovalReason::HeartbeatMissed));
+    let missed = registrar.next_missed(steady_ms).map(named(RemovalReason::HeartbeatMissed));
     missed.or_else(|| registrar.next_tripped(now).map(named(RemovalReason::FillRate)))
 }
 

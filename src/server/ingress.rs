@@ -297,6 +297,16 @@ impl Trade {
             Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
                 return self.position_act(asker, route.endpoint, &caller, now, mesh);
             }
+            Endpoint::Heartbeat
+            | Endpoint::HeartbeatPlain
+            | Endpoint::HeartbeatStop
+            | Endpoint::Breaker
+            | Endpoint::BreakerSet
+            | Endpoint::BreakerClear
+            | Endpoint::BreakerReset => {
+                let taken = self.take_guard_act(asker, route.endpoint, &caller, mesh);
+                taken.map_err(|error| of_read(&error))?
+            }
             other => unreachable!("{other:?} is not a trading endpoint"),
         };
         Ok(work)
@@ -305,6 +315,11 @@ impl Trade {
     /// The time at which an order is judged: the turn's, or this moment's where a deadline is to be kept.
     pub(super) fn time_for(&self, place: &PlaceOrder, now: TimeMs) -> TimeMs {
         if place.order.deadline_ms == 0 { now } else { now.max(self.clock.now()) }
+    }
+
+    /// Milliseconds that no clock that is set moves; a manual clock's own.
+    pub(super) fn steady_ms(&self, now: TimeMs) -> u64 {
+        self.clock.steady_ms(now, self.clock.elapsed_ms())
     }
 
     /// From when on the request's orders are refused by their books: `X-Outcry-Deadline` is in microseconds

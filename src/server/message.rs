@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use super::admin::Pending;
+use super::connection::KeyName;
 use super::connections::Client;
 use super::ingress::Trade;
 use super::replaces::ReplaceJob;
@@ -100,6 +101,8 @@ pub(crate) struct Moved {
     pub(crate) client: OwnedFd,
     /// Who is at the other end.
     pub(crate) peer: IpAddr,
+    /// The key whose orders are cancelled when it is lost.
+    pub(crate) answers_for: Option<KeyName>,
     /// What came in and is not used yet.
     pub(crate) unread: Vec<u8>,
 }
@@ -157,6 +160,8 @@ pub(crate) enum Purpose {
     Import(Pending),
     /// An order of this loop, which had to link its wallet first.
     Order(Ticket),
+    /// A key-holder, whose request is under way on this loop.
+    Request(u32),
     /// Nobody: the house acts by itself.
     House,
 }

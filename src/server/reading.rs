@@ -17,7 +17,7 @@ use super::explain::{self, Judged};
 use super::ingress::SIGNATURES_PER_TURN;
 use super::message::{ActJob, ReadJob};
 use super::searching::{Late, Searching};
-use super::{guard_acts, key_acts, toll};
+use super::{key_acts, toll};
 use crate::auth::Verifier;
 use crate::catalog::search::Query as Search;
 use crate::domain::{Position, Reject, TimeMs};
@@ -26,8 +26,8 @@ use crate::http::route::HostPrefixes;
 use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
 use crate::journal::layout::{Record, StateHash};
 use crate::journal::{Archive, Follower, Log};
+use crate::json::Writer;
 use crate::json::answer::{self, Refusal};
-use crate::json::{BodyReader, Writer};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::reader::{self, Feed, Heard, ReadRequest, Reader};
 
@@ -86,7 +86,6 @@ pub(crate) struct Reading {
     done: VecDeque<Box<ReadJob>>,
     acts: VecDeque<Box<ActJob>>,
     body: Vec<u8>,
-    bodies: BodyReader,
     signatures_left: usize,
     unreadable: u64,
     unreadable_said: BTreeSet<Box<str>>,
@@ -131,7 +130,6 @@ impl Reading {
             done: VecDeque::new(),
             acts: VecDeque::new(),
             body: Vec::new(),
-            bodies: BodyReader::new(),
             signatures_left: SIGNATURES_PER_TURN,
             unreadable: 0,
             unreadable_said: BTreeSet::new(),
@@ -410,18 +408,6 @@ impl Reading {
         {
             return self.key_act(caller, head, route.endpoint, body, job);
         }
-        if let Some(caller) = &caller
-            && guard_acts::is_one(route.endpoint)
-        {
-            let mut body = body.to_vec();
-            return match guard_acts::of_key(caller, route.endpoint, &mut self.bodies, &mut body, job) {
-                Ok(act) => Err(Read::Act(Box::new(act))),
-                Err((job, error)) => {
-                    answer::refused(&mut Writer::new(&mut self.body), &error.refusal());
-                    Ok((job, error.reject.wire().status))
-                }
-            };
-        }
         if route.endpoint == Endpoint::Limits {
             let mut json = Writer::new(&mut self.body);
             toll::write(json.open_object(), self.callers.limits());
@@ -568,5 +554,5 @@ pub(crate) fn changes_state(endpoint: Endpoint) -> bool {
 
 /// Endpoints of an API key that the registrar answers.
 fn is_act(endpoint: Endpoint) -> bool {
-    key_acts::is_one(endpoint) || guard_acts::is_one(endpoint)
+    key_acts::is_one(endpoint)
 }

@@ -59,6 +59,7 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
         }
         Form::Act => act(out, work),
         Form::Replace => replace(out, work),
+        Form::Told => told(out, work),
     }
 }
 
@@ -108,6 +109,15 @@ fn orders(out: &mut Vec<u8>, work: &Work) {
         }
     }
     json.close_array();
+    response.finish(out);
+}
+
+fn told(out: &mut Vec<u8>, work: &Work) {
+    let (status, body) = (work.told.0, &work.told.1);
+    let retry_after_s = (status == 503).then_some(1);
+    let extras = Extras { retry_after_s, ..extras(work, None) };
+    let response = Response::begin(out, status, ContentType::Json, &extras);
+    out.extend_from_slice(body);
     response.finish(out);
 }
 

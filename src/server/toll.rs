@@ -200,6 +200,7 @@ const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
         E::PricesHistory => &[Scope::PricesHistory, Scope::Clob],
         E::BatchPricesHistory => &[Scope::BatchPricesHistory, Scope::Clob],
         E::Trades => &[Scope::DataTrades, Scope::Clob],
+        E::WholeAccount => &[Scope::Account, Scope::Clob],
         E::Events => &[Scope::Events, Scope::Listings, Scope::Catalog],
         E::CatalogMarkets => &[Scope::Markets, Scope::Listings, Scope::Catalog],
         E::Tags => &[Scope::Tags, Scope::Catalog],

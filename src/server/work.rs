@@ -52,6 +52,8 @@ pub(crate) enum Form {
     Act,
     /// What a replace did.
     Replace,
+    /// What the registrar said.
+    Told,
 }
 
 /// A refusal with the words it needs, by value.
@@ -163,6 +165,8 @@ pub(crate) struct Work {
     pub(crate) short: bool,
     /// Some shard has no tombstone for them.
     pub(crate) unburied: bool,
+    /// What the registrar said: a status and a body, if it was asked.
+    pub(crate) told: (u16, Vec<u8>),
     /// What came of it, if it is a replace.
     pub(crate) replace: ReplaceEnd,
     /// It sends wide jobs to other shards.
@@ -194,6 +198,7 @@ impl Work {
             round: Round::Looking,
             short: false,
             unburied: false,
+            told: (0, Vec::new()),
             replace: ReplaceEnd::default(),
             is_wide: false,
             open: 0,

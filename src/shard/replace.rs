@@ -141,7 +141,7 @@ impl Shard {
         Ok(Replaced { replayed: false, left, kept_place })
     }
 
-    /// Whether its orders are known already: all of them, or the replace is another one.
+    /// Whether its orders are known already: all of them, as a replace leaves them, or it is another one.
     fn came_before(&self, request: &Replace<'_>) -> Result<bool, ReplaceRefusal> {
         let mut known = 0;
         for (at, order) in request.coming.iter().enumerate() {
@@ -149,14 +149,30 @@ impl Shard {
             match self.replay(order) {
                 None if known == 0 => {}
                 Some(Placed::Refused(refusal)) => return refuse(refusal),
-                Some(Placed::Accepted { .. }) if known == at => known += 1,
+                Some(Placed::Accepted { status: Status::Live, .. }) if known == at => known += 1,
                 None | Some(Placed::Accepted { .. }) => return refuse(Reject::ReplaceKnown.into()),
             }
             if request.coming[..at].iter().any(|other| other.id == order.id) {
                 return refuse(Reject::ReplaceKnown.into());
             }
         }
-        Ok(known == request.coming.len())
+        if known == 0 {
+            return Ok(false);
+        }
+        // Orders that were placed one by one have taken nobody out.
+        match request.leaving.iter().position(|id| self.leaves(request, id).is_some()) {
+            Some(at) => Err(about(ReplacePart::Leaving, at, Reject::ReplaceKnown.into())),
+            None => Ok(true),
+        }
+    }
+
+    /// The order of this id, if it rests where it can be replaced. Other shards' orders are not seen from
+    /// here, so those of other markets count alike.
+    fn leaves(&self, request: &Replace<'_>, id: &OrderId) -> Option<Slot> {
+        let orders = self.books.orders();
+        let slot = orders.find(id)?;
+        let (principal, market) = (orders[slot].principal, orders[slot].market);
+        (principal == request.principal && market == request.coming[0].market).then_some(slot)
     }
 
     /// Finds the orders that leave, each once.
@@ -164,14 +180,7 @@ impl Shard {
         self.slots.clear();
         let mut left = 0;
         for (at, id) in request.leaving.iter().enumerate() {
-            let refuse = |reject: Reject| Err(about(ReplacePart::Leaving, at, reject.into()));
-            let orders = self.books.orders();
-            // Other shards' orders are not seen from here, so those of other markets count alike.
-            let mine = |slot: &Slot| {
-                (orders[*slot].principal, orders[*slot].market)
-                    == (request.principal, request.coming[0].market)
-            };
-            match orders.find(id).filter(mine) {
+            match self.leaves(request, id) {
                 Some(slot) => {
                     left |= 1 << at;
                     if !self.slots.contains(&slot) {
@@ -179,7 +188,7 @@ impl Shard {
                     }
                 }
                 None if request.if_gone == IfGone::Place => {}
-                None => return refuse(Reject::ReplaceGone),
+                None => return Err(about(ReplacePart::Leaving, at, Reject::ReplaceGone.into())),
             }
         }
         Ok(left)

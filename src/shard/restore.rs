@@ -37,7 +37,12 @@ impl Shard {
         }
         for row in ledger.markets() {
             if shard.owns(row.market) {
-                ledger.by_priority(row.market).into_iter().for_each(|order| shard.restore_order(order));
+                // Into the queues by priority, into the lists of accounts by placement.
+                let orders = ledger.by_priority(row.market);
+                let mut resting: Vec<(Slot, &OrderRow)> =
+                    orders.into_iter().map(|order| (shard.restore_order(order), order)).collect();
+                resting.sort_unstable_by_key(|(_, order)| order.position);
+                resting.into_iter().for_each(|(slot, order)| shard.recount_order(slot, order));
             }
         }
         shard.restore_recall(ledger)?;
@@ -45,7 +50,7 @@ impl Shard {
         Ok(shard)
     }
 
-    fn restore_order(&mut self, row: &OrderRow) {
+    fn restore_order(&mut self, row: &OrderRow) -> Slot {
         let account = self.accounts.open(row.wallet, row.market).expect("accounts_max holds what there was");
         let resting = Resting {
             open: row.open,
@@ -65,7 +70,10 @@ impl Shard {
             reserves: !row.reserved.is_zero(),
         };
         let tick = self.registry.market(row.market).tick();
-        let slot = self.books.rest(tick, resting, &row.id).expect("the settings hold what rested before");
+        self.books.rest(tick, resting, &row.id).expect("the settings hold what rested before")
+    }
+
+    fn recount_order(&mut self, slot: Slot, row: &OrderRow) {
         self.enlist(slot, row.owner, row.reserved);
         if row.fields.side == Side::Buy && row.reserved.is_zero() {
             self.watch(row.wallet);

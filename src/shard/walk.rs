@@ -214,6 +214,7 @@ impl Shard {
             }
             if maker.principal == taker.principal
                 && !maker.expired(taker.now)
+                && !tripped
                 && taker.self_trade != SelfTrade::ExpireMaker
             {
                 self.plan.stopped = Some(Reject::SelfTradeStopped);

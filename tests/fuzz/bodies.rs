@@ -171,6 +171,13 @@ pub fn body(bytes: &[u8]) {
         let _ = reader.tokens(&mut bytes.to_vec(), &mut asks);
         let _ = reader.act(&mut bytes.to_vec());
         let _ = reader.heartbeat(&mut bytes.to_vec());
+        if let Ok((quantity, _)) = reader.breaker(&mut bytes.to_vec()) {
+            assert!(!quantity.is_zero(), "a breaker that nothing trips is refused");
+        }
+        if reader.replace(&mut bytes.to_vec(), &mut ids, &mut orders).is_ok() {
+            let (most, batch) = (crate::json::read::REPLACED_MAX, crate::json::read::ORDERS_MAX);
+            assert!(ids.len() <= most && (1..=batch).contains(&orders.len()));
+        }
         let _ = reader.key(&mut bytes.to_vec());
     });
 }

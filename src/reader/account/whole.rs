@@ -35,7 +35,7 @@ pub(in crate::reader) const ROWS_MAX: usize = 2_000;
 
 /// Live orders of an account that one answer looks at, as many as a page of a list does. An account with
 /// more has no answer here, because what it may spend depends on each of them.
-const ORDERS_LOOKED_AT_MAX: usize = 100_000;
+const ORDERS_LOOKED_AT_MAX: usize = 20_000;
 
 /// The caller's key is newer than what was applied.
 const BEHIND: Refused = Refused::new(503, "behind", "the read model is behind, try again");

@@ -1,6 +1,6 @@
 use super::*;
 use crate::domain::ApiKey;
-use crate::registry::{BREAKERS_MAX, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+use crate::registry::{BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::BTreeSet;
 
 type LastAct = Box<dyn FnOnce(&mut Rig) -> Result<(), Refusal>>;
@@ -42,10 +42,11 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
         }
         Refusal::BreakersFull => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
-            for number in 0..BREAKERS_MAX {
+            for number in 0..64 {
                 set_breaker(&mut rig, principal, number, 1, 1).expect("room");
+                set_breaker(&mut rig, principal, number, 0, 0).expect("it is taken away");
             }
-            Box::new(move |rig| set_breaker(rig, principal, BREAKERS_MAX, 1, 1))
+            Box::new(move |rig| set_breaker(rig, principal, 64, 1, 1))
         }
         Refusal::BreakerQuantity => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
@@ -60,7 +61,7 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
         }
         Refusal::HeartbeatStale => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
-            rig.registrar.beat(NOW, principal, key(0), None).expect("room");
+            rig.registrar.beat((NOW, 5), principal, key(0), None).expect("room");
             Box::new(move |rig| beat(rig, principal, key(9)))
         }
         Refusal::HeartbeatNotArmed => {
@@ -212,7 +213,7 @@ fn key(number: u32) -> ApiKey {
 }
 
 fn beat(rig: &mut Rig, principal: WalletNo, shown: ApiKey) -> Result<(), Refusal> {
-    rig.registrar.beat(NOW, principal, key(0), Some(shown)).map(drop).map_err(|refused| refused.refusal)
+    rig.registrar.beat((NOW, 5), principal, key(0), Some(shown)).map(drop).map_err(|refused| refused.refusal)
 }
 
 fn set_breaker(

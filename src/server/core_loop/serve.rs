@@ -340,7 +340,8 @@ impl CoreLoop {
         let client = connection.socket.take().expect("taken connections have a client");
         let _ = self.watch.remove(&client);
         let unread = connection.input.unread().to_vec();
-        let letter = Letter::Moved(MovedClient { client, peer: connection.peer, unread });
+        let answers_for = connection.line.answers_for;
+        let letter = Letter::Moved(MovedClient { client, peer: connection.peer, answers_for, unread });
         match self.mesh.post_one_way(to, letter) {
             Ok(()) => {
                 if !to_reader {

@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use super::CoreLoop;
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
-use crate::server::connection::{Connection, Door};
+use crate::server::connection::{Connection, Door, KeyName};
 use crate::server::guards::{self, Gone};
 use crate::server::roles;
 use crate::server::shared::Phase;
 use crate::server::socket::{self, Moved, Ready, Watched};
+use crate::server::work::WorkNo;
 
 /// Clients taken from a listener in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
@@ -48,14 +49,21 @@ impl CoreLoop {
             let clients = self.shared.clients.fetch_add(1, Ordering::Relaxed);
             let full = clients >= self.shared.plan.limits.connections_max;
             // A full house closes the door in the newcomer's face: the socket is dropped here.
-            if full || phase >= Phase::Draining || !self.adopt(client, peer, door, &[]) {
+            if full || phase >= Phase::Draining || !self.adopt(client, peer, door, None, &[]) {
                 self.shared.clients.fetch_sub(1, Ordering::Relaxed);
             }
         }
     }
 
     /// Gives a client a slot; false if there is none.
-    pub(super) fn adopt(&mut self, client: OwnedFd, peer: IpAddr, door: Door, unread: &[u8]) -> bool {
+    pub(super) fn adopt(
+        &mut self,
+        client: OwnedFd,
+        peer: IpAddr,
+        door: Door,
+        answers_for: Option<KeyName>,
+        unread: &[u8],
+    ) -> bool {
         let Some((slot, mut connection)) = self.connections.vacancy() else {
             return false;
         };
@@ -64,6 +72,7 @@ impl CoreLoop {
             return false;
         }
         connection.occupy(client, peer, door);
+        connection.line.answers_for = answers_for;
         connection.watched = (true, false);
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         if !unread.is_empty() {
@@ -114,10 +123,15 @@ impl CoreLoop {
     /// A connection is lost, whoever ended it: the orders that it answered for go. Not when the server
     /// itself ends, whose end is nobody's loss.
     pub(super) fn disconnected(&mut self, connection: &mut Connection) {
-        let lost = connection.line.answers_for.take();
-        if let Some((principal, key)) = lost.filter(|_| self.shared.phase() == Phase::Serving) {
-            let gone = Gone { principal, key, reason: RemovalReason::Disconnected };
-            guards::lost(self, gone, connection.line.last_work);
+        if let Some(key) = connection.line.answers_for.take() {
+            self.lost(key, connection.line.last_work);
+        }
+    }
+
+    /// The orders of a key go whose connection is lost, behind the last request of that connection.
+    pub(super) fn lost(&mut self, (principal, key): KeyName, last: Option<WorkNo>) {
+        if self.shared.phase() == Phase::Serving {
+            guards::lost(self, Gone { principal, key, reason: RemovalReason::Disconnected }, last);
         }
     }
 

@@ -117,7 +117,9 @@ impl CoreLoop {
                     let next = match said {
                         Said::Text(text) => match reading.hear(client.slot, text, self.now) {
                             Heard::Stays => {
-                                line.answers_for = reading.feed().answers_for(client.slot);
+                                if reading.feed().is_of_account(client.slot) {
+                                    line.answers_for = reading.feed().answers_for(client.slot);
+                                }
                                 Next::Listen
                             }
                             Heard::Unauthorized => Next::Close(STRANGER.code, STRANGER.reason),
@@ -158,7 +160,7 @@ impl CoreLoop {
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
                 if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
                     say_close(&mut connection, SLOW.code, SLOW.reason);
-                    ended.push(slot);
+                    ended.push((slot, connection.line.answers_for.take()));
                 } else {
                     connection.line.output().extend_from_slice(frame);
                 }
@@ -170,13 +172,16 @@ impl CoreLoop {
             if let Some(mut connection) = self.connections.take(slot) {
                 say_close(&mut connection, REVOKED.code, REVOKED.reason);
                 self.connections.touch(slot, &mut connection);
+                ended.push((slot, connection.line.answers_for.take()));
                 self.connections.put(slot, connection);
-                ended.push(slot);
             }
         }
         feed.sent();
-        for slot in ended {
-            feed.leave(slot);
+        for (slot, _) in &ended {
+            feed.leave(*slot);
+        }
+        for key in ended.into_iter().filter_map(|(_, key)| key) {
+            self.lost(key, None);
         }
     }
 

@@ -47,8 +47,11 @@ impl CoreLoop {
         self.take_roles();
         match letter {
             Letter::Moved(moved) => {
-                if !self.adopt(moved.client, moved.peer, Door::Public, &moved.unread) {
+                if !self.adopt(moved.client, moved.peer, Door::Public, moved.answers_for, &moved.unread) {
                     self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+                    if let Some(key) = moved.answers_for {
+                        self.lost(key, None);
+                    }
                 }
             }
             Letter::Read(job) => {

@@ -78,7 +78,12 @@ impl Naive {
         let mut known = Vec::new();
         for (at, place) in request.coming.iter().enumerate() {
             let ran = match self.first(self.shard_of(place.market), &place.id) {
-                Some((principal, First::Order(_))) if *principal == place.principal => true,
+                Some((principal, First::Order(placed))) if *principal == place.principal => {
+                    if !matches!(placed, Placed::Accepted { status: Status::Live, .. }) {
+                        return Err(Reject::ReplaceKnown.into());
+                    }
+                    true
+                }
                 Some(_) => return Err(Reject::MakerNotAuthorized.into()),
                 None => false,
             };
@@ -87,6 +92,14 @@ impl Naive {
                 return Err(Reject::ReplaceKnown.into());
             }
             known.push(ran);
+        }
+        let market = request.coming[0].market;
+        let rests = |id: &OrderId| {
+            self.resting(id)
+                .is_some_and(|order| (order.principal, order.market) == (request.principal, market))
+        };
+        if known[0] && request.leaving.iter().any(rests) {
+            return Err(Reject::ReplaceKnown.into());
         }
         Ok(known[0])
     }
