@@ -1,5 +1,5 @@
 //! What one turn of a trading loop does first, and how much of it: cancels before everything
-//! else, and never more than two signature checks.
+//! else, and never more than two signature checks. And what lies between the turns of two loops.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::trader::{KEYS, Trader, Wish};
 use common::wire::Connection;
-use outcry::domain::{Collateral, Side};
+use outcry::domain::{Collateral, Side, TokenId};
 use outcry::server::options::Options;
 use outcry::server::rig::Rig;
 
@@ -20,7 +20,7 @@ const BATCH: usize = 15;
 const CHECKS_PER_TURN: usize = 2;
 const PATIENCE: Duration = Duration::from_mins(2);
 
-fn rig() -> (Rig, tempfile::TempDir) {
+fn rig(shards: u64) -> (Rig, tempfile::TempDir) {
     let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let options = Options {
         listen_http: "127.0.0.1:0".into(),
@@ -30,9 +30,27 @@ fn rig() -> (Rig, tempfile::TempDir) {
         journal_segment_bytes: 4 << 20,
         journal_durability: "committed".into(),
         cpu_policy: "none".into(),
+        cpu_shards: shards,
         ..Options::default()
     };
     (Rig::start(&options).unwrap(), data)
+}
+
+/// A trader with collateral, whose credentials the rig has made.
+fn trader(rig: &mut Rig) -> Trader {
+    let port = rig.http().port();
+    let maker = std::thread::spawn(move || Trader::new(KEYS[0], &mut Connection::open(port)));
+    while !maker.is_finished() {
+        rig.turn();
+    }
+    let trader = maker.join().unwrap();
+    rig.credit(&[trader.address], Collateral(1_000_000_000)).unwrap();
+    trader
+}
+
+/// A bid that meets nobody.
+fn bid(token: TokenId) -> Wish<'static> {
+    Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false }
 }
 
 fn connect(port: u16) -> TcpStream {
@@ -68,23 +86,10 @@ fn turn_until(rig: &mut Rig, client: &mut TcpStream) -> (usize, String) {
 
 #[test]
 fn a_cancel_overtakes_a_batch_whose_signatures_take_many_turns() {
-    let (mut rig, _data) = rig();
+    let (mut rig, _data) = rig(1);
     let port = rig.http().port();
-    let maker = std::thread::spawn(move || Trader::new(KEYS[0], &mut Connection::open(port)));
-    while !maker.is_finished() {
-        rig.turn();
-    }
-    let mut trader = maker.join().unwrap();
-    rig.credit(&[trader.address], Collateral(1_000_000_000)).unwrap();
-    let tokens = rig.market().unwrap().tokens;
-    let wish = Wish {
-        token: tokens[0],
-        side: Side::Buy,
-        price: 1_000,
-        shares: 5_000_000,
-        kind: "GTC",
-        neg_risk: false,
-    };
+    let mut trader = trader(&mut rig);
+    let wish = bid(rig.market().unwrap().tokens[0]);
     // Both connections carry a trading request first, so that both are on the loop that we turn.
     let mut clients = [connect(port), connect(port)];
     let mut resting = Vec::new();
@@ -107,4 +112,60 @@ fn a_cancel_overtakes_a_batch_whose_signatures_take_many_turns() {
     let (more, text) = turn_until(&mut rig, batcher);
     assert_eq!(text.matches("\"success\":true").count(), BATCH, "{text}");
     assert!(turns + more >= BATCH.div_ceil(CHECKS_PER_TURN), "a batch in {turns} + {more} turns");
+}
+
+/// One request, until it is answered.
+fn ask(rig: &mut Rig, client: &mut TcpStream, request: &[u8]) -> String {
+    client.write_all(request).unwrap();
+    turn_until(rig, client).1
+}
+
+#[test]
+fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
+    const TURNS: usize = 4;
+    let (mut rig, _data) = rig(2);
+    let port = rig.http().port();
+    let mut trader = trader(&mut rig);
+    let markets = [rig.market().unwrap(), rig.market().unwrap()];
+    let mut clients = [connect(port), connect(port)];
+    // A connection goes to the shard of its first order: the cancel's is on the other shard than the order's.
+    let mut shards = Vec::new();
+    for (client, market) in clients.iter_mut().zip(&markets) {
+        let order = trader.sign(&bid(market.tokens[0]));
+        let text = ask(&mut rig, client, &trader.request("POST", "/order", &order.body));
+        assert!(text.contains("\"live\""), "{text}");
+        shards.push(rig.shard_of(market).unwrap());
+    }
+    let [canceller, placer] = &mut clients;
+    let mut cancelled = 0;
+    for turns in 0..TURNS * TURNS * TURNS {
+        let turns = [turns % TURNS, turns / TURNS % TURNS, turns / TURNS / TURNS];
+        let orders = [0; 2].map(|_| trader.sign(&bid(markets[1].tokens[0])));
+        let cancel = match turns[0] % 2 {
+            0 => ("/order", format!("{{\"orderID\":\"{}\"}}", orders[0].id_text)),
+            _ => ("/orders", format!("[\"{}\",\"{}\"]", orders[0].id_text, orders[1].id_text)),
+        };
+        canceller.write_all(&trader.request("DELETE", cancel.0, &cancel.1)).unwrap();
+        for (shard, turns) in [(shards[0], turns[0]), (shards[1], turns[1])] {
+            for _ in 0..turns {
+                rig.turn_shard(shard);
+            }
+        }
+        let over = turns == [TURNS - 1; 3];
+        let early = over.then(|| turn_until(&mut rig, canceller).1);
+        placer.write_all(&trader.request("POST", "/order", &orders[0].body)).unwrap();
+        for _ in 0..turns[2] {
+            rig.turn_shard(shards[1]);
+        }
+        let said = early.unwrap_or_else(|| turn_until(&mut rig, canceller).1);
+        let placed = turn_until(&mut rig, placer).1;
+        // Where the answer says so it left, else it was killed on arrival; it is gone in either case.
+        let left = said.contains(&format!("\"canceled\":[\"{}\"", orders[0].id_text));
+        assert_eq!(left, placed.contains("\"live\""), "{turns:?}\n{said}\n{placed}");
+        assert!(!(left && over), "who comes behind the answer is killed\n{said}\n{placed}");
+        cancelled += usize::from(left);
+        let again = ask(&mut rig, canceller, &trader.request("DELETE", cancel.0, &cancel.1));
+        assert!(again.contains("\"canceled\":[]"), "{turns:?}\n{said}\n{placed}\n{again}");
+    }
+    assert!(0 < cancelled, "some came in between");
 }

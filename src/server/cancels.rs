@@ -2,7 +2,8 @@
 //!
 //! An id does not say whose shard its order is on, so every shard is asked. What no shard knows
 //! leaves a tombstone with all of them: it kills the order if it arrives later. So a cancel of
-//! named orders has two rounds at most, and one wherever there is one shard.
+//! named orders has two rounds at most, and one wherever there is one shard. An order may arrive at its
+//! shard between the two: a shard buries only what it still does not know, and cancels the rest.
 
 use super::caller::Caller;
 use super::ingress::Trade;
@@ -20,7 +21,7 @@ use crate::shard::{CancelRefusal, Shard};
 pub(crate) enum Round {
     /// Shards look for the orders.
     Looking,
-    /// Shards leave tombstones for those that nobody knows.
+    /// Shards leave tombstones for those that nobody knew, or cancel what has arrived since.
     Burying,
 }
 
@@ -111,7 +112,11 @@ impl Trade {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
         match job.wide {
-            Wide::Bury => pending.unburied |= job.short,
+            Wide::Bury => {
+                pending.short |= job.short;
+                pending.unburied |= job.unburied;
+                job.strike_found(&mut pending.looking);
+            }
             Wide::Cancel { .. } => pending.short |= job.short,
             Wide::CancelList => {
                 pending.short |= job.short;
@@ -134,19 +139,17 @@ impl Trade {
                 let out = &mut job.cancelled;
                 job.short = !wide_cancel(&mut self.shard, now, principal, market, token, out);
             }
-            Wide::CancelList => {
+            Wide::CancelList | Wide::Bury => {
                 for id in &job.ids {
                     match self.shard.cancel(now, principal, id) {
                         Ok(()) => job.cancelled.push(*id),
                         Err(CancelRefusal::Gone) => job.gone.push(*id),
+                        Err(CancelRefusal::Unknown) if job.wide == Wide::Bury => {
+                            job.unburied |= self.shard.tombstone(now, principal, id).is_err();
+                        }
                         Err(CancelRefusal::Unknown) => {}
                         Err(CancelRefusal::Busy) => job.short = true,
                     }
-                }
-            }
-            Wide::Bury => {
-                for id in &job.ids {
-                    job.short |= self.shard.tombstone(now, principal, id).is_err();
                 }
             }
         }
@@ -230,11 +233,34 @@ impl Trade {
     fn bury(&mut self, work: u32, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(work);
         pending.round = Round::Burying;
-        for id in &pending.looking {
-            pending.unburied |= self.shard.tombstone(now, pending.principal, id).is_err();
-        }
+        let mut looking = std::mem::take(&mut pending.looking);
+        looking.retain(|id| match bury_here(&mut self.shard, now, pending.principal, id) {
+            Answer::Cancelled(Err(CancelRefusal::Busy)) => {
+                pending.short = true;
+                true
+            }
+            Answer::Cancelled(found) => {
+                note(pending, *id, found);
+                false
+            }
+            Answer::Buried(there) => {
+                pending.unburied |= !there;
+                true
+            }
+            Answer::Placed(_) | Answer::Acted(_) => unreachable!("nothing is placed here"),
+        });
+        pending.looking = looking;
         pending.decided_at(self.shard.last_claimed());
         self.ask_others(work, mesh);
+    }
+}
+
+/// Leaves a tombstone for an order that no shard knew, unless it has arrived here since: then it is
+/// cancelled like any other.
+pub(super) fn bury_here(shard: &mut Shard, now: TimeMs, principal: WalletNo, id: &OrderId) -> Answer {
+    match shard.cancel(now, principal, id) {
+        Err(CancelRefusal::Unknown) => Answer::Buried(shard.tombstone(now, principal, id).is_ok()),
+        found => Answer::Cancelled(found),
     }
 }
 

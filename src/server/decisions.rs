@@ -1,5 +1,6 @@
 //! What shards decided about orders, here and on other loops, and what other loops ask of this one.
 
+use super::cancels::bury_here;
 use super::ingress::Trade;
 use super::mesh::Mesh;
 use super::message::{Answer, Asked, Question, Ticket, Told};
@@ -51,9 +52,7 @@ impl Trade {
         match &asked.question {
             Question::Place(place) => Answer::Placed(self.shard.place(self.time_for(place, now), place)),
             Question::Cancel { principal, id } => Answer::Cancelled(self.shard.cancel(now, *principal, id)),
-            Question::Bury { principal, id } => {
-                Answer::Buried(self.shard.tombstone(now, *principal, id).is_ok())
-            }
+            Question::Bury { principal, id } => bury_here(&mut self.shard, now, *principal, id),
             Question::Act(act) => Answer::Acted(self.shard.act(now, act)),
         }
     }

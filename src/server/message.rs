@@ -35,7 +35,7 @@ pub(crate) enum Question {
         /// Which.
         id: OrderId,
     },
-    /// To leave a tombstone for one.
+    /// To leave a tombstone for one, or to cancel it if it has arrived since it was looked for.
     Bury {
         /// Whose.
         principal: WalletNo,

@@ -26,7 +26,8 @@ pub(crate) enum Wide {
     },
     /// To cancel the orders in the job's list.
     CancelList,
-    /// To leave tombstones for the orders in the job's list.
+    /// To leave tombstones for the orders in the job's list, and cancel those that have arrived since
+    /// they were looked for.
     Bury,
 }
 
@@ -47,6 +48,8 @@ pub(crate) struct WideJob {
     pub(crate) gone: Vec<OrderId>,
     /// Something could not be done for want of room.
     pub(crate) short: bool,
+    /// A tombstone could not be left.
+    pub(crate) unburied: bool,
     /// The shard's last claimed position.
     pub(crate) at: Position,
 }
@@ -62,6 +65,7 @@ impl WideJob {
             cancelled: list(),
             gone: list(),
             short: false,
+            unburied: false,
             at: Position(0),
         }
     }
@@ -101,6 +105,7 @@ impl WideJobs {
         job.cancelled.clear();
         job.gone.clear();
         job.short = false;
+        job.unburied = false;
         job.at = Position(0);
         job
     }
