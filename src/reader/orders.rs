@@ -146,15 +146,16 @@ fn newest_first(own: &PrincipalIndex, start: page::Start) -> impl Iterator<Item 
     own.live.range(..before).rev().copied()
 }
 
-/// The status word of an order: upper case for `POLY_`, lower case for the others.
+/// The status word of an order: upper case for `POLY_`, lower case for the others. What stopped on arrival
+/// with a rest is cancelled, as its owner's stream says.
 fn status(row: &OrderRow, dialect: Dialect) -> &'static str {
     let (lower, upper) = match row.state {
         OrderState::Live => ("live", "LIVE"),
-        OrderState::Filled => ("matched", "MATCHED"),
+        OrderState::Filled if row.stopped.is_none() => ("matched", "MATCHED"),
         OrderState::Removed(RemovalReason::MarketResolved) => {
             ("canceled_market_resolved", "CANCELED_MARKET_RESOLVED")
         }
-        OrderState::Removed(_) | OrderState::Killed(_) => ("canceled", "CANCELED"),
+        OrderState::Filled | OrderState::Removed(_) | OrderState::Killed(_) => ("canceled", "CANCELED"),
     };
     if dialect == Dialect::Poly { upper } else { lower }
 }

@@ -295,7 +295,7 @@ fn each_end_of_an_order_has_its_word_and_its_reason() {
         (ALICE, off_grid, "canceled", "tick_changed"),
         (ALICE, filled, "matched", ""),
         (BOB, stopped_by, "canceled", "self_trade"),
-        (BOB, stopped, "matched", "self_trade"),
+        (BOB, stopped, "canceled", "self_trade"),
         (BOB, killed, "canceled", "fok_not_filled"),
         (ALICE, resolved, "canceled_market_resolved", "market_resolved"),
     ] {
