@@ -52,6 +52,11 @@ impl Connection {
         Ok(Self { stream, read: Vec::new() })
     }
 
+    /// The same connection once more, for whoever cuts it.
+    pub fn socket(&self) -> TcpStream {
+        self.stream.try_clone().unwrap()
+    }
+
     /// Sends bytes as they are; with several requests in them they are pipelined.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.stream.write_all(bytes)

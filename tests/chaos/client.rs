@@ -1,0 +1,247 @@
+//! A maker or a taker: what it does is random, what it knows it was told.
+
+use super::compare::Told;
+use super::gate::Gate;
+use super::ledger::{Balances, Ledger, text};
+use super::link::{Link, Next, Request, next};
+use super::{Market, Trouble};
+use crate::common::random::Random;
+use crate::common::trader::{KEYS, Trader};
+use crate::common::wire::Connection;
+use serde_json::{Value, json};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use tungstenite::WebSocket;
+
+/// How many of its acts a client may stay off its stream when it was cut.
+const AWAY_MAX: u64 = 40;
+
+/// How a client trades, and what cancels its orders for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Maker,
+    /// Its connection for requests answers for its orders.
+    MakerOnConnection,
+    /// Its stream does; and it has little collateral, so that its buys are uncovered now and then.
+    MakerOnStream,
+    /// It has a dead-man switch.
+    MakerWithSwitch,
+    Taker,
+}
+
+/// A split or merge whose refusal may not be the last word: a copy of it may have been on its way.
+pub struct Act {
+    pub path: &'static str,
+    pub body: String,
+    pub market: usize,
+    pub amount: u64,
+}
+
+pub struct Client<'a> {
+    pub role: Role,
+    pub trader: Trader,
+    pub ledger: Ledger,
+    pub link: Link<'a>,
+    pub random: Random,
+    pub markets: &'a [Market],
+    /// Orders that were answered, to be posted again.
+    pub bodies: Vec<(String, String)>,
+    pub unsettled: Vec<Act>,
+    /// What the next heartbeat shows.
+    pub beat: String,
+    stream: Option<WebSocket<TcpStream>>,
+    away: u64,
+}
+
+impl<'a> Client<'a> {
+    /// A client that has asked for its account once.
+    pub fn new(
+        number: usize,
+        role: Role,
+        random: Random,
+        markets: &'a [Market],
+        gate: &'a Gate,
+        trouble: &'a Trouble,
+    ) -> Self {
+        let open = gate.wait();
+        let lines = match role {
+            Role::MakerOnConnection => "X-Outcry-Cancel-On-Disconnect: true\r\n",
+            _ => "",
+        };
+        // The first test account is left to whoever tries the binary out by hand.
+        let trader = Trader::at(KEYS[number + 1], &mut Connection::open(open.port), Some(open.now_ms));
+        let mut client = Self {
+            role,
+            trader,
+            ledger: Ledger::default(),
+            link: Link::new(number, gate, trouble, lines),
+            random,
+            markets,
+            bodies: Vec::new(),
+            unsettled: Vec::new(),
+            beat: String::new(),
+            stream: None,
+            away: 0,
+        };
+        client.begin_anew();
+        client
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.random.below(bound as u64)).unwrap()
+    }
+
+    pub fn ask(&mut self, method: &str, path: &str, body: &str) -> super::link::Answered {
+        self.link.ask(&mut self.trader, &Request::new(method, path, body), &mut self.random)
+    }
+
+    pub fn read(&mut self, path: &str) -> Option<Value> {
+        self.link.read(&mut self.trader, path, &mut self.random)
+    }
+
+    /// The documented way back: the account at one moment, then the records of what it does not show.
+    fn begin_anew(&mut self) {
+        self.settle();
+        let account = self.read("/account").expect("everybody has an account");
+        let open = self.ledger.snapshot(&account).unwrap();
+        for id in open {
+            let record = self.read(&format!("/data/order/{id}"));
+            self.ledger.look(&id, record.as_ref()).unwrap();
+        }
+        let trades = self.link.pages(&mut self.trader, "/data/trades", &mut self.random);
+        self.ledger.list(&trades);
+    }
+
+    /// Posts again what was refused while a copy of it may have been on its way.
+    pub fn settle(&mut self) {
+        for act in std::mem::take(&mut self.unsettled) {
+            self.pairs(act);
+        }
+    }
+
+    /// Splits or merges until the outcome is known, or nearly so.
+    pub fn pairs(&mut self, act: Act) {
+        let said = self.ask("POST", act.path, &act.body);
+        let body = said.answer.json();
+        if said.answer.status == 200 {
+            let direction = if act.path.ends_with("split") { 1 } else { -1 };
+            self.ledger.pairs(&self.markets[act.market].tokens, direction, act.amount);
+        } else {
+            let code = text(&body["code"]);
+            assert!(["not_enough_balance", "nothing_to_move"].contains(&code), "{} {body}", act.path);
+            if said.doubt {
+                self.unsettled.push(act);
+            }
+        }
+    }
+
+    /// Reads what the stream has told so far, and comes back to it if it broke.
+    pub fn listen(&mut self) {
+        if self.link.gate.is_held(self.link.client) {
+            self.stream = None;
+            return;
+        }
+        if self.stream.is_none() {
+            if 0 < self.away {
+                self.away -= 1;
+                return;
+            }
+            if !self.follow() {
+                return;
+            }
+        }
+        while let Some(stream) = &mut self.stream {
+            match next(stream) {
+                Next::Message(said) if said["type"] == "heartbeat" => {}
+                Next::Message(said) => self.told(&said),
+                Next::Nothing => return,
+                Next::Broken => self.lost(),
+            }
+        }
+    }
+
+    fn lost(&mut self) {
+        self.stream = None;
+        self.away = self.random.below(AWAY_MAX);
+    }
+
+    fn told(&mut self, said: &Value) {
+        // The exchange says so when its mode changes, as it does before it ends.
+        if said["type"] == "mode" {
+            return;
+        }
+        self.link.trouble.events.fetch_add(1, Ordering::Relaxed);
+        self.ledger.note(said).unwrap();
+    }
+
+    /// Follows its stream from where it was; false if that broke.
+    fn follow(&mut self) -> bool {
+        let ask = json!({
+            "from": self.ledger.sequence, "stream_id": self.ledger.stream_id,
+            "cancel_on_disconnect": self.role == Role::MakerOnStream,
+        });
+        let Some((stream, said)) = self.link.stream(ask, &self.trader) else {
+            self.lost();
+            return false;
+        };
+        assert_eq!(said["stream_id"], self.ledger.stream_id[..], "nothing that was told was cut");
+        let now = said["sequence"].as_u64().unwrap();
+        assert!(self.ledger.sequence <= now, "told up to {}: {said}", self.ledger.sequence);
+        if said["replayed"] == false {
+            self.link.trouble.recoveries.fetch_add(1, Ordering::Relaxed);
+            drop(stream);
+            self.begin_anew();
+            return false;
+        }
+        self.link.trouble.replays.fetch_add(u64::from(self.ledger.sequence < now), Ordering::Relaxed);
+        stream.get_ref().set_nonblocking(true).unwrap();
+        self.stream = Some(stream);
+        true
+    }
+
+    /// When nothing happens any more: everything that the stream has to tell.
+    pub fn catch_up(&mut self) {
+        self.settle();
+        assert!(self.unsettled.is_empty(), "no copy is on its way");
+        loop {
+            let ask = json!({ "from": self.ledger.sequence, "stream_id": self.ledger.stream_id });
+            let (mut stream, said) = self.link.stream(ask, &self.trader).expect("nobody cuts it now");
+            if said["replayed"] == false {
+                self.begin_anew();
+                continue;
+            }
+            let now = said["sequence"].as_u64().unwrap();
+            while self.ledger.sequence < now {
+                match next(&mut stream) {
+                    Next::Message(said) if said["type"] == "heartbeat" => {}
+                    Next::Message(said) => self.told(&said),
+                    Next::Nothing | Next::Broken => panic!("{} of {now}", self.ledger.sequence),
+                }
+            }
+            return;
+        }
+    }
+
+    /// What the exchange says of this client, by every read there is.
+    pub fn everything(&mut self) -> Told {
+        let ids: Vec<String> = self.ledger.orders.keys().cloned().collect();
+        let orders = ids.into_iter().map(|id| {
+            let record = self.read(&format!("/data/order/{id}"));
+            (id, record)
+        });
+        let orders = orders.collect();
+        let [live, trades] = ["/data/orders", "/data/trades"]
+            .map(|path| self.link.pages(&mut self.trader, path, &mut self.random));
+        let markets = self.markets;
+        let mut balance = |asset: &str| -> i128 {
+            let shown = self.read(&format!("/balance-allowance?asset_type={asset}")).unwrap();
+            text(&shown["balance"]).parse().unwrap()
+        };
+        let collateral = balance("COLLATERAL");
+        let tokens = markets.iter().flat_map(|market| &market.tokens);
+        let shares =
+            tokens.map(|token| (token.clone(), balance(&format!("CONDITIONAL&token_id={token}")))).collect();
+        let account = self.read("/account").unwrap();
+        Told { orders, live, trades, balances: Balances { collateral, shares }, account }
+    }
+}
