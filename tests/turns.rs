@@ -9,11 +9,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use common::trader::{KEYS, Trader, Wish};
+use common::trader::{KEYS, Signed, Trader, Wish};
 use common::wire::Connection;
 use outcry::domain::{Collateral, Side, TokenId};
 use outcry::server::options::Options;
 use outcry::server::rig::Rig;
+use rustix::event::epoll;
 
 /// Orders in a batch, and the checks of one turn.
 const BATCH: usize = 15;
@@ -48,9 +49,8 @@ fn trader(rig: &mut Rig) -> Trader {
     trader
 }
 
-/// A bid that meets nobody.
-fn bid(token: TokenId) -> Wish<'static> {
-    Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false }
+fn bid(token: TokenId, price: u64) -> Wish<'static> {
+    Wish { token, side: Side::Buy, price, shares: 5_000_000, kind: "GTC", neg_risk: false }
 }
 
 fn connect(port: u16) -> TcpStream {
@@ -89,7 +89,7 @@ fn a_cancel_overtakes_a_batch_whose_signatures_take_many_turns() {
     let (mut rig, _data) = rig(1);
     let port = rig.http().port();
     let mut trader = trader(&mut rig);
-    let wish = bid(rig.market().unwrap().tokens[0]);
+    let wish = bid(rig.market().unwrap().tokens[0], 1_000);
     // Both connections carry a trading request first, so that both are on the loop that we turn.
     let mut clients = [connect(port), connect(port)];
     let mut resting = Vec::new();
@@ -131,7 +131,7 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
     // A connection goes to the shard of its first order: the cancel's is on the other shard than the order's.
     let mut shards = Vec::new();
     for (client, market) in clients.iter_mut().zip(&markets) {
-        let order = trader.sign(&bid(market.tokens[0]));
+        let order = trader.sign(&bid(market.tokens[0], 1_000));
         let text = ask(&mut rig, client, &trader.request("POST", "/order", &order.body));
         assert!(text.contains("\"live\""), "{text}");
         shards.push(rig.shard_of(market).unwrap());
@@ -140,7 +140,7 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
     let mut cancelled = 0;
     for turns in 0..TURNS * TURNS * TURNS {
         let turns = [turns % TURNS, turns / TURNS % TURNS, turns / TURNS / TURNS];
-        let orders = [0; 2].map(|_| trader.sign(&bid(markets[1].tokens[0])));
+        let orders = [0; 2].map(|_| trader.sign(&bid(markets[1].tokens[0], 1_000)));
         let cancel = match turns[0] % 2 {
             0 => ("/order", format!("{{\"orderID\":\"{}\"}}", orders[0].id_text)),
             _ => ("/orders", format!("[\"{}\",\"{}\"]", orders[0].id_text, orders[1].id_text)),
@@ -168,4 +168,83 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
         assert!(again.contains("\"canceled\":[]"), "{turns:?}\n{said}\n{placed}\n{again}");
     }
     assert!(0 < cancelled, "some came in between");
+}
+
+/// A maker whose bid for `Yes` rests, a taker with money, a connection of each, and the tokens.
+struct Ground {
+    rig: Rig,
+    maker: Trader,
+    taker: Trader,
+    clients: [TcpStream; 2],
+    tokens: [TokenId; 2],
+    resting: Signed,
+    _data: tempfile::TempDir,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let (mut rig, data) = rig(1);
+        let port = rig.http().port();
+        let traders = std::thread::spawn(move || {
+            [0, 1].map(|number: usize| Trader::new(KEYS[number], &mut Connection::open(port)))
+        });
+        while !traders.is_finished() {
+            rig.turn();
+        }
+        let [mut maker, mut taker] = traders.join().unwrap();
+        rig.credit(&[maker.address, taker.address], Collateral(1_000_000_000)).unwrap();
+        let tokens = rig.market().unwrap().tokens;
+        // Both connections carry a trading request first, so that both are on the loop that we turn.
+        let mut clients = [connect(port), connect(port)];
+        let resting = maker.sign(&bid(tokens[0], 5_000));
+        let aside = taker.sign(&bid(tokens[1], 1_000));
+        for (client, (trader, order)) in clients.iter_mut().zip([(&maker, &resting), (&taker, &aside)]) {
+            client.write_all(&trader.request("POST", "/order", &order.body)).unwrap();
+            let (_, text) = turn_until(&mut rig, client);
+            assert!(text.contains("\"live\""), "{text}");
+        }
+        Self { rig, maker, taker, clients, tokens, resting, _data: data }
+    }
+
+    /// The maker takes back its bid.
+    fn cancel(&mut self) {
+        let cancel = format!("{{\"orderID\":\"{}\"}}", self.resting.id_text);
+        self.clients[0].write_all(&self.maker.request("DELETE", "/order", &cancel)).unwrap();
+    }
+}
+
+#[test]
+fn a_cancel_is_done_before_what_the_last_turn_left_of_a_batch() {
+    let mut ground = Ground::new();
+    // The first two are checked in the turn in which they come; the third would meet the maker's bid.
+    let prices = [1_000, 1_000, 5_000];
+    let bodies = prices.map(|price| ground.taker.sign(&bid(ground.tokens[1], price)).body);
+    let batch = ground.taker.request("POST", "/orders", &format!("[{}]", bodies.join(",")));
+    ground.clients[1].write_all(&batch).unwrap();
+    ground.rig.turn();
+    ground.cancel();
+    let (_, text) = turn_until(&mut ground.rig, &mut ground.clients[0]);
+    assert!(text.contains(&format!("\"canceled\":[\"{}\"]", ground.resting.id_text)), "{text}");
+    let (_, text) = turn_until(&mut ground.rig, &mut ground.clients[1]);
+    assert_eq!(text.matches("\"live\"").count(), prices.len(), "{text}");
+}
+
+#[test]
+fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at() {
+    let mut ground = Ground::new();
+    // An epoll set tells of sockets in the order in which bytes came to them.
+    let order_of_answers = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+    for (number, client) in ground.clients.iter().enumerate() {
+        let data = epoll::EventData::new_u64(number as u64);
+        epoll::add(&order_of_answers, client, data, epoll::EventFlags::IN).unwrap();
+    }
+    let order = ground.taker.sign(&bid(ground.tokens[1], 1_000));
+    ground.cancel();
+    ground.clients[1].write_all(&ground.taker.request("POST", "/order", &order.body)).unwrap();
+    ground.rig.turn();
+    let mut events = Vec::with_capacity(ground.clients.len());
+    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    epoll::wait(&order_of_answers, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
+    let answered: Vec<u64> = events.iter().map(|event| event.data.u64()).collect();
+    assert_eq!(answered, [0, 1], "the cancel's answer is the first of one turn");
 }

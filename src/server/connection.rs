@@ -276,6 +276,9 @@ pub(crate) struct Line {
     pub(crate) answers_for: Option<KeyName>,
     /// What the request at the front of the buffer has paid.
     pub(crate) toll: Toll,
+    /// The request at the front of the buffer is whole and costs curve operations, so that it need not be
+    /// parsed again while it waits for its turn.
+    pub(crate) signs: bool,
 }
 
 /// Whether a request changes state.
@@ -301,6 +304,7 @@ impl Line {
             last_work: None,
             answers_for: None,
             toll: Toll::default(),
+            signs: false,
         }
     }
 
@@ -316,6 +320,7 @@ impl Line {
         self.last_work = None;
         self.answers_for = None;
         self.toll = Toll::default();
+        self.signs = false;
     }
 
     /// True if one more request may be open.

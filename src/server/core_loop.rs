@@ -2,7 +2,7 @@
 //!
 //! A turn, in this order, each step bounded:
 //! 1. what epoll reports: new clients, bytes in, room to send;
-//! 2. requests: cancels of all ready sockets first, then the rest, at most
+//! 2. requests: cancels of all ready sockets first, and their answers out, then the rest, at most
 //!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks;
 //! 3. what other loops sent;
 //! 4. the roles' own work: expiries and removals of the shard, frames for the reader;
@@ -205,6 +205,10 @@ impl Turns for CoreLoop {
         if self.held_until.is_some_and(|until| until <= self.moment) {
             self.held_until = self.connections.release_held(self.moment);
         }
+        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+            trade.begin_turn(self.moment);
+        }
+        busy |= self.serve_cancels(phase);
         busy |= self.serve_ready(phase);
         busy |= self.take_messages();
         busy |= self.work();

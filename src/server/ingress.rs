@@ -37,6 +37,7 @@ use crate::domain::{
 use crate::http::{Endpoint, Head, Route};
 use crate::json::read::CANCELS_MAX;
 use crate::json::{BodyReader, ReadError, ShortText, decimal};
+use crate::limits::Moment;
 use crate::registrar::Registrar;
 use crate::registry::Registry;
 use crate::shard::{PlaceOrder, Shard};
@@ -155,12 +156,27 @@ impl Trade {
         }
     }
 
-    /// A new turn: its budget, and what the last one left.
-    pub(crate) fn begin_turn(&mut self, now: TimeMs, mesh: &mut Mesh) -> bool {
+    /// A new turn: its time and its budget.
+    pub(crate) fn begin_turn(&mut self, moment: Moment) {
+        self.callers.moment = moment;
         self.signatures_left = SIGNATURES_PER_TURN;
+    }
+
+    /// Goes on with the orders that the last turn left. Returns whether there were any.
+    pub(crate) fn run_left_over(&mut self, now: TimeMs, mesh: &mut Mesh) -> bool {
         let busy = self.staged.is_some();
         self.run_staged(now, mesh);
         busy
+    }
+
+    /// True while orders of a request wait for their curve operations.
+    pub(crate) fn has_staged(&self) -> bool {
+        self.staged.is_some()
+    }
+
+    /// True if a request that costs curve operations may begin in this turn.
+    pub(crate) fn may_sign(&self) -> bool {
+        self.staged.is_none() && self.signatures_left > 0
     }
 
     /// Takes one trading request.
@@ -179,7 +195,7 @@ impl Trade {
             return Began::Blocked;
         }
         let signs = needs_signature(route.endpoint);
-        if signs && (self.staged.is_some() || self.signatures_left == 0) {
+        if signs && !self.may_sign() {
             return Began::Later;
         }
         if sends_wide(route.endpoint) && !self.works.has_room_for_wide() {
@@ -577,7 +593,8 @@ pub(super) fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
     }
 }
 
-const fn needs_signature(endpoint: Endpoint) -> bool {
+/// True if the request costs curve operations.
+pub(crate) const fn needs_signature(endpoint: Endpoint) -> bool {
     matches!(
         endpoint,
         Endpoint::PlaceOrder

@@ -49,22 +49,42 @@ enum Pass {
 
 /// Step 2: requests.
 impl CoreLoop {
-    pub(super) fn serve_ready(&mut self, phase: Phase) -> bool {
+    /// Cancels of all ready connections, whose answers leave before anything else is begun: a signature
+    /// check takes longer than all that is done here.
+    pub(super) fn serve_cancels(&mut self, phase: Phase) -> bool {
         let ready = self.connections.ready.len();
+        let Some(trade) = self.trade() else {
+            return false;
+        };
+        // One that is alone, with no checks left over from the last turn, is in turn next anyway.
+        if ready == 0 || (ready == 1 && !trade.has_staged()) {
+            return false;
+        }
+        let mut took = false;
+        for _ in 0..ready {
+            took |= self.serve_next(phase, Pass::Cancels);
+        }
+        if took {
+            self.finish();
+            self.release();
+            self.send_all(phase);
+        }
+        took
+    }
+
+    pub(super) fn serve_ready(&mut self, phase: Phase) -> bool {
         let mut took = false;
         if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
-            trade.callers.moment = self.moment;
-            took |= trade.begin_turn(self.now, &mut self.mesh);
-            if ready > 1 {
-                for _ in 0..ready {
-                    took |= self.serve_next(phase, Pass::Cancels);
-                }
-            }
+            took |= trade.run_left_over(self.now, &mut self.mesh);
         }
         for _ in 0..self.connections.ready.len() {
             took |= self.serve_next(phase, Pass::All);
         }
         took
+    }
+
+    fn trade(&mut self) -> Option<&mut ingress::Trade> {
+        self.roles.as_mut()?.trade.as_mut()
     }
 
     fn serve_next(&mut self, phase: Phase, pass: Pass) -> bool {
@@ -126,6 +146,11 @@ impl CoreLoop {
             }
             return self.listen(client, connection);
         }
+        if connection.line.signs
+            && (pass == Pass::Cancels || !self.trade().is_some_and(|trade| trade.may_sign()))
+        {
+            return Step::Later;
+        }
         if connection.input.unread().is_empty() {
             connection.partial = false;
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
@@ -164,6 +189,7 @@ impl CoreLoop {
                     connection.continued = false;
                     connection.partial = false;
                     connection.line.toll = Toll::default();
+                    connection.line.signs = false;
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
                     connection.closing |= !keep_alive;
                 }
@@ -219,6 +245,7 @@ impl CoreLoop {
             };
         }
         if pass == Pass::Cancels && !is_cancel(route.endpoint) {
+            line.signs = ingress::needs_signature(route.endpoint);
             return Step::Later;
         }
         let Some(roles) = &mut self.roles else {
