@@ -1,0 +1,202 @@
+//! What placement does to those who cancel.
+//!
+//! `cargo bench --bench cancels` starts Outcry with limits off, its trading loop spinning on CPU 0, and
+//! everything else on CPU 1: reader, journal and the clients, which are one polling thread (`load`). It
+//! 1. measures the capacity of placement: signed orders that rest, over 8 connections with up to 16
+//!    under way on each;
+//! 2. cancels orders of one maker, one at a time at a fixed rate, in five rounds with no placement at all,
+//!    with placement offered by schedule at 90 % of the capacity, and at 120 %, where it queues up in the
+//!    sockets. A cancel's time counts from the moment at which it was to be sent;
+//! 3. turns the same trading loop by hand in this process (`turns`) and measures its turns at full load.
+//!
+//! Good is a p99 at 90 % that is at most the one without placement plus one longest turn: a cancel that
+//! comes in the middle of a turn waits for its end, and then nothing is before it. The longest turn is
+//! taken at its 99.9th percentile: the maximum is the hypervisor's or the scheduler's.
+//!
+//! Every reply is checked: an order that does not rest, or a cancel that does not cancel, ends the run.
+
+#![allow(clippy::print_stdout, reason = "the result is what this program is for")]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rates and times are far below what a float holds exactly"
+)]
+
+#[path = "../loopback/client.rs"]
+mod client;
+mod jitter;
+mod load;
+#[allow(dead_code, reason = "benches share it, and each uses a part")]
+#[path = "../loopback/outcry.rs"]
+mod outcry;
+mod row;
+#[path = "../loopback/sign.rs"]
+mod sign;
+mod turns;
+
+use alloy_primitives::U256;
+use client::Client;
+use hdrhistogram::Histogram;
+use load::{Account, Cancels, Pace, Placement, run};
+use outcry::{Outcry, pin};
+use row::Row;
+use sign::Signer;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The first two public test keys of Anvil: who cancels, and who places.
+const KEYS: [&str; 2] = [
+    "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+    "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+];
+
+/// Cancels go out at this interval, which no timer of the server is a multiple of.
+const CANCELS_EACH: Duration = Duration::from_micros(777);
+
+/// How often placement runs alone, and how long: what disturbs it makes it slower, so the fastest counts.
+const CAPACITY_ROUNDS: usize = 3;
+const CAPACITY_TIME: Duration = Duration::from_secs(1);
+
+/// Orders for [`CAPACITY_TIME`], and for a machine that is faster than any we know.
+const CAPACITY_ORDERS: usize = 40_000;
+
+/// Rounds, in each of which cancels are measured at each rate.
+const ROUNDS: usize = 5;
+const TIME: Duration = Duration::from_secs(2);
+
+/// Placement as parts of its capacity.
+const SHARES: [f64; 3] = [0.0, 0.9, 1.2];
+
+/// The part of a CPU's time that others may have for the figures to be about the exchange.
+const LOST_MAX: f64 = 0.01;
+
+const SERVER_CPU: usize = 0;
+const CLIENT_CPU: usize = 1;
+
+fn main() {
+    // Everything in shared memory: the disk is not what is measured, and nothing stays behind.
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
+    let places = ["served", "turned"].map(|name| directory.path().join(name));
+    for place in &places {
+        std::fs::create_dir(place).expect("a directory");
+    }
+    println!("trading loop on CPU {SERVER_CPU} (spins); reader, journal and clients on CPU {CLIENT_CPU}");
+    let lost_before = jitter::report("before", [SERVER_CPU, CLIENT_CPU]);
+    let rows = over_the_wire(&places[0]);
+    let turns = turns::measure(&places[1]);
+    println!(
+        "turns at full load: {}, p50 {:.1} µs, p99 {:.1}, p99.9 {:.1}, max {:.1}",
+        turns.len(),
+        micros(&turns, 0.5),
+        micros(&turns, 0.99),
+        micros(&turns, 0.999),
+        micros(&turns, 1.0)
+    );
+    let lost_after = jitter::report("after", [SERVER_CPU, CLIENT_CPU]);
+    if LOST_MAX < lost_before.max(lost_after) {
+        println!("not valid: others had the machine");
+    }
+    let turn = micros(&turns, 0.999);
+    let pooled = [0, 1].map(|share: usize| micros(&rows[share].took, 0.99));
+    let median = [0, 1].map(|share: usize| rows[share].median_p99());
+    for (name, [alone, at_90]) in [("all rounds", pooled), ("median round", median)] {
+        let verdict = if at_90 <= alone + turn { "yes" } else { "no" };
+        println!(
+            "{name}: p99 at 90 % <= unloaded p99 + longest turn: {verdict} \
+             ({at_90:.1} against {alone:.1} + {turn:.1} µs)"
+        );
+    }
+}
+
+/// Parts 1 and 2; one row for each of [`SHARES`].
+fn over_the_wire(directory: &Path) -> [Row; 3] {
+    let (outcry, [mut maker, mut placer]) = start(directory);
+    let _pinned = pin(CLIENT_CPU);
+    let rates = [(); CAPACITY_ROUNDS].map(|()| capacity(outcry.http, &mut placer));
+    let capacity = rates.into_iter().fold(0.0, f64::max);
+    println!(
+        "capacity: {capacity:.0} orders/s, the most of {rates:.0?}; {} connections x {} under way",
+        load::PLACERS,
+        load::PIPELINED
+    );
+    Row::head();
+    let mut rows = SHARES.map(|share| Row::new(capacity * share));
+    for _ in 0..ROUNDS {
+        for (share, row) in SHARES.into_iter().zip(&mut rows) {
+            let mut round = measure(outcry.http, &mut maker, &mut placer, capacity * share);
+            round.print(&format!("{:.0} %", share * 100.0));
+            row.add(&mut round);
+        }
+    }
+    for (share, row) in SHARES.into_iter().zip(&rows) {
+        row.print(&format!("all {:.0} %", share * 100.0));
+    }
+    rows
+}
+
+/// Cancels of one maker while orders are offered at a rate.
+fn measure(port: u16, maker: &mut Account, placer: &mut Account, rate: f64) -> Row {
+    let count = rate * TIME.as_secs_f64();
+    let orders = placer.orders(count as usize + 1);
+    let mut placement = Placement::new(port, orders, Pace::Scheduled(rate));
+    let mut cancels = Cancels::rest(port, maker, CANCELS_EACH, TIME);
+    let start = Instant::now();
+    run(TIME, Some(&mut placement), Some(&mut cancels));
+    let rested = placement.answered as f64 / start.elapsed().as_secs_f64();
+    let unsent_bytes_max = placement.unsent_bytes_max;
+    placement.drain();
+    let p99s = vec![micros(&cancels.took, 0.99)];
+    Row {
+        offered: rate,
+        rested: vec![rested],
+        took: cancels.took,
+        late: cancels.late,
+        unsent_bytes_max,
+        p99s,
+    }
+}
+
+/// Orders a second that rest when each connection always has some under way.
+fn capacity(port: u16, placer: &mut Account) -> f64 {
+    let mut placement = Placement::new(port, placer.orders(CAPACITY_ORDERS), Pace::Answered);
+    let start = Instant::now();
+    run(CAPACITY_TIME, Some(&mut placement), None);
+    let rate = placement.answered as f64 / start.elapsed().as_secs_f64();
+    placement.drain();
+    rate
+}
+
+/// A server with one market, and two accounts with money.
+fn start(directory: &Path) -> (Outcry, [Account; 2]) {
+    let settings = [
+        "journal.durability=committed",
+        "cpu.policy=manual",
+        &format!("cpu.shard_cpus={SERVER_CPU}"),
+        "cpu.wait=spin",
+        "auth.window_s=600",
+    ];
+    let outcry = Outcry::start(directory, &settings.map(str::to_owned));
+    outcry.operator(&["market", "create", "Does a cancel wait?", "--tick", "0.001"]);
+    let token = token(outcry.http);
+    let accounts = KEYS.map(|key| {
+        let signer = Signer::new(key);
+        let address = signer.address.to_string();
+        outcry.operator(&["account", "credit", &address, "1000000", "--ref", &address]);
+        Account::new(outcry.http, signer, token)
+    });
+    (outcry, accounts)
+}
+
+/// The first outcome's token of the only market.
+fn token(port: u16) -> U256 {
+    let mut client = Client::connect(port);
+    let (_, reply) = client.round_trip(b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    let token = reply.split("\"token_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    token.unwrap_or_else(|| panic!("no token in {reply}")).parse().expect("a decimal token")
+}
+
+/// A quantile in microseconds.
+fn micros(histogram: &Histogram<u64>, quantile: f64) -> f64 {
+    histogram.value_at_quantile(quantile) as f64 / 1e3
+}
