@@ -11,9 +11,8 @@ const TIME: Duration = Duration::from_secs(2);
 /// A thread that runs reads the clock far more often than this.
 const GAP: Duration = Duration::from_micros(10);
 
-/// Watches each CPU with nothing of ours on it. Returns the part of its time that the worse one lost.
-pub(crate) fn report(when: &str, cpus: [usize; 2]) -> f64 {
-    let mut most_lost = 0.0_f64;
+/// Watches each CPU with nothing of ours on it.
+pub(crate) fn report(when: &str, cpus: [usize; 2]) {
     for cpu in cpus {
         let _pinned = pin(cpu);
         let mut gaps = Histogram::new(3).expect("three digits");
@@ -29,7 +28,6 @@ pub(crate) fn report(when: &str, cpus: [usize; 2]) -> f64 {
             last = now;
         }
         let lost = lost.as_secs_f64() / TIME.as_secs_f64();
-        most_lost = most_lost.max(lost);
         println!(
             "jitter {when}, CPU {cpu}: {:.0} gaps/s, p50 {:.1} µs, p99 {:.1}, max {:.1}; {:.2} % of the time lost",
             gaps.len() as f64 / TIME.as_secs_f64(),
@@ -41,5 +39,4 @@ pub(crate) fn report(when: &str, cpus: [usize; 2]) -> f64 {
     }
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load average {when}: {}", load.trim());
-    most_lost
 }

@@ -15,8 +15,8 @@ pub(crate) struct Row {
     pub(crate) late: Histogram<u64>,
     /// The most bytes of one connection that found no room in its socket.
     pub(crate) unsent_bytes_max: usize,
-    /// The 99th percentile in microseconds, round by round.
-    pub(crate) p99s: Vec<f64>,
+    /// The part of both CPUs' time that others had, at most.
+    pub(crate) lost: f64,
 }
 
 impl Row {
@@ -24,44 +24,43 @@ impl Row {
     pub(crate) fn new(offered: f64) -> Self {
         let histogram = || Histogram::new(3).expect("three digits");
         let (took, late) = (histogram(), histogram());
-        Self { offered, rested: Vec::new(), took, late, unsent_bytes_max: 0, p99s: Vec::new() }
+        Self { offered, rested: Vec::new(), took, late, unsent_bytes_max: 0, lost: 0.0 }
     }
 
     /// Adds a round.
     pub(crate) fn add(&mut self, round: &mut Self) {
         self.rested.append(&mut round.rested);
-        self.p99s.append(&mut round.p99s);
+        self.lost = self.lost.max(round.lost);
         self.took.add(&round.took).expect("the histogram grows");
         self.late.add(&round.late).expect("the histogram grows");
         self.unsent_bytes_max = self.unsent_bytes_max.max(round.unsent_bytes_max);
     }
 
-    /// The 99th percentile of the round in the middle.
-    pub(crate) fn median_p99(&self) -> f64 {
-        let mut sorted = self.p99s.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted[sorted.len() / 2]
+    /// How many.
+    pub(crate) fn rounds(&self) -> usize {
+        self.rested.len()
     }
 
     /// The names of the columns.
     pub(crate) fn head() {
         println!(
-            "placement  offered/s  rested/s |  cancels    p50 µs    p99 µs  p99.9 µs    max µs | sent late p99 µs  unsent kB"
+            "  placement  offered/s  rested/s |  cancels    p50 µs    p99 µs  p99.9 µs    max µs | sent late p99 µs  unsent kB  lost %"
         );
     }
 
     pub(crate) fn print(&self, name: &str) {
         println!(
-            "{name:>9} {:10.0} {:9.0} | {:8} {:9.1} {:9.1} {:9.1} {:9.1} | {:16.1} {:10}",
+            "{name:>11} {:10.0} {:9.0} | {:8} {:9.1} {:9.1} {:9.1} {:9.1} | {:16.1} {:10} {:7.1}",
             self.offered,
-            self.rested.iter().sum::<f64>() / self.rested.len() as f64,
+            self.rested.iter().sum::<f64>() / self.rounds() as f64,
             self.took.len(),
             micros(&self.took, 0.5),
             micros(&self.took, 0.99),
             micros(&self.took, 0.999),
             micros(&self.took, 1.0),
             micros(&self.late, 0.99),
-            self.unsent_bytes_max / 1_000
+            self.unsent_bytes_max / 1_000,
+            100.0 * self.lost
         );
     }
 }

@@ -2,26 +2,30 @@
 //! process, so that the clock is read around each turn and the server itself need not.
 
 use super::load::{Account, Cancels, Pace, Placement, record, run};
+use super::lost::Watch;
 use super::outcry::pin;
 use super::sign::Signer;
-use super::{CANCELS_EACH, CLIENT_CPU, KEYS, SERVER_CPU};
+use super::{CANCELS_EACH, CLIENT_CPU, KEYS, LOST_MAX, ORDERS_MAX, ROUNDS_MAX, SERVER_CPU, TIME};
 use alloy_primitives::U256;
 use hdrhistogram::Histogram;
 use outcry::domain::{Address, Collateral};
 use outcry::server::options::Options;
 use outcry::server::rig::Rig;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long it is turned.
-const TIME: Duration = Duration::from_secs(2);
-
-/// Orders for that time, and for a machine that is faster than any we know.
-const ORDERS: usize = 80_000;
-
 /// Turns shorter than this found nothing to do.
-const BUSY_NS: u64 = 5_000;
+const BUSY: Duration = Duration::from_micros(5);
+
+/// Quiet rounds that are turned.
+const TURNED_ROUNDS: usize = 3;
+
+/// What the clients do: get ready, load the loop, and say whether the round that was counts.
+const PREPARES: u8 = 0;
+const MEASURES: u8 = 1;
+const QUIET: u8 = 2;
+const DISTURBED: u8 = 3;
 
 /// Nanoseconds of the turns in which there was something to do.
 pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
@@ -35,34 +39,54 @@ pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
     let owners = [0, 1].map(|number: usize| Address(signers[number].address.into_array()));
     rig.credit(&owners, Collateral(1_000_000_000_000)).expect("credited");
     let token = U256::from_be_bytes(rig.market().expect("a market").tokens[0].0);
-    let measures = AtomicBool::new(false);
-    let mut turns = Histogram::new(3).expect("three digits");
+    let phase = AtomicU8::new(PREPARES);
+    let [mut turns, mut round] = [(), ()].map(|()| Histogram::new(3).expect("three digits"));
     std::thread::scope(|scope| {
         let clients = scope.spawn(|| {
             let _pinned = pin(CLIENT_CPU);
-            load(port, signers, token, &measures);
+            load(port, signers, token, &phase);
         });
         while !clients.is_finished() {
             let start = Instant::now();
             rig.turn_shard(0);
             let took = start.elapsed();
-            if BUSY_NS <= u64::try_from(took.as_nanos()).expect("short") && measures.load(Ordering::Relaxed) {
-                record(&mut turns, took);
+            match phase.load(Ordering::Acquire) {
+                MEASURES if BUSY <= took => record(&mut round, took),
+                QUIET | DISTURBED if !round.is_empty() => {
+                    if phase.load(Ordering::Acquire) == QUIET {
+                        turns.add(&round).expect("the histogram grows");
+                    }
+                    round.reset();
+                    phase.store(PREPARES, Ordering::Release);
+                }
+                _ => {}
             }
         }
     });
     turns
 }
 
-/// Orders as fast as they are answered, and cancels between them.
-fn load(port: u16, signers: [Signer; 2], token: U256, measures: &AtomicBool) {
+/// Rounds of orders as fast as they are answered, and cancels between them.
+fn load(port: u16, signers: [Signer; 2], token: U256, phase: &AtomicU8) {
     let [mut maker, mut placer] = signers.map(|signer| Account::new(port, signer, token));
-    let mut placement = Placement::new(port, placer.orders(ORDERS), Pace::Answered);
-    let mut cancels = Cancels::rest(port, &mut maker, CANCELS_EACH, TIME);
-    measures.store(true, Ordering::Relaxed);
-    run(TIME, Some(&mut placement), Some(&mut cancels));
-    measures.store(false, Ordering::Relaxed);
-    placement.drain();
+    let mut quiet_rounds = 0;
+    for _ in 0..ROUNDS_MAX {
+        let mut placement = Placement::new(port, placer.orders(ORDERS_MAX), Pace::Answered);
+        let mut cancels = Cancels::rest(port, &mut maker, CANCELS_EACH, TIME);
+        let watch = Watch::begin(&[]);
+        phase.store(MEASURES, Ordering::Release);
+        run(TIME, Some(&mut placement), Some(&mut cancels));
+        let is_quiet = watch.lost() <= LOST_MAX;
+        phase.store(if is_quiet { QUIET } else { DISTURBED }, Ordering::Release);
+        while phase.load(Ordering::Acquire) != PREPARES {
+            std::hint::spin_loop();
+        }
+        placement.drain();
+        quiet_rounds += usize::from(is_quiet);
+        if quiet_rounds == TURNED_ROUNDS {
+            return;
+        }
+    }
 }
 
 fn options(directory: &Path) -> Options {

@@ -2,15 +2,16 @@
 //! back. Reads never stand in the way of a heartbeat. These acts allocate: they are few.
 
 use super::caller::Caller;
+use super::connection::KeyName;
 use super::core_loop::REGISTRAR_LOOP;
 use super::ingress::Trade;
 use super::key_acts::refused;
 use super::mesh::Mesh;
 use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
-use super::work::{Asker, Form};
-use crate::domain::{ApiKey, Position, TimeMs, WalletNo};
-use crate::http::Endpoint;
-use crate::json::{BodyReader, ReadError, Writer};
+use super::work::{Asker, Form, Refused};
+use crate::domain::{ApiKey, Position, Reject, TimeMs, WalletNo};
+use crate::http::{Endpoint, Head};
+use crate::json::{BodyReader, ReadError, ShortText, Writer};
 use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
 use crate::registry::{BreakerRow, BreakerState, Registry};
 
@@ -54,6 +55,33 @@ impl Trade {
         pending.decided_at(at);
         pending.told = (status, body);
         self.works.came(work);
+    }
+}
+
+/// Whose orders a connection answers for, as a request says.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Promise {
+    /// It says nothing.
+    Same,
+    /// This key's, from here on.
+    Made(KeyName),
+    /// Nobody's any more.
+    TakenBack,
+}
+
+/// What `X-Outcry-Cancel-On-Disconnect` says.
+#[allow(clippy::result_large_err, reason = "a refusal carries its words by value, so that nothing allocates")]
+pub(super) fn promise(head: &Head<'_>, caller: &Caller) -> Result<Promise, Refused> {
+    match head.cancel_on_disconnect {
+        None => Ok(Promise::Same),
+        Some("true") => Ok(Promise::Made((caller.principal, caller.api_key))),
+        Some("false") => Ok(Promise::TakenBack),
+        Some(text) => Err(Refused {
+            field: "X-Outcry-Cancel-On-Disconnect",
+            got: ShortText::new(text),
+            allowed: ShortText::new("true or false"),
+            ..Refused::plain(Reject::InvalidPayload)
+        }),
     }
 }
 

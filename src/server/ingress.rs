@@ -17,9 +17,10 @@ use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
 use super::clock::Clock;
-use super::connection::{Intent, KeyName, Line};
+use super::connection::{Intent, Line};
 use super::connections::Client;
 use super::core_loop::connection_word;
+use super::guard_acts::{Promise, promise};
 use super::links::Claimed;
 use super::mesh::{Mesh, Share};
 use super::message::{ActJob, Asked, Question, Ticket};
@@ -67,14 +68,6 @@ struct Staged {
     work: u32,
     caller: Caller,
     next: usize,
-}
-
-/// Whose orders a connection answers for, as a request says.
-#[derive(Clone, Copy, Debug)]
-enum Promise {
-    Same,
-    Made(KeyName),
-    TakenBack,
 }
 
 /// An order that its own shard has to be asked about.
@@ -557,21 +550,6 @@ impl Trade {
             line.ready(work.number, work.at);
         }
         self.works.end();
-    }
-}
-
-/// What `X-Outcry-Cancel-On-Disconnect` says.
-fn promise(head: &Head<'_>, caller: &Caller) -> Result<Promise, Refused> {
-    match head.cancel_on_disconnect {
-        None => Ok(Promise::Same),
-        Some("true") => Ok(Promise::Made((caller.principal, caller.api_key))),
-        Some("false") => Ok(Promise::TakenBack),
-        Some(text) => Err(Refused {
-            field: "X-Outcry-Cancel-On-Disconnect",
-            got: ShortText::new(text),
-            allowed: ShortText::new("true or false"),
-            ..Refused::plain(Reject::InvalidPayload)
-        }),
     }
 }
 

@@ -42,7 +42,9 @@ impl Shard {
                 let mut resting: Vec<(Slot, &OrderRow)> =
                     orders.into_iter().map(|order| (shard.restore_order(order), order)).collect();
                 resting.sort_unstable_by_key(|(_, order)| order.position);
-                resting.into_iter().for_each(|(slot, order)| shard.recount_order(slot, order));
+                for (slot, order) in resting {
+                    shard.recount_order(slot, order);
+                }
             }
         }
         shard.restore_recall(ledger)?;
