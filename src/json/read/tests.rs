@@ -435,6 +435,36 @@ fn small_bodies_hold_one_name() {
 }
 
 #[test]
+fn a_replace_names_what_leaves_what_comes_and_what_if_it_is_gone() {
+    let mut reader = BodyReader::new();
+    let (mut ids, mut orders) = (Vec::new(), Vec::new());
+    let mut replace = |body: Json| {
+        let read = reader.replace(&mut body.to_string().into_bytes(), &mut ids, &mut orders);
+        read.map(|anyway| (ids.len(), orders.len(), anyway)).map_err(|error| (error.reject, error.field))
+    };
+    let places = body();
+    let cancels = |count: u64| json!((0..count).map(id).collect::<Vec<_>>());
+    for (message, expected) in [
+        (json!({ "place": [places] }), Ok((0, 1, false))),
+        (json!({ "cancel": null, "place": [places, places], "ifGone": "refuse" }), Ok((0, 2, false))),
+        (json!({ "cancel": cancels(60), "place": [places], "ifGone": "PLACE" }), Ok((60, 1, true))),
+        (json!({ "cancel": [id(1), id(1), id(2)], "place": [places] }), Ok((2, 1, false))),
+        // A bad order is refused with its place in the list, by whoever judges it.
+        (json!({ "place": [places, 1] }), Ok((0, 2, false))),
+        (json!({ "cancel": cancels(61), "place": [places] }), Err((Reject::TooManyOrders, "cancel"))),
+        (json!({ "cancel": ["0x1"], "place": [places] }), Err((Reject::OrderIdInvalid, "cancel"))),
+        (json!({ "cancel": "all", "place": [places] }), Err((Reject::InvalidPayload, "cancel"))),
+        (json!({ "cancel": cancels(1) }), Err((Reject::InvalidPayload, "place"))),
+        (json!({ "place": [] }), Err((Reject::InvalidPayload, "place"))),
+        (json!({ "place": vec![places.clone(); 16] }), Err((Reject::TooManyOrders, "place"))),
+        (json!({ "place": [places], "ifGone": true }), Err((Reject::InvalidPayload, "ifGone"))),
+        (json!([]), Err((Reject::InvalidPayload, "body"))),
+    ] {
+        assert_eq!(replace(message.clone()), expected, "{message}");
+    }
+}
+
+#[test]
 fn a_refusal_says_the_field_the_value_and_the_rule() {
     let error = read(&with("side", Some(json!("HOLD\"\n")))).expect_err("refused");
     let mut out = Vec::new();
