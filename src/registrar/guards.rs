@@ -105,7 +105,9 @@ impl Registrar {
     ) -> Result<ApiKey, BeatRefusal> {
         let now = self.at(now);
         match (self.guards.switches.get(&(principal, key)), shown) {
-            (Some(switch), _) if switch.going_off => return Err(Refusal::LogFull.into()),
+            // It went off; it can be armed again once the orders are gone.
+            (Some(switch), Some(_)) if switch.going_off => return Err(Refusal::HeartbeatNotArmed.into()),
+            (Some(switch), None) if switch.going_off => return Err(Refusal::LogFull.into()),
             (Some(switch), Some(shown)) if switch.beat != shown => {
                 // Nobody has the id that a switch had before the start.
                 if switch.beat != ApiKey::ZERO {

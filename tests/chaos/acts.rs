@@ -269,6 +269,8 @@ impl Client<'_> {
             (200, Some(id)) => id.clone_into(&mut self.beat),
             // It went off, or an answer was lost: it begins anew.
             (400, _) => self.beat.clear(),
+            // There is no room now, or its orders are just being cancelled: the next beat tells.
+            (503, _) => {}
             (status, _) => panic!("{status} {}", said.json()),
         }
     }
