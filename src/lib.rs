@@ -37,6 +37,7 @@
 //! | [`json`] | how do orders and amounts read and write as text? |
 //! | [`auth`] | who signed this? |
 //! | [`limits`] | how much may one client ask for? |
+//! | [`stats`] | what does time go to? |
 //! | [`catalog`] | what does a Gamma file say about events and markets, and how are they listed and found? |
 //! | [`wallet`] | what does a wallet hold, what did it cost, what did it do? |
 //! | [`ledger`] | what is the state after these frames? |
@@ -79,6 +80,7 @@ pub mod json;
 pub mod ledger;
 pub mod limits;
 pub mod registry;
+pub mod stats;
 pub mod wallet;
 
 pub mod reader;

@@ -102,6 +102,7 @@ pub struct BookMark<'a> {
 pub struct Response {
     length_at: usize,
     body_at: usize,
+    timing_end: Option<usize>,
 }
 
 impl Response {
@@ -148,9 +149,10 @@ impl Response {
             header(out, "Upgrade", "websocket");
             header(out, "Sec-WebSocket-Version", "13");
         }
-        if let Some(timing) = extras.server_timing {
+        let timing_end = extras.server_timing.map(|timing| {
             header(out, "Server-Timing", timing);
-        }
+            out.len()
+        });
         match extras.connection {
             Connection::KeepAlive => header(out, "Connection", "keep-alive"),
             Connection::Close => header(out, "Connection", "close"),
@@ -159,11 +161,13 @@ impl Response {
         let length_at = out.len();
         out.extend_from_slice(&[b' '; LENGTH_DIGITS]);
         out.extend_from_slice(b"\r\n\r\n");
-        Self { length_at, body_at: out.len() }
+        Self { length_at, body_at: out.len(), timing_end }
     }
 
-    /// Fills in the length: everything in `out` behind the head is the body.
-    pub fn finish(self, out: &mut [u8]) {
+    /// Fills in the length: everything in `out` behind the head is the body. Returns where the value of
+    /// `Server-Timing` ends, for who has more to say in it.
+    #[allow(clippy::must_use_candidate, reason = "it is called for the length")]
+    pub fn finish(self, out: &mut [u8]) -> Option<usize> {
         let mut left = out.len() - self.body_at;
         assert!(left < 10_usize.pow(8), "a body is below 100 MB");
         for digit in out[self.length_at..self.length_at + LENGTH_DIGITS].iter_mut().rev() {
@@ -173,6 +177,7 @@ impl Response {
                 break;
             }
         }
+        self.timing_end
     }
 
     /// Like [`Self::finish`], for `HEAD`: the length stays, the body goes.
@@ -339,7 +344,9 @@ mod tests {
             book: Some(BookMark { stream_id: "ab", sequence: 7, crc: u32::MAX }),
             server_timing: Some("total;dur=0.012"),
         };
-        let answer = written(|out| Response::begin(out, 425, ContentType::Json, &extras).finish(out));
+        let answer = written(|out| {
+            Response::begin(out, 425, ContentType::Json, &extras).finish(out);
+        });
         for line in [
             "HTTP/1.1 425 Too Early\r\n",
             "\r\nX-Outcry-Seq: 18446744073709551615\r\n",

@@ -9,6 +9,7 @@
 
 use super::connections::Client;
 use super::core_loop::{CoreLoop, connection_word};
+use super::metrics;
 use super::operator::act;
 use super::plan::Plan;
 use super::reading::Reading;
@@ -18,10 +19,8 @@ use super::toll;
 use crate::auth::MacKey;
 use crate::domain::Position;
 use crate::http::respond::{self, ContentType, Extras, Response};
-use crate::http::{Head, Method};
+use crate::http::{Head, Method, Query};
 use crate::json::Writer;
-use crate::limits::Limited;
-use std::sync::atomic::Ordering;
 
 /// A request of the operator that is being answered.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +117,13 @@ pub(crate) fn begin(
             });
         }
         (Method::Get, "/limits") => limits(answer, &core.shared, &extras),
-        (Method::Get, "/metrics") => metrics(answer, core, &extras),
+        (Method::Get, "/metrics") => metrics::write(answer, core, &extras),
+        (Method::Get, "/debug/latency") => {
+            write_json(answer, 200, &extras, |json| metrics::latency(json, core));
+        }
+        (Method::Get, "/debug/latency.hgrm") => {
+            metrics::hgrm(answer, core, Query::new(head.query), &extras);
+        }
         _ => return act::begin(core, pending, request, answer),
     }
     Done::Answered(Position(0))
@@ -199,48 +204,6 @@ fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
         toll::write(json, &shared.limits);
         json.close_object();
     });
-}
-
-fn metrics(out: &mut Vec<u8>, core: &mut CoreLoop, extras: &Extras<'_>) {
-    let shared = &core.shared;
-    let mut lines = vec![
-        ("outcry_connections", u64::from(shared.clients.load(Ordering::Relaxed))),
-        ("outcry_acknowledged_position", shared.acknowledged().0),
-    ];
-    if let Some(roles) = &mut core.roles {
-        lines.push(("outcry_marked_position", roles.marks.advance().0));
-        lines.push(("outcry_claimed_position", roles.marks.log().claimed().0));
-        lines.push(("outcry_durable_position", roles.marks.log().durable().0));
-        lines.push(("outcry_log_room_bytes", roles.marks.log().room()));
-        if let Some(reading) = &roles.reading {
-            lines.push(("outcry_applied_position", reading.applied().0));
-            lines.push(("outcry_history_unreadable_total", reading.unreadable()));
-            let ledger = reading.reader().ledger();
-            lines.push(("outcry_orders_in_memory", ledger.orders_in_memory() as u64));
-            lines.push(("outcry_orders_archived", ledger.archive().len() as u64));
-        }
-    }
-    let response = Response::begin(out, 200, ContentType::Text, extras);
-    for (name, value) in lines {
-        out.extend_from_slice(format!("{name} {value}\n").as_bytes());
-    }
-    for (what, limited) in Limited::NAMES {
-        let count = core.shared.limits.counted(limited);
-        let text = format!("outcry_limited_requests_total{{what=\"{what}\"}} {count}\n");
-        out.extend_from_slice(text.as_bytes());
-    }
-    for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
-        let place = &plan.name;
-        let (trading, reading) = (tally.trading.get(), tally.reading.get());
-        let text = format!(
-            "outcry_requests_total{{loop=\"{place}\",kind=\"trading\"}} {trading}\n\
-             outcry_requests_total{{loop=\"{place}\",kind=\"reading\"}} {reading}\n\
-             outcry_answers_total{{loop=\"{place}\"}} {}\n",
-            tally.answers.get()
-        );
-        out.extend_from_slice(text.as_bytes());
-    }
-    response.finish(out);
 }
 
 #[cfg(test)]

@@ -45,9 +45,14 @@ impl Clock {
         }
     }
 
+    /// Nanoseconds since this clock was made, never 0; never stands still.
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
+    }
+
     /// Milliseconds since this clock was made, for timeouts; never stands still.
     pub(crate) fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.elapsed_ns() / 1_000_000
     }
 
     /// The time that limits go by: that of a manual clock, else what has elapsed, so that nobody is limited

@@ -15,11 +15,14 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use super::tally::Tally;
+use super::timing;
 use super::toll::Toll;
 use super::work::WorkNo;
 use crate::domain::{ApiKey, Position, WalletNo};
 use crate::http::Chunked;
 use crate::http::websocket::Frames;
+use crate::stats::{Laps, Stage};
 
 /// Open requests per connection; more stay unread.
 pub(crate) const OPEN_MAX: usize = 32;
@@ -142,6 +145,23 @@ enum State {
 struct Open {
     state: State,
     answer: Vec<u8>,
+    timed: Timed,
+}
+
+/// What is known of the time that a request takes, from the moment its bytes were there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Timed {
+    /// Nothing.
+    No,
+    /// It only asks, and came at this moment.
+    Read { came_ns: u64 },
+    /// A trading request.
+    Trade {
+        /// What its time went to.
+        laps: Laps,
+        /// Where in its answer the value of `Server-Timing` ends, if it has one.
+        timing_end: Option<usize>,
+    },
 }
 
 /// The state of a connection that speaks WebSocket.
@@ -279,6 +299,10 @@ pub(crate) struct Line {
     /// The request at the front of the buffer is whole and costs curve operations, so that it need not be
     /// parsed again while it waits for its turn.
     pub(crate) signs: bool,
+    /// When the bytes at the front of the buffer came.
+    pub(crate) came_ns: u64,
+    /// What the time of the request at the front of the buffer went to, once it was looked at.
+    pub(crate) laps: Laps,
 }
 
 /// Whether a request changes state.
@@ -292,8 +316,11 @@ pub(crate) enum Intent {
 
 impl Line {
     fn new() -> Self {
-        let open =
-            (0..OPEN_MAX).map(|_| Open { state: State::Waiting, answer: Vec::with_capacity(ANSWER_BYTES) });
+        let open = (0..OPEN_MAX).map(|_| Open {
+            state: State::Waiting,
+            answer: Vec::with_capacity(ANSWER_BYTES),
+            timed: Timed::No,
+        });
         Self {
             output: Vec::with_capacity(4 * ANSWER_BYTES),
             sent: 0,
@@ -305,6 +332,8 @@ impl Line {
             answers_for: None,
             toll: Toll::default(),
             signs: false,
+            came_ns: 0,
+            laps: Laps::default(),
         }
     }
 
@@ -321,6 +350,8 @@ impl Line {
         self.answers_for = None;
         self.toll = Toll::default();
         self.signs = false;
+        self.came_ns = 0;
+        self.laps = Laps::default();
     }
 
     /// True if one more request may be open.
@@ -358,6 +389,7 @@ impl Line {
         }
         let place = self.place(number);
         place.state = State::Waiting;
+        place.timed = Timed::No;
         place.answer.clear();
         // Too much of it, or a buffer that went with a request and did not come back.
         if !(ANSWER_BYTES..=KEPT_BYTES_MAX).contains(&place.answer.capacity()) {
@@ -383,8 +415,14 @@ impl Line {
         self.place(number).state = State::Ready(at);
     }
 
-    /// Moves what may leave to the output. Returns the highest position that was released.
-    pub(crate) fn release(&mut self, mark: Position) -> Option<Position> {
+    /// What is known of the time that request `number` takes; nothing if nobody says.
+    pub(crate) fn timed(&mut self, number: u32, timed: Timed) {
+        self.place(number).timed = timed;
+    }
+
+    /// Moves what may leave to the output, and counts what it took. Returns the highest position that was
+    /// released.
+    pub(crate) fn release(&mut self, mark: Position, now_ns: u64, tally: &Tally) -> Option<Position> {
         let mut highest = None;
         while self.first != self.next {
             let index = self.first as usize % OPEN_MAX;
@@ -396,6 +434,17 @@ impl Line {
             }
             highest = highest.max(Some(at));
             let answer = &mut self.open[index].answer;
+            match &mut self.open[index].timed {
+                Timed::No => {}
+                Timed::Read { came_ns } => tally.reads.record(now_ns.saturating_sub(*came_ns)),
+                Timed::Trade { laps, timing_end } => {
+                    laps.lap(Stage::Journal, now_ns);
+                    tally.answered(laps);
+                    if let Some(end) = *timing_end {
+                        timing::fill_in(answer, end, laps);
+                    }
+                }
+            }
             if self.output.is_empty() && SWAPPED_BYTES_MIN <= answer.len() {
                 std::mem::swap(&mut self.output, answer);
             } else {
@@ -451,106 +500,4 @@ impl Line {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answered(connection: &mut Connection, number: u32, text: &[u8], at: u64) {
-        connection.line.answer(number).expect("open").extend_from_slice(text);
-        connection.line.ready(number, Position(at));
-    }
-
-    #[test]
-    fn answers_leave_in_request_order_whenever_they_were_made() {
-        let mut connection = Connection::empty();
-        let numbers = [
-            connection.line.open(Intent::Read),
-            connection.line.open(Intent::Read),
-            connection.line.open(Intent::Read),
-        ];
-        answered(&mut connection, numbers[2], b"c", 0);
-        assert_eq!(connection.line.release(Position(100)), None);
-        answered(&mut connection, numbers[0], b"a", 0);
-        connection.line.release(Position(100));
-        assert_eq!(connection.line.to_send(), b"a");
-        answered(&mut connection, numbers[1], b"b", 0);
-        connection.line.release(Position(100));
-        assert_eq!(connection.line.to_send(), b"abc");
-    }
-
-    #[test]
-    fn an_answer_stays_until_its_position_is_acknowledged_and_holds_back_the_ones_behind_it() {
-        let mut connection = Connection::empty();
-        let numbers = [connection.line.open(Intent::Read), connection.line.open(Intent::Read)];
-        answered(&mut connection, numbers[0], b"a", 128);
-        answered(&mut connection, numbers[1], b"b", 0);
-        assert_eq!(connection.line.release(Position(64)), None);
-        assert_eq!(connection.line.waits_for_mark(), Some(Position(128)));
-        assert_eq!(connection.line.release(Position(128)), Some(Position(128)));
-        assert_eq!(connection.line.to_send(), b"ab");
-    }
-
-    #[test]
-    fn the_thirty_third_open_request_is_not_taken() {
-        let mut connection = Connection::empty();
-        for _ in 0..OPEN_MAX {
-            assert!(connection.may_open());
-            connection.line.open(Intent::Read);
-        }
-        assert!(!connection.may_open());
-        answered(&mut connection, 0, b"a", 0);
-        connection.line.release(Position(0));
-        assert!(connection.may_open());
-    }
-
-    #[test]
-    fn nothing_more_is_read_while_too_much_is_unsent() {
-        let mut connection = Connection::empty();
-        connection.line.output().resize(UNSENT_BYTES_MAX, b'x');
-        assert!(connection.may_open());
-        connection.line.output().push(b'x');
-        assert!(!connection.may_open());
-        connection.line.was_sent(1);
-        assert!(connection.may_open());
-    }
-
-    #[test]
-    fn a_read_waits_behind_an_unanswered_write_and_not_behind_a_read() {
-        let mut connection = Connection::empty();
-        let line = &mut connection.line;
-        line.open(Intent::Read);
-        assert!(!line.writes_open());
-        line.open(Intent::Write);
-        line.open(Intent::Read);
-        assert!(line.writes_open());
-        line.ready(0, Position(0));
-        line.ready(1, Position(64));
-        line.release(Position(0));
-        assert!(line.writes_open());
-        line.release(Position(64));
-        assert!(!line.writes_open());
-    }
-
-    #[test]
-    fn an_answer_for_a_client_that_left_is_nobodys() {
-        let mut connection = Connection::empty();
-        let number = connection.line.open(Intent::Read);
-        let generation = connection.generation;
-        connection.vacate();
-        assert_ne!(connection.generation, generation);
-        assert!(connection.line.answer(number).is_none());
-    }
-
-    #[test]
-    fn a_partial_request_moves_to_the_front_when_the_buffer_is_full() {
-        let mut input = Input::new();
-        let filled = input.room().len();
-        input.room().fill(b'x');
-        input.arrived(filled);
-        assert!(input.room().is_empty());
-        input.used(filled - 3);
-        assert_eq!(input.room().len(), filled - 3);
-        assert_eq!(input.unread(), b"xxx");
-        input.hold(2 * filled);
-        assert!(input.room().len() >= 2 * filled - 3);
-    }
-}
+mod tests;

@@ -37,9 +37,10 @@ use super::mesh::Mesh;
 use super::message::ActJob;
 use super::reading::Reading;
 use super::roles;
-use super::shared::{Phase, Shared, Tally};
+use super::shared::{Phase, Shared};
 use super::signals::Ending;
 use super::socket::{Ready, Watch, Watched};
+use super::tally::Tally;
 use super::topology::Wait;
 use super::work::WorkNo;
 use crate::domain::{Position, TimeMs};
@@ -83,6 +84,8 @@ pub(crate) struct CoreLoop {
     pub(super) connections: Connections,
     pub(super) now: TimeMs,
     pub(super) elapsed_ms: u64,
+    /// When answers were last released, or handed to a socket.
+    released_ns: u64,
     /// The turn's time, as limits count it.
     pub(super) moment: Moment,
     /// Until when the first held request is held.
@@ -142,6 +145,7 @@ impl CoreLoop {
             roles: None,
             now: TimeMs(0),
             elapsed_ms: 0,
+            released_ns: 0,
             moment: Moment::default(),
             held_until: None,
             token,
@@ -173,6 +177,18 @@ impl CoreLoop {
         &self.shared.tallies[self.mesh.no()]
     }
 
+    /// A turn with work in it is over.
+    fn count_turn(&self, began_ns: u64) {
+        let tally = self.tally();
+        tally.turned(self.shared.clock.elapsed_ns() - began_ns);
+        tally.connections.set(self.connections.count() as usize);
+        tally.in_flight.set(self.mesh.in_flight());
+        if let Some(trade) = self.roles.as_ref().and_then(|roles| roles.trade.as_ref()) {
+            tally.undecided.set(trade.works.len());
+            tally.resting.set(trade.shard.resting_count());
+        }
+    }
+
     /// Takes the roles once recovery has made them.
     fn take_roles(&mut self) {
         if self.roles.is_none() {
@@ -198,7 +214,8 @@ impl Turns for CoreLoop {
             return false;
         }
         self.now = self.now.max(self.shared.clock.now());
-        self.elapsed_ms = self.shared.clock.elapsed_ms();
+        let began_ns = self.shared.clock.elapsed_ns();
+        self.elapsed_ms = began_ns / 1_000_000;
         self.moment = self.shared.clock.moment(self.now, self.elapsed_ms);
         self.take_roles();
         let mut busy = self.take_events(phase);
@@ -222,6 +239,7 @@ impl Turns for CoreLoop {
         }
         if busy || !self.connections.ready.is_empty() || !self.connections.dirty.is_empty() {
             self.idle_turns = 0;
+            self.count_turn(began_ns);
         } else {
             self.rest(phase);
         }

@@ -38,6 +38,8 @@ impl Trade {
     }
 
     fn told(&mut self, told: &Told, now: TimeMs, mesh: &mut Mesh) {
+        let now_ns = self.clock.elapsed_ns();
+        self.works.work(told.ticket.work).laps.lap_elsewhere(told.match_ns, now_ns);
         match &told.answer {
             Answer::Placed(placed) => self.placed(told.ticket, placed, told.at),
             Answer::Acted(acted) => self.acted(told.ticket, acted, told.at),
@@ -69,8 +71,10 @@ impl Trade {
                     break;
                 };
                 busy = true;
+                let began_ns = self.clock.elapsed_ns();
                 let answer = self.reply_to(&asked, now);
-                let told = Told { ticket: asked.ticket, at: self.shard.last_claimed(), answer };
+                let match_ns = u32::try_from(self.clock.elapsed_ns() - began_ns).unwrap_or(u32::MAX);
+                let told = Told { ticket: asked.ticket, at: self.shard.last_claimed(), answer, match_ns };
                 mesh.tell(from, &told);
             }
             for _ in 0..messages_max {

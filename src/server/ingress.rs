@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
 use super::clock::Clock;
-use super::connection::{Intent, Line};
+use super::connection::{Intent, Line, Timed};
 use super::connections::Client;
 use super::core_loop::connection_word;
 use super::guard_acts::{Promise, promise};
@@ -28,6 +28,7 @@ use super::plan::{Plan, Venue};
 use super::render;
 use super::replaces::ReplaceJobs;
 use super::request::Request;
+use super::timing;
 use super::toll::Toll;
 use super::wide::WideJobs;
 use super::work::{Asker, Form, Item, ORDERS_MAX, Outcome, Refused, Works};
@@ -35,13 +36,15 @@ use crate::auth::{self, Verifier};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
 };
-use crate::http::{Endpoint, Head, Route};
+use crate::http::respond::Extras;
+use crate::http::{Endpoint, Route};
 use crate::json::read::CANCELS_MAX;
-use crate::json::{BodyReader, ReadError, ShortText, decimal};
+use crate::json::{BodyReader, ReadError};
 use crate::limits::Moment;
 use crate::registrar::Registrar;
 use crate::registry::Registry;
 use crate::shard::{PlaceOrder, Shard};
+use crate::stats::{Laps, Stage};
 
 /// Curve operations in one turn; each costs 26 µs.
 pub(crate) const SIGNATURES_PER_TURN: usize = 2;
@@ -88,7 +91,7 @@ pub(crate) struct Trade {
     pub(super) wide_jobs: WideJobs,
     pub(super) replaces: ReplaceJobs,
     pub(super) callers: Callers,
-    clock: Clock,
+    pub(super) clock: Clock,
     pub(super) verifier: Verifier,
     pub(super) venue: Venue,
     /// The first order of a deposit wallet links it: `dev` only.
@@ -103,6 +106,10 @@ pub(crate) struct Trade {
     pub(super) signatures_left: usize,
     /// What the request under way says of its connection.
     promise: Promise,
+    /// Where the time of the request under way went.
+    laps: Laps,
+    /// Answers carry `Server-Timing`.
+    tells_timing: bool,
 }
 
 /// What the roles of one loop are made from.
@@ -146,6 +153,8 @@ impl Trade {
             ids: Vec::with_capacity(CANCELS_MAX),
             signatures_left: SIGNATURES_PER_TURN,
             promise: Promise::Same,
+            laps: Laps::default(),
+            tells_timing: plan.options.metrics_server_timing,
         }
     }
 
@@ -195,13 +204,20 @@ impl Trade {
             return Began::Later;
         }
         let asker = Asker { client, number: line.next_number(), keep_alive: request.head.keep_alive };
+        self.laps = line.laps;
+        self.lap(Stage::Parse);
         let taken = self.take(asker, &mut line.toll, route, request, now, mesh);
         if taken.is_err() && line.toll.held().is_some() {
             return Began::Held;
         }
         let number = line.open(Intent::Write);
         if let Ok(work) = taken {
-            self.works.work(work).rate_limit = line.toll.head();
+            if signs {
+                self.lap(Stage::Parse);
+            }
+            let begun = self.works.work(work);
+            begun.rate_limit = line.toll.head();
+            begun.laps = self.laps;
             line.last_work = Some(self.works.name(work));
             match self.promise {
                 Promise::Same => {}
@@ -214,11 +230,17 @@ impl Trade {
             let toll = line.toll;
             let explained =
                 if self.explains { self.explain_request(route, request, &refused, now) } else { None };
+            let timing = self.tells_timing.then(|| timing::Value::new(&self.laps));
+            let extras = Extras {
+                connection: connection_word(request.head.keep_alive),
+                server_timing: timing.as_ref().map(timing::Value::text),
+                ..render::extras_of_refused(&refused, &toll)
+            };
             let out = line.answer(number).expect("just opened");
-            let connection = connection_word(request.head.keep_alive);
-            render::refused(out, form, connection, &refused, &toll, explained.as_deref());
+            let timing_end = render::refused(out, form, &refused, explained.as_deref(), &extras);
             // A refusal that no shard has seen tells nothing that is not acknowledged.
             line.ready(number, Position(0));
+            line.timed(number, Timed::Trade { laps: self.laps, timing_end });
             return Began::Took;
         }
         self.run_staged(now, mesh);
@@ -241,6 +263,7 @@ impl Trade {
         self.exchange_takes(route.endpoint).map_err(Refused::plain)?;
         let caller = self.callers.check(&request.head, route, request.body, now, Window::Write, toll);
         let caller = caller.map_err(Refused::plain)?;
+        self.lap(Stage::Auth);
         self.promise = promise(&request.head, &caller)?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
@@ -274,6 +297,7 @@ impl Trade {
             }
             Endpoint::CancelOrder => {
                 let id = self.bodies.cancel(&mut self.body).map_err(|error| of_read(&error))?;
+                self.lap(Stage::Parse);
                 self.ids.clear();
                 self.ids.push(id);
                 let work = begin(&mut self.works, Form::Cancel);
@@ -284,6 +308,7 @@ impl Trade {
                 self.ids.clear();
                 let read = self.bodies.cancels(&mut self.body, &mut self.ids);
                 read.map_err(|error| of_read(&error))?;
+                self.lap(Stage::Parse);
                 let work = begin(&mut self.works, Form::Cancel);
                 self.cancel_list(work, &caller, now, mesh);
                 work
@@ -321,41 +346,6 @@ impl Trade {
         Ok(work)
     }
 
-    /// The time at which an order is judged: the turn's, or this moment's where a deadline is to be kept.
-    pub(super) fn time_for(&self, place: &PlaceOrder, now: TimeMs) -> TimeMs {
-        if place.order.deadline_ms == 0 { now } else { now.max(self.clock.now()) }
-    }
-
-    /// Milliseconds that no clock that is set moves; a manual clock's own.
-    pub(super) fn steady_ms(&self, now: TimeMs) -> u64 {
-        self.clock.steady_ms(now, self.clock.elapsed_ms())
-    }
-
-    /// From when on the request's orders are refused by their books: `X-Outcry-Deadline` is in microseconds
-    /// since 1970, or from now behind a `+`. Cut to whole milliseconds, so that no order is late by a part
-    /// of one; 0 without the header. Now is when the request came, not when a limit let it go on.
-    pub(super) fn deadline_ms(&self, head: &Head<'_>, toll: &Toll) -> Result<u64, Refused> {
-        let Some(text) = head.deadline else {
-            return Ok(0);
-        };
-        let (digits, from_us) = match text.strip_prefix('+') {
-            Some(digits) => {
-                let waited_us = toll.waited_ms(self.callers.moment) * 1_000;
-                (digits, self.clock.now_us().saturating_sub(waited_us))
-            }
-            None => (text, 0),
-        };
-        match decimal::parse_integer(digits.as_bytes()) {
-            Ok(us) => Ok((from_us.saturating_add(us) / 1_000).max(1)),
-            Err(_) => Err(Refused {
-                field: "X-Outcry-Deadline",
-                got: ShortText::new(text),
-                allowed: ShortText::new("microseconds since 1970, or + and microseconds from now"),
-                ..Refused::plain(Reject::InvalidPayload)
-            }),
-        }
-    }
-
     /// What the whole exchange takes.
     fn exchange_takes(&self, endpoint: Endpoint) -> Result<(), Reject> {
         let places = matches!(endpoint, Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Replace);
@@ -390,7 +380,9 @@ impl Trade {
             let (work, caller, item) = (staged.work, staged.caller, staged.next);
             staged.next += 1;
             let ticket = Ticket { work, item: u32::try_from(item).expect("a request has few orders") };
+            self.lap_of(work, Stage::Queue);
             let judged = self.judge(&caller, item);
+            self.lap_of(work, Stage::Sign);
             if self.replaces.is_staged() {
                 match judged {
                     Ok(Judged { place, links: false }) => self.add_to_replace(&place),
@@ -490,12 +482,23 @@ impl Trade {
             let placed = self.shard.place(self.time_for(place, now), place);
             let at = self.shard.last_claimed();
             self.placed(ticket, &placed, at);
+            self.lap_of(ticket.work, Stage::Match);
             return;
         }
         let asked = Asked { ticket, question: Question::Place(*place) };
         if !mesh.ask(usize::from(owner.0), &asked, Share::Order) {
             self.refuse_item(ticket, Refused::plain(Reject::Busy));
         }
+    }
+
+    /// The request that is being taken has come this far.
+    fn lap(&mut self, stage: Stage) {
+        self.laps.lap(stage, self.clock.elapsed_ns());
+    }
+
+    /// A request under way has come this far.
+    pub(super) fn lap_of(&mut self, work: u32, stage: Stage) {
+        self.works.work(work).laps.lap(stage, self.clock.elapsed_ns());
     }
 
     /// The caller's wallet of this address.
@@ -542,12 +545,17 @@ impl Trade {
     /// Writes the answer of the request that [`Self::next_finished`] named, if its client is there.
     pub(crate) fn render(&mut self, line: Option<&mut Line>) {
         let place = self.works.next_finished().expect("a request was finished");
+        if !matches!(self.works.work(place).form, Form::Order | Form::Orders) {
+            self.lap_of(place, Stage::Match);
+        }
         let work = self.works.work(place);
         if let Some(line) = line
             && let Some(out) = line.answer(work.number)
         {
-            render::decided(out, work);
+            let timing = self.tells_timing.then(|| timing::Value::new(&work.laps));
+            let timing_end = render::decided(out, work, timing.as_ref().map(timing::Value::text));
             line.ready(work.number, work.at);
+            line.timed(work.number, Timed::Trade { laps: work.laps, timing_end });
         }
         self.works.end();
     }

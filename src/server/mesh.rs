@@ -193,6 +193,12 @@ impl Mesh {
         Some(letter)
     }
 
+    /// Questions to other loops that are not answered yet.
+    pub(crate) fn in_flight(&self) -> usize {
+        let asked: usize = self.pairs.iter().flatten().map(|pair| pair.in_flight).sum();
+        asked + self.letters_in_flight.iter().sum::<usize>()
+    }
+
     /// True if something came that was not taken yet; cheap, for the last look before sleep.
     pub(crate) fn anything_came(&mut self) -> bool {
         let posts = &self.shared.posts;
@@ -266,7 +272,7 @@ mod tests {
         for _ in 0..RING_SLOTS {
             let asked = right.next_asked(0).expect("it was asked");
             let answer = Answer::Buried(true);
-            right.tell(0, &Told { ticket: asked.ticket, at: Position(64), answer });
+            right.tell(0, &Told { ticket: asked.ticket, at: Position(64), answer, match_ns: 0 });
         }
         // Whoever asked has the room back when it has heard the answer, not before.
         assert!(!left.ask(1, &asked(), Share::Cancel));

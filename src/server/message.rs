@@ -77,6 +77,8 @@ pub(crate) struct Told {
     pub(crate) at: Position,
     /// What the shard said.
     pub(crate) answer: Answer,
+    /// How long it took to decide, in nanoseconds.
+    pub(crate) match_ns: u32,
 }
 
 /// What goes through the post.

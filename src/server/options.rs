@@ -12,6 +12,7 @@ use crate::limits::Scope;
 /// What can be configured, as written. Units are in the key's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each field is described once, in KEYS")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
     pub listen_http: String,
     pub listen_admin: String,
@@ -54,6 +55,7 @@ pub struct Options {
     pub wallet_end_date_format: String,
     pub wallet_clamp_limits: bool,
     pub streams_unread_bytes_max: u64,
+    pub metrics_server_timing: bool,
     pub limits_mode: String,
     pub limits_scopes: [String; Scope::ALL.len()],
 }
@@ -102,6 +104,7 @@ impl Default for Options {
             wallet_end_date_format: "date-time".into(),
             wallet_clamp_limits: false,
             streams_unread_bytes_max: 16 << 20,
+            metrics_server_timing: true,
             limits_mode: "auto".into(),
             limits_scopes: Scope::ALL.map(|scope| scope.rule().to_string()),
         }
@@ -180,6 +183,7 @@ keys! {
     "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
     "wallet.clamp_limits" Switch wallet_clamp_limits "Cut a too large limit instead of refusing it.";
     "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread before it is cut.";
+    "metrics.server_timing" Switch metrics_server_timing "Say in every trading answer what its time went to (Server-Timing).";
     "limits.mode" Text limits_mode "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
     "limits.catalog" Text limits_scopes[Catalog] "Every catalog route. As COUNT/WINDOW in s or m, a longer window behind a comma, or none.";
     "limits.events" Text limits_scopes[Events] "GET /events.";

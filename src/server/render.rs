@@ -4,32 +4,25 @@ use super::core_loop::connection_word;
 use super::toll::Toll;
 use super::work::{Form, Item, Outcome, Refused, Work};
 use crate::domain::Reject;
-use crate::http::respond::{self, ContentType, Extras, Response};
+use crate::http::respond::{ContentType, Extras, Response};
 use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
 use crate::shard::ReplacePart;
 
-/// Writes the answer of a request that was refused before any shard heard of it.
-pub(crate) fn refused(
-    out: &mut Vec<u8>,
-    form: Form,
-    connection: respond::Connection,
-    refused: &Refused,
-    toll: &Toll,
-    explain: Option<&[u8]>,
-) {
+/// What the headers of a request's answer say that was refused before any shard heard of it.
+pub(crate) fn extras_of_refused(refused: &Refused, toll: &Toll) -> Extras<'static> {
     let retry_after_s = toll.retry_after_s().or(refused.reject.retry_after_s());
-    let extras = Extras { connection, retry_after_s, rate_limit: toll.head(), ..Extras::default() };
-    refused_with(out, form, refused, explain, &extras);
+    Extras { retry_after_s, rate_limit: toll.head(), ..Extras::default() }
 }
 
-fn refused_with(
+/// Writes the answer of a refused request; returns where the value of `Server-Timing` ends.
+pub(crate) fn refused(
     out: &mut Vec<u8>,
     form: Form,
     refused: &Refused,
     explain: Option<&[u8]>,
     extras: &Extras<'_>,
-) {
+) -> Option<usize> {
     let status = refused.reject.wire().status;
     let response = Response::begin(out, status, ContentType::Json, extras);
     let mut json = Writer::new(out);
@@ -39,65 +32,76 @@ fn refused_with(
     } else {
         answer::refused(&mut json, &refusal);
     }
-    response.finish(out);
+    response.finish(out)
 }
 
-/// Writes the answer of a request that is decided.
-pub(crate) fn decided(out: &mut Vec<u8>, work: &Work) {
+/// A request that is decided, and what `Server-Timing` says of it.
+struct Decided<'a> {
+    work: &'a Work,
+    timing: Option<&'a str>,
+}
+
+/// Writes the answer of a request that is decided, with this `Server-Timing`; returns where that value ends.
+pub(crate) fn decided(out: &mut Vec<u8>, work: &Work, timing: Option<&str>) -> Option<usize> {
+    let decided = &Decided { work, timing };
     match work.form {
-        Form::Order => order(out, work),
-        Form::Orders => orders(out, work),
+        Form::Order => order(out, decided),
+        Form::Orders => orders(out, decided),
         // Nothing was cancelled and not everybody could be asked: the client has to ask again.
         Form::Cancel if work.short && work.cancelled.is_empty() => {
-            let extras = Extras { seq: None, ..extras(work, Some(Reject::Busy)) };
-            refused_with(out, Form::Cancel, &Refused::plain(Reject::Busy), None, &extras);
+            let extras = Extras { seq: None, ..extras(decided, Some(Reject::Busy)) };
+            refused(out, Form::Cancel, &Refused::plain(Reject::Busy), None, &extras)
         }
         Form::Cancel => {
-            let response = begin(out, work, None, false);
+            let response = begin(out, decided, None, false);
             answer::cancel_result(&mut Writer::new(out), &work.cancelled, &work.not_cancelled);
-            response.finish(out);
+            response.finish(out)
         }
-        Form::Act => act(out, work),
-        Form::Replace => replace(out, work),
-        Form::Told => told(out, work),
+        Form::Act => act(out, decided),
+        Form::Replace => replace(out, decided),
+        Form::Told => told(out, decided),
     }
 }
 
-fn begin(out: &mut Vec<u8>, work: &Work, refused: Option<Reject>, replayed: bool) -> Response {
+fn begin(out: &mut Vec<u8>, decided: &Decided<'_>, refused: Option<Reject>, replayed: bool) -> Response {
     let status = refused.map_or(200, |reject| reject.wire().status);
-    let extras = Extras { replayed, ..extras(work, refused) };
+    let extras = Extras { replayed, ..extras(decided, refused) };
     Response::begin(out, status, ContentType::Json, &extras)
 }
 
 /// The headers that every answer has.
-fn extras(work: &Work, refused: Option<Reject>) -> Extras<'static> {
+fn extras<'a>(decided: &Decided<'a>, refused: Option<Reject>) -> Extras<'a> {
+    let work = decided.work;
     Extras {
         connection: connection_word(work.keep_alive),
         seq: Some(work.at.0),
         retry_after_s: refused.and_then(Reject::retry_after_s),
         rate_limit: work.rate_limit,
+        server_timing: decided.timing,
         ..Extras::default()
     }
 }
 
-fn order(out: &mut Vec<u8>, work: &Work) {
+fn order(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
+    let work = decided.work;
     let item = &work.items[0];
     let (reject, replayed) = match &item.outcome {
         Outcome::Accepted { replayed, .. } => (None, *replayed),
         Outcome::Refused { refused, replayed } => (Some(refused.reject), *replayed),
         Outcome::Open => unreachable!("a decided request has no open item"),
     };
-    let response = begin(out, work, reject, replayed);
+    let response = begin(out, decided, reject, replayed);
     let mut json = Writer::new(out);
     match &item.outcome {
         Outcome::Refused { refused, .. } => answer::order_refused(&mut json, &named(refused, work, 0)),
         _ => accepted(&mut json, item),
     }
-    response.finish(out);
+    response.finish(out)
 }
 
-fn orders(out: &mut Vec<u8>, work: &Work) {
-    let response = begin(out, work, None, false);
+fn orders(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
+    let work = decided.work;
+    let response = begin(out, decided, None, false);
     let mut json = Writer::new(out);
     json.open_array();
     for (index, item) in work.items.iter().enumerate() {
@@ -109,21 +113,23 @@ fn orders(out: &mut Vec<u8>, work: &Work) {
         }
     }
     json.close_array();
-    response.finish(out);
+    response.finish(out)
 }
 
-fn told(out: &mut Vec<u8>, work: &Work) {
+fn told(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
+    let work = decided.work;
     let (status, body) = (work.told.0, &work.told.1);
     let retry_after_s = (status == 503).then_some(1);
-    let extras = Extras { retry_after_s, ..extras(work, None) };
+    let extras = Extras { retry_after_s, ..extras(decided, None) };
     let response = Response::begin(out, status, ContentType::Json, &extras);
     out.extend_from_slice(body);
-    response.finish(out);
+    response.finish(out)
 }
 
-fn replace(out: &mut Vec<u8>, work: &Work) {
+fn replace(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
+    let work = decided.work;
     if let Some((refused, part)) = &work.replace.refused {
-        let response = begin(out, work, Some(refused.reject), false);
+        let response = begin(out, decided, Some(refused.reject), false);
         let place = match *part {
             Some(ReplacePart::Leaving(at)) => Some(("cancel", at)),
             Some(ReplacePart::Coming(at)) => Some(("place", at)),
@@ -134,7 +140,7 @@ fn replace(out: &mut Vec<u8>, work: &Work) {
         answer::replace_refused(&mut Writer::new(out), &refusal, place);
         return response.finish(out);
     }
-    let response = begin(out, work, None, work.replace.replayed);
+    let response = begin(out, decided, None, work.replace.replayed);
     let mut json = Writer::new(out);
     json.open_object().key("success").boolean(true).key("orders").open_array();
     for item in &work.items {
@@ -149,7 +155,7 @@ fn replace(out: &mut Vec<u8>, work: &Work) {
     json.close_array();
     answer::cancelled_and_not(&mut json, &work.cancelled, &work.not_cancelled);
     json.close_object();
-    response.finish(out);
+    response.finish(out)
 }
 
 fn accepted(json: &mut Writer<'_>, item: &Item) {
@@ -171,22 +177,23 @@ fn named<'a>(refused: &Refused, work: &'a Work, index: usize) -> answer::Refusal
     }
 }
 
-fn act(out: &mut Vec<u8>, work: &Work) {
+fn act(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
+    let work = decided.work;
     let item = &work.items[0];
     match &item.outcome {
         Outcome::Refused { refused, replayed } => {
-            let response = begin(out, work, Some(refused.reject), *replayed);
+            let response = begin(out, decided, Some(refused.reject), *replayed);
             answer::refused(&mut Writer::new(out), &named(refused, work, 0));
-            response.finish(out);
+            response.finish(out)
         }
         Outcome::Accepted { making, taking, replayed, .. } => {
-            let response = begin(out, work, None, *replayed);
+            let response = begin(out, decided, None, *replayed);
             let id = item.id.as_ref().expect("an act has its digest");
             let mut json = Writer::new(out);
             json.open_object().key("success").boolean(true).key("id").order_id(id);
             json.key("collateral").millionths_text(*making).key("shares").millionths_text(*taking);
             json.close_object();
-            response.finish(out);
+            response.finish(out)
         }
         Outcome::Open => unreachable!("a decided request has no open item"),
     }

@@ -12,6 +12,7 @@ use super::mesh::Posts;
 use super::plan::Plan;
 use super::signals::EndingSender;
 use super::snapshotter::Requests;
+use super::tally::Tally;
 use super::waker::Waker;
 use crate::domain::Position;
 use crate::limits::RateLimits;
@@ -57,34 +58,6 @@ pub(crate) struct Shared {
     phase: AtomicU8,
     acknowledged: CachePadded<AtomicU64>,
     awaited: Vec<CachePadded<AtomicU64>>,
-}
-
-/// What one loop has done since the start. Only that loop writes, so nobody waits for a cache line.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    /// Trading requests taken from sockets of this loop.
-    pub(crate) trading: Count,
-    /// Other public requests taken from sockets of this loop.
-    pub(crate) reading: Count,
-    /// Answers released on this loop.
-    pub(crate) answers: Count,
-}
-
-/// A number with one writer.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
-
-impl Count {
-    /// One more. Only the loop that owns the count calls this.
-    pub(crate) fn add_one(&self) {
-        // Relaxed: a reader wants a number, not what came before it.
-        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    /// How many.
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// "This loop waits for no position."

@@ -15,6 +15,7 @@ use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
 use crate::http::respond::RateLimit;
 use crate::json::ShortText;
 use crate::json::answer::{NotCancelled, Refusal, TradeName};
+use crate::stats::Laps;
 
 /// Trading requests under way on one loop.
 const WORKS_MAX: u32 = 1_024;
@@ -177,6 +178,8 @@ pub(crate) struct Work {
     pub(crate) at: Position,
     /// How its client stands in the limits that it was counted in.
     pub(crate) rate_limit: Option<RateLimit>,
+    /// What its time went to.
+    pub(crate) laps: Laps,
     /// Raised whenever the place is given to another request.
     serial: u32,
 }
@@ -204,6 +207,7 @@ impl Work {
             open: 0,
             at: Position(0),
             rate_limit: None,
+            laps: Laps::default(),
             serial: 0,
         }
     }
@@ -233,6 +237,11 @@ impl Works {
             finished: VecDeque::with_capacity(WORKS_MAX as usize),
             wide_count: 0,
         }
+    }
+
+    /// How many requests are under way.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
     }
 
     /// True if there is a place.

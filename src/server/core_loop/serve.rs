@@ -6,7 +6,7 @@ use crate::http::respond::{self, Extras};
 use crate::http::{self, BadRequest, Class, Endpoint, Query, websocket};
 use crate::reader::Channel;
 use crate::server::admin;
-use crate::server::connection::{Connection, Door, Intent, Line};
+use crate::server::connection::{Connection, Door, Intent, Line, Timed};
 use crate::server::connections::Client;
 use crate::server::ingress;
 use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
@@ -16,6 +16,7 @@ use crate::server::request::{self, Found, Request};
 use crate::server::shared::Phase;
 use crate::server::socket::Watched;
 use crate::server::toll::Toll;
+use crate::stats::{Laps, Stage};
 
 /// What became of the front of a connection's buffer.
 #[derive(Clone, Copy)]
@@ -161,6 +162,9 @@ impl CoreLoop {
             Ok(decoded) => decoded,
             Err(bad) => return refuse_bytes(connection, bad),
         };
+        if self.trade().is_some() {
+            connection.line.laps = self.laps_of_next(&connection.line);
+        }
         let found = match request::find(&connection.input, decoded, &self.limits) {
             Ok(found) => found,
             Err(bad) => return refuse_bytes(connection, bad),
@@ -189,6 +193,7 @@ impl CoreLoop {
                     connection.continued = false;
                     connection.partial = false;
                     connection.line.toll = Toll::default();
+                    connection.line.laps = Laps::default();
                     connection.line.signs = false;
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
                     connection.closing |= !keep_alive;
@@ -199,6 +204,20 @@ impl CoreLoop {
                 step
             }
         }
+    }
+
+    /// The time of the request at the front of the buffer up to now: it was received, and may have waited for
+    /// its turn since it was first looked at.
+    fn laps_of_next(&self, line: &Line) -> Laps {
+        let now_ns = self.shared.clock.elapsed_ns();
+        let mut laps = line.laps;
+        if laps.has_begun() {
+            laps.lap(Stage::Queue, now_ns);
+        } else {
+            laps = Laps::begin(line.came_ns);
+            laps.lap(Stage::Recv, now_ns);
+        }
+        laps
     }
 
     /// The rest of a request has its time, counted from the first byte.
@@ -291,6 +310,7 @@ impl CoreLoop {
         let intent = if reading::changes_state(endpoint) { Intent::Write } else { Intent::Read };
         self.tally().reading.add_one();
         let number = line.open(intent);
+        line.timed(number, Timed::Read { came_ns: line.came_ns });
         let job = Box::new(ReadJob {
             origin: self.mesh.no(),
             client,

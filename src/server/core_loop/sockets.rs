@@ -77,6 +77,7 @@ impl CoreLoop {
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         if !unread.is_empty() {
             connection.input.refill(unread);
+            connection.line.came_ns = self.shared.clock.elapsed_ns();
             self.connections.queue(slot, &mut connection);
         }
         self.connections.put(slot, connection);
@@ -95,10 +96,14 @@ impl CoreLoop {
             return;
         }
         let client = connection.socket.as_ref().expect("taken connections have a client");
+        let began_ns = self.shared.clock.elapsed_ns();
         let room = connection.input.room();
         let moved = if room.is_empty() { Moved::Later } else { socket::receive(client, room) };
         match moved {
             Moved::Bytes(count) => {
+                if connection.partial || connection.input.unread().is_empty() {
+                    connection.line.came_ns = began_ns;
+                }
                 connection.input.arrived(count);
                 if connection.stream.is_some() && connection.closing {
                     let unread = connection.input.unread().len();
@@ -162,6 +167,7 @@ impl CoreLoop {
         };
         let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
         let mut released = false;
+        self.released_ns = self.shared.clock.elapsed_ns();
         for slot in waiting.drain(..) {
             released |= self.release_slot(slot, mark);
         }
@@ -173,7 +179,7 @@ impl CoreLoop {
         let Some(mut connection) = self.connections.take_waiting(slot) else {
             return false;
         };
-        let highest = connection.line.release(mark);
+        let highest = connection.line.release(mark, self.released_ns, self.tally());
         if let Some(position) = highest {
             self.shared.acknowledge(position);
             self.tally().answers.add_one();
@@ -219,13 +225,16 @@ impl CoreLoop {
     }
 
     /// Sends once what there is to send; true if the client is gone.
-    fn send(&self, connection: &mut Connection) -> bool {
+    fn send(&mut self, connection: &mut Connection) -> bool {
         if connection.line.unsent() == 0 {
             return false;
         }
         let client = connection.socket.as_ref().expect("taken connections have a client");
         match socket::send(client, connection.line.to_send()) {
             Moved::Bytes(count) => {
+                let now_ns = self.shared.clock.elapsed_ns();
+                self.tally().sends.record(now_ns - self.released_ns);
+                self.released_ns = now_ns;
                 connection.line.was_sent(count);
                 let unsent_ms = self.shared.plan.limits.unsent_ms;
                 let over = connection.line.unsent() == 0;

@@ -1,0 +1,103 @@
+//! Lines of requests, as their connection sees them.
+
+use super::*;
+
+fn answered(connection: &mut Connection, number: u32, text: &[u8], at: u64) {
+    connection.line.answer(number).expect("open").extend_from_slice(text);
+    connection.line.ready(number, Position(at));
+}
+
+#[test]
+fn answers_leave_in_request_order_whenever_they_were_made() {
+    let mut connection = Connection::empty();
+    let numbers = [
+        connection.line.open(Intent::Read),
+        connection.line.open(Intent::Read),
+        connection.line.open(Intent::Read),
+    ];
+    answered(&mut connection, numbers[2], b"c", 0);
+    assert_eq!(connection.line.release(Position(100), 1, &Tally::default()), None);
+    answered(&mut connection, numbers[0], b"a", 0);
+    connection.line.release(Position(100), 1, &Tally::default());
+    assert_eq!(connection.line.to_send(), b"a");
+    answered(&mut connection, numbers[1], b"b", 0);
+    connection.line.release(Position(100), 1, &Tally::default());
+    assert_eq!(connection.line.to_send(), b"abc");
+}
+
+#[test]
+fn an_answer_stays_until_its_position_is_acknowledged_and_holds_back_the_ones_behind_it() {
+    let mut connection = Connection::empty();
+    let numbers = [connection.line.open(Intent::Read), connection.line.open(Intent::Read)];
+    answered(&mut connection, numbers[0], b"a", 128);
+    answered(&mut connection, numbers[1], b"b", 0);
+    assert_eq!(connection.line.release(Position(64), 1, &Tally::default()), None);
+    assert_eq!(connection.line.waits_for_mark(), Some(Position(128)));
+    assert_eq!(connection.line.release(Position(128), 1, &Tally::default()), Some(Position(128)));
+    assert_eq!(connection.line.to_send(), b"ab");
+}
+
+#[test]
+fn the_thirty_third_open_request_is_not_taken() {
+    let mut connection = Connection::empty();
+    for _ in 0..OPEN_MAX {
+        assert!(connection.may_open());
+        connection.line.open(Intent::Read);
+    }
+    assert!(!connection.may_open());
+    answered(&mut connection, 0, b"a", 0);
+    connection.line.release(Position(0), 1, &Tally::default());
+    assert!(connection.may_open());
+}
+
+#[test]
+fn nothing_more_is_read_while_too_much_is_unsent() {
+    let mut connection = Connection::empty();
+    connection.line.output().resize(UNSENT_BYTES_MAX, b'x');
+    assert!(connection.may_open());
+    connection.line.output().push(b'x');
+    assert!(!connection.may_open());
+    connection.line.was_sent(1);
+    assert!(connection.may_open());
+}
+
+#[test]
+fn a_read_waits_behind_an_unanswered_write_and_not_behind_a_read() {
+    let mut connection = Connection::empty();
+    let line = &mut connection.line;
+    line.open(Intent::Read);
+    assert!(!line.writes_open());
+    line.open(Intent::Write);
+    line.open(Intent::Read);
+    assert!(line.writes_open());
+    line.ready(0, Position(0));
+    line.ready(1, Position(64));
+    line.release(Position(0), 1, &Tally::default());
+    assert!(line.writes_open());
+    line.release(Position(64), 1, &Tally::default());
+    assert!(!line.writes_open());
+}
+
+#[test]
+fn an_answer_for_a_client_that_left_is_nobodys() {
+    let mut connection = Connection::empty();
+    let number = connection.line.open(Intent::Read);
+    let generation = connection.generation;
+    connection.vacate();
+    assert_ne!(connection.generation, generation);
+    assert!(connection.line.answer(number).is_none());
+}
+
+#[test]
+fn a_partial_request_moves_to_the_front_when_the_buffer_is_full() {
+    let mut input = Input::new();
+    let filled = input.room().len();
+    input.room().fill(b'x');
+    input.arrived(filled);
+    assert!(input.room().is_empty());
+    input.used(filled - 3);
+    assert_eq!(input.room().len(), filled - 3);
+    assert_eq!(input.unread(), b"xxx");
+    input.hold(2 * filled);
+    assert!(input.room().len() >= 2 * filled - 3);
+}

@@ -1,0 +1,289 @@
+//! What the operator's listener tells of the process's work: `/metrics` as Prometheus reads it, and
+//! percentiles as people and HDR histogram tools do.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+
+use hdrhistogram::Histogram as Hdr;
+
+use super::core_loop::CoreLoop;
+use super::tally::Tally;
+use crate::http::Query;
+use crate::http::respond::{ContentType, Extras, Response};
+use crate::json::Writer;
+use crate::limits::Limited;
+use crate::stats::{Histogram, LARGEST_NS, Stage};
+
+/// Upper bounds of the buckets in `/metrics`, in nanoseconds, and as Prometheus wants them, in seconds.
+const BOUNDS: [(u64, &str); 19] = [
+    (1_000, "0.000001"),
+    (2_000, "0.000002"),
+    (5_000, "0.000005"),
+    (10_000, "0.00001"),
+    (20_000, "0.00002"),
+    (30_000, "0.00003"),
+    (50_000, "0.00005"),
+    (75_000, "0.000075"),
+    (100_000, "0.0001"),
+    (200_000, "0.0002"),
+    (500_000, "0.0005"),
+    (1_000_000, "0.001"),
+    (2_000_000, "0.002"),
+    (5_000_000, "0.005"),
+    (10_000_000, "0.01"),
+    (50_000_000, "0.05"),
+    (100_000_000, "0.1"),
+    (1_000_000_000, "1"),
+    (10_000_000_000, "10"),
+];
+
+/// What is told of, besides the stages.
+const OTHERS: [&str; 4] = ["total", "read", "send", "turn"];
+
+/// A number that a loop tells of itself.
+type Number = fn(&Tally) -> u64;
+
+/// What percentiles are told of each.
+const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)];
+
+/// The histograms of one loop by name: the stages, then [`OTHERS`].
+fn histograms(tally: &Tally) -> impl Iterator<Item = (&'static str, &Histogram)> {
+    let others = [&tally.total, &tally.reads, &tally.sends, &tally.turns];
+    let stages = Stage::ALL.map(Stage::name).into_iter().zip(&tally.stages);
+    stages.chain(OTHERS.into_iter().zip(others))
+}
+
+/// `GET /metrics`.
+pub(crate) fn write(out: &mut Vec<u8>, core: &mut CoreLoop, extras: &Extras<'_>) {
+    let mut page = Page(String::with_capacity(64 << 10));
+    process(&mut page, core);
+    loops(&mut page, core);
+    durations(&mut page, core);
+    let response = Response::begin(out, 200, ContentType::Text, extras);
+    out.extend_from_slice(page.0.as_bytes());
+    response.finish(out);
+}
+
+/// A page in Prometheus' text format.
+struct Page(String);
+
+impl Page {
+    fn about(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+    }
+
+    fn number(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+        self.about(name, kind, help);
+        self.line(format_args!("{name} {value}"));
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.0, "{line}").expect("a string takes everything");
+    }
+}
+
+fn process(page: &mut Page, core: &mut CoreLoop) {
+    let shared = &core.shared;
+    let connections = shared.clients.load(Ordering::Relaxed).into();
+    page.number("outcry_connections", "gauge", "Connections that are open.", connections);
+    let acknowledged = shared.acknowledged().0;
+    page.number(
+        "outcry_acknowledged_position",
+        "counter",
+        "Log position that clients were told of.",
+        acknowledged,
+    );
+    let log_bytes = shared.plan.log_bytes;
+    if let Some(roles) = &mut core.roles {
+        let mark = roles.marks.advance().0;
+        let log = roles.marks.log();
+        for (name, help, at) in [
+            ("marked", "Log position up to which answers may leave.", mark),
+            ("claimed", "Log position up to which frames are begun.", log.claimed().0),
+            ("durable", "Log position up to which the disk holds frames.", log.durable().0),
+        ] {
+            page.number(&format!("outcry_{name}_position"), "counter", help, at);
+        }
+        page.number("outcry_log_bytes", "gauge", "Size of the log ring.", log_bytes);
+        page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
+        if let Some(reading) = &roles.reading {
+            let ledger = reading.reader().ledger();
+            for (name, kind, help, value) in [
+                ("applied_position", "counter", "Log position that reads know of.", reading.applied().0),
+                (
+                    "history_unreadable_total",
+                    "counter",
+                    "Old rows that could not be read.",
+                    reading.unreadable(),
+                ),
+                (
+                    "orders_in_memory",
+                    "gauge",
+                    "Orders in the reader's memory.",
+                    ledger.orders_in_memory() as u64,
+                ),
+                ("orders_archived", "gauge", "Orders in snapshots' archives.", ledger.archive().len() as u64),
+            ] {
+                page.number(&format!("outcry_{name}"), kind, help, value);
+            }
+        }
+    }
+    page.about("outcry_limited_requests_total", "counter", "Requests that rate limits held or refused.");
+    for (what, limited) in Limited::NAMES {
+        let count = core.shared.limits.counted(limited);
+        page.line(format_args!("outcry_limited_requests_total{{what=\"{what}\"}} {count}"));
+    }
+}
+
+fn loops(page: &mut Page, core: &CoreLoop) {
+    let loops = || core.shared.tallies.iter().zip(&core.shared.plan.topology.loops);
+    page.about("outcry_requests_total", "counter", "Requests taken from sockets.");
+    for (tally, plan) in loops() {
+        for (kind, count) in [("trading", &tally.trading), ("reading", &tally.reading)] {
+            let (place, count) = (&plan.name, count.get());
+            page.line(format_args!("outcry_requests_total{{loop=\"{place}\",kind=\"{kind}\"}} {count}"));
+        }
+    }
+    let numbers: [(&str, &str, &str, Number); 6] = [
+        ("answers_total", "counter", "Answers released.", |tally| tally.answers.get()),
+        ("stalls_total", "counter", "Turns with work that took over a millisecond.", |tally| {
+            tally.stalls.get()
+        }),
+        ("loop_connections", "gauge", "Connections on this loop.", |tally| tally.connections.get()),
+        ("undecided_requests", "gauge", "Trading requests under way.", |tally| tally.undecided.get()),
+        ("questions_in_flight", "gauge", "Questions to other loops without answer.", |tally| {
+            tally.in_flight.get()
+        }),
+        ("resting_orders", "gauge", "Orders that rest in the loop's shard.", |tally| tally.resting.get()),
+    ];
+    for (name, kind, help, number) in numbers {
+        page.about(&format!("outcry_{name}"), kind, help);
+        for (tally, plan) in loops() {
+            page.line(format_args!("outcry_{name}{{loop=\"{}\"}} {}", plan.name, number(tally)));
+        }
+    }
+}
+
+fn durations(page: &mut Page, core: &CoreLoop) {
+    let name = "outcry_duration_seconds";
+    page.about(name, "histogram", "What requests, sends and turns took, by stage.");
+    for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
+        for (stage, histogram) in histograms(tally) {
+            let labels = format!("loop=\"{}\",stage=\"{stage}\"", plan.name);
+            let mut counts = histogram.counts().peekable();
+            let mut count = 0;
+            if counts.peek().is_none() {
+                continue;
+            }
+            for (bound_ns, le) in BOUNDS {
+                while let Some((_, more)) = counts.next_if(|&(longest_ns, _)| longest_ns <= bound_ns) {
+                    count += more;
+                }
+                page.line(format_args!("{name}_bucket{{{labels},le=\"{le}\"}} {count}"));
+            }
+            count += counts.map(|(_, more)| more).sum::<u64>();
+            page.line(format_args!("{name}_bucket{{{labels},le=\"+Inf\"}} {count}"));
+            let (whole, part) = (histogram.sum_ns() / 1_000_000_000, histogram.sum_ns() % 1_000_000_000);
+            page.line(format_args!("{name}_sum{{{labels}}} {whole}.{part:09}"));
+            page.line(format_args!("{name}_count{{{labels}}} {count}"));
+        }
+    }
+}
+
+/// `GET /debug/latency`: every loop's percentiles in nanoseconds, as JSON.
+pub(crate) fn latency(json: &mut Writer<'_>, core: &CoreLoop) {
+    json.open_array();
+    for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
+        json.open_object().key("loop").text(&plan.name).key("stages").open_object();
+        for (stage, histogram) in histograms(tally) {
+            let hdr = merged([histogram].into_iter());
+            json.key(stage).open_object().key("count").number(hdr.len());
+            for (name, quantile) in QUANTILES {
+                json.key(name).number(hdr.value_at_quantile(quantile));
+            }
+            json.key("max_ns").number(histogram.max_ns()).close_object();
+        }
+        json.close_object().key("stalls").number(tally.stalls.get()).close_object();
+    }
+    json.close_array();
+}
+
+/// `GET /debug/latency.hgrm?stage=total&loop=outcry-shard0`: the percentile distribution that HDR histogram
+/// plotters read, in microseconds; without `loop` of all of them together.
+pub(crate) fn hgrm(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extras: &Extras<'_>) {
+    let found = asked(core, query).map(|asked| distribution(&asked));
+    let (status, text) = match found {
+        Ok(text) => (200, text),
+        Err(text) => (400, text),
+    };
+    let response = Response::begin(out, status, ContentType::Text, extras);
+    out.extend_from_slice(text.as_bytes());
+    response.finish(out);
+}
+
+/// The histogram that a query means, or what is wrong with the query.
+fn asked(core: &CoreLoop, query: Query<'_>) -> Result<Hdr<u64>, String> {
+    let word = |name: &'static str| {
+        let text = query.first(name).map(|value| value.text(&mut Vec::new()).map(str::to_owned));
+        text.transpose().map_err(|_| format!("{name}: its escapes are malformed\n"))
+    };
+    let stage = word("stage")?.unwrap_or_else(|| "total".to_owned());
+    let place = word("loop")?;
+    let loops = &core.shared.plan.topology.loops;
+    if let Some(place) = place.as_ref().filter(|place| loops.iter().all(|plan| plan.name != **place)) {
+        let names: Vec<&str> = loops.iter().map(|plan| plan.name.as_str()).collect();
+        return Err(format!("loop: got {place}; allowed: {}\n", names.join(", ")));
+    }
+    let names: Vec<&str> = Stage::ALL.into_iter().map(Stage::name).chain(OTHERS).collect();
+    if !names.contains(&stage.as_str()) {
+        return Err(format!("stage: got {stage}; allowed: {}\n", names.join(", ")));
+    }
+    let tallies = core.shared.tallies.iter().zip(loops);
+    let tallies = tallies.filter(|(_, plan)| place.as_ref().is_none_or(|place| *place == plan.name));
+    Ok(merged(
+        tallies
+            .flat_map(|(tally, _)| histograms(tally))
+            .filter_map(|(name, histogram)| (name == stage).then_some(histogram)),
+    ))
+}
+
+/// Histograms together, as the crate has them: two digits, which is what ours keep.
+fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Hdr<u64> {
+    let mut hdr = Hdr::new_with_bounds(1, LARGEST_NS, 2).expect("the bounds are in order");
+    for (longest_ns, count) in histograms.flat_map(Histogram::counts) {
+        hdr.record_n(longest_ns, count).expect("LARGEST_NS is the bound");
+    }
+    hdr
+}
+
+/// The lines of `outputPercentileDistribution`, five for every halving of what is left.
+fn distribution(hdr: &Hdr<u64>) -> String {
+    let micros = |ns: f64| ns / 1e3;
+    #[allow(clippy::cast_precision_loss, reason = "below 2^36")]
+    let value = |ns: u64| micros(ns as f64);
+    let mut text = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
+    let mut line =
+        |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes everything");
+    let mut total = 0;
+    for step in hdr.iter_quantiles(5) {
+        total += step.count_since_last_iteration();
+        let (at, quantile) = (value(step.value_iterated_to()), step.quantile_iterated_to());
+        if quantile < 1.0 {
+            line(format_args!("{at:12.3} {quantile:14.12} {total:10} {:14.2}", 1.0 / (1.0 - quantile)));
+        } else {
+            line(format_args!("{at:12.3} {quantile:14.12} {total:10}"));
+        }
+    }
+    line(format_args!(
+        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]\n\
+         #[Max     = {:12.3}, Total count    = {:12}]\n\
+         #[Buckets = {:12}, SubBuckets     = {:12}]",
+        micros(hdr.mean()),
+        micros(hdr.stdev()),
+        value(hdr.max()),
+        hdr.len(),
+        hdr.buckets(),
+        hdr.distinct_values()
+    ));
+    text
+}

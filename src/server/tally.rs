@@ -1,0 +1,123 @@
+//! What each loop has done since the start, for whoever watches.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::stats::{Histogram, Laps, Stage};
+
+/// A turn with work in it that is longer than this is a stall: every client of the loop waited for it.
+pub(crate) const STALL_NS: u64 = 1_000_000;
+
+/// What one loop has done since the start. Only that loop writes, so nobody waits for a cache line.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Trading requests taken from sockets of this loop.
+    pub(crate) trading: Count,
+    /// Other public requests taken from sockets of this loop.
+    pub(crate) reading: Count,
+    /// Answers released on this loop.
+    pub(crate) answers: Count,
+    /// What answered trading requests spent on each stage, in the order of [`Stage::ALL`].
+    pub(crate) stages: [Histogram; Stage::ALL.len()],
+    /// What answered trading requests took, from their bytes to their answers' release.
+    pub(crate) total: Histogram,
+    /// The same of other public requests.
+    pub(crate) reads: Histogram,
+    /// What it took to hand released answers to a socket.
+    pub(crate) sends: Histogram,
+    /// Turns in which there was work.
+    pub(crate) turns: Histogram,
+    /// Those longer than [`STALL_NS`].
+    pub(crate) stalls: Count,
+    /// Connections that are open.
+    pub(crate) connections: Gauge,
+    /// Trading requests that no shard has decided yet.
+    pub(crate) undecided: Gauge,
+    /// Questions to other loops that are not answered yet.
+    pub(crate) in_flight: Gauge,
+    /// Orders that rest in this loop's shard.
+    pub(crate) resting: Gauge,
+}
+
+impl Tally {
+    /// A trading request was answered.
+    pub(crate) fn answered(&self, laps: &Laps) {
+        for (stage, histogram) in Stage::ALL.into_iter().zip(&self.stages) {
+            let spent = laps.spent_ns(stage);
+            // A stage that the request did not have says nothing.
+            if spent != 0 {
+                histogram.record(spent);
+            }
+        }
+        self.total.record(laps.total_ns());
+    }
+
+    /// A turn with work in it is over.
+    pub(crate) fn turned(&self, ns: u64) {
+        self.turns.record(ns);
+        if STALL_NS < ns {
+            self.stalls.add_one();
+        }
+    }
+}
+
+/// A number with one writer that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    /// One more. Only the loop that owns the count calls this.
+    pub(crate) fn add_one(&self) {
+        // Relaxed: a reader wants a number, not what came before it.
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// How many.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How much there is of something now, as its one writer last said.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge(AtomicU64);
+
+impl Gauge {
+    /// There is this much.
+    pub(crate) fn set(&self, value: usize) {
+        // Relaxed, as for counts.
+        self.0.store(value as u64, Ordering::Relaxed);
+    }
+
+    /// How much there is.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_counted_in_the_stages_that_it_had_and_in_the_whole() {
+        let tally = Tally::default();
+        let mut laps = Laps::begin(1);
+        laps.lap(Stage::Recv, 101);
+        laps.lap(Stage::Match, 301);
+        tally.answered(&laps);
+        let counts = |histogram: &Histogram| histogram.counts().collect::<Vec<_>>();
+        assert_eq!(counts(&tally.stages[Stage::Recv as usize]), [(100, 1)]);
+        assert_eq!(counts(&tally.stages[Stage::Match as usize]), [(200, 1)]);
+        assert_eq!(counts(&tally.stages[Stage::Sign as usize]), []);
+        assert_eq!(tally.total.sum_ns(), 300);
+    }
+
+    #[test]
+    fn a_long_turn_is_a_stall() {
+        let tally = Tally::default();
+        for ns in [STALL_NS - 1, STALL_NS, STALL_NS + 1] {
+            tally.turned(ns);
+        }
+        assert_eq!((tally.stalls.get(), tally.turns.max_ns()), (1, STALL_NS + 1));
+    }
+}

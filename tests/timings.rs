@@ -1,0 +1,235 @@
+//! What an answer and the operator's listener say of the time that requests take.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::exchange::{Exchange, Plan};
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::{Answer, Connection};
+use outcry::domain::Side;
+use serde_json::json;
+
+/// The words of `Server-Timing`, in their order.
+const STAGES: [&str; 8] = ["recv", "parse", "auth", "sign", "queue", "match", "journal", "total"];
+
+struct Site {
+    exchange: Exchange,
+    connection: Connection,
+    trader: Trader,
+    tokens: Vec<String>,
+    _folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start(shards: u16, settings: &[&str]) -> Self {
+        let folder = tempfile::TempDir::with_prefix_in("timings-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let plan = Plan::dev(folder.path()).flag("--flow", "0");
+        let plan = plan.set("cpu.policy=none").set(&format!("cpu.shards={shards}"));
+        let exchange = settings.iter().fold(plan, |plan, setting| plan.set(setting)).start();
+        let mut connection = exchange.connect();
+        let trader = Trader::new(KEYS[1], &mut connection);
+        let markets = exchange.read("/simplified-markets");
+        let markets = markets["data"].as_array().unwrap().iter();
+        let tokens = markets.map(|market| market["tokens"][0]["token_id"].as_str().unwrap().to_owned());
+        let plain = |text: &String| exchange.read(&format!("/neg-risk?token_id={text}"))["neg_risk"] == false;
+        let tokens = tokens.filter(plain).take(8).collect();
+        Self { exchange, connection, trader, tokens, _folder: folder }
+    }
+
+    fn order(&mut self, text: &str) -> common::trader::Signed {
+        self.trader.sign(&Wish {
+            token: token(text),
+            side: Side::Buy,
+            price: 100,
+            shares: 5_000_000,
+            kind: "GTC",
+            neg_risk: false,
+        })
+    }
+
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        self.connection.send(&self.trader.request(method, path, body)).unwrap();
+        self.connection.answer().unwrap()
+    }
+
+    fn operator(&self, path: &str) -> Answer {
+        Connection::open(self.exchange.admin).request("GET", path, "", b"").unwrap()
+    }
+
+    /// The samples of `/metrics`: everything before the last blank, and the value.
+    fn metrics(&self) -> BTreeMap<String, f64> {
+        let answer = self.operator("/metrics");
+        let text = String::from_utf8(answer.body).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let samples = lines.map(|line| line.rsplit_once(' ').unwrap());
+        samples.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+    }
+
+    /// How many durations `/metrics` has of a stage, on all loops together.
+    fn count(&self, stage: &str) -> f64 {
+        let stage = format!("stage=\"{stage}\"}}");
+        let metrics = self.metrics();
+        let counts = metrics.iter().filter(|(name, _)| name.starts_with("outcry_duration_seconds_count"));
+        counts.filter(|(name, _)| name.ends_with(&stage)).map(|(_, count)| count).sum()
+    }
+}
+
+/// Milliseconds by stage, as an answer's header says.
+fn timing(answer: &Answer) -> BTreeMap<String, f64> {
+    let header =
+        answer.header("Server-Timing").unwrap_or_else(|| panic!("no Server-Timing: {}", answer.head));
+    let parts = header.split(',').map(|part| {
+        let (name, duration) = part.trim().split_once(";dur=").unwrap();
+        (name.to_owned(), duration.trim().parse().unwrap())
+    });
+    let parts: Vec<(String, f64)> = parts.collect();
+    let names: Vec<&str> = parts.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, STAGES, "{header}");
+    parts.into_iter().collect()
+}
+
+#[test]
+fn every_trading_answer_says_where_its_time_went_and_the_parts_are_the_whole() {
+    for shards in [1, 2] {
+        let mut site = Site::start(shards, &[]);
+        let mut ids = Vec::new();
+        let mut answers = Vec::new();
+        for text in site.tokens.clone() {
+            let order = site.order(&text);
+            answers.push(("an order", true, site.ask("POST", "/order", &order.body)));
+            ids.push(order.id_text);
+        }
+        let batch: Vec<String> = (0..3).map(|at| site.order(&site.tokens[at].clone()).body).collect();
+        answers.push(("a batch", true, site.ask("POST", "/orders", &format!("[{}]", batch.join(",")))));
+        for id in ids {
+            let body = json!({ "orderID": id }).to_string();
+            answers.push(("a cancel", false, site.ask("DELETE", "/order", &body)));
+        }
+        answers.push(("all cancelled", false, site.ask("DELETE", "/cancel-all", "")));
+        answers.push(("a refused body", false, site.ask("POST", "/order", "{}")));
+        for (what, signs, answer) in &answers {
+            let timing = timing(answer);
+            let parts: f64 = STAGES[..7].iter().map(|stage| timing[*stage]).sum();
+            // Each of eight is cut to a ten thousandth.
+            assert!((timing["total"] - parts).abs() < 0.001, "{what}: {timing:?}");
+            assert!(0.0 < timing["total"], "{what}: {timing:?}");
+            // A curve operation takes microseconds on any machine; what needs none says so.
+            assert_eq!(0.0 < timing["sign"], *signs, "{what}: {timing:?}");
+            assert!(0.0 < timing["auth"], "{what}: {timing:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_nobody_signed_for_is_timed_too() {
+    let mut site = Site::start(1, &[]);
+    let answer = site.connection.request("POST", "/order", "", b"{}").unwrap();
+    assert_eq!((answer.status, timing(&answer)["sign"] > 0.0), (401, false));
+}
+
+#[test]
+fn the_header_can_be_switched_off_and_reads_have_none() {
+    let mut site = Site::start(1, &["metrics.server_timing=false"]);
+    let text = site.tokens[0].clone();
+    let order = site.order(&text);
+    for (method, path, body) in [("POST", "/order", order.body.as_str()), ("DELETE", "/cancel-all", "")] {
+        let answer = site.ask(method, path, body);
+        assert_eq!((answer.status, answer.header("Server-Timing")), (200, None), "{path}");
+    }
+    // What is not told to clients is counted for the operator all the same.
+    assert!(0.0 < site.count("total"));
+    let mut told = Site::start(1, &[]);
+    let answer = told.connection.request("GET", "/ok", "", b"").unwrap();
+    assert_eq!(answer.header("Server-Timing"), None);
+}
+
+#[test]
+fn the_operator_sees_every_request_once_and_buckets_that_only_grow() {
+    for shards in [1, 2] {
+        let mut site = Site::start(shards, &[]);
+        let before = ["total", "sign", "match", "journal", "recv"].map(|stage| site.count(stage));
+        let tokens = site.tokens.clone();
+        let mut orders = 0;
+        for text in tokens.iter().cycle().take(40) {
+            let order = site.order(text);
+            assert_eq!(site.ask("POST", "/order", &order.body).json()["status"], "live");
+            orders += 1;
+        }
+        let after = ["total", "sign", "match", "journal", "recv"].map(|stage| site.count(stage));
+        for (one, other) in before.into_iter().zip(after) {
+            assert!((other - one - f64::from(orders)).abs() < 0.5, "{shards} shards: {one}, {other}");
+        }
+        let metrics = site.metrics();
+        let buckets = |stage: &str, place: &str| -> Vec<f64> {
+            let begins = format!("outcry_duration_seconds_bucket{{loop=\"{place}\",stage=\"{stage}\",le=\"");
+            let found = metrics.iter().filter_map(|(name, count)| {
+                let bound = name.strip_prefix(&begins)?.strip_suffix("\"}")?;
+                Some((bound.parse::<f64>().unwrap(), *count))
+            });
+            let mut found: Vec<(f64, f64)> = found.collect();
+            found.sort_by(|one, other| one.0.total_cmp(&other.0));
+            assert_eq!(found.last().map(|(bound, _)| *bound), Some(f64::INFINITY), "{stage}");
+            found.into_iter().map(|(_, count)| count).collect()
+        };
+        let total = buckets("total", "outcry-shard0");
+        assert!(
+            total.is_sorted()
+                && Some(&total[total.len() - 1])
+                    == metrics.get("outcry_duration_seconds_count{loop=\"outcry-shard0\",stage=\"total\"}"),
+            "{total:?}"
+        );
+        let resting: f64 = metrics
+            .iter()
+            .filter(|(name, _)| name.starts_with("outcry_resting_orders"))
+            .map(|(_, count)| count)
+            .sum();
+        assert!(f64::from(orders) <= resting, "{resting} rest, of which {orders} are ours");
+    }
+}
+
+#[test]
+fn percentiles_come_as_json_and_as_a_distribution_that_plotters_read() {
+    let mut site = Site::start(2, &[]);
+    for text in site.tokens.clone() {
+        let order = site.order(&text);
+        assert_eq!(site.ask("POST", "/order", &order.body).status, 200);
+    }
+    let loops = site.operator("/debug/latency").json();
+    let of = |stage: &str, name: &str| -> Vec<u64> {
+        let loops = loops.as_array().unwrap().iter();
+        loops.map(|one| one["stages"][stage][name].as_u64().unwrap()).collect()
+    };
+    assert_eq!(of("total", "count").len(), 3, "two shards and the reader: {loops}");
+    for at in 0..3 {
+        let ladder = ["p50_ns", "p90_ns", "p99_ns", "p999_ns"].map(|name| of("total", name)[at]);
+        assert!(ladder.is_sorted(), "{ladder:?}");
+    }
+    let all: u64 = of("total", "count").iter().sum();
+    let text = String::from_utf8(site.operator("/debug/latency.hgrm").body).unwrap();
+    let total = text.rsplit_once("Total count    =").unwrap().1.trim_start();
+    assert_eq!(total.split(']').next().unwrap().parse(), Ok(all), "{text}");
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .skip(2)
+        .take_while(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+        .collect();
+    for column in 0..3 {
+        assert!(rows.iter().map(|row| row[column]).is_sorted(), "{text}");
+    }
+    let last = rows.last().unwrap();
+    assert!((last[1] - 1.0).abs() < 1e-9 && format!("{}", last[2]) == all.to_string(), "{text}");
+    for (query, status, begins) in [
+        ("?stage=sign&loop=outcry-shard0", 200, "       Value     Percentile TotalCount"),
+        ("?stage=lunch", 400, "stage: got lunch; allowed: recv, parse,"),
+        ("?loop=core9", 400, "loop: got core9; allowed: outcry-shard0, outcry-shard1, outcry-reader"),
+        ("?stage=%zz", 400, "stage: its escapes are malformed"),
+    ] {
+        let answer = site.operator(&format!("/debug/latency.hgrm{query}"));
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(answer.status == status && text.starts_with(begins), "{query}: {} {text}", answer.status);
+    }
+}
