@@ -30,7 +30,8 @@ impl Client {
         Self { stream, buffer: vec![0; REPLY_BYTES_MAX] }
     }
 
-    /// Sends `request`, polls until the whole reply is there, and returns it with the time between.
+    /// Sends `request`, polls until the whole reply is there, and returns it with the time between. What a
+    /// client does with a reply, and so its length, is not in it.
     pub(crate) fn round_trip(&mut self, request: &[u8]) -> (Duration, &str) {
         let start = Instant::now();
         self.stream.write_all(request).expect("requests are shorter than the socket's buffer");
@@ -42,8 +43,8 @@ impl Client {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
                 Err(error) => panic!("the connection broke: {error}"),
             }
+            let took = start.elapsed();
             if reply_is_whole(&self.buffer[..filled]) {
-                let took = start.elapsed();
                 return (took, std::str::from_utf8(&self.buffer[..filled]).expect("replies are UTF-8"));
             }
         }

@@ -51,6 +51,18 @@ impl Outcry {
         Self { process, http, admin, token_file }
     }
 
+    /// What the operator's listener says at a path.
+    pub(crate) fn asked(&self, path: &str) -> serde_json::Value {
+        let token = std::fs::read_to_string(&self.token_file).expect("serve makes its token");
+        let mut client = super::client::Client::connect(self.admin);
+        let token = token.trim();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n");
+        let (_, reply) = client.round_trip(request.as_bytes());
+        let (_, body) = reply.split_once("\r\n\r\n").expect("an answer has a head");
+        serde_json::from_str(body).expect("JSON")
+    }
+
     /// Runs one of the operator's commands, which has to succeed.
     pub(crate) fn operator(&self, words: &[&str]) {
         let done = Command::new(env!("CARGO_BIN_EXE_outcry"))

@@ -19,6 +19,7 @@
 mod canned;
 #[path = "../loopback/client.rs"]
 mod client;
+#[allow(dead_code, reason = "benches share it, and each uses a part")]
 #[path = "../loopback/outcry.rs"]
 mod outcry;
 #[path = "../loopback/sign.rs"]

@@ -61,13 +61,13 @@ fn main() {
         _ => tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")),
     };
     let directory = directory.expect("a temporary directory");
-    let (outcry_process, port, token) = start_outcry(directory.path(), &signer, &durability);
-    let credentials = client::credentials(port, &signer);
+    let (exchange, token) = start_outcry(directory.path(), &signer, &durability);
+    let credentials = client::credentials(exchange.http, &signer);
     let (floor_process, floor_port) = start_floor(&credentials);
     let _pinned = pin(CLIENT_CPU);
 
-    let mut outcry = (outcry_process, Client::connect(port));
-    let mut floor = (floor_process, Client::connect(floor_port));
+    let mut outcry = (&exchange.process, Client::connect(exchange.http));
+    let mut floor = (&floor_process, Client::connect(floor_port));
     let mut salt = 0;
     let mut requests = |count: usize| -> Vec<Vec<u8>> {
         let made = (0..count as u64).map(|next| client::bid(&signer, &credentials, token, BID, salt + next));
@@ -79,11 +79,11 @@ fn main() {
     for round in 0..ROUNDS {
         let orders = requests(WARM_UP + ORDERS_PER_ROUND);
         if round.is_multiple_of(2) {
-            ours.extend(measure(&mut outcry, &floor.0, &orders));
-            theirs.extend(measure(&mut floor, &outcry.0, &orders));
+            ours.extend(measure(&mut outcry, &floor_process, &orders));
+            theirs.extend(measure(&mut floor, &exchange.process, &orders));
         } else {
-            theirs.extend(measure(&mut floor, &outcry.0, &orders));
-            ours.extend(measure(&mut outcry, &floor.0, &orders));
+            theirs.extend(measure(&mut floor, &exchange.process, &orders));
+            ours.extend(measure(&mut outcry, &floor_process, &orders));
         }
     }
     println!(
@@ -91,11 +91,16 @@ fn main() {
     );
     let ours = summary("outcry", ours);
     let theirs = summary("floor", theirs);
+    exchange.process.let_run(true);
+    let stages = &exchange.asked("/debug/latency")[0]["stages"];
+    let stages = stages.as_object().expect("the trading loop's stages").iter();
+    let stages = stages.map(|(stage, spent)| format!("{stage} {} ns", spent["p50_ns"]));
+    println!("medians on the server: {}", stages.collect::<Vec<_>>().join(", "));
     println!("ratio of medians: {:.2}", ours.as_secs_f64() / theirs.as_secs_f64());
 }
 
 /// One round on one server while the other stands still.
-fn measure(server: &mut (Running, Client), other: &Running, orders: &[Vec<u8>]) -> Vec<Duration> {
+fn measure(server: &mut (&Running, Client), other: &Running, orders: &[Vec<u8>]) -> Vec<Duration> {
     other.let_run(false);
     server.0.let_run(true);
     run(&mut server.1, &orders[..WARM_UP]);
@@ -138,8 +143,8 @@ fn start_floor(credentials: &Credentials) -> (Running, u16) {
     (Running(child), line.trim().parse().expect("a port"))
 }
 
-/// A server with one market, and the signer's wallet funded; its port and a token.
-fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Running, u16, U256) {
+/// A server with one market, and the signer's wallet funded; and a token.
+fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Outcry, U256) {
     let settings = [
         format!("journal.durability={durability}"),
         "cpu.policy=manual".to_owned(),
@@ -153,5 +158,5 @@ fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Running
     let (_, reply) = client.round_trip(b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     let token = reply.split("\"token_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
     let token = token.unwrap_or_else(|| panic!("no token in {reply}")).parse().expect("a decimal token");
-    (outcry.process, outcry.http, token)
+    (outcry, token)
 }
