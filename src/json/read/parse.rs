@@ -37,11 +37,13 @@ pub(super) struct Node {
     pub(super) value: u64,
 }
 
-/// Lays `body` out on `nodes`; `None` if it is not JSON, is nested too deep or is no UTF-8.
-pub(super) fn parse(body: &mut [u8], nodes: &mut Vec<Node>) -> Option<()> {
+/// Lays `body` out on `nodes` and returns it as text; `None` if it is not JSON, is nested too deep or is no UTF-8.
+pub(super) fn parse<'b>(body: &'b mut [u8], nodes: &mut Vec<Node>) -> Option<&'b str> {
     nodes.clear();
     u32::try_from(body.len()).ok()?;
-    Parser { body, at: 0, nodes, open: [0; DEPTH_MAX], depth: 0 }.document()
+    Parser { body, at: 0, nodes, open: [0; DEPTH_MAX], depth: 0 }.document()?;
+    // All at once is several times as fast as text by text.
+    std::str::from_utf8(body).ok()
 }
 
 struct Parser<'a> {
@@ -230,7 +232,10 @@ impl Parser<'_> {
                 _ => return None,
             }
         }
-        std::str::from_utf8(&self.body[start..end]).ok()?;
+        if end < read {
+            // What an escape leaves over must not look like half a character.
+            self.body[end..read].fill(b' ');
+        }
         self.at = read + 1;
         self.push(Kind::Text, end - start, start);
         Some(())

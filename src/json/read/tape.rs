@@ -21,7 +21,7 @@ impl TapeReader {
 
     /// Parses `body` in place and lets `judge` look at it; `None` if it is not JSON.
     pub(super) fn read<T>(&mut self, body: &mut [u8], judge: impl FnOnce(Value<'_, '_>) -> T) -> Option<T> {
-        parse(body, &mut self.nodes)?;
+        let body = parse(body, &mut self.nodes)?;
         Nodes { nodes: &self.nodes, body }.next().map(judge)
     }
 }
@@ -115,7 +115,7 @@ impl<'t, 'b> Iterator for Items<'t, 'b> {
 #[derive(Clone, Copy)]
 struct Nodes<'t, 'b> {
     nodes: &'t [Node],
-    body: &'b [u8],
+    body: &'b str,
 }
 
 impl<'t, 'b> Nodes<'t, 'b> {
@@ -128,8 +128,7 @@ impl<'t, 'b> Nodes<'t, 'b> {
 
     fn text(&self, node: &Node) -> &'b str {
         let start = index(node.value);
-        let bytes = &self.body[start..start + node.count as usize];
-        std::str::from_utf8(bytes).expect("texts were checked when they were parsed")
+        &self.body[start..start + node.count as usize]
     }
 
     fn next(&mut self) -> Option<Value<'t, 'b>> {
