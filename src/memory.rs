@@ -7,6 +7,7 @@
 //! | [`table`] | an index from hashes to numbers | one thread |
 //! | [`cells`] | every wallet's collateral, and who is told when it falls | all shards |
 //! | [`ring`] | slots from one core to one other core | two threads |
+//! | [`pages`] | memory that is there before it is used | |
 //! | [`padded`] | a value alone on its cache lines | |
 //! | [`sections`] | how a state becomes sections of bytes | |
 //! | [`wire`] | how values become bytes, in frames and in snapshots | |
@@ -16,6 +17,7 @@ pub mod arena;
 pub mod bitset;
 pub mod cells;
 pub mod padded;
+pub mod pages;
 pub mod ring;
 pub mod sections;
 pub mod sync;

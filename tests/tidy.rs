@@ -79,7 +79,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("jiff", &["src/json.rs", "src/json/"]),
     ("memmap2", &["src/journal/"]),
     ("ruint", &["src/json.rs", "src/json/"]),
-    ("rustix", &["src/journal/", "src/server/"]),
+    ("rustix", &["src/journal/", "src/memory/pages.rs", "src/server/"]),
     ("secp256k1", &["src/auth.rs", "src/auth/"]),
     ("serde", &["src/catalog.rs", "src/catalog/"]),
     ("serde_json", &["src/catalog.rs", "src/catalog/", "src/json.rs", "src/json/", "src/reader/"]),

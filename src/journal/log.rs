@@ -58,7 +58,8 @@ impl Words {
     /// Maps a whole file whose length is a multiple of 8.
     #[cfg(not(loom))]
     pub(crate) fn map(file: &File) -> std::io::Result<Self> {
-        let map = memmap2::MmapOptions::new().map_raw(file)?;
+        // Every page is there before a frame is written to it.
+        let map = memmap2::MmapOptions::new().populate().map_raw(file)?;
         assert!(map.len().is_multiple_of(8), "a log file consists of words");
         Ok(Self::Mapped(map))
     }

@@ -8,6 +8,8 @@
 //!   an empty place. Removal shifts later entries back instead of leaving a mark.
 //! - TABLE-2: at most half of the places are used, so there is always an empty one, and it is near.
 
+use super::pages::make_ready;
+
 /// Numbers by the hash of their keys.
 #[derive(Debug)]
 pub struct Index {
@@ -22,12 +24,9 @@ impl Index {
     #[must_use]
     pub fn with_capacity(numbers_max: u32) -> Self {
         let places = (numbers_max as usize * 2).next_power_of_two().max(2);
-        Self {
-            entries: vec![0; places].into_boxed_slice(),
-            mask: places - 1,
-            len: 0,
-            numbers_max: numbers_max as usize,
-        }
+        let mut entries = vec![0; places].into_boxed_slice();
+        make_ready(&mut entries);
+        Self { entries, mask: places - 1, len: 0, numbers_max: numbers_max as usize }
     }
 
     /// The number with this hash whose key is the `same`.
