@@ -4,6 +4,7 @@
 //! |---|---|
 //! | which digest does a client sign? | [`Domains`] (EIP-712) |
 //! | who signed it? | [`Curve`], one operation per question |
+//! | did this known signer sign it? | [`KnownSigners`], for less; off unless configured |
 //! | does this order's signature hold? | [`Verifier`] |
 //! | which proxy and safe are an owner's? | [`derive`] |
 //! | who wants credentials (L1)? | [`l1`] |
@@ -16,7 +17,8 @@
 //!
 //! Invariants:
 //! - AUTH-1: no question costs more than one curve operation, and none is asked before everything
-//!   cheaper holds. [`explain`] tries one for each known domain, behind a refusal.
+//!   cheaper holds. [`explain`] tries one for each known domain, behind a refusal; [`KnownSigners`]
+//!   add a quarter of one to a refusal.
 //! - AUTH-2: comparisons with anything secret take the same time wherever they differ.
 //! - AUTH-3: a signature has one form: s at most n/2, v 27 or 28. Nobody can make a second one.
 //! - AUTH-4: no secret is printed: what holds one has a `Debug` of its own.
@@ -27,6 +29,7 @@ pub mod derive;
 mod eip712;
 pub mod explain;
 mod key_table;
+mod known;
 pub mod l1;
 pub mod l2;
 mod mac;
@@ -34,8 +37,9 @@ mod signature;
 pub mod text;
 
 pub use credentials::{Credentials, KeyName, MasterSecret};
-pub use curve::{Curve, SIGNATURE_BYTES, Signer};
+pub use curve::{Curve, Key, SIGNATURE_BYTES, Signer};
 pub use eip712::{ActTerms, Chain, Domains, ORDER_TYPE, Venue, keccak};
 pub use key_table::{KeyEntry, KeyTable, Passphrase};
+pub use known::{KnownSigners, Tally};
 pub use mac::{MacKey, same_key};
 pub use signature::{Verifier, sign_order};

@@ -140,7 +140,7 @@ fn requests_are_admitted_without_allocating() {
 fn order_signatures_are_checked_without_allocating() {
     let signer = Signer::new([2; 32]).expect("a key");
     let address = *signer.address();
-    let verifier = Verifier::new(Domains::new(Chain::Amoy));
+    let mut verifier = Verifier::new(Domains::new(Chain::Amoy));
     let orders = [SignatureType::Eoa, SignatureType::Deposit].map(|signature_type| {
         let fields = OrderFields {
             salt: Word([1; 32]),

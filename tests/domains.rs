@@ -139,7 +139,7 @@ fn judged(
     row: &Row,
     neg: bool,
 ) -> Result<OrderId, Reject> {
-    let verifier = Verifier::new(Domains::new(chain));
+    let mut verifier = Verifier::new(Domains::new(chain));
     match verifier.order(order, owner, row.venue, neg) {
         Err(Reject::SignatureInvalid) if verifier.is_for_another_version(order, owner) => {
             Err(Reject::OrderVersionMismatch)

@@ -78,7 +78,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("hmac", &["src/auth.rs", "src/auth/"]),
     ("jiff", &["src/json.rs", "src/json/"]),
     ("memmap2", &["src/journal/"]),
-    ("ruint", &["src/json.rs", "src/json/"]),
+    ("ruint", &["src/auth/known.rs", "src/auth/known/", "src/json.rs", "src/json/"]),
     ("rustix", &["src/journal/", "src/memory/pages.rs", "src/server/"]),
     ("secp256k1", &["src/auth.rs", "src/auth/"]),
     ("serde", &["src/catalog.rs", "src/catalog/"]),

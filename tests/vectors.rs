@@ -183,7 +183,7 @@ fn every_order_hashes_to_the_clients_digests() {
 fn every_order_verifies_or_is_known_for_its_version() {
     let (mut good, mut version_3) = (0, 0);
     let count = each("orders", |venue, vector| {
-        let verifier = Verifier::new(Domains::new(chain(vector)));
+        let mut verifier = Verifier::new(Domains::new(chain(vector)));
         let order = order_of(vector);
         let owner = address(text_of(vector, "eoa"));
         if let Some(neg_risk) = neg_risk(vector) {

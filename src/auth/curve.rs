@@ -32,6 +32,12 @@ impl Curve {
     /// one form. A recovery always gives some address, so the caller compares. About 26 µs.
     #[must_use]
     pub fn recover(&self, digest: &Word, signature: &[u8]) -> Option<Address> {
+        self.recover_key(digest, signature).map(|key| key.address())
+    }
+
+    /// The key that [`Self::recover`] gives the address of.
+    #[must_use]
+    pub fn recover_key(&self, digest: &Word, signature: &[u8]) -> Option<Key> {
         let signature: &[u8; SIGNATURE_BYTES] = signature.try_into().ok()?;
         let recovery = match signature[64] {
             27 => RecoveryId::Zero,
@@ -43,7 +49,35 @@ impl Curve {
         }
         let signature = RecoverableSignature::from_compact(&signature[..64], recovery).ok()?;
         let key = self.context.recover_ecdsa(Message::from_digest(digest.0), &signature).ok()?;
-        Some(address_of(&key))
+        Some(Key::new(&key))
+    }
+}
+
+/// A public key that libsecp256k1 has given, so a point of the curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    x: [u8; 32],
+    y: [u8; 32],
+}
+
+impl Key {
+    fn new(key: &PublicKey) -> Self {
+        let [_, point @ ..] = key.serialize_uncompressed();
+        let (x, y) = point.split_first_chunk().expect("32 of 64 bytes");
+        Self { x: *x, y: y.try_into().expect("32 of 64 bytes") }
+    }
+
+    /// The address of whoever has this key.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        let hash = keccak([self.x, self.y].as_flattened());
+        Address(hash.0[12..].try_into().expect("20 of 32 bytes"))
+    }
+
+    /// Its x and y, big-endian.
+    #[must_use]
+    pub const fn coordinates(&self) -> ([u8; 32], [u8; 32]) {
+        (self.x, self.y)
     }
 }
 
@@ -67,7 +101,7 @@ impl Signer {
     pub fn new(secret: [u8; 32]) -> Option<Self> {
         let context = Secp256k1::new();
         let secret = SecretKey::from_byte_array(secret).ok()?;
-        let address = address_of(&PublicKey::from_secret_key(&context, &secret));
+        let address = Key::new(&PublicKey::from_secret_key(&context, &secret)).address();
         Some(Self { context, secret, address })
     }
 
@@ -91,12 +125,6 @@ impl Signer {
         };
         bytes
     }
-}
-
-fn address_of(key: &PublicKey) -> Address {
-    let point = key.serialize_uncompressed();
-    let hash = keccak(&point[1..]);
-    Address(hash.0[12..].try_into().expect("20 of 32 bytes"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 
 use super::curve::{Curve, SIGNATURE_BYTES, Signer};
 use super::eip712::{ActTerms, Domains, ORDER_TYPE, Venue};
+use super::known::KnownSigners;
 use super::l1::{self, Claim, Proof};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{Address, OrderFields, OrderId, Reject, SignatureType, SignedOrder, TimeMs, Word};
@@ -30,13 +31,28 @@ const _: () = assert!(ORDER_TYPE.len() == 0x00ba, "the wrap says how long its ty
 pub struct Verifier {
     domains: Domains,
     curve: Curve,
+    /// None unless configured: then every signature is recovered.
+    known: Option<KnownSigners>,
 }
 
 impl Verifier {
     /// A verifier for these domains.
     #[must_use]
     pub fn new(domains: Domains) -> Self {
-        Self { domains, curve: Curve::default() }
+        Self { domains, curve: Curve::default(), known: None }
+    }
+
+    /// The same with the tables of known signers in as many `bytes`, if there is room for one.
+    #[must_use]
+    pub fn with_known_signers(domains: Domains, bytes: u64) -> Self {
+        let known = (KnownSigners::TABLE_BYTES <= bytes).then(|| KnownSigners::new(bytes));
+        Self { known, ..Self::new(domains) }
+    }
+
+    /// The signers that it knows; none if it keeps no tables.
+    #[must_use]
+    pub const fn known_signers(&self) -> Option<&KnownSigners> {
+        self.known.as_ref()
     }
 
     /// The domains that it verifies for.
@@ -65,7 +81,7 @@ impl Verifier {
     /// `venue` is that of the request's headers; a deposit wallet's order names its own. At most
     /// one curve operation.
     pub fn order(
-        &self,
+        &mut self,
         order: &SignedOrder,
         caller: &Address,
         venue: Venue,
@@ -91,7 +107,7 @@ impl Verifier {
             return carried.is_some_and(|carried| self.is_not_served(carried));
         }
         let id = Domains::order_id(self.domains.orders_version_3(), &self.domains.order_hash(&order.fields));
-        self.signed(&Word(id.0), order.signature(), caller).is_ok()
+        self.curve.recover(&Word(id.0), order.signature()) == Some(*caller)
     }
 
     fn is_not_served(&self, separator: &[u8]) -> bool {
@@ -99,7 +115,7 @@ impl Verifier {
     }
 
     /// Checks that a wallet's owner signed a split, merge or redeem, and gives the act's id.
-    pub fn act(&self, terms: &ActTerms, signature: &[u8], owner: &Address) -> Result<OrderId, Reject> {
+    pub fn act(&mut self, terms: &ActTerms, signature: &[u8], owner: &Address) -> Result<OrderId, Reject> {
         let id = self.domains.act_digest(terms);
         self.signed(&Word(id.0), signature, owner).map(|()| id)
     }
@@ -110,7 +126,7 @@ impl Verifier {
     }
 
     fn deposit_order(
-        &self,
+        &mut self,
         order: &SignedOrder,
         hash: &Word,
         caller: &Address,
@@ -118,7 +134,7 @@ impl Verifier {
     ) -> Result<OrderId, Reject> {
         let wrap: &[u8; SIGNATURE_BYTES_MAX] =
             order.signature().try_into().map_err(|_| Reject::SignatureInvalid)?;
-        let separator = self.embedded(&wrap[SEPARATOR_AT..HASH_AT], neg_risk)?;
+        let separator = *self.embedded(&wrap[SEPARATOR_AT..HASH_AT], neg_risk)?;
         let length = wrap[TYPE_LENGTH_AT..] == [0x00, 0xba];
         if wrap[HASH_AT..TYPE_AT] != hash.0
             || wrap[TYPE_AT..TYPE_LENGTH_AT] != *ORDER_TYPE.as_bytes()
@@ -126,9 +142,9 @@ impl Verifier {
         {
             return Err(Reject::SignatureInvalid);
         }
-        let digest = self.domains.deposit_order_digest(separator, hash, &order.fields.maker);
+        let digest = self.domains.deposit_order_digest(&separator, hash, &order.fields.maker);
         self.signed(&digest, &wrap[..SIGNATURE_BYTES], caller)?;
-        Ok(Domains::order_id(separator, hash))
+        Ok(Domains::order_id(&separator, hash))
     }
 
     /// The separator that a wrap carries, if orders of this kind of market are taken under it.
@@ -140,9 +156,16 @@ impl Verifier {
         Err(if self.is_not_served(carried) { Reject::OrderVersionMismatch } else { Reject::SignatureInvalid })
     }
 
-    fn signed(&self, digest: &Word, signature: &[u8], caller: &Address) -> Result<(), Reject> {
-        let recovered = self.curve.recover(digest, signature);
-        if recovered == Some(*caller) { Ok(()) } else { Err(Reject::SignatureInvalid) }
+    fn signed(&mut self, digest: &Word, signature: &[u8], caller: &Address) -> Result<(), Reject> {
+        if self.known.as_mut().is_some_and(|known| known.vouches(caller, digest, signature)) {
+            return Ok(());
+        }
+        let recovered = self.curve.recover_key(digest, signature);
+        let key = recovered.filter(|key| key.address() == *caller).ok_or(Reject::SignatureInvalid)?;
+        if let Some(known) = &mut self.known {
+            known.learn(caller, &key);
+        }
+        Ok(())
     }
 }
 

@@ -158,7 +158,7 @@ fn an_order_for_version_3_is_told_from_a_forged_one() {
 
 #[test]
 fn an_act_is_signed_by_the_wallets_owner_and_by_nobody_else() {
-    let verifier = Verifier::new(domains());
+    let mut verifier = Verifier::new(domains());
     let owner = owner();
     let terms = ActTerms {
         act: 0,
