@@ -28,6 +28,7 @@ use common::random::Random;
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, now_ms};
 use common::wire::Connection;
 use counting::{COUNT, Counting};
+use outcry::auth::KnownSigners;
 use outcry::domain::{Collateral, Side};
 use outcry::server::options::Options;
 use outcry::server::rig::{Rig, RigMarket};
@@ -86,7 +87,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(shards: u64) -> Self {
+    fn new(shards: u64, known_signers_bytes: u64) -> Self {
         let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let options = Options {
             listen_http: "127.0.0.1:0".into(),
@@ -96,6 +97,7 @@ impl Scene {
             journal_durability: "committed".into(),
             cpu_policy: "none".into(),
             cpu_shards: shards,
+            auth_known_signers_bytes: known_signers_bytes,
             ..Options::default()
         };
         let mut rig = Rig::start(&options).unwrap();
@@ -373,8 +375,8 @@ fn whole(bytes: &[u8]) -> Option<String> {
 }
 
 #[track_caller]
-fn check(shards: u64) {
-    let mut scene = Scene::new(shards);
+fn check(shards: u64, known_signers_bytes: u64) -> Scene {
+    let mut scene = Scene::new(shards, known_signers_bytes);
     scene.warm_up();
     for _ in 0..COUNTED {
         scene.act();
@@ -384,21 +386,31 @@ fn check(shards: u64) {
     }
     let none = BTreeMap::new();
     assert_eq!(scene.allocations, none, "allocations within the turns of {COUNTED} requests, by kind");
+    scene
 }
 
 #[test]
 fn nothing_on_the_order_path_allocates_with_one_shard() {
-    check(1);
+    check(1, 0);
 }
 
 #[test]
 fn nothing_on_the_order_path_allocates_where_requests_cross_between_two_shards() {
-    check(2);
+    check(2, 0);
+}
+
+#[test]
+fn nothing_on_the_order_path_allocates_where_one_of_two_signers_is_known() {
+    let mut scene = check(1, KnownSigners::TABLE_BYTES);
+    let tally = scene.rig.known_signers(0).unwrap().expect("there is room for one");
+    assert_eq!(tally.tables, 1, "one stays, the other goes on asking for its place");
+    assert!(COUNTED as u64 / 4 < tally.hits, "{tally:?}");
+    assert!(COUNTED as u64 / 4 < tally.misses, "{tally:?}");
 }
 
 #[test]
 fn a_planted_allocation_is_counted() {
-    let mut scene = Scene::new(1);
+    let mut scene = Scene::new(1, 0);
     scene.warm_up();
     scene.plants = true;
     scene.cancel_all(0);

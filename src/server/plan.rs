@@ -12,6 +12,7 @@ use super::options::Options;
 use super::proxies::Proxies;
 use super::snapshotter::Pace;
 use super::topology::{self, Topology};
+use crate::auth::KnownSigners;
 use crate::journal::Disk;
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
@@ -114,6 +115,8 @@ pub struct Plan {
     pub window_s: u64,
     /// Seconds a signed read may be off the clock.
     pub read_window_s: u64,
+    /// Bytes for the tables of signers that a shard's loop knows; 0: it keeps none.
+    pub known_signers_bytes: u64,
     /// Sizes and times.
     pub limits: Limits,
     /// What is done about clients that ask too much.
@@ -191,6 +194,7 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
     )?;
     let topology = topology::plan(options, cpus, start.dev)?;
     let limits = limits(options, &topology, start.dev)?;
+    let known_signers_bytes = known_signers_bytes(options, &topology)?;
     let (log_bytes, segment_bytes) = journal_bytes(options, &topology)?;
     word("price_side", &options.price_side, &["taker", "book"])?;
     word("wallet.asset_format", &options.wallet_asset_format, &["condition", "token"])?;
@@ -224,6 +228,7 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         )?,
         window_s: options.auth_window_s,
         read_window_s: options.auth_read_window_s,
+        known_signers_bytes,
         limits,
         rate_mode: rate_mode(&options.limits_mode, start.dev)?,
         rate_rules: rate_rules(options)?,
@@ -276,6 +281,13 @@ impl Plan {
                     .to_owned(),
             );
         }
+        if self.known_signers_bytes != 0 {
+            warnings.push(format!(
+                "auth.known_signers_bytes: signatures of {} signers a shard are checked by arithmetic that \
+                 nobody outside has reviewed yet; 0 leaves all of them to libsecp256k1",
+                self.known_signers_bytes / KnownSigners::TABLE_BYTES
+            ));
+        }
         warnings
     }
 
@@ -310,6 +322,20 @@ fn limits(options: &Options, topology: &Topology, dev: bool) -> Result<Limits, S
         read_wait_ms: 250,
         stop_ms: 5_000,
     })
+}
+
+/// Each shard's share of the memory for signers' tables: none, or room for at least one.
+fn known_signers_bytes(options: &Options, topology: &Topology) -> Result<u64, String> {
+    const MAX: u64 = 64 << 30;
+    let (shards, bytes) = (u64::from(topology.shards), options.auth_known_signers_bytes);
+    let min = shards * KnownSigners::TABLE_BYTES;
+    if bytes == 0 || (min..=MAX).contains(&bytes) {
+        return Ok(bytes / shards);
+    }
+    Err(format!(
+        "auth.known_signers_bytes: got {bytes}; allowed: 0 (off), or {min} (a signer for each of {shards} shards) \
+         to {MAX}"
+    ))
 }
 
 /// What a client may leave unread; less than a large book would cut whoever follows one.
@@ -443,6 +469,12 @@ mod tests {
         assert_eq!(fault, "chain_id: 1 has no order contracts; use 80002, or 137");
         let fault = refused(|options| options.journal_log_bytes = 4_096);
         assert!(fault.starts_with("journal.log_bytes: 4096 is below"), "{fault}");
+        let fault = refused(|options| options.auth_known_signers_bytes = 139_263);
+        assert_eq!(
+            fault,
+            "auth.known_signers_bytes: got 139263; allowed: 0 (off), or 139264 (a signer for each of 1 shards) \
+             to 68719476736"
+        );
     }
 
     #[test]

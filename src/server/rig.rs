@@ -11,6 +11,7 @@ use super::options::Options;
 use super::plan::{Plan, Start, plan_on};
 use super::start::{End, Running, begin, start_but};
 use super::topology::Wait;
+use crate::auth::{KnownSigners, Tally};
 use crate::domain::{
     Address, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId,
 };
@@ -110,6 +111,11 @@ impl Rig {
             }
         }
         Err("no shard has the market".to_owned())
+    }
+
+    /// How often the loop of a shard knew a signer; none if it keeps no tables.
+    pub fn known_signers(&mut self, shard: usize) -> Result<Option<Tally>, String> {
+        Ok(self.trade(shard)?.1.verifier.known_signers().map(KnownSigners::tally))
     }
 
     /// Resolves a market: its first outcome pays everything.
