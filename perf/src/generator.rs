@@ -1,0 +1,290 @@
+//! The open-loop client: one thread that polls and never sleeps sends each request at its moment,
+//! whatever the answers do.
+//!
+//! What happens while the clock runs is little: due requests go out, one write a connection;
+//! epoll is asked without waiting; whole answers are checked and their times noted in memory that
+//! was touched before. Everything else is worked out afterwards. A time counts from the moment at
+//! which the request was due, so a stall is charged to every request that it held up.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll;
+
+use crate::http;
+use crate::workload::Request;
+
+/// Answers that are read at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Requests under way on a connection while what rests before the clock starts is placed.
+const PIPELINED: usize = 16;
+
+/// How long answers may take behind the last request.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Room for one value of `Server-Timing`; what is longer is cut.
+const TIMING_BYTES: usize = 256;
+
+/// A request that was not answered, or not sent.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// What became of the requests; nanoseconds since the start, [`NEVER`] if it did not happen.
+pub(crate) struct Times {
+    /// When it was given to the socket.
+    pub(crate) sent_ns: Vec<u64>,
+    /// When its answer was whole.
+    pub(crate) answered_ns: Vec<u64>,
+    /// The value of `Server-Timing` of each answer, all behind each other.
+    timings: Vec<u8>,
+    /// The end of each value in `timings`, by request.
+    timing_ends: Vec<(u32, u32)>,
+}
+
+impl Times {
+    fn of(count: usize) -> Self {
+        // Touched now: a page that is first touched while the clock runs costs a fault.
+        let mut timings = vec![1; count * 128];
+        timings.clear();
+        Self {
+            sent_ns: vec![NEVER; count],
+            answered_ns: vec![NEVER; count],
+            timings,
+            timing_ends: vec![(0, 0); count],
+        }
+    }
+
+    /// What the server said about the stages of one request, if it did.
+    pub(crate) fn timing(&self, request: usize) -> Option<&str> {
+        let (from, to) = self.timing_ends[request];
+        let value = self.timings.get(from as usize..to as usize)?;
+        std::str::from_utf8(value).ok().filter(|value| !value.is_empty())
+    }
+}
+
+/// A connection with any number of requests under way.
+struct Pipe {
+    stream: TcpStream,
+    unsent: Vec<u8>,
+    sent: usize,
+    unread: Vec<u8>,
+    /// Requests under way, oldest first.
+    under_way: VecDeque<usize>,
+}
+
+/// The client.
+pub(crate) struct Generator {
+    pipes: Vec<Pipe>,
+    poller: rustix::fd::OwnedFd,
+    events: Vec<epoll::Event>,
+    chunk: Vec<u8>,
+}
+
+impl Generator {
+    /// Opens so many connections to a port of this machine.
+    pub(crate) fn connect(port: u16, connections: usize) -> Result<Self, String> {
+        let fault = |fault: std::io::Error| format!("port {port}: {fault}");
+        let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| fault(error.into()))?;
+        let mut pipes = Vec::with_capacity(connections);
+        for index in 0..connections {
+            let stream = TcpStream::connect(("127.0.0.1", port)).map_err(fault)?;
+            stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(fault)?;
+            let data = epoll::EventData::new_u64(index as u64);
+            epoll::add(&poller, &stream, data, epoll::EventFlags::IN).map_err(|error| fault(error.into()))?;
+            pipes.push(Pipe {
+                stream,
+                unsent: Vec::with_capacity(1 << 20),
+                sent: 0,
+                unread: Vec::with_capacity(1 << 20),
+                under_way: VecDeque::with_capacity(1 << 12),
+            });
+        }
+        let events = Vec::with_capacity(connections.clamp(1, 256));
+        Ok(Self { pipes, poller, events, chunk: vec![1; CHUNK_BYTES] })
+    }
+
+    /// Sends everything as fast as it is answered; an answer that is not as expected is the error.
+    pub(crate) fn flood(&mut self, requests: &[Request]) -> Result<(), String> {
+        let begin = Instant::now();
+        let mut times = Times::of(requests.len());
+        let mut waiting: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.pipes.len()];
+        for (index, request) in requests.iter().enumerate() {
+            waiting[request.connection].push_back(index);
+        }
+        let mut answered = 0;
+        let mut last = begin;
+        while answered < requests.len() {
+            for (pipe, waiting) in self.pipes.iter_mut().zip(&mut waiting) {
+                while pipe.under_way.len() < PIPELINED
+                    && let Some(index) = waiting.pop_front()
+                {
+                    pipe.stage(index, &requests[index].bytes);
+                }
+                pipe.flush()?;
+            }
+            let came = self.receive(begin, requests, &mut times)?;
+            answered += came;
+            if 0 < came {
+                last = Instant::now();
+            } else if PATIENCE < last.elapsed() {
+                return Err(format!(
+                    "{} of {} orders were not answered",
+                    requests.len() - answered,
+                    requests.len()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends each request when it is due and waits for the last answers. What is not answered in
+    /// time has no time in the result; an answer that is not as expected is the error.
+    pub(crate) fn run(&mut self, requests: &[Request], due_ns: &[u64]) -> Result<Times, String> {
+        assert_eq!(requests.len(), due_ns.len());
+        let mut times = Times::of(requests.len());
+        let end = Duration::from_nanos(due_ns.last().copied().unwrap_or(0)) + PATIENCE;
+        let (mut next, mut answered) = (0, 0);
+        let begin = Instant::now();
+        loop {
+            let now = begin.elapsed();
+            next = self.send_due(begin, requests, due_ns, next, &mut times)?;
+            answered += self.receive(begin, requests, &mut times)?;
+            if (next == requests.len() && answered == next) || end < now {
+                return Ok(times);
+            }
+        }
+    }
+
+    /// Sends what is due, one write a connection; returns the number of the next request.
+    fn send_due(
+        &mut self,
+        begin: Instant,
+        requests: &[Request],
+        due_ns: &[u64],
+        first: usize,
+        times: &mut Times,
+    ) -> Result<usize, String> {
+        let now = nanos_since(begin);
+        let mut next = first;
+        while next < requests.len() && due_ns[next] <= now {
+            let request = &requests[next];
+            self.pipes[request.connection].stage(next, &request.bytes);
+            next += 1;
+        }
+        for index in first..next {
+            let pipe = &mut self.pipes[requests[index].connection];
+            times.sent_ns[index] = nanos_since(begin);
+            pipe.flush()?;
+        }
+        if first == next {
+            for pipe in self.pipes.iter_mut().filter(|pipe| !pipe.unsent.is_empty()) {
+                pipe.flush()?;
+            }
+        }
+        Ok(next)
+    }
+
+    /// One look at all connections; returns how many answers came.
+    fn receive(&mut self, begin: Instant, requests: &[Request], times: &mut Times) -> Result<usize, String> {
+        let Self { pipes, poller, events, chunk } = self;
+        events.clear();
+        let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        match epoll::wait(&*poller, rustix::buffer::spare_capacity(events), Some(&at_once)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(fault) => return Err(format!("epoll: {fault}")),
+        }
+        let mut answered = 0;
+        for event in events.iter() {
+            let pipe = usize::try_from(event.data.u64()).expect("an index of ours");
+            answered += pipes[pipe].receive(chunk, begin, requests, times)?;
+        }
+        Ok(answered)
+    }
+}
+
+impl Pipe {
+    /// Puts a request behind what is to be sent.
+    fn stage(&mut self, index: usize, request: &[u8]) {
+        self.unsent.extend_from_slice(request);
+        self.under_way.push_back(index);
+    }
+
+    /// Sends as much as there is room for; the rest waits here.
+    fn flush(&mut self) -> Result<(), String> {
+        if self.unsent.is_empty() {
+            return Ok(());
+        }
+        match self.stream.write(&self.unsent[self.sent..]) {
+            Ok(count) => self.sent += count,
+            Err(fault) if fault.kind() == ErrorKind::WouldBlock => {}
+            Err(fault) => return Err(format!("a connection broke: {fault}")),
+        }
+        if self.sent == self.unsent.len() {
+            self.unsent.clear();
+            self.sent = 0;
+        }
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        chunk: &mut [u8],
+        begin: Instant,
+        requests: &[Request],
+        times: &mut Times,
+    ) -> Result<usize, String> {
+        match self.stream.read(chunk) {
+            Ok(0) => return Err("the server closed a connection".to_owned()),
+            Ok(count) => self.unread.extend_from_slice(&chunk[..count]),
+            Err(fault) if fault.kind() == ErrorKind::WouldBlock => return Ok(0),
+            Err(fault) => return Err(format!("a connection broke: {fault}")),
+        }
+        let now = nanos_since(begin);
+        let (mut used, mut answered) = (0, 0);
+        while let Some(cut) = http::cut(&self.unread[used..])? {
+            let reply = &self.unread[used..used + cut.bytes];
+            let index = self.under_way.pop_front().ok_or("an answer to nothing that was asked")?;
+            let request = &requests[index];
+            if !request.expect.is(cut.status, &reply[cut.head_bytes..]) {
+                return Err(wrong(request, reply));
+            }
+            times.answered_ns[index] = now;
+            if let Some((from, to)) = cut.timing {
+                times.keep_timing(index, &reply[from..to.min(from + TIMING_BYTES)]);
+            }
+            used += cut.bytes;
+            answered += 1;
+        }
+        if used == self.unread.len() {
+            self.unread.clear();
+        } else {
+            self.unread.drain(..used);
+        }
+        Ok(answered)
+    }
+}
+
+impl Times {
+    fn keep_timing(&mut self, request: usize, value: &[u8]) {
+        let offset = |bytes: usize| u32::try_from(bytes).expect("a run has far less than 4 GiB of these");
+        let from = offset(self.timings.len());
+        self.timings.extend_from_slice(value);
+        self.timing_ends[request] = (from, offset(self.timings.len()));
+    }
+}
+
+fn wrong(request: &Request, reply: &[u8]) -> String {
+    format!(
+        "a wrong answer to a {}: expected {:?}, got {}\nthe request was {}",
+        request.class.name(),
+        request.expect,
+        String::from_utf8_lossy(reply),
+        String::from_utf8_lossy(&request.bytes)
+    )
+}
+
+fn nanos_since(begin: Instant) -> u64 {
+    crate::schedule::nanos(begin.elapsed())
+}

@@ -1,0 +1,195 @@
+//! The machine that a figure is of: what it is, how it is set, and which CPUs are whose.
+
+use std::path::Path;
+use std::process::Command;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+
+/// What nobody could tell.
+const UNKNOWN: &str = "unknown";
+
+/// Everything about the machine and the build that a figure depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Environment {
+    /// The CPU's name.
+    pub(crate) cpu_model: String,
+    /// CPUs that this process may run on.
+    pub(crate) cpus: Vec<usize>,
+    /// Whether a hypervisor is below, and which.
+    pub(crate) hypervisor: String,
+    /// The kernel's version.
+    pub(crate) kernel: String,
+    /// What it was started with.
+    pub(crate) kernel_command_line: String,
+    /// How the CPUs' frequency is chosen.
+    pub(crate) governor: String,
+    /// CPUs that the scheduler leaves alone.
+    pub(crate) isolated_cpus: String,
+    /// CPUs without a timer while one thread runs.
+    pub(crate) nohz_full: String,
+    /// What the clock is read from.
+    pub(crate) clocksource: String,
+    /// What is done against each weakness of the CPU.
+    pub(crate) mitigations: Vec<String>,
+    /// Transparent huge pages.
+    pub(crate) huge_pages: String,
+    /// Threads that wanted to run, before the run.
+    pub(crate) load_average: String,
+    /// Bytes of memory.
+    pub(crate) memory_bytes: u64,
+    /// The project's commit.
+    pub(crate) commit: String,
+    /// True if the tree was not what was committed.
+    pub(crate) dirty: bool,
+    /// The compiler.
+    pub(crate) rustc: String,
+    /// How the server was built.
+    pub(crate) profile: String,
+    /// What was typed.
+    pub(crate) command: String,
+    /// When, in UTC.
+    pub(crate) date: String,
+}
+
+impl Environment {
+    /// Asks the machine, and git in the project's folder.
+    pub(crate) fn capture(project: &Path, profile: &str) -> Self {
+        let git = |words: &[&str]| said("git", &[&["-C", &project.display().to_string()], words].concat());
+        Self {
+            cpu_model: of_cpuinfo("model name"),
+            cpus: allowed_cpus(),
+            hypervisor: hypervisor(),
+            kernel: read("/proc/sys/kernel/osrelease"),
+            kernel_command_line: read("/proc/cmdline"),
+            governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            isolated_cpus: or(read("/sys/devices/system/cpu/isolated"), "none"),
+            nohz_full: or(read("/sys/devices/system/cpu/nohz_full").replace("(null)", ""), "none"),
+            clocksource: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            mitigations: mitigations(),
+            huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled"),
+            load_average: read("/proc/loadavg"),
+            memory_bytes: rustix::system::sysinfo().totalram,
+            commit: git(&["rev-parse", "--short=7", "HEAD"]),
+            dirty: !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty(),
+            rustc: said("rustc", &["--version"]),
+            profile: profile.to_owned(),
+            command: command_line(),
+            date: now(),
+        }
+    }
+
+    /// The machine in a few words, for tables.
+    pub(crate) fn machine(&self) -> String {
+        let kernel = self.kernel.split(['-', '+']).next().unwrap_or_default();
+        let guest = if self.hypervisor == "none" { "" } else { " (guest)" };
+        format!("{}, {} CPUs{guest}, Linux {kernel}", self.cpu_model, self.cpus.len())
+    }
+}
+
+/// The date and time in UTC, to the second.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// What was typed, without the folders of the program and of its inputs.
+fn command_line() -> String {
+    let name = |word: String| {
+        Path::new(&word).file_name().map_or(word.clone(), |name| name.to_string_lossy().into())
+    };
+    let words: Vec<String> = std::env::args().skip(1).map(name).collect();
+    format!("scripts/perf {}", words.join(" "))
+}
+
+/// CPUs that this process may run on, lowest first.
+pub(crate) fn allowed_cpus() -> Vec<usize> {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
+}
+
+/// Keeps the calling thread on one CPU until the value is dropped.
+pub(crate) struct Pinned(CpuSet);
+
+/// Keeps the calling thread on `cpu`; processes that it starts meanwhile are kept there too.
+pub(crate) fn pin(cpu: usize) -> Result<Pinned, String> {
+    let fault = |fault: rustix::io::Errno| format!("CPU {cpu}: {fault}");
+    let before = sched_getaffinity(None).map_err(fault)?;
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).map_err(fault)?;
+    Ok(Pinned(before))
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // Those CPUs were allowed before; if they no longer are, the thread stays where it is.
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).map_or_else(|_| UNKNOWN.to_owned(), |text| text.trim().to_owned())
+}
+
+fn or(text: String, empty: &str) -> String {
+    if text.is_empty() { empty.to_owned() } else { text }
+}
+
+fn said(program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).output();
+    output.map_or_else(
+        |_| UNKNOWN.to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+fn of_cpuinfo(name: &str) -> String {
+    let text = read("/proc/cpuinfo");
+    let line = text.lines().find(|line| line.starts_with(name));
+    line.and_then(|line| line.split_once(':'))
+        .map_or_else(|| UNKNOWN.to_owned(), |(_, value)| value.trim().to_owned())
+}
+
+fn hypervisor() -> String {
+    if !of_cpuinfo("flags").split(' ').any(|flag| flag == "hypervisor") {
+        return "none".to_owned();
+    }
+    or(read("/sys/class/dmi/id/sys_vendor").replace(UNKNOWN, ""), "yes, unnamed")
+}
+
+fn mitigations() -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir("/sys/devices/system/cpu/vulnerabilities") else { return Vec::new() };
+    let mut found: Vec<String> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let text = std::fs::read_to_string(&path).ok()?;
+            let affected = text.trim() != "Not affected";
+            affected.then(|| format!("{}: {}", path.file_name().unwrap_or_default().display(), text.trim()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_comes_back() {
+        let before = allowed_cpus();
+        let pinned = pin(before[0]).unwrap();
+        assert_eq!(allowed_cpus(), before[..1]);
+        drop(pinned);
+        assert_eq!(allowed_cpus(), before);
+    }
+
+    #[test]
+    fn the_machine_says_what_it_is() {
+        let environment = Environment::capture(Path::new(env!("CARGO_MANIFEST_DIR")), "test");
+        assert!(environment.memory_bytes > 1 << 20);
+        assert_ne!(environment.kernel, UNKNOWN);
+        assert!(environment.rustc.starts_with("rustc "), "{}", environment.rustc);
+        assert_eq!(environment.date.len(), "2026-11-22T03:04:05Z".len());
+    }
+}

@@ -1,0 +1,327 @@
+//! The page: one file that needs nothing else, for light and dark, wide and narrow.
+
+use std::fmt::Write as _;
+
+use super::plot::{self, Bar, Chart, SERIES_MAX, Series};
+use super::words;
+use crate::jitter::Jitter;
+use crate::stats::Quantiles;
+use crate::summary::Summary;
+
+const STYLE: &str = include_str!("style.css");
+
+/// A page that is being written.
+pub(crate) struct Page {
+    html: String,
+}
+
+impl Page {
+    /// A page with this title.
+    pub(crate) fn new(title: &str) -> Self {
+        let title = escaped(title);
+        let mut page = Self { html: String::new() };
+        page.push(&format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>"
+        ));
+        page
+    }
+
+    /// The whole text.
+    pub(crate) fn end(mut self) -> String {
+        self.push("</main>\n</body>\n</html>");
+        self.html
+    }
+
+    fn push(&mut self, html: &str) {
+        self.html.push_str(html);
+        self.html.push('\n');
+    }
+
+    /// A part of the page.
+    pub(crate) fn heading(&mut self, text: &str) {
+        self.push(&format!("<h2>{}</h2>", escaped(text)));
+    }
+
+    /// A paragraph; `soft` ones explain.
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.push(&format!("<p>{}</p>", escaped(text)));
+    }
+
+    /// A paragraph that explains.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.push(&format!("<p class=\"soft\">{}</p>", escaped(text)));
+    }
+
+    /// A list.
+    pub(crate) fn list(&mut self, items: &[String]) {
+        let items: String = items.iter().map(|item| format!("<li>{}</li>", escaped(item))).collect();
+        self.push(&format!("<ul>{items}</ul>"));
+    }
+
+    /// A chart with the names of its lines.
+    pub(crate) fn chart(&mut self, names: &[(usize, &str)], svg: &str) {
+        if !names.is_empty() {
+            let mut legend = String::new();
+            for (colour, name) in names {
+                let colour = colour % SERIES_MAX;
+                write!(legend, "<span><i style=\"background:var(--s{colour})\"></i>{}</span>", escaped(name))
+                    .expect("a string takes all");
+            }
+            self.push(&format!("<div class=\"legend\">{legend}</div>"));
+        }
+        self.push(&format!("<div class=\"wide\">{svg}</div>"));
+    }
+
+    /// A table of figures.
+    pub(crate) fn table(&mut self, caption: &str, head: &[&str], rows: &[Vec<String>]) {
+        let cells = |cells: &mut dyn Iterator<Item = &str>, tag: &str| -> String {
+            cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect()
+        };
+        let mut html = format!("<div class=\"wide\"><table><caption>{}</caption>\n<tr>", escaped(caption));
+        html.push_str(&cells(&mut head.iter().copied(), "th"));
+        html.push_str("</tr>");
+        for row in rows {
+            write!(html, "\n<tr>{}</tr>", cells(&mut row.iter().map(String::as_str), "td"))
+                .expect("a string takes all");
+        }
+        html.push_str("</table></div>");
+        self.push(&html);
+    }
+
+    /// A table of names and what they are.
+    fn facts(&mut self, rows: &[(&str, String)]) {
+        let row = |(name, value): &(&str, String)| {
+            format!("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value))
+        };
+        let rows: String = rows.iter().map(row).collect();
+        self.push(&format!("<div class=\"wide\"><table class=\"facts\">{rows}</table></div>"));
+    }
+
+    /// The verdict with its reasons.
+    pub(crate) fn verdict(&mut self, summary: &Summary) {
+        let verdict = &summary.verdict;
+        let class = if verdict.valid { "verdict" } else { "verdict invalid" };
+        let says = if verdict.valid {
+            " The load was offered on time, all of it was answered, and nobody else had the CPUs."
+        } else {
+            " The figures below are not the server's alone:"
+        };
+        self.push(&format!("<div class=\"{class}\"><b>{}.</b>{says}", verdict.word()));
+        if !verdict.valid {
+            self.list(&verdict.reasons);
+        }
+        self.push("</div>");
+    }
+
+    /// All parts about one run.
+    pub(crate) fn run(&mut self, summary: &Summary) -> Result<(), String> {
+        self.percentiles(summary)?;
+        self.time_line(summary)?;
+        self.stages(summary)?;
+        self.heading("What the cores lose by themselves");
+        self.note(
+            "A thread that only spins, before and after the run, on the same cores: each moment of more than \
+             1 µs in which it did not run is a gap. No percentile above can be better than these.",
+        );
+        let when = |when: &str, rows: &[Jitter]| -> Vec<Vec<String>> {
+            rows.iter().map(|row| jitter_row(&format!("{when}, CPU {}", row.cpu), row)).collect()
+        };
+        let rows = [when("before", &summary.jitter_before), when("after", &summary.jitter_after)].concat();
+        self.table("Gaps", &["", "gaps/s", "p50", "p99", "p99.9", "max", "time lost"], &rows);
+        self.environment(summary);
+        Ok(())
+    }
+
+    fn percentiles(&mut self, summary: &Summary) -> Result<(), String> {
+        self.heading("How long requests took");
+        self.note(
+            "From the moment at which a request was due, so a stall is charged to all that it held up. To the \
+             right the rare ones: at 99 %, one of a hundred took at least this.",
+        );
+        let mut series = Vec::new();
+        let mut names = Vec::new();
+        for (colour, curve) in summary.curves.iter().enumerate() {
+            let points = curve.points.iter().map(|&(quantile, micros)| (plot::nines(quantile), micros));
+            series.push(Series { colour, points: points.collect() });
+            names.push((colour, curve.class.as_str()));
+        }
+        let right = series.iter().filter_map(|line| Some(line.points.last()?.0)).fold(2.0, f64::max);
+        let chart = Chart {
+            x_name: "percentile",
+            x_text: &plot::nines_text,
+            x: (0.0, right),
+            x_labels: 8,
+            series: &series,
+            dots: false,
+        };
+        self.chart(&names, &chart.svg()?);
+        let rows = summary.classes.iter().map(|times| quantile_row(&times.class, &times.latency));
+        let head = ["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+        self.table("From the moment at which each was due", &head, &rows.collect::<Vec<_>>());
+        let rows = summary.classes.iter().map(|times| quantile_row(&times.class, &times.service));
+        let mut rows: Vec<_> = rows.collect();
+        rows.push(quantile_row("sent late by", &summary.late));
+        self.table("From the moment at which each was sent", &head, &rows);
+        Ok(())
+    }
+
+    fn time_line(&mut self, summary: &Summary) -> Result<(), String> {
+        self.heading("Over time");
+        self.note("All requests by the tenth of a second in which they were due.");
+        let line = |colour, value: fn(&crate::summary::Moment) -> f64| Series {
+            colour,
+            points: summary.time_line.iter().map(|moment| (moment.at_s, value(moment))).collect(),
+        };
+        let series = [
+            line(0, |moment| moment.p50_us),
+            line(1, |moment| moment.p99_us),
+            line(3, |moment| moment.max_us),
+        ];
+        let chart = Chart {
+            x_name: "seconds",
+            x_text: &|second| format!("{}", (second * 10.0).round() / 10.0),
+            x: (0.0, summary.time_s),
+            x_labels: 10,
+            series: &series,
+            dots: false,
+        };
+        self.chart(&[(0, "p50"), (1, "p99"), (3, "max")], &chart.svg()?);
+        Ok(())
+    }
+
+    fn stages(&mut self, summary: &Summary) -> Result<(), String> {
+        if summary.stages.is_empty() {
+            return Ok(());
+        }
+        self.heading("Inside the server");
+        self.note("What the server said about each answer (Server-Timing), at p50; its own clock.");
+        let mut from = 0.0;
+        let mut bars = Vec::new();
+        for stage in &summary.stages {
+            let (start, end) = match stage.stage.as_str() {
+                "total" => (0.0, stage.time.p50_us),
+                _ => (from, from + stage.time.p50_us),
+            };
+            from = end;
+            bars.push(Bar {
+                name: stage.stage.clone(),
+                from: start,
+                to: end,
+                text: format!(
+                    "{} · p99 {}",
+                    words::micros(stage.time.p50_us),
+                    words::micros(stage.time.p99_us)
+                ),
+            });
+        }
+        self.chart(&[], &plot::bars(&bars)?);
+        let rows: Vec<_> =
+            summary.stages.iter().map(|stage| quantile_row(&stage.stage, &stage.time)).collect();
+        self.table("Stages", &["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"], &rows);
+        Ok(())
+    }
+
+    fn environment(&mut self, summary: &Summary) {
+        let environment = &summary.environment;
+        self.heading("Machine, build, settings");
+        let dirty = if environment.dirty { " with changes that are not committed" } else { "" };
+        self.facts(&[
+            ("command", environment.command.clone()),
+            ("date", environment.date.clone()),
+            ("commit", format!("{}{dirty}", environment.commit)),
+            ("build", format!("{}, profile {}", environment.rustc, environment.profile)),
+            ("CPU", environment.cpu_model.clone()),
+            (
+                "CPUs",
+                format!(
+                    "{:?}; server {}, client {}",
+                    environment.cpus, summary.server_cpu, summary.client_cpu
+                ),
+            ),
+            ("CPU time", cpu_time(summary)),
+            ("hypervisor", environment.hypervisor.clone()),
+            ("memory", format!("{} MiB", environment.memory_bytes >> 20)),
+            ("kernel", environment.kernel.clone()),
+            ("kernel command line", environment.kernel_command_line.clone()),
+            ("governor", environment.governor.clone()),
+            ("isolated CPUs", environment.isolated_cpus.clone()),
+            ("nohz_full", environment.nohz_full.clone()),
+            ("clock source", environment.clocksource.clone()),
+            ("mitigations", environment.mitigations.join("; ")),
+            ("huge pages", environment.huge_pages.clone()),
+            ("load average", environment.load_average.clone()),
+            ("seed", summary.seed.to_string()),
+            ("warm-up", format!("{} s, not counted", summary.warm_up_s)),
+            ("data", summary.data.clone()),
+            ("settings", summary.settings.join(" ")),
+        ]);
+        if !summary.server_said.is_empty() {
+            self.heading("What the server said of itself");
+            let said = escaped(&summary.server_said.join("\n"));
+            self.push(&format!("<div class=\"wide\"><pre>{said}</pre></div>"));
+        }
+    }
+}
+
+fn cpu_time(summary: &Summary) -> String {
+    let share = summary.share;
+    format!(
+        "server {:.2} CPUs, others {:.2}, stolen by the hypervisor {:.2}",
+        share.server, share.others, share.stolen
+    )
+}
+
+/// A row of quantiles.
+pub(crate) fn quantile_row(name: &str, quantiles: &Quantiles) -> Vec<String> {
+    #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
+    let count = words::count(quantiles.count as f64);
+    let times = [
+        quantiles.p50_us,
+        quantiles.p90_us,
+        quantiles.p99_us,
+        quantiles.p999_us,
+        quantiles.p9999_us,
+        quantiles.max_us,
+    ];
+    [name.to_owned(), count].into_iter().chain(times.map(words::micros)).collect()
+}
+
+/// A row of gaps.
+pub(crate) fn jitter_row(name: &str, row: &Jitter) -> Vec<String> {
+    let times = [row.p50_us, row.p99_us, row.p999_us, row.max_us].map(words::micros);
+    let first = [name.to_owned(), words::count(row.gaps_per_s)];
+    first.into_iter().chain(times).chain([format!("{:.2} %", row.lost_percent)]).collect()
+}
+
+/// Text in which nothing is markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_outside_is_no_markup() {
+        let mut page = Page::new("a <b> & \"c\"");
+        page.paragraph("<script>");
+        page.list(&["x < y".to_owned()]);
+        page.table("c", &["h>"], &[vec!["1 & 2".to_owned()]]);
+        let html = page.end();
+        for planted in ["<script>", "<b>", "x < y", "1 & 2", "h>&", "\"c\""] {
+            assert!(!html.contains(planted), "{planted}");
+        }
+        assert!(html.contains("&lt;script&gt;") && html.ends_with("</html>\n"));
+    }
+
+    #[test]
+    fn a_page_asks_for_nothing_from_outside() {
+        let html = Page::new("x").end();
+        for planted in ["http://", "https://", "src=", "href=", "@import", "url("] {
+            assert!(!html.contains(planted), "{planted}");
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! One run: the machine, the server, the load, and what came of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::generator::{Generator, NEVER, Times};
+use crate::jitter::{self, Jitter};
+use crate::machine::{self, Environment};
+use crate::orders::Account;
+use crate::scenario::{Class, Data, Plan};
+use crate::schedule::{Schedule, nanos};
+use crate::server::Server;
+use crate::stats::{self, Nanos, Quantiles, histogram, record};
+use crate::summary::{ClassTimes, Curve, Moment, SCHEMA, Stage, Summary};
+use crate::timing;
+use crate::verdict::{Evidence, Verdict};
+use crate::watch::{Share, Watch};
+use crate::workload::{Request, Workload};
+
+/// Collateral of every account, in USDC.
+const MONEY: u64 = 100_000_000;
+
+/// The width of a point of the time line.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// Points of a percentile curve for each time that what is above it halves.
+const CURVE_POINTS: u32 = 6;
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    /// The project's folder.
+    pub(crate) project: PathBuf,
+    /// The server's binary.
+    pub(crate) server: PathBuf,
+    /// Below it each run has a folder.
+    pub(crate) out: PathBuf,
+    /// How it was built.
+    pub(crate) profile: String,
+    /// How long each CPU is watched before and after a run.
+    pub(crate) jitter: Duration,
+}
+
+/// A run and its histograms.
+pub(crate) struct Outcome {
+    pub(crate) summary: Summary,
+    /// Latency by class.
+    pub(crate) histograms: Vec<(Class, Nanos)>,
+}
+
+/// The CPUs of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cpus {
+    /// The generator's, where nothing else of ours spins.
+    pub(crate) client: usize,
+    /// The trading loop's.
+    pub(crate) server: usize,
+}
+
+impl Cpus {
+    /// The last CPU for the client, the first for the server.
+    pub(crate) fn choose() -> Result<Self, String> {
+        match machine::allowed_cpus().as_slice() {
+            [server, .., client] => Ok(Self { client: *client, server: *server }),
+            few => Err(format!("CPUs: got {few:?}; needed: two, one for the server and one for the client")),
+        }
+    }
+
+    fn both(self) -> [usize; 2] {
+        [self.server, self.client]
+    }
+}
+
+/// A server with markets, accounts and money, and connections to it.
+pub(crate) struct Stage0 {
+    pub(crate) server: Server,
+    pub(crate) generator: Generator,
+    pub(crate) accounts: Vec<Account>,
+    pub(crate) tokens: Vec<[alloy_primitives::U256; 2]>,
+    folder: tempfile::TempDir,
+}
+
+/// The settings that a plan's server gets: its own, and where it says nothing of CPUs one trading
+/// loop that polls on the server's CPU.
+pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
+    let mut settings = plan.settings.clone();
+    let says = |name: &str| plan.settings.iter().any(|setting| setting.starts_with(name));
+    if !says("cpu.") {
+        settings.push("cpu.policy=manual".to_owned());
+        settings.push(format!("cpu.shard_cpus={}", cpus.server));
+        settings.push("cpu.wait=spin".to_owned());
+    }
+    if !says("journal.durability=") {
+        settings.push("journal.durability=committed".to_owned());
+    }
+    settings
+}
+
+impl Stage0 {
+    /// Starts `binary` as the plan says, makes its markets and its accounts.
+    pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
+        let place = match plan.data {
+            Data::Memory => PathBuf::from("/dev/shm"),
+            Data::Disk => ground.out.clone(),
+        };
+        let folder = std::fs::create_dir_all(&place)
+            .and_then(|()| tempfile::Builder::new().prefix("outcry-perf-").tempdir_in(&place))
+            .map_err(|fault| format!("{}: {fault}", place.display()))?;
+        let server = Server::start(binary, folder.path(), &settings(plan, cpus))?;
+        let tokens = server.markets(plan.markets)?;
+        let mut accounts = Vec::new();
+        for index in 0..=plan.connections as usize {
+            let account = Account::open(server.http, plan.seed, index)?;
+            server.credit(&account.address(), MONEY)?;
+            accounts.push(account);
+        }
+        let generator = Generator::connect(server.http, plan.connections as usize)?;
+        Ok(Self { server, generator, accounts, tokens, folder })
+    }
+
+    /// Sends a schedule's requests, on the client's CPU.
+    pub(crate) fn load(&mut self, plan: &Plan, schedule: &Schedule, cpus: Cpus) -> Result<Loaded, String> {
+        let Workload { before, requests } = Workload::make(plan, schedule, &self.tokens, &mut self.accounts);
+        let _pinned = machine::pin(cpus.client)?;
+        self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
+        let watch = Watch::begin(self.server.pid());
+        let times = self.generator.run(&requests, &schedule.due_ns)?;
+        Ok(Loaded { share: watch.share(), times, requests })
+    }
+
+    /// Ends the server; what it left on a disk goes with its folder.
+    pub(crate) fn end(self) -> String {
+        let said = self.server.said();
+        drop(self.generator);
+        drop(self.server);
+        drop(self.folder);
+        said
+    }
+}
+
+/// What was sent and what became of it.
+pub(crate) struct Loaded {
+    pub(crate) requests: Vec<Request>,
+    pub(crate) times: Times,
+    pub(crate) share: Share,
+}
+
+/// Runs a plan.
+pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
+    let cpus = Cpus::choose()?;
+    let environment = Environment::capture(&ground.project, &ground.profile);
+    let schedule = Schedule::of(plan);
+    if schedule.due_ns.len() == schedule.warm_up {
+        return Err(format!("{}: nothing is due in {:?} at {} a second", plan.name, plan.time, plan.rate));
+    }
+    let jitter_before = jitter::measure(&cpus.both(), ground.jitter)?;
+    let mut stage = Stage0::set(ground, &ground.server, plan, cpus)?;
+    let loaded = stage.load(plan, &schedule, cpus)?;
+    let said = stage.end();
+    let jitter_after = jitter::measure(&cpus.both(), ground.jitter)?;
+    let machine = About { cpus, environment, said, jitter_before, jitter_after };
+    Ok(outcome(plan, &schedule, &loaded, machine))
+}
+
+/// What a summary says besides times.
+struct About {
+    cpus: Cpus,
+    environment: Environment,
+    said: String,
+    jitter_before: Vec<Jitter>,
+    jitter_after: Vec<Jitter>,
+}
+
+fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> Outcome {
+    let counted = schedule.warm_up..schedule.due_ns.len();
+    let latency = |index: usize| answered_after(&loaded.times, index, schedule.due_ns[index]);
+    let (mut classes, mut histograms, mut curves) = (Vec::new(), Vec::new(), Vec::new());
+    for class in Class::ALL {
+        let (mut due, mut sent) = (histogram(), histogram());
+        for index in counted.clone().filter(|&index| loaded.requests[index].class == class) {
+            if let Some(latency) = latency(index) {
+                record(&mut due, latency);
+            }
+            if let Some(service) = answered_after(&loaded.times, index, loaded.times.sent_ns[index]) {
+                record(&mut sent, service);
+            }
+        }
+        if !due.is_empty() {
+            let (latency, service) = (Quantiles::of(&due), Quantiles::of(&sent));
+            classes.push(ClassTimes { class: class.name().to_owned(), latency, service });
+            curves.push(Curve { class: class.name().to_owned(), points: curve(&due) });
+            histograms.push((class, due));
+        }
+    }
+    let mut late = histogram();
+    for index in counted.clone().filter(|&index| loaded.times.sent_ns[index] != NEVER) {
+        record(&mut late, loaded.times.sent_ns[index].saturating_sub(schedule.due_ns[index]));
+    }
+    let rates = rates(plan, schedule, &loaded.times);
+    let late = Quantiles::of(&late);
+    let verdict = Verdict::of(&Evidence {
+        offered: rates.offered,
+        achieved: rates.achieved,
+        unanswered: rates.unanswered,
+        late_p99_us: late.p99_us,
+        late_max_us: stats::as_micros(nanos(plan.late_max)),
+        share: loaded.share,
+        cpus: about.cpus.both().len(),
+    });
+    let summary = Summary {
+        schema: SCHEMA,
+        scenario: plan.name.clone(),
+        purpose: plan.purpose.clone(),
+        verdict,
+        offered_per_s: rates.offered,
+        achieved_per_s: rates.achieved,
+        time_s: plan.time.as_secs_f64(),
+        warm_up_s: plan.warm_up.as_secs_f64(),
+        requests: counted.len() as u64,
+        unanswered: rates.unanswered,
+        seed: plan.seed,
+        connections: plan.connections,
+        classes,
+        late,
+        stages: stages(counted.clone(), &loaded.times),
+        time_line: time_line(plan, schedule, &loaded.times),
+        curves,
+        share: loaded.share,
+        client_cpu: about.cpus.client,
+        server_cpu: about.cpus.server,
+        settings: settings(plan, about.cpus),
+        data: match plan.data {
+            Data::Memory => "memory",
+            Data::Disk => "disk",
+        }
+        .to_owned(),
+        server_said: words_of(&about.said),
+        jitter_before: about.jitter_before,
+        jitter_after: about.jitter_after,
+        environment: about.environment,
+    };
+    Outcome { summary, histograms }
+}
+
+fn answered_after(times: &Times, index: usize, from_ns: u64) -> Option<u64> {
+    let answered = times.answered_ns[index];
+    (answered != NEVER).then(|| answered.saturating_sub(from_ns))
+}
+
+struct Rates {
+    offered: f64,
+    achieved: f64,
+    unanswered: u64,
+}
+
+/// What was offered while it counted, and what was answered until the last of it was.
+fn rates(plan: &Plan, schedule: &Schedule, times: &Times) -> Rates {
+    let counted = &times.answered_ns[schedule.warm_up..];
+    let answered: Vec<u64> = counted.iter().copied().filter(|&at| at != NEVER).collect();
+    let last = answered.iter().copied().max().unwrap_or(0);
+    let begin = nanos(plan.warm_up);
+    // The last request is due one distance before the end, and an answer in time is no loss.
+    let took_s = stats::as_micros(last.saturating_sub(begin)) / 1e6;
+    let took_s = took_s.max(plan.time.as_secs_f64());
+    #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
+    let count = |requests: usize| requests as f64;
+    Rates {
+        offered: count(counted.len()) / plan.time.as_secs_f64(),
+        achieved: count(answered.len()) / took_s,
+        unanswered: (counted.len() - answered.len()) as u64,
+    }
+}
+
+/// Times by tenths of a second.
+fn time_line(plan: &Plan, schedule: &Schedule, times: &Times) -> Vec<Moment> {
+    let begin = nanos(plan.warm_up);
+    let width = nanos(MOMENT);
+    let mut moments = Vec::new();
+    let mut index = schedule.warm_up;
+    for number in 0..nanos(plan.time).div_ceil(width) {
+        let end = begin + (number + 1) * width;
+        let mut all = histogram();
+        while index < schedule.due_ns.len() && schedule.due_ns[index] < end {
+            if let Some(latency) = answered_after(times, index, schedule.due_ns[index]) {
+                record(&mut all, latency);
+            }
+            index += 1;
+        }
+        if !all.is_empty() {
+            let Quantiles { count, p50_us, p99_us, max_us, .. } = Quantiles::of(&all);
+            moments.push(Moment {
+                at_s: stats::as_micros(number * width) / 1e6,
+                count,
+                p50_us,
+                p99_us,
+                max_us,
+            });
+        }
+    }
+    moments
+}
+
+/// The stages that the server told, in the order in which it told them.
+fn stages(counted: std::ops::Range<usize>, times: &Times) -> Vec<Stage> {
+    let mut found: Vec<(String, Nanos)> = Vec::new();
+    for value in counted.filter_map(|index| times.timing(index)) {
+        for (name, nanos) in timing::parse(value) {
+            let place = found.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                found.push((name.to_owned(), histogram()));
+                found.len() - 1
+            });
+            record(&mut found[place].1, nanos);
+        }
+    }
+    found.into_iter().map(|(stage, times)| Stage { stage, time: Quantiles::of(&times) }).collect()
+}
+
+/// Points of the percentile curve: quantile and microseconds.
+fn curve(histogram: &Nanos) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for step in histogram.iter_quantiles(CURVE_POINTS) {
+        let quantile = step.quantile_iterated_to();
+        if quantile < 1.0 {
+            points.push((quantile, stats::as_micros(step.value_iterated_to())));
+        }
+    }
+    points
+}
+
+/// The lines that the server printed until it served, without the log's.
+fn words_of(said: &str) -> Vec<String> {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("outcry: "));
+    lines.filter(|line| !line.contains("token in")).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_says_nothing_of_cpus_gets_one_loop_that_polls() {
+        let text = "purpose = \"x\"\n[load]\nrate = 1\n[mix]\nplace = 1\n";
+        let cpus = Cpus { client: 7, server: 3 };
+        let plan = Plan::parse("t", text).unwrap();
+        assert_eq!(
+            settings(&plan, cpus),
+            ["cpu.policy=manual", "cpu.shard_cpus=3", "cpu.wait=spin", "journal.durability=committed"]
+        );
+        let plan = Plan::parse("t", &format!("{text}[server.set]\n\"cpu.shards\" = 2\n")).unwrap();
+        assert_eq!(settings(&plan, cpus), ["cpu.shards=2", "journal.durability=committed"]);
+    }
+
+    #[test]
+    fn a_curve_climbs_and_ends_before_all() {
+        let mut times = histogram();
+        (1..=10_000).for_each(|micros| record(&mut times, micros * 1_000));
+        let points = curve(&times);
+        assert!(points.is_sorted_by(|one, next| one.0 <= next.0 && one.1 <= next.1), "{points:?}");
+        assert!(points.last().unwrap().0 < 1.0 && 0.999 < points.last().unwrap().0);
+    }
+}

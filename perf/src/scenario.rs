@@ -1,0 +1,409 @@
+//! A scenario file: options as they are written, checked into a [`Plan`].
+//!
+//! [`KEYS`] is all that knows the names; a name that is not in it is refused with the nearest one.
+//! Every number has a range, and the message of a refusal says what, got and allowed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::{Table, Value};
+
+/// Every key that a scenario may have, but for those of `[server.set]`, which are the server's own.
+const KEYS: &[&str] = &[
+    "purpose",
+    "seed",
+    "load.rate",
+    "load.arrivals",
+    "load.burst",
+    "load.connections",
+    "load.warm_up_s",
+    "load.time_s",
+    "load.late_us_max",
+    "mix.place",
+    "mix.cancel",
+    "mix.replace",
+    "mix.batch",
+    "mix.take",
+    "mix.read",
+    "books.markets",
+    "books.resting",
+    "server.data",
+    "server.set",
+    "sweep.first",
+    "sweep.factor",
+    "sweep.steps",
+];
+
+/// What kind of request it is; each has a histogram of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// `POST /order` that rests.
+    Place,
+    /// `DELETE /order` of one that rests.
+    Cancel,
+    /// `POST /replace` of one quote by another.
+    Replace,
+    /// `POST /orders` of fifteen that rest.
+    Batch,
+    /// `POST /order` that is matched at once.
+    Take,
+    /// `GET /book`, `/midpoint` and `/price`.
+    Read,
+}
+
+impl Class {
+    /// All of them, in the order of the tables.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Place, Self::Cancel, Self::Replace, Self::Batch, Self::Take, Self::Read];
+
+    /// The name in files and tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Place => "place",
+            Self::Cancel => "cancel",
+            Self::Replace => "replace",
+            Self::Batch => "batch",
+            Self::Take => "take",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// When requests are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrivals {
+    /// At equal distances.
+    Fixed,
+    /// At random distances with the same mean, as independent clients arrive.
+    Poisson,
+}
+
+/// Where the server keeps its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Data {
+    /// In shared memory: nothing is left behind and no disk is measured.
+    Memory,
+    /// In a directory on the disk that the project is on.
+    Disk,
+}
+
+/// Rates for a sweep, in requests a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Steps {
+    /// The first.
+    pub(crate) first: f64,
+    /// Each next one is the one before times this.
+    pub(crate) factor: f64,
+    /// At most so many.
+    pub(crate) count: u32,
+}
+
+/// A checked scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// The file's name without its ending.
+    pub(crate) name: String,
+    /// One sentence: what it is for.
+    pub(crate) purpose: String,
+    /// What everything random is drawn from.
+    pub(crate) seed: u64,
+    /// Requests a second.
+    pub(crate) rate: f64,
+    /// When they are due.
+    pub(crate) arrivals: Arrivals,
+    /// So many are due at one moment.
+    pub(crate) burst: u32,
+    /// Connections, each with a key of its own.
+    pub(crate) connections: u32,
+    /// Before what counts.
+    pub(crate) warm_up: Duration,
+    /// What counts.
+    pub(crate) time: Duration,
+    /// How late the generator may send at p99 in a valid run.
+    pub(crate) late_max: Duration,
+    /// Parts of each class, in the order of [`Class::ALL`].
+    pub(crate) mix: [u32; Class::ALL.len()],
+    /// Markets with a book each.
+    pub(crate) markets: u32,
+    /// Orders that rest before the clock starts, at least.
+    pub(crate) resting: u32,
+    /// Where the server keeps its data.
+    pub(crate) data: Data,
+    /// Settings of the server, each `key=value`.
+    pub(crate) settings: Vec<String>,
+    /// What `sweep` does.
+    pub(crate) sweep: Steps,
+}
+
+impl Plan {
+    /// Reads the scenario of this name below `folder`, or the file if it is a path to one.
+    pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, String> {
+        let path = match name.strip_suffix(".toml") {
+            Some(_) => PathBuf::from(name),
+            None => folder.join(format!("{name}.toml")),
+        };
+        let text = std::fs::read_to_string(&path).map_err(|fault| missing(folder, name, &path, &fault))?;
+        let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        Self::parse(&stem, &text).map_err(|complaint| format!("{}: {complaint}", path.display()))
+    }
+
+    /// Checks the text of a scenario.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let table: Table = text.parse().map_err(|fault: toml::de::Error| fault.message().to_owned())?;
+        let file = Written { table };
+        file.only_known()?;
+        let mix = {
+            let mut mix = [0; Class::ALL.len()];
+            for (part, class) in mix.iter_mut().zip(Class::ALL) {
+                *part = file.small(&format!("mix.{}", class.name()), 0, 10_000, Some(0))?;
+            }
+            mix
+        };
+        if mix.iter().all(|&part| part == 0) {
+            return Err("mix: all parts are 0; give at least one class a part".to_owned());
+        }
+        let rate = file.float("load.rate", 1.0, 10_000_000.0, None)?;
+        let plan = Self {
+            name: name.to_owned(),
+            purpose: file.text("purpose", None)?,
+            seed: file.whole("seed", 0, i64::MAX, Some(1))?.unsigned_abs(),
+            rate,
+            arrivals: match file.text("load.arrivals", Some("fixed"))?.as_str() {
+                "fixed" => Arrivals::Fixed,
+                "poisson" => Arrivals::Poisson,
+                got => return Err(format!("load.arrivals: got {got}; allowed: fixed, poisson")),
+            },
+            burst: file.small("load.burst", 1, 10_000, Some(1))?,
+            connections: file.small("load.connections", 1, 1_000, Some(8))?,
+            warm_up: Duration::from_secs_f64(file.float("load.warm_up_s", 0.0, 600.0, Some(1.0))?),
+            time: Duration::from_secs_f64(file.float("load.time_s", 0.05, 3_600.0, Some(5.0))?),
+            late_max: Duration::from_micros(u64::from(file.small(
+                "load.late_us_max",
+                1,
+                1_000_000,
+                Some(100),
+            )?)),
+            mix,
+            markets: file.small("books.markets", 1, 10_000, Some(1))?,
+            resting: file.small("books.resting", 0, 1_000_000, Some(100))?,
+            data: match file.text("server.data", Some("memory"))?.as_str() {
+                "memory" => Data::Memory,
+                "disk" => Data::Disk,
+                got => return Err(format!("server.data: got {got}; allowed: memory, disk")),
+            },
+            settings: file.settings()?,
+            sweep: Steps {
+                first: file.float("sweep.first", 1.0, 10_000_000.0, Some(rate / 4.0))?,
+                factor: file.float("sweep.factor", 1.01, 10.0, Some(1.5))?,
+                count: file.small("sweep.steps", 1, 100, Some(12))?,
+            },
+        };
+        if plan.purpose.trim().is_empty() {
+            return Err("purpose: is empty; say in one sentence what the scenario is for".to_owned());
+        }
+        Ok(plan)
+    }
+
+    /// Another rate, everything else the same.
+    pub(crate) fn at(&self, rate: f64) -> Self {
+        Self { rate, ..self.clone() }
+    }
+}
+
+/// The scenario files there are, and the nearest to a name that is not one of them.
+fn missing(folder: &Path, name: &str, path: &Path, fault: &std::io::Error) -> String {
+    let names = names(folder);
+    let near = nearest(name, names.iter().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    format!("scenario {name}: {}: {fault}{near} There are: {}", path.display(), names.join(", "))
+}
+
+/// Names of all scenarios in a folder, in alphabetical order.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+/// The known name that takes the fewest edits to reach.
+fn nearest<'a>(got: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known.min_by_key(|name| strsim::damerau_levenshtein(got, name))
+}
+
+/// A file as written.
+struct Written {
+    table: Table,
+}
+
+impl Written {
+    fn only_known(&self) -> Result<(), String> {
+        for (name, value) in &self.table {
+            match value {
+                Value::Table(inner) => inner.keys().try_for_each(|key| known(&format!("{name}.{key}")))?,
+                _ => known(name)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        match name.split_once('.') {
+            Some((table, key)) => self.table.get(table)?.get(key),
+            None => self.table.get(name),
+        }
+    }
+
+    fn text(&self, name: &str, default: Option<&str>) -> Result<String, String> {
+        match (self.value(name), default) {
+            (Some(Value::String(text)), _) => Ok(text.clone()),
+            (Some(other), _) => Err(format!("{name}: got {other}; allowed: a text in quotes")),
+            (None, Some(default)) => Ok(default.to_owned()),
+            (None, None) => Err(format!("{name}: is missing")),
+        }
+    }
+
+    fn whole(&self, name: &str, min: i64, max: i64, default: Option<i64>) -> Result<i64, String> {
+        match (self.value(name), default) {
+            (Some(&Value::Integer(number)), _) if (min..=max).contains(&number) => Ok(number),
+            (Some(other), _) => Err(format!("{name}: got {other}; allowed: a whole number, {min} to {max}")),
+            (None, Some(default)) => Ok(default),
+            (None, None) => Err(format!("{name}: is missing; allowed: a whole number, {min} to {max}")),
+        }
+    }
+
+    fn small(&self, name: &str, min: u32, max: u32, default: Option<u32>) -> Result<u32, String> {
+        let number = self.whole(name, min.into(), max.into(), default.map(i64::from))?;
+        Ok(u32::try_from(number).expect("it is at most max, which is a u32"))
+    }
+
+    fn float(&self, name: &str, min: f64, max: f64, default: Option<f64>) -> Result<f64, String> {
+        let got = match (self.value(name), default) {
+            (Some(&Value::Float(number)), _) => number,
+            #[allow(clippy::cast_precision_loss, reason = "what is too large is refused below")]
+            (Some(&Value::Integer(number)), _) => number as f64,
+            (Some(other), _) => return Err(format!("{name}: got {other}; allowed: {min} to {max}")),
+            (None, Some(default)) => default,
+            (None, None) => return Err(format!("{name}: is missing; allowed: {min} to {max}")),
+        };
+        if (min..=max).contains(&got) {
+            Ok(got)
+        } else {
+            Err(format!("{name}: got {got}; allowed: {min} to {max}"))
+        }
+    }
+
+    /// What stands in `[server.set]`: names and values are the server's to judge.
+    fn settings(&self) -> Result<Vec<String>, String> {
+        let table = match self.value("server.set") {
+            None => return Ok(Vec::new()),
+            Some(Value::Table(table)) => table,
+            Some(other) => {
+                return Err(format!("server.set: got {other}; allowed: a table of the server's keys"));
+            }
+        };
+        let setting = |(name, value): (&String, &Value)| match value {
+            Value::String(text) => Ok(format!("{name}={text}")),
+            Value::Integer(_) | Value::Boolean(_) => Ok(format!("{name}={value}")),
+            other => {
+                Err(format!("server.set.\"{name}\": got {other}; allowed: a text, a number, true, false"))
+            }
+        };
+        table.iter().map(setting).collect()
+    }
+}
+
+fn known(name: &str) -> Result<(), String> {
+    if KEYS.contains(&name) {
+        return Ok(());
+    }
+    let near = nearest(name, KEYS.iter().copied()).expect("there are keys");
+    Err(format!("{name}: unknown key; the nearest is {near}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "purpose = \"A test.\"\n[load]\nrate = 100\n[mix]\nplace = 1\n";
+
+    #[track_caller]
+    fn refused(change: &str, complaint: &str) {
+        let text = format!("{LEAST}{change}");
+        assert_eq!(Plan::parse("t", &text), Err(complaint.to_owned()), "{text}");
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        let plan = Plan::parse("t", LEAST).unwrap();
+        assert_eq!((plan.connections, plan.markets, plan.burst), (8, 1, 1));
+        assert_eq!((plan.arrivals, plan.data), (Arrivals::Fixed, Data::Memory));
+        assert_eq!(plan.sweep, Steps { first: 25.0, factor: 1.5, count: 12 });
+    }
+
+    #[test]
+    fn a_wrong_word_is_refused_with_the_nearest_or_the_allowed_ones() {
+        refused("plaice = 2", "mix.plaice: unknown key; the nearest is mix.place");
+        refused("[sweep]\nfactr = 2", "sweep.factr: unknown key; the nearest is sweep.factor");
+        refused("[book]\nmarkets = 2", "book.markets: unknown key; the nearest is books.markets");
+        refused("take = -1", "mix.take: got -1; allowed: a whole number, 0 to 10000");
+        refused("take = 1.5", "mix.take: got 1.5; allowed: a whole number, 0 to 10000");
+        refused("[server]\ndata = \"tape\"", "server.data: got tape; allowed: memory, disk");
+        refused("[sweep]\nfactor = 1", "sweep.factor: got 1; allowed: 1.01 to 10");
+        refused("[books]\nmarkets = 0", "books.markets: got 0; allowed: a whole number, 1 to 10000");
+        refused("[server]\nset = 3", "server.set: got 3; allowed: a table of the server's keys");
+    }
+
+    #[test]
+    fn what_must_be_said_is_asked_for() {
+        let wrong = |text: &str| Plan::parse("t", text).unwrap_err();
+        assert_eq!(wrong("[load]\nrate = 1\n[mix]\nplace = 1"), "purpose: is missing");
+        assert_eq!(
+            wrong("purpose = \"x\"\n[mix]\nplace = 1"),
+            "load.rate: is missing; allowed: 1 to 10000000"
+        );
+        assert_eq!(
+            wrong("purpose = \"x\"\n[load]\nrate = 1"),
+            "mix: all parts are 0; give at least one class a part"
+        );
+    }
+
+    #[test]
+    fn settings_of_the_server_are_handed_on_as_they_are() {
+        let text = format!("{LEAST}[server.set]\n\"cpu.shards\" = 2\n\"journal.durability\" = \"durable\"\n");
+        let plan = Plan::parse("t", &text).unwrap();
+        assert_eq!(plan.settings, ["cpu.shards=2", "journal.durability=durable"]);
+    }
+
+    #[test]
+    fn every_scenario_of_the_project_is_whole() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let names = names(&folder);
+        for needed in [
+            "batch15",
+            "cancel-storm",
+            "journal-durable",
+            "maker-quote",
+            "many-books",
+            "mixed",
+            "read-heavy",
+            "smoke",
+            "split-ingress",
+            "taker-burst",
+        ] {
+            assert!(names.iter().any(|name| name == needed), "{needed} is missing");
+        }
+        for name in names {
+            Plan::read(&folder, &name).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_scenario_that_is_not_there_is_answered_with_those_that_are() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let complaint = Plan::read(&folder, "smok").unwrap_err();
+        assert!(complaint.contains("did you mean smoke?") && complaint.contains("read-heavy"), "{complaint}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The server under measurement as a process: started with settings, given markets and money, and
+//! ended by its own process id.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use alloy_primitives::U256;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::http::Http;
+
+/// How long a start or a stop may take before it counts as hung.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Settings of every measured server: what is measured is the exchange, not how fast it lets one
+/// client be, and requests are signed minutes before they are sent.
+const SETTINGS: [&str; 2] = ["limits.mode=off", "auth.window_s=600"];
+
+/// A running `outcry serve`.
+pub(crate) struct Server {
+    child: Child,
+    /// The public port.
+    pub(crate) http: u16,
+    admin: u16,
+    token: String,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts it with its data below `folder` and waits until it has bound its ports. What it
+    /// prints goes to `folder/server.log`; if it ends before, that is the error.
+    pub(crate) fn start(binary: &Path, folder: &Path, settings: &[String]) -> Result<Self, String> {
+        let (data, ports, log) = (folder.join("data"), folder.join("ports.json"), folder.join("server.log"));
+        let fault = |what: &Path, fault: std::io::Error| format!("{}: {fault}", what.display());
+        let output = File::create(&log).map_err(|error| fault(&log, error))?;
+        let mut command = Command::new(binary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        for setting in SETTINGS.iter().copied().chain(settings.iter().map(String::as_str)) {
+            command.args(["--set", setting]);
+        }
+        command.args(["--set", &format!("journal.log_path={}", folder.join("log").display())]);
+        command.arg("--data-dir").arg(&data).arg("--ports-file").arg(&ports);
+        command.env("NO_COLOR", "1").env_remove("OUTCRY_ADMIN_TOKEN");
+        command.stdout(Stdio::null()).stderr(output);
+        let mut child = command.spawn().map_err(|error| fault(binary, error))?;
+        let found = wait_for_ports(&mut child, &ports);
+        let mut server = Self { child, http: 0, admin: 0, token: String::new(), log };
+        (server.http, server.admin) =
+            found.map_err(|complaint| format!("{complaint}\nthe server's words:\n{}", server.said()))?;
+        let token = data.join("admin-token");
+        server.token =
+            std::fs::read_to_string(&token).map_err(|error| fault(&token, error))?.trim().to_owned();
+        Ok(server)
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Makes so many markets, and says their tokens.
+    pub(crate) fn markets(&self, count: u32) -> Result<Vec<[U256; 2]>, String> {
+        let mut admin = Http::connect(self.admin)?;
+        let mut made = Vec::new();
+        for number in 0..count {
+            let question = format!("Will measurement {number} repeat?");
+            let body =
+                format!("{{\"question\":\"{question}\",\"outcomes\":[\"Yes\",\"No\"],\"tick\":\"0.01\"}}");
+            let answer = self.operator(&mut admin, "/markets", &body)?;
+            let token = |index: usize| -> Option<U256> { answer["tokens"][index].as_str()?.parse().ok() };
+            let tokens =
+                token(0).zip(token(1)).ok_or_else(|| format!("a market without tokens: {answer}"))?;
+            made.push([tokens.0, tokens.1]);
+        }
+        Ok(made)
+    }
+
+    /// Gives a wallet collateral.
+    pub(crate) fn credit(&self, address: &str, amount: u64) -> Result<(), String> {
+        let body = format!("{{\"amount\":\"{amount}\",\"ref\":\"{address}\"}}");
+        self.operator(&mut Http::connect(self.admin)?, &format!("/accounts/{address}/credit"), &body)
+            .map(drop)
+    }
+
+    fn operator(&self, admin: &mut Http, path: &str, body: &str) -> Result<Value, String> {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.token,
+            body.len()
+        );
+        let reply = admin.ask(request.as_bytes()).map_err(|fault| format!("POST {path}: {fault}"))?;
+        let answer = reply.body().map_err(|fault| format!("POST {path}: {fault}"))?;
+        serde_json::from_str(answer).map_err(|fault| format!("the answer to POST {path}: {fault}"))
+    }
+
+    fn signal(&self, signal: Signal) {
+        // A process that has ended meanwhile is still ours until it is waited for.
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+    }
+
+    /// Lets the process run, or stops it where it is: of two servers that poll on one CPU only one
+    /// may run, or the scheduler's slices are measured.
+    pub(crate) fn let_run(&self, runs: bool) {
+        self.signal(if runs { Signal::CONT } else { Signal::STOP });
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signal(Signal::CONT);
+        self.signal(Signal::TERM);
+        let deadline = Instant::now() + PATIENCE;
+        while let Ok(None) = self.child.try_wait() {
+            if deadline < Instant::now() {
+                self.signal(Signal::KILL);
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Ok(text) = std::fs::read_to_string(path)
+            && let Ok(ports) = serde_json::from_str::<Value>(&text)
+        {
+            let port = |name: &str| ports[name].as_u64().and_then(|port| u16::try_from(port).ok());
+            return port("http").zip(port("admin")).ok_or_else(|| format!("no ports in {text}"));
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(format!("the server ended before it served: {status}"));
+        }
+        std::thread::yield_now();
+    }
+    Err(format!("the server did not serve within {} s", PATIENCE.as_secs()))
+}

@@ -1,0 +1,119 @@
+//! What others had of the machine while we measured, by the kernel's own accounts.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+/// A clock tick of `/proc/stat` in nanoseconds: `USER_HZ` is 100 on every Linux we run on.
+const TICK_NS: u64 = 10_000_000;
+
+/// CPU time since boot, as far as it matters here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Spent {
+    /// All CPUs, in nanoseconds, idle and waiting for disks left out.
+    busy_ns: u64,
+    /// Of that, taken by the hypervisor.
+    stolen_ns: u64,
+    /// All threads of this process and the server.
+    ours_ns: u64,
+    /// All threads of the server.
+    server_ns: u64,
+}
+
+/// CPU time from a moment on.
+pub(crate) struct Watch {
+    server: u32,
+    begin: Instant,
+    spent: Spent,
+}
+
+/// What was spent between two moments, in CPUs: 1.0 is one CPU all of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Share {
+    /// By the hypervisor, for other guests.
+    pub(crate) stolen: f64,
+    /// By processes that are neither the server nor this one.
+    pub(crate) others: f64,
+    /// By the server.
+    pub(crate) server: f64,
+}
+
+impl Watch {
+    /// Watches this process and the server.
+    pub(crate) fn begin(server: u32) -> Self {
+        Self { server, begin: Instant::now(), spent: spent(server) }
+    }
+
+    /// What was spent since.
+    pub(crate) fn share(&self) -> Share {
+        share(self.spent, spent(self.server), self.begin.elapsed().as_secs_f64())
+    }
+}
+
+fn share(before: Spent, after: Spent, seconds: f64) -> Share {
+    #[allow(clippy::cast_precision_loss, reason = "a run's nanoseconds are far below 2^53")]
+    let cpus = |ns: u64| ns as f64 / 1e9 / seconds;
+    let busy_ns = after.busy_ns.saturating_sub(before.busy_ns);
+    let stolen_ns = after.stolen_ns.saturating_sub(before.stolen_ns);
+    let ours_ns = after.ours_ns.saturating_sub(before.ours_ns);
+    let others_ns = busy_ns.saturating_sub(stolen_ns).saturating_sub(ours_ns);
+    let server_ns = after.server_ns.saturating_sub(before.server_ns);
+    Share { stolen: cpus(stolen_ns), others: cpus(others_ns), server: cpus(server_ns) }
+}
+
+fn spent(server: u32) -> Spent {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let (busy_ns, stolen_ns) = of_stat(&stat);
+    let server_ns = used_ns(server);
+    Spent { busy_ns, stolen_ns, ours_ns: server_ns + used_ns(std::process::id()), server_ns }
+}
+
+/// Busy and stolen nanoseconds of the line of all CPUs.
+fn of_stat(stat: &str) -> (u64, u64) {
+    let line = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+    // user nice system idle iowait irq softirq steal; guests' time is within user's.
+    let busy = at(0) + at(1) + at(2) + at(5) + at(6) + at(7);
+    (busy * TICK_NS, at(7) * TICK_NS)
+}
+
+/// Nanoseconds of CPU that all threads of a process have had.
+fn used_ns(pid: u32) -> u64 {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
+    let of_thread = |path: std::path::PathBuf| -> u64 {
+        // A thread that ends between two looks has had nothing worth counting.
+        let text = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
+        text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+    };
+    threads.filter_map(|thread| Some(of_thread(thread.ok()?.path()))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_is_everything_but_idle_and_waiting() {
+        let stat = "cpu  100 1 50 9000 300 7 3 20 0 0\ncpu0 1 2 3\n";
+        assert_eq!(of_stat(stat), (181 * TICK_NS, 20 * TICK_NS));
+    }
+
+    #[test]
+    fn others_are_what_neither_we_nor_the_hypervisor_had() {
+        let (busy_ns, stolen_ns) = (5_000_000_000, 1_000_000_000);
+        let after = Spent { busy_ns, stolen_ns, ours_ns: 3_500_000_000, server_ns: 2_000_000_000 };
+        let share = share(Spent::default(), after, 2.0);
+        assert_eq!(share, Share { stolen: 0.5, others: 0.25, server: 1.0 });
+    }
+
+    #[test]
+    fn our_own_time_grows() {
+        let before = used_ns(std::process::id());
+        let mut sum = 0_u64;
+        while used_ns(std::process::id()) == before {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(0 < sum);
+    }
+}

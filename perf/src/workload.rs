@@ -1,0 +1,315 @@
+//! What a scenario sends, request by request, signed and whole, with what each answer has to say.
+//!
+//! Three passes: *draw* decides from the seed what each request is, and which order a cancel
+//! means; *sign* makes the orders, in threads; *write* makes the requests, in threads. Makers bid
+//! for both outcomes at prices that never meet; what is to be taken lies above them, and nobody
+//! cancels it. An order and the cancel of it go out on the same connection, in this order.
+
+use std::collections::VecDeque;
+
+use alloy_primitives::U256;
+
+use crate::orders::{self, Account, SHARES, Signed, Wish};
+use crate::scenario::{Class, Plan};
+use crate::schedule::{Random, Schedule};
+
+/// Orders in a batch: the most that the server takes.
+pub(crate) const BATCH: usize = 15;
+
+/// Makers' prices in hundredths: two bids for opposite outcomes never make a whole.
+const QUOTES: std::ops::Range<u64> = 30..45;
+
+/// The price at which what is taken rests, in hundredths, above all quotes.
+const DEPTH: u64 = 49;
+
+/// What a taker pays at most; by price it meets [`DEPTH`] first.
+const TAKES: u64 = 55;
+
+const _: () = assert!(QUOTES.end + QUOTES.end < 100, "quotes never trade with each other");
+const _: () = assert!(QUOTES.end <= DEPTH && 100 <= TAKES + DEPTH, "takers meet depth, and meet it first");
+
+/// Orders of this many takes lie behind each other.
+const TAKES_PER_DEPTH: u64 = 4;
+
+/// What an answer has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Expect {
+    /// An order that rests.
+    Rests,
+    /// An order that was matched.
+    Matched,
+    /// All orders of the batch rest.
+    AllRest,
+    /// An answer that names this text.
+    Says(String),
+}
+
+impl Expect {
+    /// True if this status and body are it.
+    pub(crate) fn is(&self, status: u16, body: &[u8]) -> bool {
+        let says = |words: &[u8]| memchr::memmem::find(body, words).is_some();
+        status == 200
+            && match self {
+                Self::Rests => says(b"\"status\":\"live\""),
+                Self::Matched => says(b"\"status\":\"matched\""),
+                Self::AllRest => memchr::memmem::find_iter(body, b"\"status\":\"live\"").count() == BATCH,
+                Self::Says(words) => says(words.as_bytes()),
+            }
+    }
+}
+
+/// One request, ready to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// Its class.
+    pub(crate) class: Class,
+    /// The connection it goes out on.
+    pub(crate) connection: usize,
+    /// Head and body.
+    pub(crate) bytes: Vec<u8>,
+    /// What comes back.
+    pub(crate) expect: Expect,
+}
+
+/// All of a run.
+pub(crate) struct Workload {
+    /// What has to rest before the clock starts.
+    pub(crate) before: Vec<Request>,
+    /// One for each moment of the schedule.
+    pub(crate) requests: Vec<Request>,
+}
+
+/// A request before anything is signed; orders are indexes.
+enum Draft {
+    Place(usize),
+    Take(usize),
+    Cancel(usize),
+    Replace { gone: usize, comes: usize },
+    Batch(Vec<usize>),
+    Read(U256, &'static str),
+}
+
+/// What was decided so far.
+struct Drawing<'a> {
+    plan: &'a Plan,
+    tokens: &'a [[U256; 2]],
+    accounts: &'a mut [Account],
+    random: Random,
+    wishes: Vec<Wish>,
+    /// Orders that rest before the start.
+    before: Vec<usize>,
+    /// Of each connection, its orders that rest, oldest first.
+    resting: Vec<VecDeque<usize>>,
+    /// Takes in each market.
+    takes: Vec<u64>,
+}
+
+impl Workload {
+    /// Everything that a plan sends by this schedule. Accounts are one for each connection, and
+    /// one more, who offers what is taken.
+    pub(crate) fn make(
+        plan: &Plan,
+        schedule: &Schedule,
+        tokens: &[[U256; 2]],
+        accounts: &mut [Account],
+    ) -> Self {
+        assert_eq!(accounts.len(), plan.connections as usize + 1);
+        let connections = plan.connections as usize;
+        let mut drawing = Drawing {
+            plan,
+            tokens,
+            accounts,
+            random: Random::new(plan.seed),
+            wishes: Vec::new(),
+            before: Vec::new(),
+            resting: vec![VecDeque::new(); connections],
+            takes: vec![0; tokens.len()],
+        };
+        for number in 0..plan.resting as usize {
+            drawing.rest_before(number % connections);
+        }
+        let drafts: Vec<Draft> =
+            (0..schedule.due_ns.len()).map(|number| drawing.draw(number % connections)).collect();
+        drawing.rest_depth();
+        let Drawing { wishes, before, accounts, .. } = drawing;
+        let accounts = &*accounts;
+        let signed = in_threads(&wishes, |_, wish| accounts[wish.account].sign(wish));
+        let before = before.iter().map(|&order| Draft::Place(order)).collect::<Vec<_>>();
+        // Who offers what is taken shares the connections of the others.
+        let connection = |draft: &Draft, number: usize| match draft {
+            Draft::Place(order) => wishes[*order].account % connections,
+            _ => number % connections,
+        };
+        let write = |number: usize, draft: &Draft| {
+            let connection = connection(draft, number);
+            let account = match draft {
+                Draft::Place(order) | Draft::Take(order) => wishes[*order].account,
+                _ => connection,
+            };
+            write(&accounts[account], draft, &signed, connection)
+        };
+        Self { before: in_threads(&before, write), requests: in_threads(&drafts, write) }
+    }
+}
+
+impl Drawing<'_> {
+    fn draw(&mut self, connection: usize) -> Draft {
+        match self.class() {
+            Class::Place => Draft::Place(self.quote(connection)),
+            Class::Cancel => Draft::Cancel(self.oldest(connection)),
+            Class::Replace => {
+                let gone = self.oldest(connection);
+                // All orders of a replace are of one market.
+                let token = self.wishes[gone].token;
+                let comes = self.quote(connection);
+                self.wishes[comes].token = token;
+                Draft::Replace { gone, comes }
+            }
+            Class::Batch => Draft::Batch((0..BATCH).map(|_| self.quote(connection)).collect()),
+            Class::Take => Draft::Take(self.take(connection)),
+            Class::Read => {
+                let token = self.tokens[self.random.below(self.tokens.len())][self.random.below(2)];
+                let route = ["/book?", "/book?", "/midpoint?", "/price?side=BUY&"][self.random.below(4)];
+                Draft::Read(token, route)
+            }
+        }
+    }
+
+    fn class(&mut self) -> Class {
+        let parts = self.plan.mix;
+        let mut at = self.random.below(parts.iter().sum::<u32>() as usize);
+        for (class, part) in Class::ALL.into_iter().zip(parts) {
+            match at.checked_sub(part as usize) {
+                Some(rest) => at = rest,
+                None => return class,
+            }
+        }
+        unreachable!("a number below the sum of all parts is in one of them")
+    }
+
+    fn wish(&mut self, account: usize, token: U256, cents: u64, shares: u64, kind: &'static str) -> usize {
+        let salt = self.accounts[account].salt();
+        self.wishes.push(Wish { account, token, cents, shares, salt, kind });
+        self.wishes.len() - 1
+    }
+
+    /// A bid that rests, for either outcome of any market.
+    fn quote(&mut self, connection: usize) -> usize {
+        let token = self.tokens[self.random.below(self.tokens.len())][self.random.below(2)];
+        let width = usize::try_from(QUOTES.end - QUOTES.start).expect("few");
+        let cents = QUOTES.start + self.random.below(width) as u64;
+        let order = self.wish(connection, token, cents, SHARES, "GTC");
+        self.resting[connection].push_back(order);
+        order
+    }
+
+    fn rest_before(&mut self, connection: usize) {
+        let order = self.quote(connection);
+        self.before.push(order);
+    }
+
+    /// The oldest order of the connection that rests; one that has to rest before the start if the
+    /// scenario's own are not enough.
+    fn oldest(&mut self, connection: usize) -> usize {
+        if self.resting[connection].is_empty() {
+            self.rest_before(connection);
+        }
+        self.resting[connection].pop_front().expect("one was made if there was none")
+    }
+
+    fn take(&mut self, connection: usize) -> usize {
+        let market = self.random.below(self.tokens.len());
+        self.takes[market] += 1;
+        self.wish(connection, self.tokens[market][0], TAKES, SHARES, "GTC")
+    }
+
+    /// Bids for the second outcome, as many as all takers of the first need.
+    fn rest_depth(&mut self) {
+        let offers = self.accounts.len() - 1;
+        for market in 0..self.tokens.len() {
+            for _ in 0..self.takes[market].div_ceil(TAKES_PER_DEPTH) {
+                let shares = SHARES * TAKES_PER_DEPTH;
+                let order = self.wish(offers, self.tokens[market][1], DEPTH, shares, "GTC");
+                self.before.push(order);
+            }
+        }
+    }
+}
+
+fn write(account: &Account, draft: &Draft, signed: &[Signed], connection: usize) -> Request {
+    let (class, bytes, expect) = match draft {
+        Draft::Place(order) => {
+            (Class::Place, account.request("POST", "/order", &signed[*order].body), Expect::Rests)
+        }
+        Draft::Take(order) => {
+            (Class::Take, account.request("POST", "/order", &signed[*order].body), Expect::Matched)
+        }
+        Draft::Cancel(order) => {
+            let id = &signed[*order].id;
+            let bytes = account.request("DELETE", "/order", &format!("{{\"orderID\":\"{id}\"}}"));
+            (Class::Cancel, bytes, Expect::Says(format!("\"canceled\":[\"{id}\"]")))
+        }
+        Draft::Replace { gone, comes } => {
+            let (gone, comes) = (&signed[*gone], &signed[*comes]);
+            let bytes = account.request("POST", "/replace", &orders::replace(gone, comes));
+            (Class::Replace, bytes, Expect::Says(format!("\"{}\"", comes.id)))
+        }
+        Draft::Batch(orders) => {
+            let orders: Vec<&Signed> = orders.iter().map(|&order| &signed[order]).collect();
+            (Class::Batch, account.request("POST", "/orders", &orders::batch(&orders)), Expect::AllRest)
+        }
+        Draft::Read(token, route) => {
+            let bytes =
+                format!("GET {route}token_id={token} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").into_bytes();
+            let expect = match *route {
+                "/book?" => format!("\"asset_id\":\"{token}\""),
+                "/midpoint?" => "\"mid\":\"0.".to_owned(),
+                _ => "\"price\":\"0.".to_owned(),
+            };
+            (Class::Read, bytes, Expect::Says(expect))
+        }
+    };
+    Request { class, connection, bytes, expect }
+}
+
+/// `each` of all items, in their order, by as many threads as there are CPUs.
+fn in_threads<T: Sync, R: Send>(items: &[T], each: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let part = items.len().div_ceil(threads).max(1);
+    let each = &each;
+    std::thread::scope(|scope| {
+        let works: Vec<_> = items
+            .chunks(part)
+            .enumerate()
+            .map(|(number, chunk)| {
+                scope.spawn(move || {
+                    let numbered = chunk.iter().enumerate();
+                    numbered.map(|(index, item)| each(number * part + index, item)).collect::<Vec<R>>()
+                })
+            })
+            .collect();
+        works.into_iter().flat_map(|work| work.join().expect("signing does not panic")).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_right_only_if_status_and_words_are() {
+        assert!(Expect::Rests.is(200, b"{\"status\":\"live\"}"));
+        assert!(!Expect::Rests.is(200, b"{\"status\":\"matched\"}"));
+        assert!(!Expect::Rests.is(400, b"{\"status\":\"live\"}"));
+        assert!(!Expect::AllRest.is(200, b"{\"status\":\"live\"}"));
+        assert!(Expect::AllRest.is(200, &b"{\"status\":\"live\"}".repeat(BATCH)));
+        assert!(!Expect::Says("\"canceled\":[\"0x1\"]".to_owned()).is(200, b"{\"canceled\":[]}"));
+    }
+
+    #[test]
+    fn work_in_threads_keeps_its_order() {
+        let items: Vec<usize> = (0..1_001).collect();
+        assert!(in_threads(&items, |number, item| number == *item).into_iter().all(|same| same));
+        assert!(in_threads(&[] as &[u8], |_, item| *item).is_empty());
+    }
+}
