@@ -173,10 +173,9 @@ impl Generator {
             self.pipes[request.connection].stage(next, &request.bytes);
             next += 1;
         }
-        for index in first..next {
-            let pipe = &mut self.pipes[requests[index].connection];
-            times.sent_ns[index] = nanos_since(begin);
-            pipe.flush()?;
+        for (request, sent_ns) in requests[first..next].iter().zip(&mut times.sent_ns[first..next]) {
+            *sent_ns = nanos_since(begin);
+            self.pipes[request.connection].flush()?;
         }
         if first == next {
             for pipe in self.pipes.iter_mut().filter(|pipe| !pipe.unsent.is_empty()) {

@@ -9,6 +9,32 @@ use serde::{Deserialize, Serialize};
 /// What nobody could tell.
 const UNKNOWN: &str = "unknown";
 
+/// Words of the kernel's command line that change latency; the others are nobody's business.
+const TUNING: &[&str] = &[
+    "isolcpus",
+    "nohz",
+    "nohz_full",
+    "rcu_nocbs",
+    "rcu_nocb_poll",
+    "irqaffinity",
+    "idle",
+    "intel_idle.max_cstate",
+    "processor.max_cstate",
+    "intel_pstate",
+    "amd_pstate",
+    "mitigations",
+    "nosmt",
+    "tsc",
+    "clocksource",
+    "transparent_hugepage",
+    "preempt",
+    "threadirqs",
+    "skew_tick",
+    "nmi_watchdog",
+    "nowatchdog",
+    "numa_balancing",
+];
+
 /// Everything about the machine and the build that a figure depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
@@ -20,8 +46,8 @@ pub(crate) struct Environment {
     pub(crate) hypervisor: String,
     /// The kernel's version.
     pub(crate) kernel: String,
-    /// What it was started with.
-    pub(crate) kernel_command_line: String,
+    /// What it was started with, as far as it matters to latency.
+    pub(crate) kernel_tuning: String,
     /// How the CPUs' frequency is chosen.
     pub(crate) governor: String,
     /// CPUs that the scheduler leaves alone.
@@ -61,10 +87,13 @@ impl Environment {
             cpus: allowed_cpus(),
             hypervisor: hypervisor(),
             kernel: read("/proc/sys/kernel/osrelease"),
-            kernel_command_line: read("/proc/cmdline"),
+            kernel_tuning: or(tuning(&read("/proc/cmdline")), "none"),
             governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             isolated_cpus: or(read("/sys/devices/system/cpu/isolated"), "none"),
-            nohz_full: or(read("/sys/devices/system/cpu/nohz_full").replace("(null)", ""), "none"),
+            nohz_full: or(
+                read("/sys/devices/system/cpu/nohz_full").replace("(null)", "").replace(UNKNOWN, ""),
+                "none",
+            ),
             clocksource: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             mitigations: mitigations(),
             huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled"),
@@ -92,13 +121,19 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What was typed, without the folders of the program and of its inputs.
+/// What was typed, without the folders of files and without what the script adds.
 fn command_line() -> String {
-    let name = |word: String| {
-        Path::new(&word).file_name().map_or(word.clone(), |name| name.to_string_lossy().into())
-    };
-    let words: Vec<String> = std::env::args().skip(1).map(name).collect();
-    format!("scripts/perf {}", words.join(" "))
+    let mut words = std::env::args().skip(1);
+    let mut typed = vec!["scripts/perf".to_owned()];
+    while let Some(word) = words.next() {
+        if word == "--profile" {
+            words.next();
+            continue;
+        }
+        let name = Path::new(&word).file_name();
+        typed.push(name.map_or_else(|| word.clone(), |name| name.to_string_lossy().into_owned()));
+    }
+    typed.join(" ")
 }
 
 /// CPUs that this process may run on, lowest first.
@@ -129,6 +164,12 @@ impl Drop for Pinned {
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).map_or_else(|_| UNKNOWN.to_owned(), |text| text.trim().to_owned())
+}
+
+/// The words of a kernel's command line that are in [`TUNING`].
+fn tuning(command_line: &str) -> String {
+    let counts = |word: &&str| TUNING.contains(&word.split('=').next().unwrap_or_default());
+    command_line.split_whitespace().filter(counts).collect::<Vec<_>>().join(" ")
 }
 
 fn or(text: String, empty: &str) -> String {
@@ -182,6 +223,15 @@ mod tests {
         assert_eq!(allowed_cpus(), before[..1]);
         drop(pinned);
         assert_eq!(allowed_cpus(), before);
+    }
+
+    #[test]
+    fn of_the_kernels_command_line_only_what_tunes_is_kept() {
+        assert_eq!(
+            tuning("quiet isolcpus=2-5 root=/dev/x nohz_full=2-5 idle=poll"),
+            "isolcpus=2-5 nohz_full=2-5 idle=poll"
+        );
+        assert_eq!(tuning("quiet root=/dev/x"), "");
     }
 
     #[test]

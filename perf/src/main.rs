@@ -1,26 +1,43 @@
 //! `perf`: what a running `outcry` takes, measured from outside.
 //!
+//! A run starts a server, gives it markets and money, makes and signs every request, and only then
+//! starts the clock: from there each request goes out at its moment, whatever the answers do. What
+//! is measured is the time from that moment to the answer, so nothing that stalls is left out.
+//!
 //! # Map
 //!
 //! | file | the question it answers |
 //! |---|---|
-//! | `scenario` | what does a scenario file ask for? |
+//! | `commands` | what was asked for? |
+//! | `scenario` | what does a scenario file say? |
 //! | `schedule` | when is each request due? |
 //! | `orders`, `workload` | which bytes go out, and what has to come back? |
 //! | `generator`, `http` | how are they sent on time, and answers read? |
 //! | `server` | how is the server started, filled and ended? |
 //! | `machine`, `jitter`, `watch` | what is the machine, what does it take away, who else had it? |
 //! | `stats`, `timing`, `verdict`, `summary` | what came of it, and may it be believed? |
-//! | `run` | how does one run go? |
+//! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
 //! | `report` | what does a person see? |
-#![allow(dead_code, reason = "grows")]
+//! | `records`, `readme` | what is kept, and what does README say of it? |
+//!
+//! # What is absent
+//!
+//! - No code of the server makes or reads what is sent: requests are signed by libraries, and
+//!   answers are read here. Only `layers`, which is about the server's own parts, calls them.
+//! - No figure of a run that was disturbed is kept: `record` refuses it.
+
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
+mod commands;
+mod compare;
 mod generator;
 mod http;
 mod jitter;
+mod layers;
 mod machine;
 mod orders;
+mod readme;
+mod records;
 mod report;
 mod run;
 mod scenario;
@@ -30,25 +47,12 @@ mod server;
 mod sign;
 mod stats;
 mod summary;
+mod sweep;
 mod timing;
 mod verdict;
 mod watch;
 mod workload;
 
-fn main() {
-    let project = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned();
-    let ground = run::Ground {
-        server: std::env::current_exe().unwrap().with_file_name("outcry"),
-        out: project.join("target/perf"),
-        project: project.clone(),
-        profile: "release".into(),
-        jitter: std::time::Duration::from_secs(1),
-    };
-    let name = std::env::args().nth(1).unwrap();
-    let plan = scenario::Plan::read(&project.join("perf/scenarios"), &name).unwrap();
-    let outcome = run::run(&ground, &plan).unwrap();
-    let folder = report::write(&ground.out, &outcome).unwrap();
-    println!("{:#?}", outcome.summary.verdict);
-    println!("{:#?}", outcome.summary.classes);
-    println!("{}", folder.display());
+fn main() -> std::process::ExitCode {
+    commands::execute()
 }

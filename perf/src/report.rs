@@ -3,37 +3,80 @@
 use std::path::{Path, PathBuf};
 
 use crate::run::Outcome;
-use crate::stats;
+use crate::stats::{self, Quantiles};
 use crate::summary::Summary;
+use crate::sweep::Step;
 
 mod page;
 mod plot;
 mod words;
 
-pub(crate) use page::Page;
+pub(crate) use page::{Page, QUANTILES, quantile_row};
+pub(crate) use plot::{Bar, bars};
+pub(crate) use words::{class, count, micros};
 
 /// Writes a run's files into a new folder below `out`, and says which.
 pub(crate) fn write(out: &Path, outcome: &Outcome) -> Result<PathBuf, String> {
-    let folder = new_folder(out, &outcome.summary.scenario, &outcome.summary.environment.date)?;
+    let summary = &outcome.summary;
+    let folder = new_folder(out, &summary.scenario, &summary.environment.date)?;
+    histograms(&folder, outcome)?;
+    save(&folder.join("summary.json"), summary.json().as_bytes())?;
+    draw(&folder, summary)?;
+    Ok(folder)
+}
+
+/// Writes the page of a run into its folder.
+pub(crate) fn draw(folder: &Path, summary: &Summary) -> Result<(), String> {
+    let mut page = Page::new(&format!("outcry perf: {}", summary.scenario));
+    page.note(&summary.purpose);
+    page.about(summary)?;
+    save(&folder.join("report.html"), page.end().as_bytes())
+}
+
+/// Writes the histogram of each class in both forms.
+pub(crate) fn histograms(folder: &Path, outcome: &Outcome) -> Result<(), String> {
     for (class, histogram) in &outcome.histograms {
         save(&folder.join(format!("{}.hdr", class.name())), &stats::hdr(histogram))?;
         save(&folder.join(format!("{}.hgrm", class.name())), &stats::hgrm(histogram))?;
     }
-    save(&folder.join("summary.json"), outcome.summary.json().as_bytes())?;
-    save(&folder.join("report.html"), html(&outcome.summary)?.as_bytes())?;
-    Ok(folder)
+    Ok(())
 }
 
-/// The page of one run.
-fn html(summary: &Summary) -> Result<String, String> {
-    let mut page = Page::new(&format!("outcry perf: {}", summary.scenario));
-    page.note(&summary.purpose);
-    page.verdict(summary);
-    page.paragraph(&words::headline(summary));
-    page.heading("What limits this box");
-    page.list(&words::limits(summary));
-    page.run(summary)?;
-    Ok(page.end())
+/// A run for a terminal.
+pub(crate) fn text(summary: &Summary) -> String {
+    let mut lines = vec![format!(
+        "{:8} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        "class", "count", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "max µs"
+    )];
+    for times in &summary.classes {
+        let Quantiles { count, p50_us, p90_us, p99_us, p999_us, max_us, .. } = times.latency;
+        let row = format!("{count:9} {p50_us:10.1} {p90_us:10.1} {p99_us:10.1} {p999_us:10.1} {max_us:10.1}");
+        lines.push(format!("{:8} {row}", times.class));
+    }
+    let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
+    lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
+    lines.push(summary.verdict.word().to_owned());
+    lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The names of the columns of [`step_line`].
+pub(crate) fn step_head() -> String {
+    let names = ["offered/s", "achieved/s", "p50 µs", "p99 µs", "p99.9 µs", "max µs"];
+    names.map(|name| format!("{name:>11}")).concat()
+}
+
+/// One rate of a sweep for a terminal.
+pub(crate) fn step_line(step: &Step) -> String {
+    let Quantiles { p50_us, p99_us, p999_us, max_us, .. } = step.latency;
+    format!(
+        "{:11.0}{:11.0}{p50_us:11.1}{p99_us:11.1}{p999_us:11.1}{max_us:11.1}  {} {}",
+        step.offered_per_s,
+        step.achieved_per_s,
+        step.verdict.word(),
+        step.verdict.reasons.join("; ")
+    )
 }
 
 /// A folder of this time and name; a second one within a second gets a number.
@@ -52,4 +95,66 @@ pub(crate) fn new_folder(out: &Path, name: &str, date: &str) -> Result<PathBuf, 
 /// Writes one file.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
     std::fs::write(path, bytes).map_err(|fault| format!("{}: {fault}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::example;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_page_has_every_part_and_nothing_from_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        draw(folder.path(), &example()).unwrap();
+        let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+        for part in [
+            "<b>VALID.</b>",
+            "2,000 requests a second were offered",
+            "Orders that rest: half of them within 40.0 µs",
+            "What limits this box",
+            "How long requests took",
+            "Over time",
+            "Inside the server",
+            "What the cores lose by themselves",
+            "Machine, build, settings",
+            "durability committed",
+        ] {
+            assert!(html.contains(part), "{part} is missing");
+        }
+        // The name space of SVG is a name, not an address that is asked.
+        let html = html.replace("http://www.w3.org/2000/svg", "");
+        for planted in ["http://", "https://", "src=", "href=", "@import", "url("] {
+            assert!(!html.contains(planted), "{planted}");
+        }
+    }
+
+    #[test]
+    fn stages_that_were_not_told_have_no_part() {
+        let folder = tempfile::tempdir().unwrap();
+        draw(folder.path(), &Summary { stages: Vec::new(), ..example() }).unwrap();
+        let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+        assert!(!html.contains("Inside the server"));
+    }
+
+    #[test]
+    fn an_invalid_run_names_its_reasons_first() {
+        let mut summary = example();
+        summary.verdict = Verdict { valid: false, reasons: vec!["steal: 3 %".to_owned()] };
+        let text = text(&summary);
+        assert!(text.ends_with("INVALID\n  steal: 3 %\n"), "{text}");
+        let folder = tempfile::tempdir().unwrap();
+        draw(folder.path(), &summary).unwrap();
+        let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+        let at = |words: &str| html.find(words).unwrap();
+        assert!(at("<b>INVALID.</b>") < at("steal: 3 %") && at("steal: 3 %") < at("half of them"));
+    }
+
+    #[test]
+    fn two_runs_within_a_second_have_a_folder_each() {
+        let out = tempfile::tempdir().unwrap();
+        let made = [(); 3].map(|()| new_folder(out.path(), "smoke", "2026-11-22T03:04:05Z").unwrap());
+        let names = made.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        assert_eq!(names, ["20261122T030405-smoke", "20261122T030405-smoke-2", "20261122T030405-smoke-3"]);
+    }
 }

@@ -23,6 +23,9 @@ const MONEY: u64 = 100_000_000;
 /// The width of a point of the time line.
 const MOMENT: Duration = Duration::from_millis(100);
 
+/// The policy under which CPUs are named one by one.
+const EXPLICIT: &str = "cpu.policy=explicit";
+
 /// Points of a percentile curve for each time that what is above it halves.
 const CURVE_POINTS: u32 = 6;
 
@@ -39,6 +42,13 @@ pub(crate) struct Ground {
     pub(crate) profile: String,
     /// How long each CPU is watched before and after a run.
     pub(crate) jitter: Duration,
+}
+
+impl Ground {
+    /// The same for one run among many, which watch the CPUs often enough.
+    pub(crate) fn among_many(&self) -> Self {
+        Self { jitter: self.jitter / 4, ..self.clone() }
+    }
 }
 
 /// A run and its histograms.
@@ -72,7 +82,7 @@ impl Cpus {
 }
 
 /// A server with markets, accounts and money, and connections to it.
-pub(crate) struct Stage0 {
+pub(crate) struct Rig {
     pub(crate) server: Server,
     pub(crate) generator: Generator,
     pub(crate) accounts: Vec<Account>,
@@ -86,7 +96,7 @@ pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
     let mut settings = plan.settings.clone();
     let says = |name: &str| plan.settings.iter().any(|setting| setting.starts_with(name));
     if !says("cpu.") {
-        settings.push("cpu.policy=manual".to_owned());
+        settings.push(EXPLICIT.to_owned());
         settings.push(format!("cpu.shard_cpus={}", cpus.server));
         settings.push("cpu.wait=spin".to_owned());
     }
@@ -96,7 +106,17 @@ pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
     settings
 }
 
-impl Stage0 {
+/// The same for a server from before the policy got its name, so that it can be compared with one
+/// from after; `None` if nothing would change.
+fn in_older_words(settings: &[String]) -> Option<Vec<String>> {
+    let older = |setting: &String| match setting.as_str() {
+        EXPLICIT => "cpu.policy=manual".to_owned(),
+        other => other.to_owned(),
+    };
+    settings.iter().any(|setting| setting == EXPLICIT).then(|| settings.iter().map(older).collect())
+}
+
+impl Rig {
     /// Starts `binary` as the plan says, makes its markets and its accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
         let place = match plan.data {
@@ -106,7 +126,11 @@ impl Stage0 {
         let folder = std::fs::create_dir_all(&place)
             .and_then(|()| tempfile::Builder::new().prefix("outcry-perf-").tempdir_in(&place))
             .map_err(|fault| format!("{}: {fault}", place.display()))?;
-        let server = Server::start(binary, folder.path(), &settings(plan, cpus))?;
+        let settings = settings(plan, cpus);
+        let server = Server::start(binary, folder.path(), &settings).or_else(|complaint| {
+            let older = in_older_words(&settings).filter(|_| complaint.contains("cpu.policy"));
+            older.map_or(Err(complaint), |settings| Server::start(binary, folder.path(), &settings))
+        })?;
         let tokens = server.markets(plan.markets)?;
         let mut accounts = Vec::new();
         for index in 0..=plan.connections as usize {
@@ -154,7 +178,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
         return Err(format!("{}: nothing is due in {:?} at {} a second", plan.name, plan.time, plan.rate));
     }
     let jitter_before = jitter::measure(&cpus.both(), ground.jitter)?;
-    let mut stage = Stage0::set(ground, &ground.server, plan, cpus)?;
+    let mut stage = Rig::set(ground, &ground.server, plan, cpus)?;
     let loaded = stage.load(plan, &schedule, cpus)?;
     let said = stage.end();
     let jitter_after = jitter::measure(&cpus.both(), ground.jitter)?;
@@ -175,6 +199,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
     let counted = schedule.warm_up..schedule.due_ns.len();
     let latency = |index: usize| answered_after(&loaded.times, index, schedule.due_ns[index]);
     let (mut classes, mut histograms, mut curves) = (Vec::new(), Vec::new(), Vec::new());
+    let mut all = histogram();
     for class in Class::ALL {
         let (mut due, mut sent) = (histogram(), histogram());
         for index in counted.clone().filter(|&index| loaded.requests[index].class == class) {
@@ -189,6 +214,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
             let (latency, service) = (Quantiles::of(&due), Quantiles::of(&sent));
             classes.push(ClassTimes { class: class.name().to_owned(), latency, service });
             curves.push(Curve { class: class.name().to_owned(), points: curve(&due) });
+            all.add(&due).expect("the histogram grows");
             histograms.push((class, due));
         }
     }
@@ -220,6 +246,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         unanswered: rates.unanswered,
         seed: plan.seed,
         connections: plan.connections,
+        all: Quantiles::of(&all),
         classes,
         late,
         stages: stages(counted.clone(), &loaded.times),
@@ -344,7 +371,7 @@ mod tests {
         let plan = Plan::parse("t", text).unwrap();
         assert_eq!(
             settings(&plan, cpus),
-            ["cpu.policy=manual", "cpu.shard_cpus=3", "cpu.wait=spin", "journal.durability=committed"]
+            ["cpu.policy=explicit", "cpu.shard_cpus=3", "cpu.wait=spin", "journal.durability=committed"]
         );
         let plan = Plan::parse("t", &format!("{text}[server.set]\n\"cpu.shards\" = 2\n")).unwrap();
         assert_eq!(settings(&plan, cpus), ["cpu.shards=2", "journal.durability=committed"]);

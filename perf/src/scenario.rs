@@ -193,7 +193,7 @@ impl Plan {
             },
             settings: file.settings()?,
             sweep: Steps {
-                first: file.float("sweep.first", 1.0, 10_000_000.0, Some(rate / 4.0))?,
+                first: file.float("sweep.first", 1.0, 10_000_000.0, Some((rate / 4.0).max(1.0)))?,
                 factor: file.float("sweep.factor", 1.01, 10.0, Some(1.5))?,
                 count: file.small("sweep.steps", 1, 100, Some(12))?,
             },

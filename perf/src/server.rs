@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::http::Http;
 
 /// How long a start or a stop may take before it counts as hung.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings of every measured server: what is measured is the exchange, not how fast it lets one
 /// client be, and requests are signed minutes before they are sent.
@@ -51,8 +51,8 @@ impl Server {
         (server.http, server.admin) =
             found.map_err(|complaint| format!("{complaint}\nthe server's words:\n{}", server.said()))?;
         let token = data.join("admin-token");
-        server.token =
-            std::fs::read_to_string(&token).map_err(|error| fault(&token, error))?.trim().to_owned();
+        let text = std::fs::read_to_string(&token).map_err(|error| fault(&token, error))?;
+        text.trim().clone_into(&mut server.token);
         Ok(server)
     }
 
@@ -106,17 +106,10 @@ impl Server {
         // A process that has ended meanwhile is still ours until it is waited for.
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
-
-    /// Lets the process run, or stops it where it is: of two servers that poll on one CPU only one
-    /// may run, or the scheduler's slices are measured.
-    pub(crate) fn let_run(&self, runs: bool) {
-        self.signal(if runs { Signal::CONT } else { Signal::STOP });
-    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.signal(Signal::CONT);
         self.signal(Signal::TERM);
         let deadline = Instant::now() + PATIENCE;
         while let Ok(None) = self.child.try_wait() {

@@ -43,7 +43,9 @@ pub(crate) struct Summary {
     pub(crate) seed: u64,
     /// Connections.
     pub(crate) connections: u32,
-    /// Time from the moment at which each request was due, and from when it was sent.
+    /// All classes together, from the moment at which each request was due.
+    pub(crate) all: Quantiles,
+    /// Each class: from the moment at which a request was due, and from when it was sent.
     pub(crate) classes: Vec<ClassTimes>,
     /// How late requests were sent.
     pub(crate) late: Quantiles,
@@ -140,5 +142,107 @@ impl Summary {
     /// The times of a class, if any request was of it.
     pub(crate) fn class(&self, name: &str) -> Option<&ClassTimes> {
         self.classes.iter().find(|times| times.class == name)
+    }
+}
+
+/// A run that was never made, for tests of what is written about runs.
+#[cfg(test)]
+pub(crate) fn example() -> Summary {
+    let quantiles = |count, p50_us: f64| Quantiles {
+        count,
+        p50_us,
+        p90_us: p50_us + 5.0,
+        p99_us: p50_us * 1.5,
+        p999_us: p50_us + 50.0,
+        p9999_us: p50_us + 60.0,
+        max_us: p50_us + 70.0,
+    };
+    let jitter = |cpu| Jitter {
+        cpu,
+        seconds: 1.0,
+        gaps_per_s: 250.0,
+        p50_us: 2.0,
+        p99_us: 8.0,
+        p999_us: 9.0,
+        max_us: 10.0,
+        lost_percent: 0.1,
+    };
+    Summary {
+        schema: SCHEMA,
+        scenario: "mixed".to_owned(),
+        purpose: "An example.".to_owned(),
+        verdict: Verdict { valid: true, reasons: Vec::new() },
+        offered_per_s: 2_000.0,
+        achieved_per_s: 2_000.0,
+        time_s: 5.0,
+        warm_up_s: 1.0,
+        requests: 10_000,
+        unanswered: 0,
+        seed: 1,
+        connections: 4,
+        all: quantiles(10_000, 40.0),
+        classes: vec![ClassTimes {
+            class: "place".to_owned(),
+            latency: quantiles(10_000, 40.0),
+            service: quantiles(10_000, 39.0),
+        }],
+        late: quantiles(10_000, 1.0),
+        stages: vec![
+            Stage { stage: "sign".to_owned(), time: quantiles(10_000, 26.0) },
+            Stage { stage: "total".to_owned(), time: quantiles(10_000, 30.0) },
+        ],
+        time_line: vec![Moment { at_s: 0.0, count: 200, p50_us: 40.0, p99_us: 60.0, max_us: 110.0 }],
+        curves: vec![Curve {
+            class: "place".to_owned(),
+            points: vec![(0.0, 35.0), (0.5, 40.0), (0.99, 60.0)],
+        }],
+        share: Share { stolen: 0.0, others: 0.001, server: 1.0 },
+        client_cpu: 1,
+        server_cpu: 0,
+        settings: vec!["cpu.wait=spin".to_owned()],
+        data: "memory".to_owned(),
+        server_said: vec!["durability committed".to_owned()],
+        jitter_before: vec![jitter(0), jitter(1)],
+        jitter_after: vec![jitter(0), jitter(1)],
+        environment: example_environment(),
+    }
+}
+
+#[cfg(test)]
+fn example_environment() -> Environment {
+    Environment {
+        cpu_model: "Some CPU".to_owned(),
+        cpus: vec![0, 1],
+        hypervisor: "none".to_owned(),
+        kernel: "6.18.1-generic".to_owned(),
+        kernel_tuning: "none".to_owned(),
+        governor: "performance".to_owned(),
+        isolated_cpus: "none".to_owned(),
+        nohz_full: "none".to_owned(),
+        clocksource: "tsc".to_owned(),
+        mitigations: Vec::new(),
+        huge_pages: "madvise".to_owned(),
+        load_average: "0.00 0.00 0.00".to_owned(),
+        memory_bytes: 1 << 34,
+        commit: "abc1234".to_owned(),
+        dirty: false,
+        rustc: "rustc 1.95.0".to_owned(),
+        profile: "bench".to_owned(),
+        command: "scripts/perf run mixed".to_owned(),
+        date: "2026-11-22T03:04:05Z".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_reads_back_as_it_was_written() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), example().json()).unwrap();
+        assert_eq!(Summary::read(file.path()), Ok(example()));
+        std::fs::write(file.path(), example().json().replacen("\"schema\": 1", "\"schema\": 2", 1)).unwrap();
+        assert!(Summary::read(file.path()).unwrap_err().ends_with("schema 2; this program reads 1"));
     }
 }

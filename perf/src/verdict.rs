@@ -2,13 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::watch::Share;
+use crate::watch::{LOST_MAX, Share};
 
 /// The part of the offered rate that has to be achieved.
 const RATE_MIN: f64 = 0.99;
-
-/// The part of the CPUs that were measured on that anybody else may have had.
-const LOST_MAX: f64 = 0.01;
 
 /// What the verdict goes by.
 #[derive(Clone, Copy, Debug)]

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 /// A clock tick of `/proc/stat` in nanoseconds: `USER_HZ` is 100 on every Linux we run on.
 const TICK_NS: u64 = 10_000_000;
 
-/// CPU time since boot, as far as it matters here.
+/// CPU time since boot in nanoseconds, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spent {
-    /// All CPUs, in nanoseconds, idle and waiting for disks left out.
-    busy_ns: u64,
+    /// All CPUs, idle and waiting for disks left out.
+    busy: u64,
     /// Of that, taken by the hypervisor.
-    stolen_ns: u64,
+    stolen: u64,
     /// All threads of this process and the server.
-    ours_ns: u64,
+    ours: u64,
     /// All threads of the server.
-    server_ns: u64,
+    server: u64,
 }
 
 /// CPU time from a moment on.
@@ -38,6 +38,18 @@ pub(crate) struct Share {
     pub(crate) server: f64,
 }
 
+/// The part of the CPUs that were measured on that anybody else may have had.
+pub(crate) const LOST_MAX: f64 = 0.01;
+
+impl Share {
+    /// True if others had so little of this many CPUs that they cannot have mattered.
+    pub(crate) fn is_ours(self, cpus: usize) -> bool {
+        #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
+        let bound = LOST_MAX * cpus as f64;
+        self.stolen <= bound && self.others <= bound
+    }
+}
+
 impl Watch {
     /// Watches this process and the server.
     pub(crate) fn begin(server: u32) -> Self {
@@ -53,19 +65,19 @@ impl Watch {
 fn share(before: Spent, after: Spent, seconds: f64) -> Share {
     #[allow(clippy::cast_precision_loss, reason = "a run's nanoseconds are far below 2^53")]
     let cpus = |ns: u64| ns as f64 / 1e9 / seconds;
-    let busy_ns = after.busy_ns.saturating_sub(before.busy_ns);
-    let stolen_ns = after.stolen_ns.saturating_sub(before.stolen_ns);
-    let ours_ns = after.ours_ns.saturating_sub(before.ours_ns);
-    let others_ns = busy_ns.saturating_sub(stolen_ns).saturating_sub(ours_ns);
-    let server_ns = after.server_ns.saturating_sub(before.server_ns);
-    Share { stolen: cpus(stolen_ns), others: cpus(others_ns), server: cpus(server_ns) }
+    let busy = after.busy.saturating_sub(before.busy);
+    let stolen = after.stolen.saturating_sub(before.stolen);
+    let ours = after.ours.saturating_sub(before.ours);
+    let others = busy.saturating_sub(stolen).saturating_sub(ours);
+    let server = after.server.saturating_sub(before.server);
+    Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server) }
 }
 
 fn spent(server: u32) -> Spent {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let (busy_ns, stolen_ns) = of_stat(&stat);
-    let server_ns = used_ns(server);
-    Spent { busy_ns, stolen_ns, ours_ns: server_ns + used_ns(std::process::id()), server_ns }
+    let (busy, stolen) = of_stat(&stat);
+    let server = used_ns(server);
+    Spent { busy, stolen, ours: server + used_ns(std::process::id()), server }
 }
 
 /// Busy and stolen nanoseconds of the line of all CPUs.
@@ -101,8 +113,8 @@ mod tests {
 
     #[test]
     fn others_are_what_neither_we_nor_the_hypervisor_had() {
-        let (busy_ns, stolen_ns) = (5_000_000_000, 1_000_000_000);
-        let after = Spent { busy_ns, stolen_ns, ours_ns: 3_500_000_000, server_ns: 2_000_000_000 };
+        let (busy, stolen) = (5_000_000_000, 1_000_000_000);
+        let after = Spent { busy, stolen, ours: 3_500_000_000, server: 2_000_000_000 };
         let share = share(Spent::default(), after, 2.0);
         assert_eq!(share, Share { stolen: 0.5, others: 0.25, server: 1.0 });
     }

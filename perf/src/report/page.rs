@@ -7,6 +7,10 @@ use super::words;
 use crate::jitter::Jitter;
 use crate::stats::Quantiles;
 use crate::summary::Summary;
+use crate::sweep::Step;
+
+/// The head of a table of [`quantile_row`]s.
+pub(crate) const QUANTILES: [&str; 8] = ["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
 const STYLE: &str = include_str!("style.css");
 
@@ -56,8 +60,8 @@ impl Page {
 
     /// A list.
     pub(crate) fn list(&mut self, items: &[String]) {
-        let items: String = items.iter().map(|item| format!("<li>{}</li>", escaped(item))).collect();
-        self.push(&format!("<ul>{items}</ul>"));
+        let items: Vec<String> = items.iter().map(|item| format!("<li>{}</li>", escaped(item))).collect();
+        self.push(&format!("<ul>{}</ul>", items.concat()));
     }
 
     /// A chart with the names of its lines.
@@ -77,7 +81,7 @@ impl Page {
     /// A table of figures.
     pub(crate) fn table(&mut self, caption: &str, head: &[&str], rows: &[Vec<String>]) {
         let cells = |cells: &mut dyn Iterator<Item = &str>, tag: &str| -> String {
-            cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect()
+            cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect::<Vec<_>>().concat()
         };
         let mut html = format!("<div class=\"wide\"><table><caption>{}</caption>\n<tr>", escaped(caption));
         html.push_str(&cells(&mut head.iter().copied(), "th"));
@@ -95,7 +99,7 @@ impl Page {
         let row = |(name, value): &(&str, String)| {
             format!("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value))
         };
-        let rows: String = rows.iter().map(row).collect();
+        let rows = rows.iter().map(row).collect::<Vec<_>>().concat();
         self.push(&format!("<div class=\"wide\"><table class=\"facts\">{rows}</table></div>"));
     }
 
@@ -116,7 +120,12 @@ impl Page {
     }
 
     /// All parts about one run.
-    pub(crate) fn run(&mut self, summary: &Summary) -> Result<(), String> {
+    pub(crate) fn about(&mut self, summary: &Summary) -> Result<(), String> {
+        self.verdict(summary);
+        self.paragraph(&words::offered(summary));
+        self.list(&words::answers(summary));
+        self.heading("What limits this box");
+        self.list(&words::limits(summary));
         self.percentiles(summary)?;
         self.time_line(summary)?;
         self.stages(summary)?;
@@ -131,6 +140,40 @@ impl Page {
         let rows = [when("before", &summary.jitter_before), when("after", &summary.jitter_after)].concat();
         self.table("Gaps", &["", "gaps/s", "p50", "p99", "p99.9", "max", "time lost"], &rows);
         self.environment(summary);
+        Ok(())
+    }
+
+    /// Rates of a sweep against the time that requests took.
+    pub(crate) fn hockey_stick(&mut self, steps: &[Step]) -> Result<(), String> {
+        self.heading("Time against rate");
+        self.note("All classes together, from the moment at which each request was due. Where the lines climb, requests queue up.");
+        let line = |colour, value: fn(&Quantiles) -> f64| Series {
+            colour,
+            points: steps.iter().map(|step| (step.offered_per_s, value(&step.latency))).collect(),
+        };
+        let series =
+            [line(0, |times| times.p50_us), line(1, |times| times.p99_us), line(3, |times| times.p999_us)];
+        let right = steps.iter().map(|step| step.offered_per_s).fold(1.0, f64::max);
+        let chart = Chart {
+            x_name: "requests a second, offered",
+            x_text: &words::count,
+            x: (0.0, right * 1.02),
+            x_labels: 8,
+            series: &series,
+            dots: true,
+        };
+        self.chart(&[(0, "p50"), (1, "p99"), (3, "p99.9")], &chart.svg()?);
+        let rows = steps.iter().map(|step| {
+            let times = [step.latency.p50_us, step.latency.p99_us, step.latency.p999_us, step.latency.max_us];
+            let rates = [step.offered_per_s, step.achieved_per_s].map(words::count);
+            let verdict = match step.verdict.reasons.as_slice() {
+                [] => step.verdict.word().to_owned(),
+                reasons => format!("{}: {}", step.verdict.word(), short_reasons(reasons)),
+            };
+            rates.into_iter().chain(times.map(words::micros)).chain([verdict]).collect()
+        });
+        let head = ["offered/s", "achieved/s", "p50", "p99", "p99.9", "max", "verdict"];
+        self.table("Each rate with a server of its own", &head, &rows.collect::<Vec<_>>());
         Ok(())
     }
 
@@ -158,12 +201,11 @@ impl Page {
         };
         self.chart(&names, &chart.svg()?);
         let rows = summary.classes.iter().map(|times| quantile_row(&times.class, &times.latency));
-        let head = ["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
-        self.table("From the moment at which each was due", &head, &rows.collect::<Vec<_>>());
+        self.table("From the moment at which each was due", &QUANTILES, &rows.collect::<Vec<_>>());
         let rows = summary.classes.iter().map(|times| quantile_row(&times.class, &times.service));
         let mut rows: Vec<_> = rows.collect();
         rows.push(quantile_row("sent late by", &summary.late));
-        self.table("From the moment at which each was sent", &head, &rows);
+        self.table("From the moment at which each was sent", &QUANTILES, &rows);
         Ok(())
     }
 
@@ -219,7 +261,7 @@ impl Page {
         self.chart(&[], &plot::bars(&bars)?);
         let rows: Vec<_> =
             summary.stages.iter().map(|stage| quantile_row(&stage.stage, &stage.time)).collect();
-        self.table("Stages", &["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"], &rows);
+        self.table("Stages", &QUANTILES, &rows);
         Ok(())
     }
 
@@ -244,7 +286,7 @@ impl Page {
             ("hypervisor", environment.hypervisor.clone()),
             ("memory", format!("{} MiB", environment.memory_bytes >> 20)),
             ("kernel", environment.kernel.clone()),
-            ("kernel command line", environment.kernel_command_line.clone()),
+            ("kernel tuning", environment.kernel_tuning.clone()),
             ("governor", environment.governor.clone()),
             ("isolated CPUs", environment.isolated_cpus.clone()),
             ("nohz_full", environment.nohz_full.clone()),
@@ -265,6 +307,12 @@ impl Page {
     }
 }
 
+/// The first words of each reason: what fits into a cell.
+fn short_reasons(reasons: &[String]) -> String {
+    let short = reasons.iter().map(|reason| reason.split(':').next().unwrap_or_default());
+    short.collect::<Vec<_>>().join(", ")
+}
+
 fn cpu_time(summary: &Summary) -> String {
     let share = summary.share;
     format!(
@@ -275,8 +323,7 @@ fn cpu_time(summary: &Summary) -> String {
 
 /// A row of quantiles.
 pub(crate) fn quantile_row(name: &str, quantiles: &Quantiles) -> Vec<String> {
-    #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
-    let count = words::count(quantiles.count as f64);
+    let count = words::count_of(quantiles.count);
     let times = [
         quantiles.p50_us,
         quantiles.p90_us,

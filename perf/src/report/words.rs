@@ -1,7 +1,6 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
-use crate::jitter::Jitter;
-use crate::summary::Summary;
+use crate::summary::{ClassTimes, Summary};
 
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 const GAP_US_MAX: f64 = 100.0;
@@ -46,36 +45,47 @@ pub(crate) fn count(number: f64) -> String {
 /// What a class is called in a sentence.
 pub(crate) fn class(name: &str) -> &'static str {
     match name {
-        "place" => "an order that rests",
-        "cancel" => "a cancel",
-        "replace" => "a replace",
-        "batch" => "a batch of 15 orders",
-        "take" => "an order that is matched",
-        "read" => "a read",
-        _ => "a request",
+        "place" => "orders that rest",
+        "cancel" => "cancels",
+        "replace" => "replaces",
+        "batch" => "batches of 15 orders",
+        "take" => "orders that are matched",
+        "read" => "reads",
+        _ => "requests",
     }
 }
 
-/// What was measured, in plain words.
-pub(crate) fn headline(summary: &Summary) -> String {
-    let mut text = format!(
-        "{} requests a second were offered over {} connections for {} s, and {} a second were answered.",
+/// What was offered and answered, in plain words.
+pub(crate) fn offered(summary: &Summary) -> String {
+    format!(
+        "{} requests a second were offered over {} connections for {} s; {} a second were answered, and every \
+         answer was checked.",
         count(summary.offered_per_s),
         summary.connections,
         summary.time_s,
         count(summary.achieved_per_s)
-    );
-    for times in &summary.classes {
+    )
+}
+
+/// How long each class took, a sentence each.
+pub(crate) fn answers(summary: &Summary) -> Vec<String> {
+    let sentence = |times: &ClassTimes| {
         let latency = times.latency;
-        text.push_str(&format!(
-            " {} took {} (half of them at most), {} at 99 of 100, {} at worst.",
+        format!(
+            "{}: half of them within {}, 99 of 100 within {}, the slowest of {} after {}.",
             capital(class(&times.class)),
             micros(latency.p50_us),
             micros(latency.p99_us),
+            count_of(latency.count),
             micros(latency.max_us)
-        ));
-    }
-    text
+        )
+    };
+    summary.classes.iter().map(sentence).collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
+pub(crate) fn count_of(number: u64) -> String {
+    count(number as f64)
 }
 
 fn capital(text: &str) -> String {
@@ -141,15 +151,15 @@ fn jitter_limit(summary: &Summary, found: &mut Vec<String>) {
     let lost = rows().map(|row| row.lost_percent).fold(0.0, f64::max);
     if worst.max_us > GAP_US_MAX || lost > LOST_PERCENT_MAX {
         found.push(format!(
-            "The machine itself stops a thread that only spins: for up to {} at once (CPU {}), and for {lost:.2} % \
-             of the time on the worse CPU. Longer tails than that are the server's; shorter ones cannot be told apart.",
+            "The machine by itself stops a thread that only spins: for up to {} at once (CPU {}), and for {lost:.2} % \
+             of the time on the worse CPU. Tails up to that length may be the machine's doing, not the server's.",
             micros(worst.max_us),
             worst.cpu
         ));
     } else {
         found.push(format!(
             "The cores are quiet: a thread that only spins never lost more than {} at once.",
-            micros(Jitter::clone(worst).max_us)
+            micros(worst.max_us)
         ));
     }
 }

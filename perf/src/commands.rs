@@ -1,0 +1,211 @@
+//! The command line: what is asked for, and who does it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::run::{self, Ground};
+use crate::scenario::{self, Plan};
+use crate::summary::Summary;
+use crate::{compare, jitter, layers, machine, readme, records, report, sweep};
+
+/// Measures a running outcry from outside.
+#[derive(Parser)]
+#[command(name = "perf", bin_name = "scripts/perf")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    places: Places,
+}
+
+/// How long each CPU is watched before and after a run.
+const JITTER: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+struct Places {
+    /// The server's binary; by default the one beside this program.
+    #[arg(long, global = true, value_name = "FILE")]
+    server: Option<PathBuf>,
+    /// Where each run gets a folder; by default `target/perf`.
+    #[arg(long, global = true, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+    /// How server and rig were built, for the summary.
+    #[arg(long, global = true, default_value = "release", value_name = "NAME", hide = true)]
+    profile: String,
+}
+
+#[derive(Args)]
+struct Load {
+    /// A name below perf/scenarios, or a file that ends in .toml.
+    scenario: String,
+    /// Requests a second instead of the scenario's.
+    #[arg(long)]
+    rate: Option<f64>,
+    /// Seconds that count instead of the scenario's.
+    #[arg(long)]
+    seconds: Option<f64>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// A few seconds of everything; the last line is the path of the report.
+    Smoke,
+    /// One scenario at one rate.
+    Run(Load),
+    /// One scenario at rising rates, until the server is saturated.
+    Sweep(Load),
+    /// What each layer of one order costs, from the book to the loopback.
+    Layers {
+        /// Orders that count.
+        #[arg(long, default_value_t = 5_000)]
+        orders: usize,
+    },
+    /// Two servers under the same load, in turn; says whether they differ.
+    Compare {
+        /// A binary, or a revision whose binary is at target/perf/servers/REVISION/outcry.
+        before: String,
+        /// See BEFORE.
+        after: String,
+        /// The scenario.
+        #[arg(long, default_value = "maker-quote")]
+        scenario: String,
+        /// Pairs of runs; the order within each changes.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(4..=1_000))]
+        pairs: u32,
+        /// Seconds that count in each run.
+        #[arg(long, default_value_t = 2.0)]
+        seconds: f64,
+    },
+    /// What the machine takes from a thread that only spins, CPU by CPU.
+    Jitter {
+        /// How long each CPU is watched.
+        #[arg(long, default_value_t = 2.0)]
+        seconds: f64,
+    },
+    /// Keeps a run in perf/records; an INVALID one is refused.
+    Record {
+        /// A run's folder, or its summary.json; by default the newest.
+        run: Option<PathBuf>,
+    },
+    /// Draws the report of a run again, from its summary.
+    Report {
+        /// A run's folder.
+        run: PathBuf,
+    },
+    /// Writes README's table from perf/records.
+    Readme {
+        /// Only says whether it is as it would be written.
+        #[arg(long)]
+        check: bool,
+    },
+    /// The scenarios there are, and what each is for.
+    List,
+}
+
+/// Reads the command line and does what it says.
+pub(crate) fn execute() -> ExitCode {
+    match Cli::parse().execute() {
+        Ok(code) => code,
+        Err(fault) => {
+            eprintln!("perf: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The project's folder: the rig runs from its own source tree.
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the project").to_owned()
+}
+
+impl Cli {
+    fn execute(&self) -> Result<ExitCode, String> {
+        let project = project();
+        let ground = self.places.ground(&project)?;
+        let scenarios = project.join("perf/scenarios");
+        match &self.command {
+            Command::Smoke => one(&ground, &Plan::read(&scenarios, "smoke")?)?,
+            Command::Run(load) => one(&ground, &load.plan(&scenarios)?)?,
+            Command::Sweep(load) => sweep::run(&ground.among_many(), &load.plan(&scenarios)?)?,
+            Command::Layers { orders } => layers::run(&ground, *orders)?,
+            Command::Compare { before, after, scenario, pairs, seconds } => {
+                let plan = Plan::read(&scenarios, scenario)?;
+                let plan = Plan { time: seconds_of(*seconds)?, warm_up: Duration::from_millis(500), ..plan };
+                compare::run(&ground.among_many(), &plan, [before, after], *pairs)?;
+            }
+            Command::Jitter { seconds } => {
+                print!(
+                    "{}",
+                    jitter::table(&jitter::measure(&machine::allowed_cpus(), seconds_of(*seconds)?)?)
+                );
+            }
+            Command::Record { run } => records::keep(&ground, run.as_deref())?,
+            Command::Report { run } => {
+                report::draw(run, &Summary::read(&run.join("summary.json"))?)?;
+                println!("{}", run.join("report.html").display());
+            }
+            Command::Readme { check } => readme::update(&project, *check)?,
+            Command::List => {
+                for name in scenario::names(&scenarios) {
+                    println!("{name:16} {}", Plan::read(&scenarios, &name)?.purpose);
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Places {
+    fn ground(&self, project: &Path) -> Result<Ground, String> {
+        let server = match &self.server {
+            Some(server) => server.clone(),
+            None => std::env::current_exe()
+                .map_err(|fault| format!("this program's own path: {fault}"))?
+                .with_file_name("outcry"),
+        };
+        Ok(Ground {
+            project: project.to_owned(),
+            server,
+            out: self.out.clone().unwrap_or_else(|| project.join("target/perf")),
+            profile: self.profile.clone(),
+            jitter: JITTER,
+        })
+    }
+}
+
+impl Load {
+    fn plan(&self, scenarios: &Path) -> Result<Plan, String> {
+        let mut plan = Plan::read(scenarios, &self.scenario)?;
+        if let Some(rate) = self.rate {
+            if !(1.0..=10_000_000.0).contains(&rate) {
+                return Err(format!("--rate: got {rate}; allowed: 1 to 10000000"));
+            }
+            plan = plan.at(rate);
+        }
+        if let Some(seconds) = self.seconds {
+            plan.time = seconds_of(seconds)?;
+        }
+        Ok(plan)
+    }
+}
+
+fn seconds_of(seconds: f64) -> Result<Duration, String> {
+    if (0.05..=3_600.0).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(format!("--seconds: got {seconds}; allowed: 0.05 to 3600"))
+}
+
+/// One run, its table, and where its report is.
+fn one(ground: &Ground, plan: &Plan) -> Result<(), String> {
+    println!("{}: {}", plan.name, plan.purpose);
+    let outcome =
+        run::run(ground, plan).map_err(|fault| format!("INVALID: nothing was measured: {fault}"))?;
+    let folder = report::write(&ground.out, &outcome)?;
+    print!("{}", report::text(&outcome.summary));
+    println!("{}", folder.join("report.html").display());
+    Ok(())
+}

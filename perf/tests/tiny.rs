@@ -1,0 +1,158 @@
+//! The rig as a person runs it, against a server that was built for tests: no figure is judged, but
+//! every file has to be there, be read, and count what was sent.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot run the rig has to stop")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use serde_json::Value;
+
+/// Few requests of every class, so slow that a debug build on a busy machine keeps up.
+const TINY: &str = "
+purpose = \"Everything once, for a test.\"
+
+[load]
+rate = 100
+arrivals = \"poisson\"
+connections = 3
+warm_up_s = 0.2
+time_s = 1.5
+
+[mix]
+place = 30
+cancel = 25
+replace = 10
+batch = 5
+take = 10
+read = 20
+
+[books]
+markets = 2
+resting = 120
+
+[server.set]
+\"cpu.shards\" = 1
+\"journal.durability\" = \"committed\"
+\"sizes.resting_orders\" = 20000
+\"sizes.digests\" = 20000
+\"sizes.wallets\" = 1000
+\"sizes.books_bytes\" = 16777216
+";
+
+fn project() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// The server beside the rig, as it is built for tests; both in one selection of packages, so that
+/// nothing is built in a second form.
+fn server() -> PathBuf {
+    let rig = Path::new(env!("CARGO_BIN_EXE_perf"));
+    let folder = rig.parent().unwrap();
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--offline", "--package", "outcry", "--package", "outcry-perf", "--bins"])
+        .arg("--target-dir")
+        .arg(folder.parent().unwrap())
+        .current_dir(project())
+        .status()
+        .unwrap();
+    assert!(built.success());
+    folder.join("outcry")
+}
+
+fn perf(out: &Path, words: &[&str]) -> Output {
+    let server = server();
+    Command::new(env!("CARGO_BIN_EXE_perf"))
+        .args(words)
+        .arg("--out")
+        .arg(out)
+        .arg("--server")
+        .arg(server)
+        .output()
+        .unwrap()
+}
+
+fn scenario(folder: &Path, text: &str) -> String {
+    let path = folder.join("tiny.toml");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_leaves_files_that_count_every_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path(), TINY);
+    let output = perf(folder.path(), &["run", &scenario]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let report = PathBuf::from(said.lines().last().unwrap());
+    let run = report.parent().unwrap();
+    let summary: Value = serde_json::from_slice(&std::fs::read(run.join("summary.json")).unwrap()).unwrap();
+    let classes = summary["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 6, "{classes:?}");
+    let mut counted = 0;
+    for class in classes {
+        let name = class["class"].as_str().unwrap();
+        let bytes = std::fs::read(run.join(format!("{name}.hdr"))).unwrap();
+        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+        assert_eq!(Some(histogram.len()), class["latency"]["count"].as_u64(), "{name}");
+        assert_eq!(total_of(&run.join(format!("{name}.hgrm"))), histogram.len(), "{name}");
+        counted += histogram.len();
+    }
+    assert_eq!(Some(counted), summary["requests"].as_u64());
+    assert_eq!(summary["unanswered"], 0);
+    let moments = summary["time_line"].as_array().unwrap();
+    let in_moments: u64 = moments.iter().map(|moment| moment["count"].as_u64().unwrap()).sum();
+    assert_eq!(in_moments, counted);
+    for key in ["verdict", "jitter_before", "jitter_after", "environment", "server_said", "settings", "late"]
+    {
+        assert!(!summary[key].is_null(), "{key}");
+    }
+    let html = std::fs::read_to_string(report).unwrap();
+    assert!(html.matches("<svg").count() >= 2 && html.ends_with("</html>\n"));
+}
+
+/// The total count in the last lines of a percentile distribution.
+fn total_of(path: &Path) -> u64 {
+    let text = std::fs::read_to_string(path).unwrap();
+    let count = text.split("Total count    =").nth(1).unwrap().split(']').next().unwrap();
+    count.trim().parse().unwrap()
+}
+
+#[test]
+fn what_the_server_refuses_is_told_in_its_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path(), &format!("{TINY}\"cpu.wait\" = \"sleep-well\"\n"));
+    let output = perf(folder.path(), &["run", &scenario]);
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("INVALID: nothing was measured") && said.contains("sleep-well"), "{said}");
+}
+
+#[test]
+fn a_sweep_has_a_row_for_each_rate() {
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = "[sweep]\nfirst = 60\nfactor = 1.5\nsteps = 2\n";
+    let scenario = scenario(folder.path(), &format!("{TINY}\n{sweep}"));
+    let output = perf(folder.path(), &["sweep", &scenario, "--seconds", "0.5"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let report = PathBuf::from(said.lines().last().unwrap());
+    let steps: Value =
+        serde_json::from_slice(&std::fs::read(report.with_file_name("sweep.json")).unwrap()).unwrap();
+    let offered: Vec<f64> =
+        steps.as_array().unwrap().iter().map(|step| step["offered_per_s"].as_f64().unwrap()).collect();
+    assert!(offered.len() == 2 && offered[0] < offered[1], "{offered:?}");
+    assert!(std::fs::read_to_string(report).unwrap().contains("Time against rate"));
+}
+
+#[test]
+fn an_unknown_scenario_is_answered_with_those_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = perf(folder.path(), &["run", "smoek"]);
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("did you mean smoke?"), "{said}");
+}
