@@ -39,6 +39,7 @@
 //! | [`limits`] | how much may one client ask for? |
 //! | [`stats`] | what does time go to? |
 //! | [`catalog`] | what does a Gamma file say about events and markets, and how are they listed and found? |
+//! | [`topology`] | what machine is this, where do the roles belong on it, and what is wrong with it? |
 //! | [`wallet`] | what does a wallet hold, what did it cost, what did it do? |
 //! | [`ledger`] | what is the state after these frames? |
 //! | [`shard`] | what does a trading command do? |
@@ -81,6 +82,7 @@ pub mod ledger;
 pub mod limits;
 pub mod registry;
 pub mod stats;
+pub mod topology;
 pub mod wallet;
 
 pub mod reader;

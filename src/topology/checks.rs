@@ -1,0 +1,327 @@
+//! Every condition that an operator should know of: what is wanted, what is, how bad it is.
+//!
+//! A check reads files and [`Probes`], judges, and says what it saw; none changes anything. What
+//! cannot be read is said so and counts neither as passed nor as failed. Only a [`Severity::Fatal`]
+//! one that failed makes `outcry check` fail: the exchange would not start, or not run.
+
+mod cpu;
+mod memory;
+mod world;
+
+use super::Files;
+use super::machine::Machine;
+use super::table;
+
+/// How bad it is if a condition is not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The exchange cannot start or cannot run.
+    Fatal,
+    /// It runs, slower or with pauses.
+    Warning,
+    /// Worth knowing; matters to who wants the last microsecond.
+    Info,
+}
+
+impl Severity {
+    /// Its word in tables.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Fatal => "Fatal",
+            Self::Warning => "Warning",
+            Self::Info => "Info",
+        }
+    }
+}
+
+/// What came of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As wanted.
+    Passed,
+    /// Not as wanted.
+    Failed,
+    /// Not readable, or only reported.
+    Neither,
+}
+
+impl Verdict {
+    /// Its word in tables.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Passed => "yes",
+            Self::Failed => "no",
+            Self::Neither => "-",
+        }
+    }
+
+    const fn of(passed: bool) -> Self {
+        if passed { Self::Passed } else { Self::Failed }
+    }
+}
+
+/// What would mend a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fix {
+    /// Write `value` into the file at `path`; lasts until the next boot.
+    Set {
+        /// A file below `/sys` or `/proc`.
+        path: String,
+        /// What to write.
+        value: String,
+    },
+    /// Stop a service; lasts until the next boot.
+    Stop(&'static str),
+    /// A word for the kernel's command line.
+    Boot(String),
+    /// What only a person can decide.
+    Advice(String),
+}
+
+/// One condition, judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its name, which never changes.
+    pub id: &'static str,
+    /// What is wanted.
+    pub required: String,
+    /// What is.
+    pub current: String,
+    /// How bad it is if not.
+    pub severity: Severity,
+    /// Whether it is as wanted.
+    pub verdict: Verdict,
+    /// Why it matters, in one sentence.
+    pub why: &'static str,
+    /// What would mend it; empty if it passed.
+    pub fixes: Vec<Fix>,
+}
+
+impl Finding {
+    fn new(id: &'static str, severity: Severity, required: impl Into<String>, why: &'static str) -> Self {
+        let (required, current) = (required.into(), String::new());
+        Self { id, required, current, severity, verdict: Verdict::Neither, why, fixes: Vec::new() }
+    }
+
+    fn judged(mut self, passed: bool, current: impl Into<String>) -> Self {
+        self.verdict = Verdict::of(passed);
+        self.current = current.into();
+        self
+    }
+
+    fn told(mut self, current: impl Into<String>) -> Self {
+        self.current = current.into();
+        self
+    }
+
+    fn unreadable(self, why: &str) -> Self {
+        self.told(format!("not readable: {why}"))
+    }
+
+    fn mended_by(mut self, fixes: Vec<Fix>) -> Self {
+        if self.verdict == Verdict::Failed {
+            self.fixes = fixes;
+        }
+        self
+    }
+
+    /// Judges a probe: what it found, or why it could not look.
+    fn probed<T>(self, probe: &Result<T, String>, judge: impl FnOnce(Self, &T) -> Self) -> Self {
+        match probe {
+            Ok(found) => judge(self, found),
+            Err(why) => self.unreadable(why),
+        }
+    }
+}
+
+/// One thread that is pinned, as far as checks care.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// Its name.
+    pub name: String,
+    /// Its CPU.
+    pub cpu: usize,
+    /// Whether orders wait for it: a shard's loop.
+    pub is_hot: bool,
+    /// Whether it never sleeps.
+    pub spins: bool,
+}
+
+/// What the exchange is going to ask of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The loops that have a CPU of their own.
+    pub pinned: Vec<Pinned>,
+    /// How many loops there are, pinned or not.
+    pub loops: usize,
+    /// Connections open at once.
+    pub connections: u64,
+    /// Descriptors besides connections.
+    pub descriptors: u64,
+    /// Connections that may wait to be accepted.
+    pub backlog: u64,
+    /// Bytes that the data directory's disk must have free to start with.
+    pub free_bytes: u64,
+    /// Bytes that one loop's executor locks.
+    pub locked_bytes_per_loop: u64,
+}
+
+impl Needs {
+    /// The CPUs that orders wait for.
+    fn hot(&self) -> Vec<usize> {
+        let mut hot: Vec<usize> =
+            self.pinned.iter().filter(|thread| thread.is_hot).map(|thread| thread.cpu).collect();
+        hot.sort_unstable();
+        hot
+    }
+}
+
+/// What a try on the data directory's disk took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskProbe {
+    /// The kind of filesystem.
+    pub filesystem: String,
+    /// Whether it is on this machine, and outlives a boot.
+    pub is_local: bool,
+    /// Why writes cannot go past the page cache, if they cannot.
+    pub direct_refused: Option<String>,
+    /// Median and 99th percentile of one 4 KiB write with `O_DIRECT|O_DSYNC`, in microseconds.
+    pub write_us: (u64, u64),
+    /// The same of one 4 KiB write and `fsync`.
+    pub fsync_us: (u64, u64),
+}
+
+/// How often and how long one CPU was taken from a thread that never slept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gaps {
+    /// The CPU.
+    pub cpu: usize,
+    /// Gaps a second.
+    pub per_second: u64,
+    /// Median gap in nanoseconds; 0 if there was none.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Share of time lost, in millionths.
+    pub lost_millionths: u64,
+}
+
+/// What only a try can tell: each what was found, or why nobody could look.
+#[derive(Clone, Debug)]
+pub struct Probes {
+    /// Faults of the configuration; none if it is good.
+    pub config: Result<Option<String>, String>,
+    /// Faults of the two listeners' addresses.
+    pub ports: Result<Vec<String>, String>,
+    /// Who holds the data directory, if anybody.
+    pub lock: Result<Option<String>, String>,
+    /// What keeps `io_uring` from being used, if anything.
+    pub io_uring: Result<Option<String>, String>,
+    /// The data directory's disk.
+    pub disk: Result<DiskProbe, String>,
+    /// Bytes free there.
+    pub free_bytes: Result<u64, String>,
+    /// Whether the clock is kept in step, and the kernel's estimate of its error in microseconds.
+    pub clock: Result<(bool, u64), String>,
+    /// `/proc/stat` a second earlier; without it, what counts is the time since boot.
+    pub stat_before: Option<String>,
+    /// Gaps on each allowed CPU, if they were measured.
+    pub jitter: Option<Vec<Gaps>>,
+}
+
+impl Probes {
+    /// Nobody looked, and `why`.
+    #[must_use]
+    pub fn none(why: &str) -> Self {
+        let why = || why.to_owned();
+        Self {
+            config: Err(why()),
+            ports: Err(why()),
+            lock: Err(why()),
+            io_uring: Err(why()),
+            disk: Err(why()),
+            free_bytes: Err(why()),
+            clock: Err(why()),
+            stat_before: None,
+            jitter: None,
+        }
+    }
+}
+
+/// All that a check looks at.
+pub struct Scene<'a> {
+    /// The machine's files.
+    pub files: &'a dyn Files,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What is asked of it.
+    pub needs: &'a Needs,
+    /// What was tried.
+    pub probes: &'a Probes,
+}
+
+/// Every check, in the order of the table.
+#[must_use]
+pub fn run(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = cpu::checks(scene);
+    findings.extend(memory::checks(scene));
+    findings.extend(world::checks(scene));
+    findings
+}
+
+/// The table, the advice for what failed, and one line that counts.
+#[must_use]
+pub fn report(findings: &[Finding]) -> String {
+    let row = |finding: &Finding| {
+        [
+            finding.id.to_owned(),
+            finding.required.clone(),
+            finding.current.clone(),
+            finding.severity.text().to_owned(),
+            finding.verdict.text().to_owned(),
+        ]
+    };
+    let rows: Vec<_> = findings.iter().map(row).collect();
+    let table = table::render(["condition", "required", "current", "severity", "passed"], &rows);
+    let mut lines = vec![table];
+    for finding in findings.iter().filter(|finding| finding.verdict == Verdict::Failed) {
+        lines.push(format!("{}: {}", finding.id, finding.why));
+        lines.extend(finding.fixes.iter().filter_map(advice).map(|advice| format!("    {advice}")));
+    }
+    let count = |verdict: Verdict, severity: Option<Severity>| {
+        let of = |finding: &&Finding| {
+            finding.verdict == verdict && severity.is_none_or(|severity| finding.severity == severity)
+        };
+        findings.iter().filter(of).count()
+    };
+    lines.push(format!(
+        "{} passed; failed: {} fatal, {} warnings, {} infos; {} not judged\n",
+        count(Verdict::Passed, None),
+        count(Verdict::Failed, Some(Severity::Fatal)),
+        count(Verdict::Failed, Some(Severity::Warning)),
+        count(Verdict::Failed, Some(Severity::Info)),
+        count(Verdict::Neither, None)
+    ));
+    lines.join("\n")
+}
+
+/// What a person has to do; `outcry tune` prints the rest.
+fn advice(fix: &Fix) -> Option<String> {
+    match fix {
+        Fix::Set { .. } | Fix::Stop(_) => None,
+        Fix::Boot(word) => Some(format!("at boot: add {word} to the kernel's command line")),
+        Fix::Advice(text) => Some(text.clone()),
+    }
+}
+
+/// Whether anything failed that the exchange cannot run without.
+#[must_use]
+pub fn is_fatal(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.severity == Severity::Fatal && finding.verdict == Verdict::Failed)
+}

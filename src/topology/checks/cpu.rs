@@ -1,0 +1,403 @@
+//! Conditions of CPUs, their interrupts and nodes.
+
+use super::{Finding, Fix, Gaps, Scene, Severity};
+use crate::topology::list;
+use crate::topology::machine::{Cpu, cpus_of};
+use crate::topology::placement::SPARE_CORES;
+
+/// What a shard's CPU may lose to others, as one gap in a hundred: as long as a loop sleeps and wakes.
+const JITTER_P99_MAX_NS: u64 = 100_000;
+/// And in all: one part in a hundred.
+const JITTER_LOST_MAX_MILLIONTHS: u64 = 10_000;
+/// Idle states that take longer to leave than this are felt by an order.
+const IDLE_EXIT_MAX_US: u64 = 10;
+/// The host may take one part in a thousand.
+const STEAL_MAX_MILLIONTHS: u64 = 1_000;
+
+pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = vec![allowed(scene), quota(scene), overcommit(scene), smt(scene)];
+    findings.extend(apart(scene));
+    findings.extend([governor(scene), boost(scene), idle_states(scene), steal(scene)]);
+    findings.extend([interrupts(scene), irqbalance(scene), nodes(scene), jitter(scene)]);
+    findings
+}
+
+fn allowed(scene: &Scene<'_>) -> Finding {
+    let mut pinned: Vec<usize> = scene.needs.pinned.iter().map(|thread| thread.cpu).collect();
+    pinned.sort_unstable();
+    let required =
+        if pinned.is_empty() { "any".to_owned() } else { format!("{} allowed", list::text(&pinned)) };
+    let finding = Finding::new(
+        "cpu.affinity_allowed",
+        Severity::Fatal,
+        required,
+        "a loop cannot be pinned to a CPU that affinity or cpuset forbid",
+    );
+    let allowed = &scene.machine.allowed;
+    let passed = pinned.iter().all(|cpu| allowed.contains(cpu));
+    finding
+        .judged(passed, format!("allowed: {}", list::text(allowed)))
+        .mended_by(vec![Fix::Advice("name allowed CPUs, or widen the cpuset (systemd: AllowedCPUs=)".into())])
+}
+
+fn quota(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "cpu.cgroup_quota",
+        Severity::Warning,
+        "no CPU quota",
+        "when the quota of a period is used up every thread stands still until the next one, up to 100 ms",
+    );
+    match scene.machine.quota_milli {
+        None => finding.judged(true, "none"),
+        Some(milli) => finding.judged(false, cpus_of(milli)).mended_by(vec![Fix::Advice(
+            "give whole CPUs instead of a share of time: cpuset, not a limit (Kubernetes: static CPU manager)"
+                .into(),
+        )]),
+    }
+}
+
+fn overcommit(scene: &Scene<'_>) -> Finding {
+    let (cores, loops) = (scene.machine.cores(), scene.needs.loops);
+    let needed = loops + SPARE_CORES;
+    let finding = Finding::new(
+        "cpu.overcommit",
+        Severity::Warning,
+        format!("{needed} cores ({loops} loops, journal, system)"),
+        "threads that share a core wait for each other; nothing spins then, so orders also wait for wake-ups",
+    );
+    let by_quota = if scene.machine.quota_milli.is_some() { " (by the quota)" } else { "" };
+    finding.judged(needed <= cores, format!("{cores} cores{by_quota}")).mended_by(vec![Fix::Advice(
+        "fewer shards (cpu.shards), or a machine with more cores; it runs as it is, with longer tails".into(),
+    )])
+}
+
+fn smt(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "cpu.smt",
+        Severity::Warning,
+        "no two loops on one core",
+        "two threads of one core share its execution units and first caches",
+    );
+    let pinned = &scene.needs.pinned;
+    let core = |cpu: usize| scene.machine.cpu(cpu).map_or(cpu, Cpu::core);
+    for (index, one) in pinned.iter().enumerate() {
+        if let Some(other) = pinned[..index].iter().find(|other| core(other.cpu) == core(one.cpu)) {
+            let current = format!("cpus {} and {}: {}, {}", other.cpu, one.cpu, other.name, one.name);
+            return finding.judged(false, current).mended_by(vec![Fix::Advice(
+                "fewer shards, or name CPUs of different cores (cpu.policy=explicit)".into(),
+            )]);
+        }
+    }
+    let threads = scene.machine.usable().map(|cpu| cpu.threads.len()).max().unwrap_or(1);
+    match (threads, pinned.is_empty()) {
+        (1, _) => finding.judged(true, "SMT off"),
+        (_, true) => finding.told("SMT on, nothing pinned"),
+        (_, false) => finding.judged(true, format!("SMT on ({threads} threads a core), cores not shared")),
+    }
+}
+
+/// What keeps other work off the hot CPUs: three switches of the kernel's command line.
+fn apart(scene: &Scene<'_>) -> Vec<Finding> {
+    let hot = scene.needs.hot();
+    let spins = scene.needs.pinned.iter().any(|thread| thread.is_hot && thread.spins);
+    let severity = if spins { Severity::Warning } else { Severity::Info };
+    let of = |mark: fn(&Cpu) -> bool| -> Vec<usize> {
+        scene.machine.cpus.iter().filter(|cpu| mark(cpu)).map(|cpu| cpu.id).collect()
+    };
+    let command_line = scene.files.line("/proc/cmdline").unwrap_or_default();
+    let no_callbacks = command_line.split(' ').find_map(|word| word.strip_prefix("rcu_nocbs="));
+    let rows = [
+        (
+            "cpu.isolated",
+            severity,
+            of(|cpu| cpu.isolated),
+            "isolcpus=managed_irq,domain,",
+            "the scheduler puts other work on a CPU that is not isolated, milliseconds at a time",
+        ),
+        (
+            "cpu.nohz_full",
+            Severity::Info,
+            of(|cpu| cpu.nohz_full),
+            "nohz_full=",
+            "the timer tick interrupts a CPU 100 to 1,000 times a second, some microseconds each",
+        ),
+        (
+            "cpu.rcu_nocbs",
+            Severity::Info,
+            no_callbacks.and_then(list::parse).unwrap_or_default(),
+            "rcu_nocbs=",
+            "the kernel's deferred work of a CPU runs there, unless it is offloaded",
+        ),
+    ];
+    let judge =
+        |(id, severity, marked, word, why): (&'static str, Severity, Vec<usize>, &str, &'static str)| {
+            let current = if marked.is_empty() { "none".to_owned() } else { list::text(&marked) };
+            if hot.is_empty() {
+                return Finding::new(id, severity, "shards' cpus", why)
+                    .told(format!("{current}; nothing pinned"));
+            }
+            let named = list::text(&hot);
+            let passed = hot.iter().all(|cpu| marked.contains(cpu));
+            Finding::new(id, severity, format!("shards' cpus: {named}"), why)
+                .judged(passed, current)
+                .mended_by(vec![boot_word(scene, word, &named, &marked)])
+        };
+    rows.map(judge).into()
+}
+
+/// What keeps the system off the hot CPUs, if that can be had.
+fn boot_word(scene: &Scene<'_>, word: &str, named: &str, marked: &[usize]) -> Fix {
+    if !marked.is_empty() && !marked.iter().any(|cpu| scene.machine.allowed.contains(cpu)) {
+        return Fix::Advice(format!(
+            "this process may not use {}: start it with taskset, or systemd's CPUAffinity=",
+            list::text(marked)
+        ));
+    }
+    if scene.machine.cores() < scene.needs.loops + SPARE_CORES {
+        return Fix::Advice("not on a machine without cores to spare: the system needs them as well".into());
+    }
+    if scene.needs.hot().contains(&0) {
+        let text = "cpu 0 carries the kernel's own work; name other CPUs first (cpu.policy=explicit)";
+        return Fix::Advice(text.into());
+    }
+    Fix::Boot(format!("{word}{named}"))
+}
+
+/// The CPUs that matter: the hot ones, or all allowed ones if nothing is pinned.
+fn cared_for(scene: &Scene<'_>) -> Vec<usize> {
+    let hot = scene.needs.hot();
+    if hot.is_empty() { scene.machine.allowed.clone() } else { hot }
+}
+
+fn governor(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "cpu.governor",
+        Severity::Warning,
+        "performance",
+        "another governor lowers the clock of a CPU that waits, and an order pays for raising it again",
+    );
+    let cared_for = cared_for(scene);
+    let cpus: Vec<&Cpu> = cared_for.iter().filter_map(|&id| scene.machine.cpu(id)).collect();
+    let mut governors: Vec<&str> = cpus.iter().filter_map(|cpu| cpu.governor.as_deref()).collect();
+    if governors.is_empty() {
+        let host = if scene.machine.is_virtual { " (the host decides)" } else { "" };
+        return finding.unreadable(&format!("no cpufreq{host}"));
+    }
+    governors.sort_unstable();
+    governors.dedup();
+    let wrong = cpus.iter().filter(|cpu| cpu.governor.as_deref().is_some_and(|name| name != "performance"));
+    let set = |cpu: &&Cpu| Fix::Set {
+        path: format!("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", cpu.id),
+        value: "performance".into(),
+    };
+    let fixes: Vec<Fix> = wrong.map(set).collect();
+    finding.judged(governors == ["performance"], governors.join(", ")).mended_by(fixes)
+}
+
+fn boost(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "cpu.boost",
+        Severity::Info,
+        "reported",
+        "boost is faster and less steady; both are good",
+    );
+    let on = scene.files.number("/sys/devices/system/cpu/cpufreq/boost").map(|value| value == 1);
+    let on = on.or_else(|| Some(scene.files.number("/sys/devices/system/cpu/intel_pstate/no_turbo")? == 0));
+    match on {
+        Some(on) => finding.told(if on { "on" } else { "off" }),
+        None => finding.unreadable("no cpufreq boost switch"),
+    }
+}
+
+fn idle_states(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "cpu.cstates",
+        Severity::Info,
+        format!("none slower than {IDLE_EXIT_MAX_US} us on shards' cpus"),
+        "leaving a deep idle state takes as long as it says, and the first order pays",
+    );
+    let files = scene.files;
+    let (mut slowest, mut fixes, mut known) = (0, Vec::new(), false);
+    for cpu in cared_for(scene) {
+        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
+        for state in files.names(&folder) {
+            let Some(latency_us) = files.number(&format!("{folder}/{state}/latency")) else { continue };
+            known = true;
+            let path = format!("{folder}/{state}/disable");
+            if IDLE_EXIT_MAX_US < latency_us && files.number(&path) != Some(1) {
+                slowest = slowest.max(latency_us);
+                fixes.push(Fix::Set { path, value: "1".into() });
+            }
+        }
+    }
+    if !known {
+        return finding.unreadable("no cpuidle states");
+    }
+    let current = match slowest {
+        0 => "none".to_owned(),
+        slowest => format!("{slowest} us"),
+    };
+    finding.judged(fixes.is_empty(), current).mended_by(fixes)
+}
+
+/// Steal and the sum of all kinds of time on the first line of `/proc/stat`.
+fn stolen(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let times: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    // The ninth and tenth, guests' times, are contained in the first two.
+    Some((*times.get(7)?, times.iter().take(8).sum()))
+}
+
+fn steal(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "cpu.steal",
+        Severity::Warning,
+        "below 0.1 %",
+        "the host ran somebody else on our CPUs; no setting in here can mend that",
+    );
+    let Some((stolen_now, all_now)) = scene.files.text("/proc/stat").ok().as_deref().and_then(stolen) else {
+        return finding.unreadable("/proc/stat");
+    };
+    let before = scene.probes.stat_before.as_deref().and_then(stolen);
+    let (stolen_before, all_before) = before.unwrap_or((0, 0));
+    let all = all_now.saturating_sub(all_before);
+    let Some(millionths) = (stolen_now.saturating_sub(stolen_before) * 1_000_000).checked_div(all) else {
+        return finding.unreadable("no time has passed");
+    };
+    let since = if before.is_some() { "in the last second" } else { "since boot" };
+    let current = format!("{} {since}", percent(millionths));
+    finding
+        .judged(millionths < STEAL_MAX_MILLIONTHS, current)
+        .mended_by(vec![Fix::Advice("ask for dedicated CPUs, or take another host".into())])
+}
+
+/// Millionths as a percentage with two places.
+fn percent(millionths: u64) -> String {
+    format!("{}.{:02} %", millionths / 10_000, millionths % 10_000 / 100)
+}
+
+fn interrupts(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "irq.affinity",
+        Severity::Warning,
+        "cards' and disks' interrupts off shards' cpus",
+        "an interrupt takes a shard's CPU for several microseconds, in the middle of a match",
+    );
+    if scene.machine.interrupts.is_empty() {
+        return finding.unreadable("no interrupts of network cards or disks");
+    }
+    let hot = scene.needs.hot();
+    if hot.is_empty() {
+        return finding.told("nothing pinned");
+    }
+    let on_hot = |cpus: &[usize]| cpus.iter().any(|cpu| hot.contains(cpu));
+    let wrong: Vec<_> = scene.machine.interrupts.iter().filter(|interrupt| on_hot(&interrupt.cpus)).collect();
+    let mut others: Vec<usize> =
+        scene.machine.cpus.iter().map(|cpu| cpu.id).filter(|id| !hot.contains(id)).collect();
+    // A core's second thread is better left alone as well, if there are other cores.
+    let beside_hot = |id: &usize| {
+        scene.machine.cpu(*id).is_some_and(|cpu| cpu.threads.iter().any(|thread| hot.contains(thread)))
+    };
+    if !others.iter().all(beside_hot) {
+        others.retain(|id| !beside_hot(id));
+    }
+    let mut fixes: Vec<Fix> = wrong
+        .iter()
+        .map(|interrupt| Fix::Set {
+            path: format!("/proc/irq/{}/smp_affinity_list", interrupt.number),
+            value: list::text(&others),
+        })
+        .collect();
+    if others.is_empty() {
+        fixes = vec![Fix::Advice("every CPU carries a shard; leave one to interrupts".into())];
+    }
+    let current = match wrong.as_slice() {
+        [] => format!("{} elsewhere", scene.machine.interrupts.len()),
+        [one] => format!("{} on cpu {}", one.name, list::text(&one.cpus)),
+        [one, rest @ ..] => format!("{} on cpu {}, {} more", one.name, list::text(&one.cpus), rest.len()),
+    };
+    finding.judged(wrong.is_empty(), current).mended_by(fixes)
+}
+
+fn irqbalance(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "irq.irqbalance",
+        Severity::Warning,
+        "not running",
+        "it moves interrupts back onto shards' CPUs",
+    );
+    let processes: Vec<String> = scene
+        .files
+        .names("/proc")
+        .into_iter()
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        .collect();
+    if processes.is_empty() {
+        return finding.unreadable("no processes in /proc");
+    }
+    let is_it =
+        |id: &String| scene.files.line(&format!("/proc/{id}/comm")).is_some_and(|name| name == "irqbalance");
+    let runs = processes.iter().any(is_it);
+    finding
+        .judged(!runs || scene.needs.pinned.is_empty(), if runs { "running" } else { "not running" })
+        .mended_by(vec![Fix::Stop("irqbalance")])
+}
+
+fn nodes(scene: &Scene<'_>) -> Finding {
+    const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
+    let finding = Finding::new(
+        "numa.local",
+        Severity::Warning,
+        "shards, their memory and the card on one node",
+        "memory of another node is about twice as far, and balancing stops threads to move pages",
+    );
+    if scene.machine.cpus.iter().all(|cpu| cpu.node == scene.machine.cpus[0].node) {
+        return finding.judged(true, "one node");
+    }
+    let mut nodes: Vec<usize> =
+        scene.needs.hot().iter().filter_map(|&id| Some(scene.machine.cpu(id)?.node)).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let far = scene.machine.cards.iter().find(|card| card.node.is_some_and(|node| nodes != [node]));
+    let balancing = scene.files.number(BALANCING).is_some_and(|value| value != 0);
+    let mut wrong = Vec::new();
+    let mut fixes = Vec::new();
+    if nodes.len() != 1 {
+        wrong.push(format!("shards on nodes {}", list::text(&nodes)));
+        fixes.push(Fix::Advice("fewer shards, or name CPUs of one node (cpu.policy=explicit)".into()));
+    } else if let Some(card) = far {
+        wrong.push(format!("{} on another node than the shards (node {})", card.name, nodes[0]));
+        fixes.push(Fix::Advice("name CPUs of the card's node (cpu.policy=explicit)".into()));
+    }
+    if balancing {
+        wrong.push("numa_balancing on".to_owned());
+        fixes.push(Fix::Set { path: BALANCING.into(), value: "0".into() });
+    }
+    let current =
+        if wrong.is_empty() { format!("all on node {}", list::text(&nodes)) } else { wrong.join("; ") };
+    finding.judged(wrong.is_empty(), current).mended_by(fixes)
+}
+
+fn jitter(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "jitter",
+        Severity::Warning,
+        format!("p99 gap at most {} us, 1 % of time lost", JITTER_P99_MAX_NS / 1_000),
+        "a thread that never sleeps was stopped this long: no order can be answered faster",
+    );
+    let Some(measured) = &scene.probes.jitter else {
+        return finding.told("not measured; ask with --jitter");
+    };
+    let cared_for = cared_for(scene);
+    let worst = measured.iter().filter(|gaps| cared_for.contains(&gaps.cpu)).max_by_key(|gaps| gaps.p99_ns);
+    let Some(worst) = worst else {
+        return finding.unreadable("no CPU could be measured");
+    };
+    let is_good =
+        |gaps: &Gaps| gaps.p99_ns <= JITTER_P99_MAX_NS && gaps.lost_millionths <= JITTER_LOST_MAX_MILLIONTHS;
+    let (us, lost) = (worst.p99_ns / 1_000, percent(worst.lost_millionths));
+    let passed = measured.iter().filter(|gaps| cared_for.contains(&gaps.cpu)).all(is_good);
+    finding.judged(passed, format!("cpu {}: p99 {us} us, {lost} lost", worst.cpu)).mended_by(vec![
+        Fix::Advice("stop other work on this CPU, isolate it, or take a quieter host".into()),
+    ])
+}

@@ -1,0 +1,329 @@
+//! Conditions of network, disk, clock, limits and configuration.
+
+use super::memory::limit;
+use super::{Finding, Fix, Scene, Severity, Verdict};
+use crate::topology::list;
+
+pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = backlogs(scene);
+    findings.push(busy_poll(scene));
+    findings.extend([steering(scene, Direction::Receive), steering(scene, Direction::Send), queues(scene)]);
+    findings.extend([autocorking(scene), slow_start(scene), io_uring(scene), disk(scene), free_space(scene)]);
+    findings.extend([clocksource(scene), clock(scene), descriptors(scene), real_time(scene)]);
+    findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene)]);
+    findings
+}
+
+fn backlogs(scene: &Scene<'_>) -> Vec<Finding> {
+    let needed = scene.needs.backlog;
+    let rows = [
+        ("net.somaxconn", "/proc/sys/net/core/somaxconn"),
+        ("net.tcp_max_syn_backlog", "/proc/sys/net/ipv4/tcp_max_syn_backlog"),
+    ];
+    let judge = |(id, path): (&'static str, &str)| {
+        let why =
+            "clients that connect at the same moment are turned away beyond it, and try again a second later";
+        let finding = Finding::new(id, Severity::Warning, format!("at least {needed}"), why);
+        match scene.files.number(path) {
+            None => finding.unreadable(path),
+            Some(value) => finding
+                .judged(needed <= value, value.to_string())
+                .mended_by(vec![Fix::Set { path: path.into(), value: needed.to_string() }]),
+        }
+    };
+    rows.map(judge).into()
+}
+
+fn busy_poll(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "net.busy_poll",
+        Severity::Info,
+        "reported",
+        "50 lets a waiting loop poll the card itself, if the driver can; it costs CPU",
+    );
+    let of = |name: &str| scene.files.number(&format!("/proc/sys/net/core/{name}"));
+    match (of("busy_poll"), of("busy_read")) {
+        (Some(poll), Some(read)) => finding.told(format!("busy_poll {poll} us, busy_read {read} us")),
+        _ => finding.unreadable("not built in"),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    Receive,
+    Send,
+}
+
+/// Whether packets are handed to the shards' CPUs by software.
+fn steering(scene: &Scene<'_>, direction: Direction) -> Finding {
+    let (id, file) = match direction {
+        Direction::Receive => ("net.rps", "rps_cpus"),
+        Direction::Send => ("net.xps", "xps_cpus"),
+    };
+    let finding = Finding::new(
+        id,
+        Severity::Info,
+        "not steered to shards' cpus",
+        "packets of all connections would be worked on by a shard's CPU",
+    );
+    let hot = scene.needs.hot();
+    let (mut steered, mut fixes, mut known) = (Vec::new(), Vec::new(), 0);
+    for card in &scene.machine.cards {
+        let queues = match direction {
+            Direction::Receive => &card.receive_queues,
+            Direction::Send => &card.send_queues,
+        };
+        for queue in queues {
+            let path = format!("/sys/class/net/{}/queues/{queue}/{file}", card.name);
+            let Some(cpus) = scene.files.line(&path).and_then(|text| list::parse_mask(&text)) else {
+                continue;
+            };
+            known += 1;
+            if cpus.iter().any(|cpu| hot.contains(cpu)) {
+                steered.push(format!("{}/{queue}", card.name));
+                let others: Vec<usize> = cpus.into_iter().filter(|cpu| !hot.contains(cpu)).collect();
+                fixes.push(Fix::Set { path, value: list::mask(&others) });
+            }
+        }
+    }
+    match (known, steered.first()) {
+        (0, _) => finding.unreadable("no queues that can be steered"),
+        // One queue sends everything, so every CPU has to use it.
+        (1, Some(_)) if matches!(direction, Direction::Send) => finding.judged(true, "one queue for all"),
+        (_, None) => finding.judged(true, "none steered there"),
+        (_, Some(first)) => {
+            let current = format!("{first} and {} more", steered.len() - 1).replace(" and 0 more", "");
+            finding.judged(false, current).mended_by(fixes)
+        }
+    }
+}
+
+fn queues(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "net.queues",
+        Severity::Info,
+        "reported",
+        "each queue has an interrupt that can be placed",
+    );
+    let cards: Vec<String> = scene
+        .machine
+        .cards
+        .iter()
+        .map(|card| format!("{} {}/{}", card.name, card.receive_queues.len(), card.send_queues.len()))
+        .collect();
+    if cards.is_empty() { finding.unreadable("no network card") } else { finding.told(cards.join(", ")) }
+}
+
+fn autocorking(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "net.autocorking",
+        Severity::Info,
+        "reported",
+        "it has no say here: every connection sets TCP_NODELAY",
+    );
+    match scene.files.number("/proc/sys/net/ipv4/tcp_autocorking") {
+        None => finding.unreadable("not built in"),
+        Some(value) => finding.told(value.to_string()),
+    }
+}
+
+fn slow_start(scene: &Scene<'_>) -> Finding {
+    const PATH: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
+    let finding = Finding::new(
+        "net.slow_start_after_idle",
+        Severity::Info,
+        "0",
+        "a connection that was quiet sends its next large answer in small steps",
+    );
+    match scene.files.number(PATH) {
+        None => finding.unreadable(PATH),
+        Some(value) => finding
+            .judged(value == 0, value.to_string())
+            .mended_by(vec![Fix::Set { path: PATH.into(), value: "0".into() }]),
+    }
+}
+
+fn io_uring(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "io.uring",
+        Severity::Warning,
+        "usable",
+        "without it the same loops run on plain threads; orders do not need it",
+    );
+    finding.probed(&scene.probes.io_uring, |finding, refused| match refused {
+        None => finding.judged(true, "usable"),
+        Some(_) => finding.judged(false, "not usable: plain threads"),
+    })
+}
+
+fn disk(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "io.journal_fs",
+        Severity::Warning,
+        "local, takes O_DIRECT|O_DSYNC",
+        "a durable answer waits for one such write, so its time is the floor of order-to-ack",
+    );
+    finding.probed(&scene.probes.disk, |finding, disk| {
+        let ((p50, p99), (sync_p50, sync_p99)) = (disk.write_us, disk.fsync_us);
+        let name = &disk.filesystem;
+        let current = match &disk.direct_refused {
+            None => format!("{name}; 4 KiB p50/p99 {p50}/{p99} us, fsync {sync_p50}/{sync_p99} us"),
+            Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} us"),
+        };
+        finding.judged(disk.is_local && disk.direct_refused.is_none(), current).mended_by(vec![Fix::Advice(
+            "put data_dir on a local disk (ext4 or xfs), not on a network, an overlay or memory".into(),
+        )])
+    })
+}
+
+fn free_space(scene: &Scene<'_>) -> Finding {
+    let needed = scene.needs.free_bytes;
+    let finding = Finding::new(
+        "io.free_space",
+        Severity::Fatal,
+        format!("{} MiB", needed >> 20),
+        "below it the exchange takes cancels only, then stops",
+    );
+    finding.probed(&scene.probes.free_bytes, |finding, &free| {
+        finding
+            .judged(needed <= free, format!("{} MiB", free >> 20))
+            .mended_by(vec![Fix::Advice("free room, or lower journal.disk_free_min".into())])
+    })
+}
+
+fn clocksource(scene: &Scene<'_>) -> Finding {
+    const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
+    let finding = Finding::new(
+        "time.clocksource",
+        Severity::Warning,
+        "tsc",
+        "another source makes every look at the clock a system call, several in each turn of a loop",
+    );
+    let others = scene.files.line(&format!("{FOLDER}/available_clocksource")).unwrap_or_default();
+    match scene.files.line(&format!("{FOLDER}/current_clocksource")) {
+        None => finding.unreadable(FOLDER),
+        Some(name) => {
+            let fix = if others.split(' ').any(|other| other == "tsc") {
+                Fix::Set { path: format!("{FOLDER}/current_clocksource"), value: "tsc".into() }
+            } else {
+                Fix::Advice("the kernel found the tsc unfit; its log says why (dmesg, tsc)".into())
+            };
+            // On Arm the counter of the architecture is what the tsc is here.
+            let passed = name == "tsc" || name == "arch_sys_counter";
+            finding.judged(passed, name).mended_by(vec![fix])
+        }
+    }
+}
+
+fn clock(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "time.ntp",
+        Severity::Warning,
+        "kept in step",
+        "signed requests are refused when the clocks of client and exchange differ by auth.window_s",
+    );
+    finding.probed(&scene.probes.clock, |finding, &(in_step, error_us)| {
+        let current = if in_step {
+            format!("in step, error about {error_us} us")
+        } else {
+            "nobody keeps it".to_owned()
+        };
+        finding
+            .judged(in_step, current)
+            .mended_by(vec![Fix::Advice("run chrony or systemd-timesyncd".into())])
+    })
+}
+
+fn descriptors(scene: &Scene<'_>) -> Finding {
+    let needed = scene.needs.connections + scene.needs.descriptors;
+    let finding = Finding::new(
+        "limit.nofile",
+        Severity::Fatal,
+        format!("{needed} ({} connections)", scene.needs.connections),
+        "every connection is a descriptor; beyond the limit clients are not accepted",
+    );
+    match limit(scene, "Max open files") {
+        None => finding.unreadable("/proc/self/limits"),
+        Some((_, None)) => finding.judged(true, "unlimited"),
+        Some((_, Some(hard))) => {
+            finding.judged(needed <= hard, hard.to_string()).mended_by(vec![Fix::Advice(
+                "ulimit -Hn, systemd: LimitNOFILE=, or a lower sizes.connections".into(),
+            )])
+        }
+    }
+}
+
+fn real_time(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "rt.throttle",
+        Severity::Info,
+        "reported",
+        "it has no say here: no thread asks for real-time priority",
+    );
+    match scene.files.line("/proc/sys/kernel/sched_rt_runtime_us") {
+        None => finding.unreadable("not built in"),
+        Some(value) => finding.told(format!("{value} us a second")),
+    }
+}
+
+fn mitigations(scene: &Scene<'_>) -> Finding {
+    const FOLDER: &str = "/sys/devices/system/cpu/vulnerabilities";
+    let finding = Finding::new(
+        "sec.mitigations",
+        Severity::Info,
+        "reported",
+        "they make system calls dearer; turning them off is the owner's decision",
+    );
+    let names = scene.files.names(FOLDER);
+    if names.is_empty() {
+        return finding.unreadable(FOLDER);
+    }
+    let texts: Vec<String> =
+        names.iter().filter_map(|name| scene.files.line(&format!("{FOLDER}/{name}"))).collect();
+    let count = |start: &str| texts.iter().filter(|text| text.starts_with(start)).count();
+    finding.told(format!(
+        "{} mitigated, {} vulnerable, {} not affected",
+        count("Mitigation"),
+        count("Vulnerable"),
+        count("Not affected")
+    ))
+}
+
+fn ports(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "port.bind",
+        Severity::Fatal,
+        "both listeners can be opened",
+        "an exchange that runs here takes its ports too; else choose others (listen.http, listen.admin)",
+    );
+    finding.probed(&scene.probes.ports, |finding, faults| match faults.first() {
+        None => finding.judged(true, "they can"),
+        Some(fault) => finding.judged(false, fault.clone()),
+    })
+}
+
+fn config(scene: &Scene<'_>) -> Finding {
+    let finding =
+        Finding::new("config.valid", Severity::Fatal, "valid", "the exchange refuses to start with it");
+    finding.probed(&scene.probes.config, |finding, fault| match fault {
+        None => finding.judged(true, "valid"),
+        Some(fault) => finding.judged(false, fault.clone()),
+    })
+}
+
+fn lock(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "data.lock",
+        Severity::Fatal,
+        "writable, not in use",
+        "two processes on one data directory would destroy it, so the second is refused",
+    );
+    let mut finding = finding.probed(&scene.probes.lock, |finding, fault| match fault {
+        None => finding.judged(true, "free"),
+        Some(fault) => finding.judged(false, fault.clone()),
+    });
+    if finding.verdict == Verdict::Failed {
+        finding.fixes = vec![Fix::Advice("stop who uses it, or give another data_dir".into())];
+    }
+    finding
+}

@@ -1,0 +1,304 @@
+//! Which CPU each loop gets, and why.
+//!
+//! | policy | a loop gets |
+//! |---|---|
+//! | `auto` | a whole core of the fast kind, all of them on one node and in one cache as far as they fit; second threads of cores only when cores run out |
+//! | `spread` | the same, but one cache after the other within the node, so that shards do not push each other's books out |
+//! | `pack` | the next thread of the same cache, second threads too, before another cache or node is begun |
+//! | `explicit` | the CPU that is named |
+//! | `unpinned` | any |
+//!
+//! Isolated CPUs come first: whoever isolated them meant them for this. On a machine that has a core
+//! to spare, the lowest one (of the slow kind, if there are two) is left to the system.
+
+use std::cmp::Reverse;
+
+use super::list;
+use super::machine::{Cpu, Machine};
+
+/// How loops are put on CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// For people who do not care.
+    Auto,
+    /// Shards in caches of their own.
+    Spread,
+    /// All as close as possible.
+    Pack,
+    /// As named.
+    Explicit,
+    /// Nothing is pinned.
+    Unpinned,
+}
+
+impl Policy {
+    /// Every policy by its word.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("spread", Self::Spread),
+        ("pack", Self::Pack),
+        ("explicit", Self::Explicit),
+        ("unpinned", Self::Unpinned),
+    ];
+
+    /// Its word.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, policy)| *policy == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Cores beyond the loops' that make room to spare: the journal thread's, and one for the system.
+pub const SPARE_CORES: usize = 2;
+
+/// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader and
+/// one to the journal thread; at most four, because more help only venues that one core cannot carry.
+#[must_use]
+pub fn shards_for(machine: &Machine) -> usize {
+    const MAX: usize = 4;
+    machine.performance_cores().min(machine.cores().saturating_sub(2)).clamp(1, MAX)
+}
+
+/// The CPUs for `loops` loops in the order in which they are taken, the shards' first. All allowed
+/// CPUs are in it, whatever `loops` is.
+#[must_use]
+pub fn order(machine: &Machine, policy: Policy, loops: usize) -> Vec<usize> {
+    let has_isolated = machine.usable().any(|cpu| cpu.isolated);
+    let home = home_node(machine, loops, has_isolated);
+    let rank = |cpu: &Cpu| {
+        let away = if cpu.node == home { 0 } else { 1 + cpu.node };
+        (has_isolated && !cpu.isolated, cpu.efficient, away)
+    };
+    let spread = |cpu: &Cpu| if policy == Policy::Spread { place_in_cache(machine, cpu) } else { 0 };
+    let cache = |cpu: &Cpu| (Reverse(cores_in_cache(machine, cpu.l3)), cpu.l3);
+    let mut cpus: Vec<&Cpu> = machine.usable().collect();
+    if policy == Policy::Pack {
+        cpus.sort_by_key(|cpu| (rank(cpu), cache(cpu), thread_no(machine, cpu), cpu.core()));
+    } else {
+        cpus.sort_by_key(|cpu| (thread_no(machine, cpu), rank(cpu), spread(cpu), cache(cpu), cpu.core()));
+    }
+    let mut order: Vec<usize> = cpus.iter().map(|cpu| cpu.id).collect();
+    if !has_isolated && loops + SPARE_CORES <= machine.cores() {
+        leave_to_the_system(machine, &mut order);
+    }
+    order
+}
+
+/// Moves the threads of the lowest core behind all others; a slow one's, if there are slow ones.
+fn leave_to_the_system(machine: &Machine, order: &mut [usize]) {
+    let lowest = machine.usable().map(|cpu| (!cpu.efficient, cpu.core())).min().map(|(_, core)| core);
+    order.sort_by_key(|&id| machine.cpu(id).map(Cpu::core) == lowest);
+}
+
+/// 0 for a core's first allowed thread, 1 for its second.
+fn thread_no(machine: &Machine, cpu: &Cpu) -> usize {
+    cpu.threads.iter().filter(|&&thread| thread < cpu.id && machine.allowed.contains(&thread)).count()
+}
+
+/// How many fast cores share the cache `l3`.
+fn cores_in_cache(machine: &Machine, l3: usize) -> usize {
+    let first = |cpu: &&Cpu| cpu.l3 == l3 && !cpu.efficient && thread_no(machine, cpu) == 0;
+    machine.usable().filter(first).count()
+}
+
+/// How many cores of its cache come before this one.
+fn place_in_cache(machine: &Machine, cpu: &Cpu) -> usize {
+    let before = |other: &&Cpu| {
+        other.l3 == cpu.l3
+            && other.efficient == cpu.efficient
+            && other.core() < cpu.core()
+            && thread_no(machine, other) == 0
+    };
+    machine.usable().filter(before).count()
+}
+
+/// The node that the loops go to: the network card's if they fit there, else the one with most cores.
+fn home_node(machine: &Machine, loops: usize, has_isolated: bool) -> usize {
+    let good = |cpu: &&Cpu| !cpu.efficient && thread_no(machine, cpu) == 0 && (!has_isolated || cpu.isolated);
+    let cores_of = |node: usize| machine.usable().filter(good).filter(|cpu| cpu.node == node).count();
+    let of_card = machine.cards.iter().find_map(|card| card.node).filter(|&node| loops <= cores_of(node));
+    let most = || machine.usable().map(|cpu| cpu.node).min_by_key(|&node| (Reverse(cores_of(node)), node));
+    of_card.or_else(most).unwrap_or(0)
+}
+
+/// A CPU of its own for a thread that mostly sleeps, beside loops on `taken`: a core where no loop runs,
+/// the next in the loops' own order; else a second thread, a shard's core last.
+#[must_use]
+pub fn free_cpu(machine: &Machine, order: &[usize], taken: &[usize]) -> Option<usize> {
+    let core = |id: usize| machine.cpu(id).map_or(id, Cpu::core);
+    let beside = |id: usize| taken.iter().rposition(|&loop_cpu| core(loop_cpu) == core(id));
+    let free = order.iter().copied().filter(|id| !taken.contains(id));
+    // The reader's is the last of `taken`: a thread beside it disturbs no shard.
+    free.min_by_key(|&id| beside(id).map_or(0, |at| taken.len() - at))
+}
+
+/// One thread and where it is, for people and for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The thread's name.
+    pub thread: String,
+    /// What it carries.
+    pub roles: String,
+    /// Its CPU, if it is pinned.
+    pub cpu: Option<usize>,
+    /// The core that CPU is a thread of, by its lowest thread.
+    pub core: Option<usize>,
+    /// The other threads of that core.
+    pub siblings: Vec<usize>,
+    /// The node of that CPU.
+    pub node: Option<usize>,
+    /// How it waits.
+    pub wait: &'static str,
+    /// Why it is there.
+    pub why: String,
+    /// Interrupts of network cards and disks that are handled on that CPU.
+    pub interrupts: Vec<String>,
+}
+
+impl Row {
+    /// A thread called `thread` on `cpu` of `machine`, with no reason yet.
+    #[must_use]
+    pub fn on(machine: &Machine, thread: &str, roles: &str, cpu: Option<usize>, wait: &'static str) -> Self {
+        let found = cpu.and_then(|id| machine.cpu(id));
+        let here = machine.interrupts.iter().filter(|interrupt| cpu.is_some_and(|id| interrupt.cpus == [id]));
+        Self {
+            thread: thread.to_owned(),
+            roles: roles.to_owned(),
+            cpu,
+            core: found.map(Cpu::core),
+            siblings: found.map(Cpu::siblings).unwrap_or_default(),
+            node: found.map(|cpu| cpu.node),
+            wait,
+            why: String::new(),
+            interrupts: here.map(|interrupt| interrupt.name.clone()).collect(),
+        }
+    }
+}
+
+/// Why the loop on `row` is where it is; `others` are the CPUs of the other loops with their names.
+#[must_use]
+pub fn why(machine: &Machine, policy: Policy, row: &Row, others: &[(String, usize)]) -> String {
+    let Some(cpu) = row.cpu.and_then(|id| machine.cpu(id)) else {
+        return match policy {
+            Policy::Unpinned => "cpu.policy is unpinned".to_owned(),
+            Policy::Explicit => "no CPU is named for it".to_owned(),
+            _ if machine.allowed.len() == 1 => {
+                "one CPU carries everything; pinning would change nothing".to_owned()
+            }
+            _ => "more loops than CPUs: pinned ones would wait for each other".to_owned(),
+        };
+    };
+    let mut reasons = Vec::new();
+    if policy == Policy::Explicit {
+        reasons.push("named".to_owned());
+    }
+    if cpu.isolated {
+        reasons.push("isolated from other work".to_owned());
+    }
+    reasons.push(core_reason(machine, cpu, others));
+    if 1 < machine.distinct(|cpu| cpu.l3) {
+        reasons.push(cache_reason(machine, cpu, others));
+    }
+    if 1 < machine.distinct(|cpu| cpu.node) {
+        let card = machine.cards.iter().find(|card| card.node == Some(cpu.node));
+        let card = card.map_or(String::new(), |card| format!(", where {} is", card.name));
+        reasons.push(format!("node {}{card}", cpu.node));
+    }
+    reasons.join("; ")
+}
+
+fn core_reason(machine: &Machine, cpu: &Cpu, others: &[(String, usize)]) -> String {
+    let has_kinds = machine.usable().any(|other| other.efficient != cpu.efficient);
+    let kind = match (has_kinds, cpu.efficient) {
+        (false, _) => "core",
+        (true, true) => "efficiency core",
+        (true, false) => "performance core",
+    };
+    let beside: Vec<&str> = others
+        .iter()
+        .filter(|(_, other)| cpu.siblings().contains(other))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let siblings = list::text(&cpu.siblings());
+    match (cpu.threads.len(), beside.is_empty()) {
+        (1, _) => format!("a {kind} of its own").replace("a eff", "an eff"),
+        (_, true) => {
+            format!("a whole {kind}, its other thread ({siblings}) without a loop").replace("a eff", "an eff")
+        }
+        (_, false) => format!("shares its {kind} with {}", beside.join(", ")),
+    }
+}
+
+fn cache_reason(machine: &Machine, cpu: &Cpu, others: &[(String, usize)]) -> String {
+    let near = |other: usize| machine.cpu(other).is_some_and(|other| other.l3 == cpu.l3);
+    let beside: Vec<&str> =
+        others.iter().filter(|(_, other)| near(*other)).map(|(name, _)| name.as_str()).collect();
+    match beside.len() {
+        0 => "a level-3 cache of its own".to_owned(),
+        all if all == others.len() => "one level-3 cache with all other loops".to_owned(),
+        _ => format!("one level-3 cache with {}", beside.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cores of two threads each, `i` and `i + cores`, in caches of `per_cache` cores.
+    fn smt(cores: usize, per_cache: usize) -> Machine {
+        let mut machine = Machine::plain(&(0..2 * cores).collect::<Vec<_>>());
+        for cpu in &mut machine.cpus {
+            let core = cpu.id % cores;
+            cpu.threads = vec![core, core + cores];
+            cpu.l3 = core / per_cache * per_cache;
+        }
+        machine
+    }
+
+    #[test]
+    fn policies_differ_in_caches_and_second_threads() {
+        let machine = smt(8, 4);
+        let first = |policy, loops| order(&machine, policy, loops)[..6].to_vec();
+        // Room to spare: core 0 is the system's.
+        assert_eq!(first(Policy::Auto, 3), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(first(Policy::Spread, 3), [4, 1, 5, 2, 6, 3]);
+        assert_eq!(first(Policy::Pack, 3), [1, 2, 3, 9, 10, 11]);
+        // None to spare: it begins with the first one.
+        assert_eq!(first(Policy::Auto, 8), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn every_allowed_cpu_is_in_the_order_once() {
+        for policy in [Policy::Auto, Policy::Spread, Policy::Pack] {
+            for loops in 1..20 {
+                let mut all = order(&smt(8, 4), policy, loops);
+                all.sort_unstable();
+                assert_eq!(all, (0..16).collect::<Vec<_>>(), "{policy:?} {loops}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_journal_thread_gets_a_core_without_a_loop_then_the_reader_s_second_thread() {
+        let machine = smt(3, 3);
+        let order = order(&machine, Policy::Auto, 3);
+        assert_eq!(free_cpu(&machine, &order, &[0, 1]), Some(2));
+        assert_eq!(free_cpu(&machine, &order, &[0, 1, 2]), Some(5));
+        assert_eq!(free_cpu(&machine, &order, &[0, 1, 2, 3, 4, 5]), None);
+    }
+
+    #[test]
+    fn shards_are_counted_by_fast_whole_cores_and_by_the_quota() {
+        assert_eq!(shards_for(&Machine::plain(&[0])), 1);
+        assert_eq!(shards_for(&Machine::plain(&[0, 1, 2, 3])), 2);
+        assert_eq!((shards_for(&smt(3, 3)), shards_for(&smt(16, 8))), (1, 4));
+        let mut machine = smt(16, 8);
+        machine.quota_milli = Some(3_500);
+        assert_eq!((machine.cores(), shards_for(&machine)), (3, 1));
+        machine.quota_milli = None;
+        for cpu in machine.cpus.iter_mut().filter(|cpu| 1 < cpu.core()) {
+            cpu.efficient = true;
+        }
+        assert_eq!(shards_for(&machine), 2);
+    }
+}

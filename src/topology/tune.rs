@@ -1,0 +1,141 @@
+//! A shell script for what the checks found wanting, and one that takes it back.
+//!
+//! The script changes running settings only, so that a boot undoes it as well; what needs the
+//! kernel's command line or a person stands in it as a comment. Before the first change of a file
+//! its value is kept in [`KEPT`]; running the script again changes nothing and keeps the first value.
+
+use super::checks::{Finding, Fix, Verdict};
+
+/// Where the script keeps what was there before; gone after a boot, like the changes themselves.
+pub const KEPT: &str = "/run/outcry-tune.kept";
+
+const HEAD: &str = r#"#!/bin/sh
+# Made by `outcry tune` for this machine; read it, then run it as root. It lasts until the next boot.
+set -eu
+kept="${OUTCRY_TUNE_KEPT:-@KEPT@}"
+
+# set_value PATH VALUE: writes it, unless it is there already, and keeps what was there first.
+set_value() {
+    if [ ! -w "$1" ]; then
+        echo "skipped: $1 cannot be written" >&2
+        return 0
+    fi
+    before="$(sed 's/.*\[\(.*\)\].*/\1/' "$1")"
+    if [ "$before" = "$2" ]; then
+        return 0
+    fi
+    if ! grep -qF "set $1 " "$kept" 2>/dev/null; then
+        printf 'set %s %s\n' "$1" "$before" >>"$kept"
+    fi
+    if printf '%s\n' "$2" 2>/dev/null >"$1"; then
+        echo "$1: $before -> $2"
+    else
+        echo "refused: $1 stays at $before" >&2
+    fi
+}
+"#;
+
+const STOP: &str = r#"
+# stop_service NAME: stops it if it runs, and keeps that it did.
+stop_service() {
+    if systemctl is-active --quiet "$1" 2>/dev/null; then
+        systemctl stop "$1"
+        printf 'start %s -\n' "$1" >>"$kept"
+        echo "$1: stopped"
+    fi
+}
+"#;
+
+const UNDO: &str = r#"#!/bin/sh
+# Takes back what the script of `outcry tune` changed since the last boot; run it as root.
+set -eu
+kept="${OUTCRY_TUNE_KEPT:-@KEPT@}"
+if [ ! -e "$kept" ]; then
+    echo "nothing to take back: no $kept"
+    exit 0
+fi
+while read -r act name value; do
+    case "$act" in
+    set)
+        if printf '%s\n' "$value" 2>/dev/null >"$name"; then
+            echo "$name: $value"
+        else
+            echo "refused: $name" >&2
+        fi
+        ;;
+    start) systemctl start "$name" ;;
+    esac
+done <"$kept"
+rm "$kept"
+"#;
+
+/// The script that mends what failed in `findings`.
+#[must_use]
+pub fn script(findings: &[Finding]) -> String {
+    let failed: Vec<&Finding> = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Failed && !finding.fixes.is_empty())
+        .collect();
+    let stops = failed.iter().any(|finding| finding.fixes.iter().any(|fix| matches!(fix, Fix::Stop(_))));
+    let mut text = HEAD.replace("@KEPT@", KEPT);
+    if stops {
+        text.push_str(STOP);
+    }
+    for finding in &failed {
+        let lines = [
+            format!("\n# {}: {}; wanted: {}", finding.id, one_line(&finding.current), finding.required),
+            format!("# {}", finding.why),
+        ];
+        for line in lines.into_iter().chain(finding.fixes.iter().map(line)) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    if failed.is_empty() {
+        text.push_str("\n# The checks found nothing to mend.\n");
+    }
+    text
+}
+
+/// One line of the script.
+fn line(fix: &Fix) -> String {
+    match fix {
+        Fix::Set { path, value } => format!("set_value {} {}", quoted(path), quoted(value)),
+        Fix::Stop(name) => format!("stop_service {name}"),
+        Fix::Boot(word) => format!("# by hand: add {word} to the kernel's command line, and boot"),
+        Fix::Advice(advice) => format!("# by hand: {advice}"),
+    }
+}
+
+/// The script that puts back what [`script`] kept.
+#[must_use]
+pub fn undo() -> String {
+    UNDO.replace("@KEPT@", KEPT)
+}
+
+/// What a comment can hold: a name in the current value may have any bytes.
+fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// One word of a shell's line: the name of a network card may have any letters.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,/:".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_cannot_leave_its_quotes() {
+        assert_eq!(quoted("/proc/irq/7/smp_affinity_list"), "/proc/irq/7/smp_affinity_list");
+        assert_eq!(quoted("a;b"), "'a;b'");
+        assert_eq!(quoted("a'b"), "'a'\\''b'");
+        assert_eq!(quoted(""), "''");
+    }
+}
