@@ -59,7 +59,7 @@ fn main() {
         .expect("10,100 descriptors are allowed: raise the limit (ulimit -Hn)");
     let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
     let settings =
-        ["journal.durability=committed", "cpu.policy=none", "cpu.shards=1", "sizes.connections=10100"];
+        ["journal.durability=committed", "cpu.policy=unpinned", "cpu.shards=1", "sizes.connections=10100"];
     let settings = settings.map(str::to_owned);
     let on_server = pin(SERVER_CPU);
     let outcry = Outcry::start(directory.path(), &settings);

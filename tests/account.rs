@@ -32,7 +32,7 @@ struct Site {
 impl Site {
     fn start() -> Self {
         let folder = tempfile::TempDir::with_prefix_in("account-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let exchange = Plan::dev(folder.path()).set("cpu.policy=none").start();
+        let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let mut traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
         let admin = format!("http://127.0.0.1:{}", exchange.admin);

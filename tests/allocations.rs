@@ -95,7 +95,7 @@ impl Scene {
             data_dir: data.path().display().to_string(),
             journal_log_path: data.path().join("log").display().to_string(),
             journal_durability: "committed".into(),
-            cpu_policy: "none".into(),
+            cpu_policy: "unpinned".into(),
             cpu_shards: shards,
             auth_known_signers_bytes: known_signers_bytes,
             ..Options::default()

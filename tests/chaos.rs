@@ -182,7 +182,7 @@ impl Site {
         let folder = tempfile::TempDir::with_prefix_in("chaos-", env!("CARGO_TARGET_TMPDIR")).unwrap();
         let plan = Plan::dev(folder.path())
             .words(["--clock", "manual"])
-            .set("cpu.policy=none")
+            .set("cpu.policy=unpinned")
             .set("cpu.shards=2")
             .set("journal.hash_every_frames=64")
             .set("journal.log_bytes=8388608")

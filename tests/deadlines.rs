@@ -24,7 +24,7 @@ struct Site {
 impl Site {
     fn start(shards: u16) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("deadlines-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = Plan::dev(folder.path()).set("cpu.policy=none").set(&format!("cpu.shards={shards}"));
+        let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set(&format!("cpu.shards={shards}"));
         let exchange = plan.words(["--clock", "manual"]).start();
         let mut connection = exchange.connect();
         let now_ms = exchange.read("/time").as_u64().unwrap() * 1_000;

@@ -26,7 +26,7 @@ fn the_catalogue_in_the_repository_is_what_the_binary_prints() {
 #[test]
 fn the_catalogue_is_served_with_every_refusal_and_its_texts() {
     let folder = tempfile::TempDir::with_prefix_in("errors-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let exchange = Plan::dev(folder.path()).set("cpu.policy=none").start();
+    let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
     let served = exchange.read("/errors");
     let rows = served["errors"].as_array().unwrap();
     let wires = Reject::ALL.iter().map(|reject| ("trading", reject.wire()));

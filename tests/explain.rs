@@ -28,7 +28,7 @@ struct Site {
 impl Site {
     fn start() -> Self {
         let folder = tempfile::TempDir::with_prefix_in("explain-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let exchange = Plan::dev(folder.path()).set("cpu.policy=none").start();
+        let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let [first, second] = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
         let admin = format!("http://127.0.0.1:{}", exchange.admin);
@@ -409,7 +409,7 @@ fn each_way_to_get_a_split_wrong_names_its_check() {
 #[test]
 fn an_exchange_that_is_no_dev_explains_nothing() {
     let folder = tempfile::TempDir::with_prefix_in("explain-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let exchange = Plan::serve(folder.path()).set("cpu.policy=none").start();
+    let exchange = Plan::serve(folder.path()).set("cpu.policy=unpinned").start();
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     let wish = Wish {

@@ -421,7 +421,15 @@ fn init_writes_a_configuration_once_and_config_print_shows_what_is_in_force() {
     outcry_succeeds(&["init", "--config", config, "--data-dir", data_dir]);
     let again = outcry(&["init", "--config", config]);
     assert!(String::from_utf8(again.stderr).unwrap().contains("is there already"));
-    outcry_succeeds(&["check", "--config", config]);
+    outcry_succeeds(&[
+        "check",
+        "--config",
+        config,
+        "--listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+    ]);
     let printed = outcry_succeeds(&["config", "print", "--config", config, "--set", "fees.rate=7"]);
     assert!(
         printed.contains(&format!("data_dir = \"{data_dir}\"")) && printed.contains("rate = 7"),

@@ -26,7 +26,7 @@ struct Site {
 impl Site {
     fn start(settings: &[&str]) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("limits-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = Plan::dev(folder.path()).words(["--clock", "manual"]).set("cpu.policy=none");
+        let plan = Plan::dev(folder.path()).words(["--clock", "manual"]).set("cpu.policy=unpinned");
         let plan = settings.iter().fold(plan, |plan, setting| plan.set(setting));
         let exchange = plan.start();
         let mut connection = exchange.connect();

@@ -31,7 +31,7 @@ struct Site {
 impl Site {
     fn start(shards: u16) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("safety-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = Plan::dev(folder.path()).set("cpu.policy=none").set(&format!("cpu.shards={shards}"));
+        let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set(&format!("cpu.shards={shards}"));
         let plan = plan.words(["--clock", "manual"]);
         let exchange = plan.start();
         let mut connection = exchange.connect();

@@ -42,7 +42,7 @@ impl Site {
 
     fn started(set: impl FnOnce(Plan) -> Plan) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("streams-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = set(Plan::dev(folder.path()).set("cpu.policy=none"));
+        let plan = set(Plan::dev(folder.path()).set("cpu.policy=unpinned"));
         let exchange = plan.start();
         let mut connection = exchange.connect();
         let traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));

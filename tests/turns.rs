@@ -30,7 +30,7 @@ fn rig(shards: u64) -> (Rig, tempfile::TempDir) {
         journal_log_path: data.path().join("log").display().to_string(),
         journal_segment_bytes: 4 << 20,
         journal_durability: "committed".into(),
-        cpu_policy: "none".into(),
+        cpu_policy: "unpinned".into(),
         cpu_shards: shards,
         ..Options::default()
     };

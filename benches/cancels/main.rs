@@ -176,7 +176,7 @@ fn capacity(outcry: &Outcry, placer: &mut Account) -> f64 {
 fn start(directory: &Path) -> (Outcry, [Account; 2]) {
     let settings = [
         "journal.durability=committed",
-        "cpu.policy=manual",
+        "cpu.policy=explicit",
         &format!("cpu.shard_cpus={SERVER_CPU}"),
         "cpu.wait=spin",
         "auth.window_s=600",

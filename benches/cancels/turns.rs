@@ -97,7 +97,7 @@ fn options(directory: &Path) -> Options {
         data_dir: path("data"),
         journal_log_path: path("log"),
         journal_durability: "committed".into(),
-        cpu_policy: "none".into(),
+        cpu_policy: "unpinned".into(),
         limits_mode: "off".into(),
         auth_window_s: 600,
         // The rig is as small as `dev`, which takes a tenth.

@@ -201,7 +201,8 @@ fn get(path: &str) -> Vec<u8> {
 
 /// Part 1: the reader's rate beside the rate of canned replies with the same bytes.
 fn beside_canned_replies(directory: &Path) {
-    let settings = ["journal.durability=committed", "cpu.policy=manual", "cpu.shard_cpus=1", "cpu.reader=0"];
+    let settings =
+        ["journal.durability=committed", "cpu.policy=explicit", "cpu.shard_cpus=1", "cpu.reader=0"];
     let settings = settings.map(str::to_owned);
     let mut settings = settings.to_vec();
     settings.push("cpu.wait=park,spin".to_owned());
@@ -289,7 +290,7 @@ fn beside_a_flood(directory: &Path, cpus: usize) {
     let last = cpus - 1;
     let settings = [
         "journal.durability=committed".to_owned(),
-        "cpu.policy=manual".to_owned(),
+        "cpu.policy=explicit".to_owned(),
         "cpu.shard_cpus=0".to_owned(),
         "cpu.reader=1".to_owned(),
         "cpu.wait=spin,park".to_owned(),

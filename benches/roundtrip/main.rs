@@ -147,7 +147,7 @@ fn start_floor(credentials: &Credentials) -> (Running, u16) {
 fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Outcry, U256) {
     let settings = [
         format!("journal.durability={durability}"),
-        "cpu.policy=manual".to_owned(),
+        "cpu.policy=explicit".to_owned(),
         format!("cpu.shard_cpus={SERVER_CPU}"),
         "cpu.wait=spin".to_owned(),
     ];

@@ -47,12 +47,12 @@ pub enum Command {
         /// open, post-only, cancel-only or closed
         mode: String,
     },
-    /// Show which role would run on which CPU
-    Topology(ConfigArgs),
+    /// Show the machine, which role would run on which CPU, and why
+    Topology(TopologyArgs),
     /// Check configuration and machine, start nothing
-    Check(ConfigArgs),
+    Check(CheckArgs),
     /// Print a script that tunes this machine; changes nothing
-    Tune(ConfigArgs),
+    Tune(TuneArgs),
     /// Show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -84,6 +84,54 @@ pub struct ConfigArgs {
     /// Any configuration key, as in --set journal.durability=committed
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+}
+
+/// What `topology` takes.
+#[derive(Args, Debug, Default, Clone)]
+pub struct TopologyArgs {
+    /// Where the configuration comes from.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub json: bool,
+    /// Plan for a machine of N CPUs instead: each a core of its own, one node, one level-3 cache
+    #[arg(long, value_name = "N", conflicts_with = "machine")]
+    pub plan: Option<usize>,
+    /// Look at a copy of another machine's /sys and /proc below this folder
+    #[arg(long, value_name = "DIR")]
+    pub machine: Option<PathBuf>,
+}
+
+/// What `check` takes.
+#[derive(Args, Debug, Default, Clone)]
+pub struct CheckArgs {
+    /// Where the configuration comes from.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub json: bool,
+    /// Also spin on every allowed CPU at once, this long, and show how often each was taken away
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", conflicts_with = "machine")]
+    pub jitter: Option<u64>,
+    /// Look at a copy of another machine's /sys and /proc below this folder
+    #[arg(long, value_name = "DIR")]
+    pub machine: Option<PathBuf>,
+}
+
+/// What `tune` takes.
+#[derive(Args, Debug, Default, Clone)]
+pub struct TuneArgs {
+    /// Where the configuration comes from.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Print the script that takes back what the other one changed
+    #[arg(long)]
+    pub undo: bool,
+    /// Look at a copy of another machine's /sys and /proc below this folder
+    #[arg(long, value_name = "DIR")]
+    pub machine: Option<PathBuf>,
 }
 
 /// What every command takes that starts a server.

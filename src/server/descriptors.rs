@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What the process opens besides connections: listeners, segments, executors' rings, files.
-const OTHERS: u64 = 512;
+pub(crate) const OTHERS: u64 = 512;
 
 /// Raises the limit of open descriptors to what `connections` need, as far as the system allows;
 /// says so if that is not enough.

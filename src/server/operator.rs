@@ -8,6 +8,7 @@
 //! | `client` | a small HTTP client for loopback |
 //! | `market`, `account`, `import` | the commands that talk to a running exchange |
 //! | `journal` | the commands that read a data directory |
+//! | `host`, `probes`, `jitter` | the commands that look at the machine, and what only a try can tell |
 //! | `dev` | an exchange to try things on |
 //!
 //! A refusal always says what was wrong, what it got and what is allowed. A command that was
@@ -18,11 +19,14 @@ pub(crate) mod act;
 pub(crate) mod client;
 pub(crate) mod desk;
 pub(crate) mod dev;
+pub(crate) mod host;
 pub(crate) mod import;
 pub(crate) mod intake;
+pub(crate) mod jitter;
 pub(crate) mod journal;
 pub(crate) mod market;
 pub(crate) mod market_acts;
+pub(crate) mod probes;
 pub(crate) mod request;
 
 use std::process::ExitCode;
@@ -41,6 +45,9 @@ pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {
         Command::Market(command) => market::run(command),
         Command::Account(command) => account::run(command),
         Command::Journal(command) => journal::run(command),
+        Command::Topology(args) => host::topology(args),
+        Command::Check(args) => host::check(args),
+        Command::Tune(args) => host::tune(args),
         Command::Snapshot(admin) => market::snapshot(admin),
         Command::Mode { admin, mode } => market::exchange_mode(admin, mode),
         _ => return None,

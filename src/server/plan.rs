@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::command::ServerArgs;
+use super::machine_files::this_machine;
 use super::options::Options;
 use super::proxies::Proxies;
 use super::snapshotter::Pace;
@@ -16,6 +17,7 @@ use crate::auth::KnownSigners;
 use crate::journal::Disk;
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
+use crate::topology::machine::Machine;
 
 /// When an answer may leave the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,11 +174,16 @@ impl Start {
 
 /// Checks `options` against each other and against the CPUs this process may use.
 pub fn plan(options: &Options, start: Start) -> Result<Plan, String> {
-    plan_on(options, start, &topology::allowed_cpus())
+    plan_for(options, start, &this_machine())
 }
 
-/// The same with the CPUs given, for tests and for `topology`.
+/// The same with the CPUs given, each a core of its own: for tests.
 pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, String> {
+    plan_for(options, start, &Machine::plain(cpus))
+}
+
+/// The same for a machine that need not be this one.
+pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Plan, String> {
     let http = address("listen.http", &options.listen_http)?;
     let admin = address("listen.admin", &options.listen_admin)?;
     if !admin.ip().is_loopback() {
@@ -192,7 +199,7 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
         &options.journal_durability,
         &[("durable", Durability::Durable), ("committed", Durability::Committed)],
     )?;
-    let topology = topology::plan(options, cpus, start.dev)?;
+    let topology = topology::plan(options, machine, start.dev)?;
     let limits = limits(options, &topology, start.dev)?;
     let known_signers_bytes = known_signers_bytes(options, &topology)?;
     let (log_bytes, segment_bytes) = journal_bytes(options, &topology)?;
@@ -263,6 +270,23 @@ impl Plan {
             ),
             format!("rate limits: {}; GET /limits tells them", self.rate_mode.text()),
         ]
+    }
+
+    /// What an answer promises, in plain words.
+    #[must_use]
+    pub fn durability_line(&self) -> String {
+        let promise = match self.durability {
+            Durability::Durable => {
+                "an order that was answered is on the disk: it survives a crash of the process, of the \
+                 machine, and a loss of power"
+            }
+            Durability::Committed => {
+                "an order that was answered is in shared memory: it survives a crash of the process; a crash \
+                 of the machine or a loss of power may lose the last ones that were answered"
+            }
+        };
+        let word = self.options.journal_durability.as_str();
+        format!("durability {word}: {promise}")
     }
 
     /// What an operator should know before relying on this plan.

@@ -40,9 +40,15 @@ pub(crate) struct Held {
     writer: Option<WriterHandle>,
     searcher: Option<Searcher>,
     snapshotter: Option<snapshotter::Handle>,
+    recovered: String,
 }
 
 impl Held {
+    /// What the start found, in one sentence.
+    pub(crate) fn recovered(&self) -> &str {
+        &self.recovered
+    }
+
     /// Ends the search thread; nobody asks it any more.
     pub(crate) fn end_search(&mut self) {
         if let Some(searcher) = self.searcher.take() {
@@ -79,7 +85,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let plan = &shared.plan;
     let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
     let settings = reader_settings(plan)?;
-    let (opened, reader) = recover(plan, &settings)?;
+    let (opened, reader, recovered) = recover(plan, &settings)?;
     let snapshots = opened.snapshots().on(plan.snapshot_disk.clone()).leaving_free(plan.disk_free_min);
     let last_segment = opened.snapshot_segment();
     let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
@@ -144,7 +150,8 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     }
     let parts = snapshotter::Parts { snapshots, packer, segments, log, settings, last_segment, archive };
     let snapshotter = snapshotter::start(shared, parts)?;
-    Ok(Held { writer: Some(journal), searcher: Some(searcher), snapshotter: Some(snapshotter) })
+    let (searcher, snapshotter) = (Some(searcher), Some(snapshotter));
+    Ok(Held { writer: Some(journal), searcher, snapshotter, recovered })
 }
 
 /// Every shard as `ledger` has it, each made on a thread of its own: at a start there is nothing else
@@ -173,7 +180,7 @@ fn restore_shards(
 }
 
 /// Opens the journal and applies what it holds: a snapshot, if there is one, and every frame behind.
-fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader), String> {
+fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String), String> {
     let began = Instant::now();
     let disk = plan.disk.clone();
     let opened = journal::open_with_disk(journal_options(plan), disk, |snapshot| {
@@ -195,12 +202,13 @@ fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader), String>
         ),
         None => format!("all {} frames", opened.recovered().frames),
     };
-    tracing::info!(
-        "recovered from {whence}, in {} ms; met {} state hashes, conservation holds: {totals:?}",
+    let said = format!(
+        "recovered from {whence}, in {} ms; met {} state hashes, state hash {:032x}, conservation holds: {totals:?}",
         began.elapsed().as_millis(),
-        ledger.hashes_met()
+        ledger.hashes_met(),
+        ledger.state_hash()
     );
-    Ok((opened, reader))
+    Ok((opened, reader, said))
 }
 
 /// Says what was found at the start, cuts first.

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::clock::Clock;
-use super::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
+use super::command::{Cli, Command, ConfigCommand, InitArgs, ServerArgs};
 use super::executor::{self, Ground};
 use super::options::Options;
-use super::plan::{self, Plan, Start};
+use super::plan::{self, Start};
 use super::start::{self, End};
 use super::topology;
 
@@ -35,11 +35,9 @@ fn execute(command: Command) -> Result<ExitCode, String> {
         Command::Serve(args) => serve(&args),
         Command::Init(args) => init(&args).map(|()| ExitCode::SUCCESS),
         Command::Config(ConfigCommand::Print(args)) => say(&args.options()?.printed()),
-        Command::Topology(args) => say(&lines(&planned(&args)?.topology.lines())),
-        Command::Check(args) => check(&args),
         Command::Errors => say(&super::errors::markdown()),
         Command::Version { verbose } => say(&version(verbose)),
-        _ => Err("this command is not available yet".to_owned()),
+        _ => Err("this command belongs to no room".to_owned()),
     }
 }
 
@@ -62,19 +60,18 @@ fn lines(lines: &[String]) -> String {
     text
 }
 
-fn planned(args: &ConfigArgs) -> Result<Plan, String> {
-    plan::plan(&args.options()?, Start::default())
-}
-
 fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let options = args.config.options()?;
     let plan = plan::plan(&options, Start::of(args))?;
-    for line in plan.topology.lines().into_iter().chain(plan.sizes()).chain(plan.warnings()) {
+    complain(&format!("version {}", env!("CARGO_PKG_VERSION")));
+    let said = [plan.topology.lines(), vec![plan.durability_line()], plan.sizes(), plan.warnings()];
+    for line in said.concat() {
         complain(&line);
     }
     let data_dir = plan.data_dir.clone();
     let running = start::start(plan, Clock::real())?;
     running.listen_to_signals()?;
+    complain(running.recovered());
     if std::env::var_os("OUTCRY_ADMIN_TOKEN").is_none() {
         complain(&format!("operator's token in {}", super::secret::admin_token_path(&data_dir).display()));
     }
@@ -104,15 +101,6 @@ fn init(args: &InitArgs) -> Result<(), String> {
         secret.display()
     ))?;
     Ok(())
-}
-
-fn check(args: &ConfigArgs) -> Result<ExitCode, String> {
-    let plan = planned(args)?;
-    let mut text = lines(&plan.topology.lines());
-    text.push_str(&lines(&plan.sizes()));
-    text.push_str(&lines(&plan.warnings()));
-    text.push_str(&ground_line());
-    say(&text)
 }
 
 fn ground_line() -> String {

@@ -129,6 +129,11 @@ impl Running {
         Ok(())
     }
 
+    /// What the start found in the journal, in one sentence.
+    pub(crate) fn recovered(&self) -> &str {
+        self.roles.recovered()
+    }
+
     /// The public listener's address.
     pub(crate) fn http(&self) -> SocketAddr {
         self.http
@@ -241,7 +246,7 @@ mod tests {
             journal_log_bytes: 8 << 20,
             journal_segment_bytes: 4 << 20,
             journal_durability: "committed".into(),
-            cpu_policy: "none".into(),
+            cpu_policy: "unpinned".into(),
             ..Options::default()
         }
     }

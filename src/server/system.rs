@@ -2,7 +2,9 @@
 //!
 //! INVARIANT SYSTEM-1: the kernel writes only into `parameters`, which is as large as the
 //! kernel's `struct io_uring_params` (120 bytes) and outlives the call.
-#![allow(unsafe_code, reason = "io_uring_setup has no safe wrapper; asked once, before any executor exists")]
+//! INVARIANT SYSTEM-2: the kernel writes only into `timex`, which is as large as the kernel's
+//! `struct timex` (208 bytes) and outlives the call.
+#![allow(unsafe_code, reason = "io_uring_setup and adjtimex have no safe wrapper; neither is near a loop")]
 
 use std::ffi::{c_int, c_long};
 
@@ -18,6 +20,7 @@ const _: () = assert!(size_of::<Parameters>() == 120, "the kernel's struct io_ur
 unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
     fn close(descriptor: c_int) -> c_int;
+    fn adjtimex(timex: *mut Timex) -> c_int;
 }
 
 /// Asks the kernel for a ring of one entry and gives it back: whether `io_uring` may be used here.
@@ -34,4 +37,38 @@ pub(crate) fn probe_io_uring() -> Result<(), std::io::Error> {
     // SAFETY: the descriptor was just made by us and nobody else knows it.
     let _ = unsafe { close(descriptor) };
     Ok(())
+}
+
+/// `struct timex` on 64-bit Linux, as far as we read it: 26 words, all zero when we ask.
+#[repr(C)]
+struct Timex([u64; 26]);
+
+const _: () = assert!(size_of::<Timex>() == 208, "the kernel's struct timex");
+
+/// Word 4 of it: the estimated error in microseconds.
+const TIMEX_ERROR: usize = 4;
+/// What `adjtimex` returns if nobody keeps the clock in step.
+const TIME_ERROR: c_int = 5;
+
+/// Whether the system's clock is kept in step, and the kernel's estimate of its error in microseconds.
+pub(crate) fn clock_is_in_step() -> Result<(bool, u64), std::io::Error> {
+    let mut timex = Timex([0; 26]);
+    // SAFETY: SYSTEM-2; no bit of `modes` is set, so the kernel changes no clock and only fills it in.
+    let state = unsafe { adjtimex(&raw mut timex) };
+    if state < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok((state != TIME_ERROR, timex.0[TIMEX_ERROR]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_can_be_asked() {
+        let (_, error_us) = clock_is_in_step().expect("everybody may read it");
+        // The kernel lets its estimate grow to 16 s and no further.
+        assert!(error_us <= 16_000_000, "{error_us}");
+    }
 }

@@ -25,7 +25,7 @@ pub(super) fn options(data: &tempfile::TempDir, shards: u64) -> Options {
         journal_segment_bytes: 4 << 20,
         journal_durability: "committed".into(),
         journal_hash_every_frames: 64,
-        cpu_policy: "none".into(),
+        cpu_policy: "unpinned".into(),
         cpu_shards: shards,
         sizes_wallets: 10_000,
         sizes_digests: 100_000,

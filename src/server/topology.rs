@@ -3,11 +3,15 @@
 //! One loop is one OS thread. Each shard has a loop of its own, which also carries the sockets of
 //! trading connections (its ingress) and, on shard 0, the registrar. One more loop carries reader,
 //! feed, admin and the public listener. With one allowed CPU and one shard, all of it is on one
-//! loop and nothing is pinned.
+//! loop and nothing is pinned. Which CPU is whose, and why, is `topology::placement`'s to say.
 //!
 //! The journal thread never shares a CPU with a loop that spins: a plan that says so is refused.
 
 use super::options::Options;
+use super::waits::{self, Loops};
+use crate::topology::list;
+use crate::topology::machine::Machine;
+use crate::topology::placement::{self, Policy, Row, SPARE_CORES};
 
 /// How a loop waits when it has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +22,22 @@ pub enum Wait {
     SpinThenPark,
     /// Sleeps at once.
     Park,
+}
+
+impl Wait {
+    /// Every way to wait by its word.
+    pub(crate) const NAMES: [(&str, Self); 3] =
+        [("spin", Self::Spin), ("spin-then-park", Self::SpinThenPark), ("park", Self::Park)];
+
+    /// Its word.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::SpinThenPark => "spin-then-park",
+            Self::Park => "park",
+        }
+    }
 }
 
 /// Empty turns before a `spin-then-park` loop sleeps: about 50 µs.
@@ -41,6 +61,22 @@ pub struct LoopPlan {
     pub reader: bool,
 }
 
+impl LoopPlan {
+    fn roles(&self) -> String {
+        let mut roles = Vec::new();
+        if let Some(shard) = self.shard {
+            roles.push(format!("ingress, shard {shard}"));
+            if shard == 0 {
+                roles.push("registrar".to_owned());
+            }
+        }
+        if self.reader {
+            roles.push("reader, feed, admin".to_owned());
+        }
+        roles.join(", ")
+    }
+}
+
 /// All loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
@@ -50,6 +86,10 @@ pub struct Topology {
     pub shards: u16,
     /// The journal thread's CPU, if it is pinned.
     pub journal_cpu: Option<usize>,
+    /// How CPUs were chosen.
+    pub policy: Policy,
+    /// Every thread with its place and the reason, for people.
+    pub rows: Vec<Row>,
 }
 
 impl Topology {
@@ -76,30 +116,27 @@ impl Topology {
         without(&|plan| plan.shard.is_some() || plan.wait == Wait::Spin)
     }
 
-    /// One line for each thread, for `topology` and for start.
+    /// One line for each thread, for the start and the operator's listener.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let place = |cpu: Option<usize>| cpu.map_or_else(|| "any cpu".to_owned(), |cpu| format!("cpu {cpu}"));
-        let mut lines: Vec<String> = self
-            .loops
-            .iter()
-            .map(|plan| {
-                let mut roles = Vec::new();
-                if let Some(shard) = plan.shard {
-                    roles.push(format!("ingress, shard {shard}"));
-                    if shard == 0 {
-                        roles.push("registrar".to_owned());
-                    }
-                }
-                if plan.reader {
-                    roles.push("reader, feed, admin".to_owned());
-                }
-                format!("{}: {} ({:?}): {}", plan.name, place(plan.cpu), plan.wait, roles.join(", "))
-            })
-            .collect();
-        lines.push(format!("journal: {} (blocking)", place(self.journal_cpu)));
-        lines.push("search: any cpu that no loop is pinned to, else any cpu (lowest priority)".to_owned());
-        lines
+        let line = |row: &Row| {
+            let mut place = row.cpu.map_or_else(|| "any cpu".to_owned(), |cpu| format!("cpu {cpu}"));
+            let mut facts = Vec::new();
+            if let Some(node) = row.node {
+                facts.push(format!("node {node}"));
+            }
+            if !row.siblings.is_empty() {
+                facts.push(format!("sibling {}", list::text(&row.siblings)));
+            }
+            if !row.interrupts.is_empty() {
+                facts.push(format!("interrupts of {}", row.interrupts.join(", ")));
+            }
+            if !facts.is_empty() {
+                place = format!("{place} ({})", facts.join(", "));
+            }
+            format!("{}: {place}, {}: {}; {}", row.thread, row.wait, row.roles, row.why)
+        };
+        self.rows.iter().map(line).collect()
     }
 }
 
@@ -112,48 +149,77 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// Places every role. `dev` never spins.
-pub(crate) fn plan(options: &Options, cpus: &[usize], dev: bool) -> Result<Topology, String> {
+/// Places every role on `machine`. `dev` never spins.
+pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<Topology, String> {
     if !options.cpu_ingress.is_empty() {
         return Err("cpu.ingress: separate ingress loops are not available; leave it empty, \
                     and every shard's loop has its own sockets"
             .to_owned());
     }
-    let manual = match options.cpu_policy.as_str() {
-        "auto" | "none" => false,
-        "manual" => true,
-        other => return Err(format!("cpu.policy: {other} is not one of auto, manual, none")),
-    };
-    let shards = shard_count(options, cpus, manual)?;
+    let policy = policy(options)?;
+    let cpus = machine.allowed.as_slice();
+    let shards = shard_count(options, machine, policy)?;
     let merged = cpus.len() == 1 && shards == 1;
-    let loops = if merged { 1 } else { usize::from(shards) + 1 };
-    let places = if manual {
-        named_places(options, cpus, shards, merged)?
-    } else if options.cpu_policy == "none" || cpus.len() < loops || merged {
-        vec![None; loops]
-    } else {
-        cpus.iter().take(loops).map(|&cpu| Some(cpu)).collect()
+    let count = if merged { 1 } else { usize::from(shards) + 1 };
+    let order = placement::order(machine, policy, count);
+    let places = match policy {
+        Policy::Explicit => named_places(options, &order, shards, merged)?,
+        Policy::Unpinned => vec![None; count],
+        _ if cpus.len() < count || merged => vec![None; count],
+        _ => order.iter().take(count).map(|&cpu| Some(cpu)).collect(),
     };
-    let waits = waits(options, loops, cpus.len(), dev)?;
+    // A loop that spins uses up a quota in which it has done nothing.
+    let has_spare_cores = count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
+    let waits = waits::parse(&options.cpu_wait, Loops { count, has_spare_cores, dev })?;
     let journal_cpu = match options.cpu_journal.as_str() {
-        "auto" => journal_place(cpus, &places, &waits),
+        "auto" => journal_place(machine, &order, &places, &waits),
         text => Some(cpu("cpu.journal", text, cpus)?),
     };
-    let topology = Topology { loops: assemble(&places, &waits, merged), shards, journal_cpu };
+    refuse_a_feed_apart(options, places.last().copied().flatten())?;
+    let mut topology =
+        Topology { loops: assemble(&places, &waits, merged), shards, journal_cpu, policy, rows: Vec::new() };
     refuse_a_shared_spin(&topology, cpus)?;
+    topology.rows = rows(machine, &topology, options.cpu_journal != "auto");
     Ok(topology)
+}
+
+fn policy(options: &Options) -> Result<Policy, String> {
+    let word = options.cpu_policy.as_str();
+    let policy = Policy::NAMES.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy);
+    let Some(policy) = policy else {
+        let renamed = match word {
+            "manual" => "; manual is called explicit now",
+            "none" => "; none is called unpinned now",
+            _ => "",
+        };
+        let words = Policy::NAMES.map(|(name, _)| name).join(", ");
+        return Err(format!("cpu.policy: {word} is not one of {words}{renamed}"));
+    };
+    if policy != Policy::Explicit {
+        let named = [
+            ("cpu.shard_cpus", !options.cpu_shard_cpus.is_empty()),
+            ("cpu.reader", options.cpu_reader != "auto"),
+        ];
+        if let Some((name, _)) = named.iter().find(|(_, is_named)| *is_named) {
+            return Err(format!("{name}: names CPUs, but cpu.policy is {word}; say cpu.policy=explicit"));
+        }
+    }
+    Ok(policy)
 }
 
 /// A CPU of its own for the journal thread if there is one, else one that no loop spins on; none
 /// if nothing is pinned or nothing spins.
-fn journal_place(cpus: &[usize], places: &[Option<usize>], waits: &[Wait]) -> Option<usize> {
-    if !places.iter().all(Option::is_some) {
-        return None;
-    }
+fn journal_place(
+    machine: &Machine,
+    order: &[usize],
+    places: &[Option<usize>],
+    waits: &[Wait],
+) -> Option<usize> {
+    let taken: Vec<usize> = places.iter().copied().collect::<Option<_>>()?;
     let spins =
-        |cpu: usize| places.iter().zip(waits).any(|(place, wait)| *place == Some(cpu) && *wait == Wait::Spin);
-    let own = cpus.iter().copied().find(|&cpu| !places.contains(&Some(cpu)));
-    let shared = || cpus.iter().copied().find(|&cpu| !spins(cpu));
+        |cpu: usize| taken.iter().zip(waits).any(|(&place, wait)| place == cpu && *wait == Wait::Spin);
+    let shared = || machine.allowed.iter().copied().find(|&cpu| !spins(cpu));
+    let own = placement::free_cpu(machine, order, &taken);
     own.or_else(|| if waits.contains(&Wait::Spin) { shared() } else { None })
 }
 
@@ -175,16 +241,44 @@ fn assemble(places: &[Option<usize>], waits: &[Wait], merged: bool) -> Vec<LoopP
         .collect()
 }
 
-fn shard_count(options: &Options, cpus: &[usize], manual: bool) -> Result<u16, String> {
-    let named = options.cpu_shard_cpus.len();
+/// Every thread with its place and the reason.
+fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<Row> {
+    let pinned: Vec<(String, usize)> =
+        topology.loops.iter().filter_map(|plan| Some((plan.name.clone(), plan.cpu?))).collect();
+    let mut rows = Vec::new();
+    for plan in &topology.loops {
+        let others: Vec<_> = pinned.iter().filter(|(name, _)| *name != plan.name).cloned().collect();
+        let mut row = Row::on(machine, &plan.name, &plan.roles(), plan.cpu, plan.wait.text());
+        row.why = placement::why(machine, topology.policy, &row, &others);
+        rows.push(row);
+    }
+    let mut journal = Row::on(machine, "journal", "makes the log durable", topology.journal_cpu, "blocks");
+    let core = |cpu: usize| machine.cpu(cpu).map(crate::topology::machine::Cpu::core);
+    journal.why = match journal.cpu {
+        None if pinned.is_empty() => "nothing is pinned".to_owned(),
+        None => "no CPU is left; it sleeps most of the time, and no loop there spins".to_owned(),
+        Some(_) if journal_is_named => "named".to_owned(),
+        Some(cpu) => match pinned.iter().find(|(_, other)| core(*other) == core(cpu)) {
+            Some((name, _)) => format!("shares its core with {name}: no other is left"),
+            None => "a core where no loop runs".to_owned(),
+        },
+    };
+    rows.push(journal);
+    let mut others = Row::on(machine, "search, snapshots", "index and files", None, "blocks");
+    "lowest priority, beside the pinned loops where there is room".clone_into(&mut others.why);
+    rows.push(others);
+    rows
+}
+
+fn shard_count(options: &Options, machine: &Machine, policy: Policy) -> Result<u16, String> {
+    let explicit = policy == Policy::Explicit;
+    let named = cpu_list(&options.cpu_shard_cpus)?.len();
     let wanted = match options.cpu_shards {
-        0 if manual => named.max(1),
-        // One CPU for the reader, one for the journal thread, at most four matching: more
-        // shards help only venues that one core cannot carry, and those say so.
-        0 => cpus.len().saturating_sub(2).clamp(1, 4),
+        0 if explicit => named.max(1),
+        0 => placement::shards_for(machine),
         shards => usize::try_from(shards).unwrap_or(usize::MAX),
     };
-    if manual && named != 0 && named != wanted {
+    if explicit && named != 0 && named != wanted {
         return Err(format!("cpu.shard_cpus: names {named} CPUs for {wanted} shards; name one for each"));
     }
     match u16::try_from(wanted) {
@@ -193,22 +287,35 @@ fn shard_count(options: &Options, cpus: &[usize], manual: bool) -> Result<u16, S
     }
 }
 
+/// The CPUs that `texts` name, ranges written out: `2-4` is 2, 3, 4.
+fn cpu_list(texts: &[String]) -> Result<Vec<usize>, String> {
+    let mut cpus = Vec::new();
+    for text in texts {
+        let named = list::parse(text).filter(|named| !named.is_empty());
+        cpus.extend(
+            named.ok_or_else(|| format!("cpu.shard_cpus: {text} is no CPU and no range such as 2-5"))?,
+        );
+    }
+    Ok(cpus)
+}
+
 fn named_places(
     options: &Options,
-    cpus: &[usize],
+    order: &[usize],
     shards: u16,
     merged: bool,
 ) -> Result<Vec<Option<usize>>, String> {
-    let mut places: Vec<Option<usize>> = if options.cpu_shard_cpus.is_empty() {
+    let named = cpu_list(&options.cpu_shard_cpus)?;
+    let mut places: Vec<Option<usize>> = if named.is_empty() {
         vec![None; usize::from(shards)]
     } else {
-        let named = options.cpu_shard_cpus.iter().map(|text| cpu("cpu.shard_cpus", text, cpus).map(Some));
-        named.collect::<Result<_, _>>()?
+        let checked = named.iter().map(|number| cpu("cpu.shard_cpus", &number.to_string(), order).map(Some));
+        checked.collect::<Result<_, _>>()?
     };
     if !merged {
         places.push(match options.cpu_reader.as_str() {
-            "auto" => cpus.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
-            text => Some(cpu("cpu.reader", text, cpus)?),
+            "auto" => order.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
+            text => Some(cpu("cpu.reader", text, order)?),
         });
     }
     for (index, place) in places.iter().enumerate() {
@@ -224,31 +331,27 @@ fn named_places(
 fn cpu(name: &str, text: &str, cpus: &[usize]) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(cpu) if cpus.contains(&cpu) => Ok(cpu),
-        _ => Err(format!("{name}: {text} is not one of the CPUs this process may use: {cpus:?}")),
+        _ => {
+            let mut cpus = cpus.to_vec();
+            cpus.sort_unstable();
+            Err(format!("{name}: {text} is not one of the CPUs this process may use: {cpus:?}"))
+        }
     }
 }
 
-fn waits(options: &Options, loops: usize, cpus: usize, dev: bool) -> Result<Vec<Wait>, String> {
-    // Spinning is only for cores that nobody else needs: each loop, the journal thread and the
-    // rest of the machine must have one left.
-    let spare = cpus >= loops + 2 && !dev;
-    let auto = |index: usize| if spare && index + 1 < loops { Wait::SpinThenPark } else { Wait::Park };
-    let words: Vec<&str> = options.cpu_wait.split(',').map(str::trim).collect();
-    if words.len() != 1 && words.len() != loops {
-        return Err(format!("cpu.wait: names {} loops, there are {loops}", words.len()));
+/// The feed's subscribers are served by the reader's loop, so its CPU cannot be another one.
+fn refuse_a_feed_apart(options: &Options, reader: Option<usize>) -> Result<(), String> {
+    match options.cpu_feed.as_str() {
+        "auto" => Ok(()),
+        text if text.parse().ok() == reader && reader.is_some() => Ok(()),
+        text => {
+            let reader = reader.map_or_else(|| "not pinned".to_owned(), |cpu| format!("on CPU {cpu}"));
+            Err(format!(
+                "cpu.feed: {text} cannot be had: the feed shares the reader's loop, which is {reader}; \
+                 leave it auto, and move both by cpu.reader"
+            ))
+        }
     }
-    (0..loops)
-        .map(|index| match *words.get(index).unwrap_or(&words[0]) {
-            _ if dev => Ok(Wait::Park),
-            "auto" => Ok(auto(index)),
-            // One word for all is about the loops that match; the reader's has time.
-            "spin" if words.len() == 1 && loops > 1 && index + 1 == loops => Ok(Wait::Park),
-            "spin" => Ok(Wait::Spin),
-            "spin-then-park" => Ok(Wait::SpinThenPark),
-            "park" => Ok(Wait::Park),
-            other => Err(format!("cpu.wait: {other} is not one of auto, spin, spin-then-park, park")),
-        })
-        .collect()
 }
 
 fn refuse_a_shared_spin(topology: &Topology, cpus: &[usize]) -> Result<(), String> {
@@ -274,7 +377,7 @@ mod tests {
     fn with(change: impl Fn(&mut Options), cpus: usize) -> Result<Topology, String> {
         let mut options = Options::default();
         change(&mut options);
-        plan(&options, &(0..cpus).collect::<Vec<_>>(), false)
+        plan(&options, &Machine::plain(&(0..cpus).collect::<Vec<_>>()), false)
     }
 
     #[test]
@@ -303,7 +406,7 @@ mod tests {
         let auto = |cpus| waiting(&|_| (), cpus);
         assert_eq!((auto(1), auto(2), auto(4)), (vec![0], vec![1], vec![3]));
         let spinning = |options: &mut Options| {
-            options.cpu_policy = "manual".into();
+            options.cpu_policy = "explicit".into();
             options.cpu_shard_cpus = vec!["0".into()];
             options.cpu_reader = "1".into();
             options.cpu_wait = "spin".into();
@@ -324,7 +427,7 @@ mod tests {
         let fault = with(|options| options.cpu_wait = "spin".into(), 1).expect_err("refused");
         assert!(fault.starts_with("cpu.wait: spin on 1 of 1 CPUs"), "{fault}");
         let manual = |options: &mut Options| {
-            options.cpu_policy = "manual".into();
+            options.cpu_policy = "explicit".into();
             options.cpu_shard_cpus = vec!["0".into()];
             options.cpu_reader = "1".into();
             options.cpu_wait = "spin".into();
@@ -337,7 +440,7 @@ mod tests {
     #[test]
     fn a_spinning_loop_leaves_the_other_cpu_to_reader_and_journal() {
         let spin = |options: &mut Options| {
-            options.cpu_policy = "manual".into();
+            options.cpu_policy = "explicit".into();
             options.cpu_shard_cpus = vec!["0".into()];
             options.cpu_wait = "spin".into();
         };
@@ -353,7 +456,7 @@ mod tests {
     fn a_named_cpu_must_be_allowed_and_named_once() {
         let manual = |reader: &'static str| {
             move |options: &mut Options| {
-                options.cpu_policy = "manual".into();
+                options.cpu_policy = "explicit".into();
                 options.cpu_shard_cpus = vec!["0".into()];
                 options.cpu_reader = reader.into();
             }

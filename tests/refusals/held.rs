@@ -26,7 +26,7 @@ fn options(data_dir: &Path, shards: u64) -> Options {
         journal_log_path: data_dir.with_extension("log").display().to_string(),
         journal_segment_bytes: 4 << 20,
         journal_durability: "durable".into(),
-        cpu_policy: "none".into(),
+        cpu_policy: "unpinned".into(),
         cpu_shards: shards,
         ..Options::default()
     }

@@ -54,6 +54,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     };
     let running = start::start(plan.clone(), clock.clone())?;
     running.listen_to_signals()?;
+    complain(running.recovered());
     seed_and_trade(&running, &plan, &clock, ports_file.as_deref(), args.flow)?;
     Ok(match running.wait() {
         End::Clean => ExitCode::SUCCESS,

@@ -1,0 +1,281 @@
+//! `topology`, `check` and `tune`: what the machine is, what is wrong with it, how to mend that.
+//!
+//! All three make the same plan that `serve` would, for this machine or for a copy of another one's
+//! files (`--machine`); nothing of a copy can be tried out, so its probes say so.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::{jitter, probes};
+use crate::json::Writer;
+use crate::server::command::{CheckArgs, ConfigArgs, TopologyArgs, TuneArgs};
+use crate::server::machine_files::{Below, this_machine};
+use crate::server::options::Options;
+use crate::server::plan::{self, Plan, Start};
+use crate::server::run::say;
+use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};
+use crate::topology::machine::{Machine, counted};
+use crate::topology::placement::Row;
+use crate::topology::{Files, limit, list, table, tune as script};
+
+/// The most CPUs that a plan can be asked for.
+const PLAN_CPUS_MAX: usize = 4_096;
+
+/// A machine, this one or another, and what would run on it.
+struct Look {
+    files: Below,
+    machine: Machine,
+    plan: Plan,
+    is_here: bool,
+}
+
+impl Look {
+    fn at(args: &ConfigArgs, folder: Option<&PathBuf>) -> Result<Self, String> {
+        let (files, machine) = machine_at(folder.map(PathBuf::as_path))?;
+        let plan = plan::plan_for(&args.options()?, Start::default(), &machine)?;
+        Ok(Self { files, machine, plan, is_here: folder.is_none() })
+    }
+
+    fn findings(&self, probes: &Probes) -> Vec<Finding> {
+        let needs = probes::needs(&self.plan);
+        checks::run(&Scene { files: &self.files, machine: &self.machine, needs: &needs, probes })
+    }
+
+    fn probes(&self) -> Probes {
+        if self.is_here { probes::look(&self.plan) } else { not_tried() }
+    }
+}
+
+fn not_tried() -> Probes {
+    Probes::none("a copy cannot be tried")
+}
+
+fn machine_at(folder: Option<&Path>) -> Result<(Below, Machine), String> {
+    let Some(folder) = folder else {
+        return Ok((Below::this_machine(), this_machine()));
+    };
+    let files = Below::folder(folder);
+    if files.line("/proc/self/status").is_none() && files.names("/sys/devices/system/cpu").is_empty() {
+        return Err(format!(
+            "--machine: {} has neither proc/self/status nor sys/devices/system/cpu; \
+             give a folder with copies of a machine's /proc and /sys",
+            folder.display()
+        ));
+    }
+    let machine = Machine::read(&files, &[0]);
+    Ok((files, machine))
+}
+
+/// Does `topology`.
+pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
+    let look = match args.plan {
+        None => Look::at(&args.config, args.machine.as_ref())?,
+        Some(count) if (1..=PLAN_CPUS_MAX).contains(&count) => {
+            let machine = Machine::plain(&(0..count).collect::<Vec<_>>());
+            let plan = plan::plan_for(&args.config.options()?, Start::default(), &machine)?;
+            Look { files: Below::folder(Path::new("/nonexistent")), machine, plan, is_here: false }
+        }
+        Some(count) => return Err(format!("--plan: got {count}; allowed: 1 to {PLAN_CPUS_MAX} CPUs")),
+    };
+    let needs = probes::needs(&look.plan);
+    let sentence = limit::sentence(&look.machine, &needs, &look.findings(&not_tried()));
+    let rows = &look.plan.topology.rows;
+    if args.json {
+        return say(&json(|json| topology_json(json, &look, &sentence)));
+    }
+    let summary = match args.plan {
+        Some(count) => vec![format!("{count} CPUs, each a core of its own, one node, one level-3 cache")],
+        None => look.machine.summary(),
+    };
+    let policy = look.plan.topology.policy.text();
+    let shards = counted(usize::from(look.plan.topology.shards), "shard");
+    say(&format!("{}\npolicy {policy}, {shards}\n\n{}\n{sentence}\n", lines(&summary), plan_table(rows)))
+}
+
+fn lines(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+/// The plan for people.
+fn plan_table(rows: &[Row]) -> String {
+    let number = |value: Option<usize>| value.map_or_else(|| "any".to_owned(), |value| value.to_string());
+    let cells = |row: &Row| {
+        let siblings = if row.siblings.is_empty() { "-".to_owned() } else { list::text(&row.siblings) };
+        [
+            row.thread.clone(),
+            row.roles.clone(),
+            number(row.cpu),
+            number(row.core),
+            siblings,
+            number(row.node),
+            row.wait.to_owned(),
+            row.why.clone(),
+        ]
+    };
+    let heads = ["thread", "roles", "cpu", "core", "siblings", "node", "wait", "why"];
+    table::render(heads, &rows.iter().map(cells).collect::<Vec<_>>())
+}
+
+fn topology_json(json: &mut Writer<'_>, look: &Look, sentence: &str) {
+    let topology = &look.plan.topology;
+    json.open_object();
+    json.key("machine").open_object();
+    json.key("processor").text(&look.machine.model).key("virtual").boolean(look.machine.is_virtual);
+    json.key("allowed").open_array();
+    for &cpu in &look.machine.allowed {
+        json.number(wide(cpu));
+    }
+    json.close_array();
+    json.key("quota_milli_cpus");
+    optional(json, look.machine.quota_milli);
+    json.key("cpus").open_array();
+    for cpu in &look.machine.cpus {
+        json.open_object().key("cpu").number(wide(cpu.id)).key("core").number(wide(cpu.core()));
+        json.key("package").number(wide(cpu.package)).key("node").number(wide(cpu.node));
+        json.key("l2").number(wide(cpu.l2)).key("l3").number(wide(cpu.l3));
+        json.key("efficient").boolean(cpu.efficient).key("isolated").boolean(cpu.isolated);
+        json.key("nohz_full").boolean(cpu.nohz_full).close_object();
+    }
+    json.close_array().close_object();
+    json.key("policy").text(topology.policy.text()).key("shards").number(u64::from(topology.shards));
+    json.key("threads").open_array();
+    for row in &topology.rows {
+        thread_json(json, row);
+    }
+    json.close_array().key("limit").text(sentence).close_object();
+}
+
+fn thread_json(json: &mut Writer<'_>, row: &Row) {
+    json.open_object().key("thread").text(&row.thread).key("roles").text(&row.roles);
+    json.key("cpu");
+    optional(json, row.cpu.map(wide));
+    json.key("core");
+    optional(json, row.core.map(wide));
+    json.key("siblings").open_array();
+    for &sibling in &row.siblings {
+        json.number(wide(sibling));
+    }
+    json.close_array().key("node");
+    optional(json, row.node.map(wide));
+    json.key("wait").text(row.wait).key("why").text(&row.why).key("interrupts").open_array();
+    for name in &row.interrupts {
+        json.text(name);
+    }
+    json.close_array().close_object();
+}
+
+fn wide(number: usize) -> u64 {
+    u64::try_from(number).expect("a usize has 64 bits")
+}
+
+fn optional(json: &mut Writer<'_>, value: Option<u64>) {
+    match value {
+        Some(value) => json.number(value),
+        None => json.null(),
+    };
+}
+
+fn json(write: impl FnOnce(&mut Writer<'_>)) -> String {
+    let mut bytes = Vec::new();
+    write(&mut Writer::new(&mut bytes));
+    bytes.push(b'\n');
+    String::from_utf8(bytes).expect("the writer writes text")
+}
+
+/// Does `check`: fails if a condition failed that the exchange cannot run without.
+pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
+    let (look, fault) = match Look::at(&args.config, args.machine.as_ref()) {
+        Ok(look) => (look, None),
+        // What the machine is can be told all the same, by the defaults.
+        Err(fault) => {
+            let (files, machine) = machine_at(args.machine.as_deref())?;
+            let plan = plan::plan_for(&Options::default(), Start::default(), &machine)?;
+            (Look { files, machine, plan, is_here: args.machine.is_none() }, Some(fault))
+        }
+    };
+    let mut probes = match &fault {
+        None => look.probes(),
+        Some(_) => Probes::none("waits for a valid configuration"),
+    };
+    probes.config = Ok(fault);
+    if let Some(seconds) = args.jitter {
+        probes.jitter = Some(jitter::measure(&look.machine.allowed, seconds)?);
+    }
+    let findings = look.findings(&probes);
+    let needs = probes::needs(&look.plan);
+    let sentence = limit::sentence(&look.machine, &needs, &findings);
+    let gaps = probes.jitter.as_deref().unwrap_or_default();
+    if args.json {
+        say(&json(|json| check_json(json, &findings, gaps, &sentence)))?;
+    } else {
+        let warnings: Vec<String> = look.plan.warnings().iter().map(|line| format!("note: {line}")).collect();
+        let notes = [lines(&warnings), probe_notes(&probes), gaps_table(gaps, &needs)].concat();
+        say(&format!("{}{notes}{sentence}\n", checks::report(&findings)))?;
+    }
+    Ok(if checks::is_fatal(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What a row of the table has no room for.
+fn probe_notes(probes: &Probes) -> String {
+    match &probes.io_uring {
+        Ok(Some(why)) => format!("note: io_uring: {why}\n"),
+        _ => String::new(),
+    }
+}
+
+fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
+    if gaps.is_empty() {
+        return String::new();
+    }
+    let us = |ns: u64| format!("{}.{:01} us", ns / 1_000, ns % 1_000 / 100);
+    let cells = |gaps: &Gaps| {
+        let thread = needs.pinned.iter().find(|thread| thread.cpu == gaps.cpu);
+        let lost = gaps.lost_millionths;
+        [
+            gaps.cpu.to_string(),
+            thread.map_or("-", |thread| &thread.name).to_owned(),
+            gaps.per_second.to_string(),
+            us(gaps.p50_ns),
+            us(gaps.p99_ns),
+            us(gaps.p999_ns),
+            us(gaps.max_ns),
+            format!("{}.{:02} %", lost / 10_000, lost % 10_000 / 100),
+        ]
+    };
+    let heads = ["cpu", "thread", "gaps/s", "p50", "p99", "p99.9", "max", "time lost"];
+    let rows: Vec<_> = gaps.iter().map(cells).collect();
+    let above = jitter::GAP_MIN_NS / 1_000;
+    format!("\ngaps of {above} us and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
+}
+
+fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], sentence: &str) {
+    json.open_object().key("conditions").open_array();
+    for finding in findings {
+        json.open_object().key("condition").text(finding.id).key("required").text(&finding.required);
+        json.key("current").text(&finding.current).key("severity").text(finding.severity.text());
+        json.key("passed");
+        match finding.verdict {
+            Verdict::Passed => json.boolean(true),
+            Verdict::Failed => json.boolean(false),
+            Verdict::Neither => json.null(),
+        };
+        json.key("why").text(finding.why).close_object();
+    }
+    json.close_array().key("jitter").open_array();
+    for gaps in gaps {
+        json.open_object().key("cpu").number(wide(gaps.cpu)).key("gaps_per_second").number(gaps.per_second);
+        json.key("p50_ns").number(gaps.p50_ns).key("p99_ns").number(gaps.p99_ns);
+        json.key("p999_ns").number(gaps.p999_ns).key("max_ns").number(gaps.max_ns);
+        json.key("lost_millionths").number(gaps.lost_millionths).close_object();
+    }
+    json.close_array().key("limit").text(sentence).close_object();
+}
+
+/// Does `tune`: prints, changes nothing.
+pub(crate) fn tune(args: &TuneArgs) -> Result<ExitCode, String> {
+    if args.undo {
+        return say(&script::undo());
+    }
+    let look = Look::at(&args.config, args.machine.as_ref())?;
+    say(&script::script(&look.findings(&look.probes())))
+}

@@ -1,0 +1,108 @@
+//! How often a CPU is taken from a thread that never sleeps: what no setting of ours can beat.
+//!
+//! A thread on each CPU reads the clock without pause. Two readings that lie apart by
+//! [`GAP_MIN_NS`] or more are a gap: an interrupt, another thread, or the host.
+
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use crate::server::executor;
+use crate::topology::checks::Gaps;
+
+/// Readings of the clock lie some tens of nanoseconds apart; this is none of ours.
+pub(crate) const GAP_MIN_NS: u64 = 1_000;
+/// The longest measurement.
+const SECONDS_MAX: u64 = 3_600;
+/// Gaps that are kept a CPU; a hundred thousand a second would be a CPU that does nothing else.
+const GAPS_MAX: usize = 1 << 20;
+
+/// Spins on every CPU of `cpus` at once for `seconds`.
+pub(crate) fn measure(cpus: &[usize], seconds: u64) -> Result<Vec<Gaps>, String> {
+    if !(1..=SECONDS_MAX).contains(&seconds) {
+        return Err(format!("--jitter: got {seconds}; allowed: 1 to {SECONDS_MAX} seconds"));
+    }
+    let together = Arc::new(Barrier::new(cpus.len()));
+    let spin = |&cpu: &usize| {
+        let together = Arc::clone(&together);
+        std::thread::spawn(move || {
+            executor::pin(Some(cpu));
+            let mut gaps = Vec::with_capacity(GAPS_MAX);
+            together.wait();
+            let elapsed = spin(Duration::from_secs(seconds), &mut gaps);
+            summary(cpu, gaps, elapsed)
+        })
+    };
+    let threads: Vec<_> = cpus.iter().map(spin).collect();
+    threads
+        .into_iter()
+        .map(|thread| thread.join().map_err(|_| "--jitter: a thread died".to_owned()))
+        .collect()
+}
+
+/// Reads the clock for as long as `time` and keeps every gap in nanoseconds; how long it took.
+fn spin(time: Duration, gaps: &mut Vec<u64>) -> Duration {
+    let began = Instant::now();
+    let mut last = began;
+    while last.duration_since(began) < time {
+        let now = Instant::now();
+        let gap = nanoseconds(now.duration_since(last));
+        if GAP_MIN_NS <= gap && gaps.len() < GAPS_MAX {
+            gaps.push(gap);
+        }
+        last = now;
+    }
+    last.duration_since(began)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration) -> Gaps {
+    gaps.sort_unstable();
+    let elapsed_ns = nanoseconds(elapsed).max(1);
+    let (count, lost) = (u64::try_from(gaps.len()).expect("few"), gaps.iter().sum::<u64>());
+    let share = |part: u64, scale: u64| u128::from(part) * u128::from(scale) / u128::from(elapsed_ns);
+    let narrow = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
+    Gaps {
+        cpu,
+        per_second: narrow(share(count, 1_000_000_000)),
+        p50_ns: percentile(&gaps, 500),
+        p99_ns: percentile(&gaps, 990),
+        p999_ns: percentile(&gaps, 999),
+        max_ns: gaps.last().copied().unwrap_or(0),
+        lost_millionths: narrow(share(lost, 1_000_000)),
+    }
+}
+
+/// The value that `permille` of `sorted` do not exceed; 0 if there is none.
+pub(crate) fn percentile(sorted: &[u64], permille: usize) -> u64 {
+    let rank = (sorted.len() * permille).div_ceil(1_000).max(1);
+    sorted.get(rank - 1).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_a_value_that_was_there() {
+        let hundred: Vec<u64> = (1..=100).collect();
+        let of = |permille| percentile(&hundred, permille);
+        assert_eq!((of(500), of(990), of(999), of(1_000)), (50, 99, 100, 100));
+        assert_eq!((percentile(&[], 500), percentile(&[7], 1)), (0, 7));
+    }
+
+    #[test]
+    fn gaps_are_counted_a_second_and_their_time_is_lost() {
+        let gaps = summary(3, vec![5_000, 1_000, 4_000], Duration::from_millis(500));
+        assert_eq!((gaps.cpu, gaps.per_second, gaps.lost_millionths), (3, 6, 20));
+        assert_eq!((gaps.p50_ns, gaps.p99_ns, gaps.max_ns), (4_000, 5_000, 5_000));
+    }
+
+    #[test]
+    fn a_time_out_of_range_is_refused() {
+        assert_eq!(measure(&[0], 0), Err("--jitter: got 0; allowed: 1 to 3600 seconds".to_owned()));
+        assert!(measure(&[0], 3_601).is_err());
+    }
+}

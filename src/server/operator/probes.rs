@@ -1,0 +1,215 @@
+//! What only a try can tell: ports, the data directory's disk, its lock, `io_uring`, the clock.
+//!
+//! Nothing stays behind: sockets are closed, the probe's file is gone before it returns, and a data
+//! directory that is not there yet is not made; its nearest folder that is there is looked at.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, OFlags, statfs, statvfs};
+
+use super::jitter::percentile;
+use crate::server::descriptors;
+use crate::server::executor::{self, Ground};
+use crate::server::plan::Plan;
+use crate::server::topology::Wait;
+use crate::server::{socket, system};
+use crate::topology::checks::{DiskProbe, Needs, Pinned, Probes};
+
+/// Segments that a start must have room for: the one that is open, the next, and one being packed.
+const SEGMENTS_AHEAD: u64 = 3;
+/// What one executor locks: three rings.
+const LOCKED_BYTES_PER_LOOP: u64 = 512 << 10;
+/// What the standard library asks `listen` for.
+const BACKLOG: u64 = 128;
+
+/// What `plan` asks of its machine.
+pub(crate) fn needs(plan: &Plan) -> Needs {
+    let loops = &plan.topology.loops;
+    let pinned = loops.iter().filter_map(|core| {
+        Some(Pinned {
+            name: core.name.clone(),
+            cpu: core.cpu?,
+            is_hot: core.shard.is_some(),
+            spins: core.wait != Wait::Park,
+        })
+    });
+    Needs {
+        pinned: pinned.collect(),
+        loops: loops.len(),
+        connections: u64::from(plan.limits.connections_max),
+        descriptors: descriptors::OTHERS,
+        backlog: BACKLOG,
+        free_bytes: plan.disk_free_min + SEGMENTS_AHEAD * plan.segment_bytes,
+        locked_bytes_per_loop: LOCKED_BYTES_PER_LOOP,
+    }
+}
+
+/// Tries everything on this machine; takes about a second, for stolen time is measured over one.
+pub(crate) fn look(plan: &Plan) -> Probes {
+    let stat_before = std::fs::read_to_string("/proc/stat").ok();
+    let began = Instant::now();
+    let folder = nearest_folder(&plan.data_dir);
+    let probes = Probes {
+        config: Ok(None),
+        ports: Ok(ports(plan)),
+        lock: Ok(lock(&plan.data_dir)),
+        io_uring: Ok(match executor::ground() {
+            Ground::Executors => None,
+            Ground::Threads(why) => Some(why),
+        }),
+        disk: folder.as_deref().ok_or_else(no_folder).and_then(disk),
+        free_bytes: folder.as_deref().ok_or_else(no_folder).and_then(free_bytes),
+        clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
+        stat_before,
+        jitter: None,
+    };
+    std::thread::sleep(Duration::from_secs(1).saturating_sub(began.elapsed()));
+    probes
+}
+
+fn no_folder() -> String {
+    "no part of data_dir is there".to_owned()
+}
+
+/// `path`, or the nearest folder above it that is there.
+fn nearest_folder(path: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    whole.ancestors().find(|folder| folder.is_dir()).map(Path::to_path_buf)
+}
+
+fn ports(plan: &Plan) -> Vec<String> {
+    let tries = [("listen.http", plan.http), ("listen.admin", plan.admin)];
+    tries.into_iter().filter_map(|(name, address)| socket::listen(name, address).err()).collect()
+}
+
+/// Why the data directory could not be taken, if so.
+fn lock(data_dir: &Path) -> Option<String> {
+    let Some(folder) = nearest_folder(data_dir) else { return Some(no_folder()) };
+    let is_there = data_dir.is_dir();
+    if rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_err() {
+        return Some(format!("{} cannot be written", folder.display()));
+    }
+    if !is_there {
+        return None;
+    }
+    let file = match File::open(data_dir) {
+        Ok(file) => file,
+        Err(fault) => return Some(fault.to_string()),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => None,
+        Err(std::fs::TryLockError::WouldBlock) => Some(format!("{} is in use", data_dir.display())),
+        Err(std::fs::TryLockError::Error(fault)) => Some(fault.to_string()),
+    }
+}
+
+fn free_bytes(folder: &Path) -> Result<u64, String> {
+    let disk = statvfs(folder).map_err(|fault| format!("statvfs: {fault}"))?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Filesystems by the kernel's numbers, and whether they are on this machine and outlive a boot.
+const FILESYSTEMS: &[(i128, &str, bool)] = &[
+    (0xEF53, "ext4", true),
+    (0x5846_5342, "xfs", true),
+    (0x9123_683E, "btrfs", true),
+    (0xF2F5_2010, "f2fs", true),
+    (0x2FC1_2FC1, "zfs", true),
+    (0xCA45_1A4E, "bcachefs", true),
+    (0x0102_1994, "tmpfs", false),
+    (0x8584_58F6, "ramfs", false),
+    (0x794C_7630, "overlay", false),
+    (0x6969, "nfs", false),
+    (0xFF53_4D42, "cifs", false),
+    (0x6573_5546, "fuse", false),
+];
+
+/// Writes of each kind; a spinning disk takes some seconds for them, a good one some milliseconds.
+const WRITES: u32 = 200;
+/// No longer than this for each kind.
+const WRITES_TIME: Duration = Duration::from_secs(2);
+const BLOCK: usize = 4_096;
+
+/// Makes a file in `folder`, writes blocks both ways, and removes it.
+fn disk(folder: &Path) -> Result<DiskProbe, String> {
+    let kind = statfs(folder).map_err(|fault| format!("statfs: {fault}"))?;
+    let number = i128::from(kind.f_type);
+    let known = FILESYSTEMS.iter().find(|(known, ..)| *known == number);
+    let (filesystem, is_local) = known.map_or_else(
+        || (format!("filesystem {number:#x}"), true),
+        |(_, name, local)| ((*name).to_owned(), *local),
+    );
+    let path = folder.join(format!(".outcry-check-{}", std::process::id()));
+    let written = write_both(&path);
+    // It may not have been made; then there is nothing to remove.
+    let _ = std::fs::remove_file(&path);
+    let (direct, fsync_us) = written.map_err(|fault| format!("{}: {fault}", folder.display()))?;
+    let (write_us, direct_refused) = match direct {
+        Ok(times) => (times, None),
+        Err(fault) => ((0, 0), Some(fault.to_string())),
+    };
+    Ok(DiskProbe { filesystem, is_local, direct_refused, write_us, fsync_us })
+}
+
+type Times = (u64, u64);
+
+/// Median and 99th percentile of direct writes, or why they are refused; and of writes with `fsync`.
+fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
+    let bytes = u64::from(WRITES) * u64::try_from(BLOCK).expect("small");
+    let room = vec![0_u8; 2 * BLOCK];
+    let block = &room[room.as_ptr().align_offset(BLOCK)..][..BLOCK];
+    let plain = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    rustix::fs::fallocate(&plain, FallocateFlags::empty(), 0, bytes)?;
+    let fsync = times(|at| {
+        plain.write_all_at(block, at)?;
+        plain.sync_all()
+    })?;
+    let flags = i32::try_from((OFlags::DIRECT | OFlags::DSYNC).bits()).expect("flags of open");
+    let direct = OpenOptions::new().write(true).custom_flags(flags).open(path);
+    let direct = direct.and_then(|file| times(|at| file.write_all_at(block, at)));
+    Ok((direct, fsync))
+}
+
+fn times(mut write: impl FnMut(u64) -> std::io::Result<()>) -> std::io::Result<Times> {
+    let began = Instant::now();
+    let mut took_us = Vec::new();
+    for number in 0..WRITES {
+        let start = Instant::now();
+        write(u64::from(number) * u64::try_from(BLOCK).expect("small"))?;
+        took_us.push(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
+        if WRITES_TIME < began.elapsed() {
+            break;
+        }
+    }
+    took_us.sort_unstable();
+    Ok((percentile(&took_us, 500), percentile(&took_us, 990)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_tried_and_left_as_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let found = disk(folder.path()).expect("it can be written");
+        assert!(found.fsync_us.0 <= found.fsync_us.1 && !found.filesystem.is_empty(), "{found:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn a_data_directory_is_free_until_somebody_has_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data_dir = folder.path().join("data");
+        assert_eq!(lock(&data_dir), None, "not there yet, and not made");
+        assert!(!data_dir.exists());
+        std::fs::create_dir(&data_dir).expect("made");
+        assert_eq!(lock(&data_dir), None);
+        let holder = File::open(&data_dir).expect("open");
+        holder.lock().expect("locked");
+        assert_eq!(lock(&data_dir), Some(format!("{} is in use", data_dir.display())));
+    }
+}

@@ -1,0 +1,150 @@
+//! How each loop waits, from what `cpu.wait` says.
+//!
+//! | written | meant |
+//! |---|---|
+//! | `auto` | shards spin for a while, then park, if the machine has cores to spare; the reader parks |
+//! | `spin`, `spin-then-park`, `park` | every shard's loop; the reader's too, but it never spins by one word for all |
+//! | `shard=spin,reader=park` | by role; who is not named waits as `auto` says |
+//! | `spin,spin,park` | by loop, shards first, the reader's last |
+
+use super::topology::Wait;
+
+/// What is known when loops are told how to wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loops {
+    /// How many there are; the last one carries the reader.
+    pub(crate) count: usize,
+    /// Whether there are cores that nobody else needs.
+    pub(crate) has_spare_cores: bool,
+    /// `dev` never spins.
+    pub(crate) dev: bool,
+}
+
+/// The wait of each loop.
+pub(crate) fn parse(text: &str, loops: Loops) -> Result<Vec<Wait>, String> {
+    let words: Vec<&str> = text.split(',').map(str::trim).collect();
+    let waits = if words.iter().any(|word| word.contains('=')) {
+        by_role(&words, loops)?
+    } else {
+        by_loop(&words, loops)?
+    };
+    Ok(if loops.dev { vec![Wait::Park; loops.count] } else { waits })
+}
+
+fn is_reader(index: usize, loops: Loops) -> bool {
+    1 < loops.count && index + 1 == loops.count
+}
+
+fn by_loop(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
+    let count = loops.count;
+    if words.len() != 1 && words.len() != count {
+        return Err(format!(
+            "cpu.wait: names {} loops, there are {count}: one for each shard, then the reader's; \
+             or name roles, as in shard=spin,reader=park",
+            words.len()
+        ));
+    }
+    (0..count)
+        .map(|index| match words.get(index).unwrap_or(&words[0]) {
+            // One word for all is about the loops that match; the reader's has time.
+            &"spin" if words.len() == 1 && is_reader(index, loops) => Ok(Wait::Park),
+            word => wait(word, index, loops),
+        })
+        .collect()
+}
+
+fn by_role(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
+    let (mut shard, mut reader) = (None, None);
+    for word in words {
+        let Some((role, wait)) = word.split_once('=') else {
+            return Err(format!("cpu.wait: {word} names no role; allowed: shard=…, reader=…, or words only"));
+        };
+        let of_role = match role.trim() {
+            "shard" => &mut shard,
+            "reader" => &mut reader,
+            "ingress" => return Err(shared("ingress", "every shard's loop", "shard")),
+            "feed" => return Err(shared("feed", "the reader's loop", "reader")),
+            "journal" => {
+                return Err(
+                    "cpu.wait: journal has no wait to choose: its thread blocks on the disk".to_owned()
+                );
+            }
+            other => return Err(format!("cpu.wait: {other} is not one of shard, reader")),
+        };
+        if of_role.replace(wait.trim()).is_some() {
+            return Err(format!("cpu.wait: {} is named twice", role.trim()));
+        }
+    }
+    (0..loops.count)
+        .map(|index| {
+            let of_role = if is_reader(index, loops) { reader } else { shard };
+            wait(of_role.unwrap_or("auto"), index, loops)
+        })
+        .collect()
+}
+
+fn shared(role: &str, with: &str, instead: &str) -> String {
+    format!("cpu.wait: {role} shares {with} and waits as it does; say {instead}=…")
+}
+
+fn wait(word: &str, index: usize, loops: Loops) -> Result<Wait, String> {
+    match word {
+        // Spinning is only for cores that nobody else needs: each loop, the journal thread and the
+        // rest of the machine must have one left.
+        "auto" if loops.has_spare_cores && index + 1 < loops.count => Ok(Wait::SpinThenPark),
+        "auto" => Ok(Wait::Park),
+        word => Wait::NAMES
+            .iter()
+            .find(|(name, _)| *name == word)
+            .map(|(_, wait)| *wait)
+            .ok_or_else(|| format!("cpu.wait: {word} is not one of auto, spin, spin-then-park, park")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&[Wait], &str>) {
+        let loops = Loops { count: 3, has_spare_cores: true, dev: false };
+        assert_eq!(parse(text, loops), expected.map(<[Wait]>::to_vec).map_err(str::to_owned), "{text}");
+        let dev = parse(text, Loops { dev: true, ..loops });
+        assert_eq!(dev.ok(), expected.ok().map(|_| vec![Wait::Park; 3]), "dev never spins: {text}");
+    }
+
+    #[test]
+    fn one_word_is_for_all_loops_or_one_for_each_or_for_a_role() {
+        use Wait::{Park, Spin, SpinThenPark};
+        check("auto", Ok(&[SpinThenPark, SpinThenPark, Park]));
+        check("spin", Ok(&[Spin, Spin, Park]));
+        check("park", Ok(&[Park, Park, Park]));
+        check("spin-then-park", Ok(&[SpinThenPark, SpinThenPark, SpinThenPark]));
+        check("spin, park, spin", Ok(&[Spin, Park, Spin]));
+        check("shard=spin, reader=spin-then-park", Ok(&[Spin, Spin, SpinThenPark]));
+        check("reader=spin", Ok(&[SpinThenPark, SpinThenPark, Spin]));
+        check("shard=park", Ok(&[Park, Park, Park]));
+    }
+
+    #[test]
+    fn what_no_loop_can_do_is_refused_by_its_name() {
+        check("sleep", Err("cpu.wait: sleep is not one of auto, spin, spin-then-park, park"));
+        check("shard=sleep", Err("cpu.wait: sleep is not one of auto, spin, spin-then-park, park"));
+        check(
+            "spin,park",
+            Err("cpu.wait: names 2 loops, there are 3: one for each shard, then the reader's; \
+                 or name roles, as in shard=spin,reader=park"),
+        );
+        check(
+            "shard=spin,park",
+            Err("cpu.wait: park names no role; allowed: shard=…, reader=…, or words only"),
+        );
+        check("shard=spin,shard=park", Err("cpu.wait: shard is named twice"));
+        check("admin=park", Err("cpu.wait: admin is not one of shard, reader"));
+        check(
+            "ingress=spin",
+            Err("cpu.wait: ingress shares every shard's loop and waits as it does; say shard=…"),
+        );
+        check("feed=park", Err("cpu.wait: feed shares the reader's loop and waits as it does; say reader=…"));
+        check("journal=spin", Err("cpu.wait: journal has no wait to choose: its thread blocks on the disk"));
+    }
+}

@@ -1,0 +1,370 @@
+//! `topology`, `check` and `tune` on recorded machines, as an operator sees them.
+//!
+//! Below `tests/topology` a folder is a machine. `files` lists what stands in its `/sys` and `/proc`,
+//! one `path = content` a line; `{0-3}` in a path stands for four lines, and `{}` or `{+16}` in the
+//! content for that number, or 16 more. The other files are what the commands have to print there:
+//! whoever changes a rule sees in them what that means for six machines.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod common;
+
+use common::exchange::{Plan, outcry, outcry_succeeds};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const MACHINES: [&str; 6] = ["guest", "desktop", "server", "laptop", "container", "single"];
+
+fn folder() -> tempfile::TempDir {
+    tempfile::TempDir::with_prefix_in("topology-", env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn recorded(machine: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topology").join(machine)
+}
+
+/// Writes the files of `machine` below `folder`.
+fn unpack(machine: &str, folder: &Path) {
+    let text = std::fs::read_to_string(recorded(machine).join("files")).unwrap();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (path, content) = line.split_once(" =").unwrap();
+        let content = content.strip_prefix(' ').unwrap_or(content);
+        let content = content.replace("\\n", "\n").replace("\\t", "\t").replace("\\\\", "\\");
+        for (path, number) in paths(path) {
+            let file = folder.join(path.trim_start_matches('/'));
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, format!("{}\n", filled(&content, number))).unwrap();
+        }
+    }
+}
+
+/// `a{0-2}b` is a0b, a1b and a2b, each with its number.
+fn paths(path: &str) -> Vec<(String, usize)> {
+    let Some((before, rest)) = path.split_once('{') else { return vec![(path.to_owned(), 0)] };
+    let (range, after) = rest.split_once('}').unwrap();
+    let (first, last) = range.split_once('-').unwrap();
+    let numbers = first.parse::<usize>().unwrap()..=last.parse().unwrap();
+    numbers.map(|number| (format!("{before}{number}{after}"), number)).collect()
+}
+
+/// `{}` is `number`, `{+16}` 16 more and `{-16}` 16 less.
+fn filled(content: &str, number: usize) -> String {
+    let Some((before, rest)) = content.split_once('{') else { return content.to_owned() };
+    let (step, after) = rest.split_once('}').unwrap();
+    let number_here = number.checked_add_signed(if step.is_empty() { 0 } else { step.parse().unwrap() });
+    format!("{before}{}{}", number_here.unwrap(), filled(after, number))
+}
+
+fn unpacked(machine: &str) -> (tempfile::TempDir, String) {
+    let folder = folder();
+    unpack(machine, folder.path());
+    let path = folder.path().to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn every_recorded_machine_is_planned_checked_and_tuned_as_written() {
+    let mut wrong = Vec::new();
+    let came = Path::new(env!("CARGO_TARGET_TMPDIR")).join("topology-came");
+    for machine in MACHINES {
+        let (_folder, path) = unpacked(machine);
+        for command in ["topology", "check", "tune"] {
+            let printed = outcry_succeeds(&[command, "--machine", &path]);
+            let expected = recorded(machine).join(command);
+            if std::fs::read_to_string(&expected).unwrap_or_default() != printed {
+                let copy = came.join(machine).join(command);
+                std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+                std::fs::write(&copy, &printed).unwrap();
+                wrong.push(format!(
+                    "{}\n  is not what came: {}\n{printed}",
+                    expected.display(),
+                    copy.display()
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where the threads are: `shard0=2 shard1=3 reader=4 journal=5`, and how each loop waits.
+fn places(machine: &str, settings: &str) -> String {
+    let (_folder, path) = unpacked(machine);
+    let mut words = vec!["topology", "--json", "--machine", &path];
+    words.extend(settings.split_whitespace().flat_map(|setting| ["--set", setting]));
+    let output = outcry(&words);
+    if !output.status.success() {
+        let fault = String::from_utf8(output.stderr).unwrap();
+        return fault.trim().trim_start_matches("outcry: ").to_owned();
+    }
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let place = |thread: &Value| {
+        let name = thread["thread"].as_str().unwrap().trim_start_matches("outcry-");
+        let cpu = thread["cpu"].as_u64().map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
+        let wait = thread["wait"].as_str().unwrap();
+        (name != "search, snapshots").then(|| format!("{name}={cpu} {wait}"))
+    };
+    let places: Vec<String> = json["threads"].as_array().unwrap().iter().filter_map(place).collect();
+    places.join(", ").replace(" blocks", "")
+}
+
+/// Machine, settings, and where everything is put or why it is refused.
+const PLACES: &[(&str, &str, &str)] = &[
+    ("guest", "", "shard0=0 park, reader=1 park, journal=any"),
+    ("guest", "cpu.policy=spread", "shard0=0 park, reader=1 park, journal=any"),
+    ("guest", "cpu.policy=pack", "shard0=0 park, reader=1 park, journal=any"),
+    ("guest", "cpu.policy=unpinned", "shard0=any park, reader=any park, journal=any"),
+    ("guest", "cpu.shards=2", "shard0=any park, shard1=any park, reader=any park, journal=any"),
+    ("guest", "cpu.policy=explicit cpu.shard_cpus=1", "shard0=1 park, reader=0 park, journal=any"),
+    (
+        "guest",
+        "cpu.policy=explicit cpu.shard_cpus=1 cpu.wait=spin",
+        "shard0=1 spin, reader=0 park, journal=0",
+    ),
+    (
+        "guest",
+        "cpu.policy=explicit cpu.shard_cpus=1 cpu.wait=shard=spin,reader=spin",
+        "cpu.wait: spin on 2 of 2 CPUs leaves none to the journal thread; use spin-then-park or park",
+    ),
+    (
+        "guest",
+        "cpu.policy=explicit cpu.shard_cpus=2",
+        "cpu.shard_cpus: 2 is not one of the CPUs this process may use: [0, 1]",
+    ),
+    (
+        "guest",
+        "cpu.policy=manual",
+        "cpu.policy: manual is not one of auto, spread, pack, explicit, unpinned; manual is called explicit now",
+    ),
+    (
+        "guest",
+        "cpu.policy=none",
+        "cpu.policy: none is not one of auto, spread, pack, explicit, unpinned; none is called unpinned now",
+    ),
+    ("guest", "cpu.policy=fast", "cpu.policy: fast is not one of auto, spread, pack, explicit, unpinned"),
+    ("guest", "cpu.reader=1", "cpu.reader: names CPUs, but cpu.policy is auto; say cpu.policy=explicit"),
+    (
+        "guest",
+        "cpu.shard_cpus=1",
+        "cpu.shard_cpus: names CPUs, but cpu.policy is auto; say cpu.policy=explicit",
+    ),
+    ("guest", "cpu.feed=1", "shard0=0 park, reader=1 park, journal=any"),
+    (
+        "guest",
+        "cpu.feed=0",
+        "cpu.feed: 0 cannot be had: the feed shares the reader's loop, which is on CPU 1; \
+        leave it auto, and move both by cpu.reader",
+    ),
+    (
+        "guest",
+        "cpu.wait=feed=park",
+        "cpu.wait: feed shares the reader's loop and waits as it does; say reader=…",
+    ),
+    (
+        "desktop",
+        "",
+        "shard0=1 spin-then-park, shard1=2 spin-then-park, shard2=3 spin-then-park, \
+        shard3=4 spin-then-park, reader=5 park, journal=6",
+    ),
+    (
+        "desktop",
+        "cpu.policy=spread cpu.wait=park",
+        "shard0=8 park, shard1=1 park, shard2=9 park, shard3=2 park, reader=10 park, journal=3",
+    ),
+    (
+        "desktop",
+        "cpu.policy=pack cpu.shards=8 cpu.wait=park",
+        "shard0=1 park, shard1=2 park, shard2=3 park, shard3=4 park, shard4=5 park, shard5=6 park, \
+        shard6=7 park, shard7=17 park, reader=18 park, journal=8",
+    ),
+    (
+        "desktop",
+        "cpu.policy=explicit cpu.shard_cpus=2-3,10 cpu.reader=11 cpu.journal=12 cpu.wait=shard=spin,reader=park",
+        "shard0=2 spin, shard1=3 spin, shard2=10 spin, reader=11 park, journal=12",
+    ),
+    (
+        "desktop",
+        "cpu.policy=explicit cpu.shard_cpus=x",
+        "cpu.shard_cpus: x is no CPU and no range such as 2-5",
+    ),
+    (
+        "server",
+        "",
+        "shard0=17 spin-then-park, shard1=18 spin-then-park, shard2=19 spin-then-park, \
+        shard3=20 spin-then-park, reader=21 park, journal=22",
+    ),
+    ("server", "cpu.shards=1", "shard0=17 spin-then-park, reader=18 park, journal=19"),
+    (
+        "laptop",
+        "",
+        "shard0=0 spin-then-park, shard1=2 spin-then-park, shard2=4 spin-then-park, \
+        shard3=6 spin-then-park, reader=9 park, journal=10",
+    ),
+    ("container", "", "shard0=4 park, reader=5 park, journal=6"),
+    ("container", "cpu.wait=spin", "shard0=4 spin, reader=5 park, journal=6"),
+    ("single", "", "shard0=any park, journal=any"),
+    ("single", "cpu.shards=2", "shard0=any park, shard1=any park, reader=any park, journal=any"),
+];
+
+#[test]
+fn each_policy_puts_each_role_where_the_table_says() {
+    let mut wrong = Vec::new();
+    for (machine, settings, expected) in PLACES {
+        let came = places(machine, settings);
+        if came != *expected {
+            wrong.push(format!("{machine}, {settings}:\n  expected {expected}\n  came     {came}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_plan_for_more_cpus_is_made_as_if_there_were_so_many() {
+    let cores = |count: &str| {
+        let json: Value =
+            serde_json::from_str(&outcry_succeeds(&["topology", "--json", "--plan", count])).unwrap();
+        (json["shards"].as_u64().unwrap(), json["threads"][0]["cpu"].as_u64())
+    };
+    assert_eq!(
+        (cores("1"), cores("2"), cores("4"), cores("64")),
+        ((1, None), (1, Some(0)), (2, Some(0)), (4, Some(1)))
+    );
+    let refused = outcry(&["topology", "--plan", "0"]);
+    assert!(said(&refused).contains("--plan: got 0; allowed: 1 to 4096 CPUs"), "{}", said(&refused));
+    let refused = outcry(&["topology", "--machine", "/nonexistent"]);
+    assert!(!refused.status.success() && said(&refused).contains("--machine: /nonexistent has neither"));
+}
+
+/// The script with every path of the machine below `folder`.
+fn moved(script: &str, folder: &str) -> String {
+    script.replace("set_value /", &format!("set_value {folder}/"))
+}
+
+fn run(script: &str, kept: &Path) -> String {
+    let output = Command::new("sh").args(["-c", script]).env("OUTCRY_TUNE_KEPT", kept).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    said(&output)
+}
+
+fn conditions(path: &str) -> Vec<(String, bool)> {
+    let json: Value =
+        serde_json::from_str(&outcry_succeeds(&["check", "--json", "--machine", path])).unwrap();
+    let conditions = json["conditions"].as_array().unwrap().iter();
+    conditions
+        .filter_map(|row| Some((row["condition"].as_str().unwrap().to_owned(), row["passed"].as_bool()?)))
+        .collect()
+}
+
+#[test]
+fn the_script_mends_what_it_can_does_nothing_twice_and_is_taken_back() {
+    let (_folder, path) = unpacked("desktop");
+    let kept = Path::new(&path).join("kept");
+    let before = conditions(&path);
+    let passed = |rows: &[(String, bool)], id: &str| rows.iter().any(|(name, passed)| name == id && *passed);
+
+    let script = moved(&outcry_succeeds(&["tune", "--machine", &path]), &path);
+    assert!(run(&script, &kept).contains("-> performance"));
+    let after = conditions(&path);
+    for id in ["cpu.governor", "cpu.cstates", "mem.swappiness", "net.xps", "time.clocksource"] {
+        assert!(!passed(&before, id) && passed(&after, id), "{id}");
+    }
+    assert_eq!(run(&script, &kept), "", "a second run has nothing to do");
+
+    run(&outcry_succeeds(&["tune", "--undo"]), &kept);
+    // A kernel answers with the list in brackets; a file that was written says the word alone.
+    std::fs::write(
+        Path::new(&path).join("sys/kernel/mm/transparent_hugepage/enabled"),
+        "[always] madvise never\n",
+    )
+    .unwrap();
+    assert_eq!(conditions(&path), before);
+    assert!(run(&outcry_succeeds(&["tune", "--undo"]), &kept).starts_with("nothing to take back"));
+}
+
+#[test]
+fn a_name_of_a_network_card_is_no_command() {
+    let (_folder, path) = unpacked("desktop");
+    let queue = Path::new(&path).join("sys/class/net/x;touch y/queues/rx-0");
+    std::fs::create_dir_all(&queue).unwrap();
+    std::fs::create_dir_all(queue.join("../../device/power")).unwrap();
+    std::fs::write(queue.join("rps_cpus"), "ffff\n").unwrap();
+    let script = outcry_succeeds(&["tune", "--machine", &path]);
+    assert!(script.contains("set_value '/sys/class/net/x;touch y/queues/rx-0/rps_cpus' "), "{script}");
+}
+
+#[test]
+fn check_fails_when_the_exchange_could_not_start_and_says_why() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).start();
+    let data_dir = Plan::dev(folder.path()).data_dir();
+    let taken = format!("127.0.0.1:{}", exchange.http);
+    let here = ["check", "--admin-listen", "127.0.0.1:0", "--data-dir", data_dir.to_str().unwrap()];
+    let refused = outcry(&[&here[..], &["--listen", &taken]].concat());
+    assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+    let row = |text: &str, id: &str| text.lines().find(|line| line.starts_with(id)).unwrap().to_owned();
+    let text = said(&refused);
+    assert!(row(&text, "port.bind").contains(&taken) && row(&text, "port.bind").ends_with("no"), "{text}");
+    assert!(row(&text, "data.lock").contains("is in use"), "{text}");
+    assert!(text.contains("what limits this machine: the exchange cannot run: port.bind"), "{text}");
+    exchange.stop();
+    let free = outcry(&[&here[..], &["--listen", &taken]].concat());
+    let text = said(&free);
+    assert!(row(&text, "port.bind").ends_with("yes") && row(&text, "data.lock").ends_with("yes"), "{text}");
+
+    let refused = outcry(&[&here[..], &["--set", "journal.durability=maybe"]].concat());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(row(&said(&refused), "config.valid").contains("maybe is not one of durable, committed"));
+}
+
+#[test]
+fn gaps_are_measured_on_every_cpu_when_asked_for() {
+    let folder = folder();
+    let data_dir = folder.path().join("data");
+    let output = outcry(&[
+        "check",
+        "--json",
+        "--jitter",
+        "1",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--data-dir",
+        data_dir.to_str().unwrap(),
+    ]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let gaps = json["jitter"].as_array().unwrap();
+    assert!(!gaps.is_empty());
+    for gaps in gaps {
+        let of = |name: &str| gaps[name].as_u64().unwrap();
+        assert!(
+            of("p50_ns") <= of("p99_ns") && of("p99_ns") <= of("p999_ns") && of("p999_ns") <= of("max_ns")
+        );
+    }
+    assert!(!data_dir.exists(), "a check makes no data directory");
+}
+
+#[test]
+fn serve_says_where_it_runs_what_an_answer_promises_and_what_it_found() {
+    let folder = folder();
+    for (durability, promise) in [("durable", "on the disk"), ("committed", "in shared memory")] {
+        let plan = Plan::serve(folder.path()).set(&format!("journal.durability={durability}"));
+        let exchange = plan.start();
+        let text = exchange.output();
+        for part in [
+            "outcry: outcry-shard0: ",
+            ": ingress, shard 0, registrar",
+            &format!("outcry: durability {durability}: an order that was answered is {promise}"),
+            "outcry: recovered from ",
+            "state hash ",
+            "outcry: serving on http://",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        exchange.stop();
+    }
+}
