@@ -115,12 +115,12 @@ impl Script {
         run.end()
     }
 
-    fn shape(&self, shards: u16) -> Shape {
+    fn shape(&self, shards: u16, ingress: u16) -> Shape {
         let builder_bps = self.lines.iter().map(|line| match &line.command {
             Command::Market(market) => market.builder_bps,
             _ => 0,
         });
-        Shape::of(&self.setup, &parse("").0, builder_bps.max().unwrap_or_default(), shards)
+        Shape::of(&self.setup, &parse("").0, builder_bps.max().unwrap_or_default(), shards, ingress)
     }
 
     fn has_stages(&self) -> bool {
@@ -132,11 +132,12 @@ impl Script {
     }
 }
 
-fn run(shards: u16, scripts: Vec<Script>) {
+/// With loops for ingress alone, if any are asked for.
+fn run(shards: u16, ingress: u16, scripts: Vec<Script>) {
     let mut by_shape: BTreeMap<Shape, Vec<Script>> = BTreeMap::new();
     for script in scripts {
         if script.left_out() != Some(Why::Stages) && script.setup.shards.contains(&shards) {
-            by_shape.entry(script.shape(shards)).or_default().push(script);
+            by_shape.entry(script.shape(shards, ingress)).or_default().push(script);
         }
     }
     let mut failed = Vec::new();
@@ -160,18 +161,24 @@ fn run(shards: u16, scripts: Vec<Script>) {
 
 #[test]
 fn every_script_holds_over_http_on_one_shard() {
-    run(1, all());
+    run(1, 0, all());
 }
 
 #[test]
 fn every_script_holds_over_http_on_two_shards() {
-    run(2, all());
+    run(2, 0, all());
+}
+
+#[test]
+fn every_script_holds_over_http_where_ingress_has_loops_of_its_own() {
+    run(1, 1, all());
+    run(2, 2, all());
 }
 
 #[test]
 fn random_scripts_over_http_agree_with_the_naive_twin() {
-    for shards in [1, 2] {
-        run(shards, random_scripts(shards));
+    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
+        run(shards, ingress, random_scripts(shards));
     }
 }
 

@@ -22,9 +22,10 @@ struct Site {
 }
 
 impl Site {
-    fn start(shards: u16) -> Self {
+    fn start(shards: u16, ingress: u16) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("deadlines-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set(&format!("cpu.shards={shards}"));
+        let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned");
+        let plan = plan.set(&format!("cpu.shards={shards}")).set(&format!("cpu.ingress={ingress}"));
         let exchange = plan.words(["--clock", "manual"]).start();
         let mut connection = exchange.connect();
         let now_ms = exchange.read("/time").as_u64().unwrap() * 1_000;
@@ -64,8 +65,8 @@ impl Site {
 
 #[test]
 fn an_order_is_taken_before_its_deadline_and_not_at_it() {
-    for shards in [1, 2] {
-        let mut site = Site::start(shards);
+    for (shards, ingress) in [(1, 0), (2, 0), (1, 1)] {
+        let mut site = Site::start(shards, ingress);
         let now_us = site.now_ms * 1_000;
         for (deadline, code) in [
             (format!("{}", now_us + 1_000), None),
@@ -97,7 +98,7 @@ fn an_order_is_taken_before_its_deadline_and_not_at_it() {
 
 #[test]
 fn what_was_taken_in_time_is_answered_the_same_when_it_comes_again_too_late() {
-    let mut site = Site::start(1);
+    let mut site = Site::start(1, 0);
     let body = site.order();
     let deadline = (site.now_ms * 1_000 + 5_000).to_string();
     let first = site.post("/order", &deadline, &body);
@@ -109,7 +110,7 @@ fn what_was_taken_in_time_is_answered_the_same_when_it_comes_again_too_late() {
 
 #[test]
 fn all_orders_of_a_batch_have_its_deadline() {
-    let mut site = Site::start(2);
+    let mut site = Site::start(2, 0);
     let bodies: Vec<String> = (0..3).map(|_| site.order()).collect();
     let batch = format!("[{}]", bodies.join(","));
     let late = site.post("/orders", "1", &batch).json();

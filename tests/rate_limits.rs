@@ -181,9 +181,13 @@ fn a_deadline_from_now_on_counts_from_when_the_request_came() {
 
 #[test]
 fn placing_never_takes_what_cancels_need() {
-    for shards in ["cpu.shards=1", "cpu.shards=2"] {
-        let mut site =
-            Site::start(&["limits.mode=enforce", "limits.order=1/10m", "limits.cancel=7/10m", shards]);
+    for (shards, ingress) in [
+        ("cpu.shards=1", "cpu.ingress=0"),
+        ("cpu.shards=2", "cpu.ingress=0"),
+        ("cpu.shards=2", "cpu.ingress=1"),
+    ] {
+        let limits = ["limits.mode=enforce", "limits.order=1/10m", "limits.cancel=7/10m", shards, ingress];
+        let mut site = Site::start(&limits);
         let id = site.place().json()["orderID"].as_str().unwrap().to_owned();
         assert_eq!(said(&site.place()), "429 1 0 600 retry 600");
         let batch = site.batch(2);

@@ -29,9 +29,10 @@ struct Site {
 }
 
 impl Site {
-    fn start(shards: u16) -> Self {
+    fn start(shards: u16, ingress: u16) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("safety-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set(&format!("cpu.shards={shards}"));
+        let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned");
+        let plan = plan.set(&format!("cpu.shards={shards}")).set(&format!("cpu.ingress={ingress}"));
         let plan = plan.words(["--clock", "manual"]);
         let exchange = plan.start();
         let mut connection = exchange.connect();
@@ -139,8 +140,8 @@ fn all_with(ids: &[&String], reason: &str) -> Vec<(String, String)> {
 
 #[test]
 fn a_missed_heartbeat_cancels_the_orders_of_its_key_on_every_shard_and_no_others() {
-    for shards in [1, 2] {
-        let mut site = Site::start(shards);
+    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
         let mut stream = site.listen();
         let (first, second) = (site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5));
         let of_other_key = site.bid(true, 0, 12, 5);
@@ -165,7 +166,7 @@ fn a_missed_heartbeat_cancels_the_orders_of_its_key_on_every_shard_and_no_others
 /// What a beat shows, and what it is answered.
 #[test]
 fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {
-    let mut site = Site::start(1);
+    let mut site = Site::start(1, 0);
     let (_, first) = site.beat("");
     let first = first["heartbeat_id"].as_str().unwrap().to_owned();
     let (status, second) = site.beat(&first);
@@ -190,7 +191,7 @@ fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {
 
 #[test]
 fn beats_keep_orders_and_a_switch_that_is_taken_away_cancels_nothing() {
-    let mut site = Site::start(2);
+    let mut site = Site::start(2, 0);
     let order = site.bid(false, 0, 10, 5);
     let (_, mut beat) = site.beat("");
     for _ in 0..5 {
@@ -209,7 +210,7 @@ fn beats_keep_orders_and_a_switch_that_is_taken_away_cancels_nothing() {
 
 #[test]
 fn an_armed_switch_outlives_the_process_and_its_clock_begins_anew() {
-    let mut site = Site::start(2);
+    let mut site = Site::start(2, 0);
     let order = site.bid(false, 1, 10, 5);
     let (_, beat) = site.beat("");
     site.advance(10_000);
@@ -229,8 +230,8 @@ fn an_armed_switch_outlives_the_process_and_its_clock_begins_anew() {
 
 #[test]
 fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
-    for shards in [1, 2] {
-        let mut site = Site::start(shards);
+    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
         let mut stream = site.listen();
         let kept = site.bid(true, 0, 12, 5);
         let mut orders = vec![site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
@@ -266,7 +267,7 @@ fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
 
 #[test]
 fn a_user_stream_can_answer_for_its_keys_orders() {
-    let mut site = Site::start(2);
+    let mut site = Site::start(2, 0);
     let mut watching = site.listen();
     let (first, second) = (site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5));
     let mut stream = Stream::open(&site.exchange, "user");
@@ -281,7 +282,7 @@ fn a_user_stream_can_answer_for_its_keys_orders() {
 
 #[test]
 fn the_servers_own_end_is_no_lost_connection() {
-    let mut site = Site::start(2);
+    let mut site = Site::start(2, 0);
     let order = site.bid(false, 0, 10, 5);
     let header = "X-Outcry-Cancel-On-Disconnect: true\r\n";
     site.connection.send(&site.maker.request_with(header, "DELETE", "/orders", "[]")).unwrap();
@@ -293,8 +294,8 @@ fn the_servers_own_end_is_no_lost_connection() {
 
 #[test]
 fn a_breaker_trips_when_too_much_was_filled_within_its_interval() {
-    for shards in [1, 2] {
-        let mut site = Site::start(shards);
+    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
         let mut stream = site.listen();
         let set = site.ask("POST", "/breaker", "{\"quantity\":\"20\",\"interval_ms\":8000}");
         assert_eq!(
@@ -336,7 +337,7 @@ fn a_breaker_trips_when_too_much_was_filled_within_its_interval() {
 
 #[test]
 fn a_breaker_that_makes_no_sense_is_refused_by_name() {
-    let mut site = Site::start(1);
+    let mut site = Site::start(1, 0);
     for (body, code, field) in [
         ("{}", "invalid_payload", "quantity"),
         ("{\"quantity\":\"0\",\"interval_ms\":1}", "invalid_payload", "quantity"),

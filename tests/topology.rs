@@ -10,6 +10,8 @@
 mod common;
 
 use common::exchange::{Plan, outcry, outcry_succeeds};
+use common::trader::{KEYS, Trader};
+use common::wire::Connection;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -206,6 +208,25 @@ const PLACES: &[(&str, &str, &str)] = &[
     ),
     ("container", "", "shard0=4 park, reader=5 park, journal=6"),
     ("container", "cpu.wait=spin", "shard0=4 spin, reader=5 park, journal=6"),
+    (
+        "desktop",
+        "cpu.ingress=2 cpu.wait=park",
+        "shard0=1 park, shard1=2 park, shard2=3 park, shard3=4 park, \
+        ingress0=5 park, ingress1=6 park, reader=7 park, journal=8",
+    ),
+    (
+        "desktop",
+        "cpu.policy=explicit cpu.shard_cpus=2 cpu.ingress=3-4 cpu.reader=5 cpu.wait=shard=spin,ingress=park",
+        "shard0=2 spin, ingress0=3 park, ingress1=4 park, reader=5 park, journal=1",
+    ),
+    ("desktop", "cpu.ingress=11", "cpu.ingress: 11 loops are above 10"),
+    ("desktop", "cpu.ingress=x", "cpu.ingress: x is no number of loops"),
+    (
+        "desktop",
+        "cpu.ingress=3,4",
+        "cpu.ingress: names CPUs, but cpu.policy is auto; say how many loops, or cpu.policy=explicit",
+    ),
+    ("guest", "cpu.ingress=1", "shard0=any park, ingress0=any park, reader=any park, journal=any"),
     ("single", "", "shard0=any park, journal=any"),
     ("single", "cpu.shards=2", "shard0=any park, shard1=any park, reader=any park, journal=any"),
 ];
@@ -367,4 +388,28 @@ fn serve_says_where_it_runs_what_an_answer_promises_and_what_it_found() {
         }
         exchange.stop();
     }
+}
+
+#[test]
+fn trading_connections_are_dealt_out_to_the_loops_for_ingress_and_to_no_others() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set("cpu.shards=2").set("cpu.ingress=2");
+    let exchange = plan.start();
+    for key in [KEYS[1], KEYS[2]] {
+        let mut connection = exchange.connect();
+        let trader = Trader::new(key, &mut connection);
+        connection.send(&trader.request("DELETE", "/cancel-all", "")).unwrap();
+        assert_eq!(connection.answer().unwrap().status, 200);
+    }
+    let answer = Connection::open(exchange.admin).request("GET", "/metrics", "", b"").unwrap();
+    let metrics = String::from_utf8(answer.body).unwrap();
+    // The markets' own quotes of `dev` are among them.
+    for (name, trades) in
+        [("shard0", false), ("shard1", false), ("ingress0", true), ("ingress1", true), ("reader", false)]
+    {
+        let start = format!("outcry_requests_total{{loop=\"outcry-{name}\",kind=\"trading\"}} ");
+        let count = metrics.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
+        assert_eq!(count != "0", trades, "{name}\n{metrics}");
+    }
+    exchange.stop();
 }

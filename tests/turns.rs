@@ -21,7 +21,7 @@ const BATCH: usize = 15;
 const CHECKS_PER_TURN: usize = 2;
 const PATIENCE: Duration = Duration::from_mins(2);
 
-fn rig(shards: u64) -> (Rig, tempfile::TempDir) {
+fn rig(shards: u64, ingress: u64) -> (Rig, tempfile::TempDir) {
     let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let options = Options {
         listen_http: "127.0.0.1:0".into(),
@@ -32,6 +32,7 @@ fn rig(shards: u64) -> (Rig, tempfile::TempDir) {
         journal_durability: "committed".into(),
         cpu_policy: "unpinned".into(),
         cpu_shards: shards,
+        cpu_ingress: vec![ingress.to_string()],
         ..Options::default()
     };
     (Rig::start(&options).unwrap(), data)
@@ -86,7 +87,14 @@ fn turn_until(rig: &mut Rig, client: &mut TcpStream) -> (usize, String) {
 
 #[test]
 fn a_cancel_overtakes_a_batch_whose_signatures_take_many_turns() {
-    let (mut rig, _data) = rig(1);
+    for ingress in [0, 1] {
+        a_cancel_overtakes_a_batch(ingress);
+    }
+}
+
+/// With the sockets on the shard's loop, or on one of their own.
+fn a_cancel_overtakes_a_batch(ingress: u64) {
+    let (mut rig, _data) = rig(1, ingress);
     let port = rig.http().port();
     let mut trader = trader(&mut rig);
     let wish = bid(rig.market().unwrap().tokens[0], 1_000);
@@ -123,7 +131,7 @@ fn ask(rig: &mut Rig, client: &mut TcpStream, request: &[u8]) -> String {
 #[test]
 fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
     const TURNS: usize = 4;
-    let (mut rig, _data) = rig(2);
+    let (mut rig, _data) = rig(2, 0);
     let port = rig.http().port();
     let mut trader = trader(&mut rig);
     let markets = [rig.market().unwrap(), rig.market().unwrap()];
@@ -182,8 +190,8 @@ struct Ground {
 }
 
 impl Ground {
-    fn new() -> Self {
-        let (mut rig, data) = rig(1);
+    fn new(ingress: u64) -> Self {
+        let (mut rig, data) = rig(1, ingress);
         let port = rig.http().port();
         let traders = std::thread::spawn(move || {
             [0, 1].map(|number: usize| Trader::new(KEYS[number], &mut Connection::open(port)))
@@ -215,7 +223,12 @@ impl Ground {
 
 #[test]
 fn a_cancel_is_done_before_what_the_last_turn_left_of_a_batch() {
-    let mut ground = Ground::new();
+    for ingress in [0, 1] {
+        a_cancel_is_done_before_the_rest_of_a_batch(Ground::new(ingress));
+    }
+}
+
+fn a_cancel_is_done_before_the_rest_of_a_batch(mut ground: Ground) {
     // The first two are checked in the turn in which they come; the third would meet the maker's bid.
     let prices = [1_000, 1_000, 5_000];
     let bodies = prices.map(|price| ground.taker.sign(&bid(ground.tokens[1], price)).body);
@@ -231,7 +244,7 @@ fn a_cancel_is_done_before_what_the_last_turn_left_of_a_batch() {
 
 #[test]
 fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at() {
-    let mut ground = Ground::new();
+    let mut ground = Ground::new(0);
     // An epoll set tells of sockets in the order in which bytes came to them.
     let order_of_answers = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     for (number, client) in ground.clients.iter().enumerate() {

@@ -52,9 +52,11 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
             _ => unreachable!("only orders are placed"),
         },
         Report::Answer(status, body) => {
-            let shards = usize::from(core.shared.plan.topology.shards);
-            if job.binding == Binding::EveryShard && job.confirm_next < shards {
-                let to = job.confirm_next;
+            let topology = &core.shared.plan.topology;
+            let trading = topology.trading_loops();
+            if job.binding == Binding::EveryShard && job.confirm_next < trading {
+                // Loops for ingress alone first: what they judged before is on its way to a shard then.
+                let to = (job.confirm_next + usize::from(topology.shards)) % trading;
                 job.confirm_next += 1;
                 let confirm: Errand = Box::new(move |_, _: TimeMs| Report::Answer(status, body));
                 job.errand = Some(confirm);

@@ -32,12 +32,18 @@ impl Trade {
         if 1 < self.ids.len() {
             self.works.mark_wide(work);
         }
-        let pending = self.works.work(work);
-        for id in &self.ids {
-            let found = self.shard.cancel(now, caller.principal, id);
-            note(pending, *id, found);
-        }
-        pending.decided_at(self.shard.last_claimed());
+        let at = {
+            let pending = self.works.work(work);
+            for id in &self.ids {
+                // An ingress loop knows no order itself.
+                let here = self.shard.as_mut();
+                let found =
+                    here.map_or(Err(CancelRefusal::Unknown), |shard| shard.cancel(now, caller.principal, id));
+                note(pending, *id, found);
+            }
+            self.last_decided()
+        };
+        self.works.work(work).decided_at(at);
         self.ask_others(work, mesh);
         self.answered(work, now, mesh);
     }
@@ -56,9 +62,11 @@ impl Trade {
         self.works.mark_wide(work);
         let principal = caller.principal;
         let pending = self.works.work(work);
-        let complete = wide_cancel(&mut self.shard, now, principal, market, token, &mut pending.cancelled);
-        pending.short |= !complete;
-        pending.decided_at(self.shard.last_claimed());
+        if let Some(shard) = &mut self.shard {
+            let complete = wide_cancel(shard, now, principal, market, token, &mut pending.cancelled);
+            pending.short |= !complete;
+            pending.decided_at(shard.last_claimed());
+        }
         for to in 0..usize::from(self.shards) {
             self.send_wide(work, to, Wide::Cancel { market, token }, mesh);
         }
@@ -134,18 +142,19 @@ impl Trade {
     /// Does what another loop's cancel asks of this shard.
     pub(super) fn do_wide(&mut self, job: &mut WideJob, now: TimeMs) {
         let principal = job.principal;
+        let shard = self.own_shard();
         match job.wide {
             Wide::Cancel { market, token } => {
                 let out = &mut job.cancelled;
-                job.short = !wide_cancel(&mut self.shard, now, principal, market, token, out);
+                job.short = !wide_cancel(shard, now, principal, market, token, out);
             }
             Wide::CancelList | Wide::Bury => {
                 for id in &job.ids {
-                    match self.shard.cancel(now, principal, id) {
+                    match shard.cancel(now, principal, id) {
                         Ok(()) => job.cancelled.push(*id),
                         Err(CancelRefusal::Gone) => job.gone.push(*id),
                         Err(CancelRefusal::Unknown) if job.wide == Wide::Bury => {
-                            job.unburied |= self.shard.tombstone(now, principal, id).is_err();
+                            job.unburied |= shard.tombstone(now, principal, id).is_err();
                         }
                         Err(CancelRefusal::Unknown) => {}
                         Err(CancelRefusal::Busy) => job.short = true,
@@ -153,7 +162,7 @@ impl Trade {
                 }
             }
         }
-        job.at = self.shard.last_claimed();
+        job.at = shard.last_claimed();
     }
 
     fn begin_cancel(&mut self, work: u32, caller: &Caller) {
@@ -170,7 +179,7 @@ impl Trade {
             return;
         }
         for to in 0..usize::from(self.shards) {
-            if to == usize::from(self.shard_no.0) {
+            if self.is_here(to) {
                 continue;
             }
             let pending = self.works.work(work);
@@ -196,8 +205,13 @@ impl Trade {
         }
     }
 
+    /// True if the shard is on this loop.
+    fn is_here(&self, shard: usize) -> bool {
+        self.shard_no.is_some_and(|own| usize::from(own.0) == shard)
+    }
+
     fn send_wide(&mut self, work: u32, to: usize, wide: Wide, mesh: &mut Mesh) {
-        if to == usize::from(self.shard_no.0) {
+        if self.is_here(to) {
             return;
         }
         let pending = self.works.work(work);
@@ -234,7 +248,12 @@ impl Trade {
         let pending = self.works.work(work);
         pending.round = Round::Burying;
         let mut looking = std::mem::take(&mut pending.looking);
-        looking.retain(|id| match bury_here(&mut self.shard, now, pending.principal, id) {
+        let (principal, mut here) = (pending.principal, self.shard.as_mut());
+        let mut bury = |id: &OrderId| match &mut here {
+            Some(shard) => bury_here(shard, now, principal, id),
+            None => Answer::Buried(true),
+        };
+        looking.retain(|id| match bury(id) {
             Answer::Cancelled(Err(CancelRefusal::Busy)) => {
                 pending.short = true;
                 true
@@ -250,7 +269,8 @@ impl Trade {
             Answer::Placed(_) | Answer::Acted(_) => unreachable!("nothing is placed here"),
         });
         pending.looking = looking;
-        pending.decided_at(self.shard.last_claimed());
+        let at = self.last_decided();
+        self.works.work(work).decided_at(at);
         self.ask_others(work, mesh);
     }
 }

@@ -46,6 +46,7 @@ use super::work::WorkNo;
 use crate::domain::{Position, TimeMs};
 use crate::http::{self, respond};
 use crate::limits::Moment;
+use crate::shard::Shard;
 
 /// What a loop gets when recovery is done.
 pub(crate) struct Roles {
@@ -185,7 +186,7 @@ impl CoreLoop {
         tally.in_flight.set(self.mesh.in_flight());
         if let Some(trade) = self.roles.as_ref().and_then(|roles| roles.trade.as_ref()) {
             tally.undecided.set(trade.works.len());
-            tally.resting.set(trade.shard.resting_count());
+            tally.resting.set(trade.shard.as_ref().map_or(0, Shard::resting_count));
         }
     }
 

@@ -10,10 +10,20 @@ use crate::auth;
 use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{OrderId, Position, TimeMs};
 use crate::json::answer::TradeName;
-use crate::shard::{Placed, Status};
+use crate::shard::{Placed, Shard, Status};
 
 /// What shards said, here and elsewhere.
 impl Trade {
+    /// This loop's shard; only a loop that has one is asked for what it knows.
+    pub(super) fn own_shard(&mut self) -> &mut Shard {
+        self.shard.as_mut().expect("shards are asked on their own loops")
+    }
+
+    /// The end of the last frame that this loop's shard made.
+    pub(super) fn last_decided(&self) -> Position {
+        self.shard.as_ref().map_or(Position(0), Shard::last_claimed)
+    }
+
     pub(super) fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
         let work = self.works.work(ticket.work);
         work.decided_at(at);
@@ -52,10 +62,15 @@ impl Trade {
     /// Does what another loop asks of this shard.
     fn reply_to(&mut self, asked: &Asked, now: TimeMs) -> Answer {
         match &asked.question {
-            Question::Place(place) => Answer::Placed(self.shard.place(self.time_for(place, now), place)),
-            Question::Cancel { principal, id } => Answer::Cancelled(self.shard.cancel(now, *principal, id)),
-            Question::Bury { principal, id } => bury_here(&mut self.shard, now, *principal, id),
-            Question::Act(act) => Answer::Acted(self.shard.act(now, act)),
+            Question::Place(place) => {
+                let time = self.time_for(place, now);
+                Answer::Placed(self.own_shard().place(time, place))
+            }
+            Question::Cancel { principal, id } => {
+                Answer::Cancelled(self.own_shard().cancel(now, *principal, id))
+            }
+            Question::Bury { principal, id } => bury_here(self.own_shard(), now, *principal, id),
+            Question::Act(act) => Answer::Acted(self.own_shard().act(now, act)),
         }
     }
 }
@@ -74,7 +89,7 @@ impl Trade {
                 let began_ns = self.clock.elapsed_ns();
                 let answer = self.reply_to(&asked, now);
                 let match_ns = u32::try_from(self.clock.elapsed_ns() - began_ns).unwrap_or(u32::MAX);
-                let told = Told { ticket: asked.ticket, at: self.shard.last_claimed(), answer, match_ns };
+                let told = Told { ticket: asked.ticket, at: self.last_decided(), answer, match_ns };
                 mesh.tell(from, &told);
             }
             for _ in 0..messages_max {

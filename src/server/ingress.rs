@@ -82,9 +82,10 @@ struct Judged {
 
 /// Sockets' side and shard's side of trading on one loop.
 pub(crate) struct Trade {
-    pub(super) shard: Shard,
+    /// What this loop's shard is; an ingress loop has none.
+    pub(super) shard: Option<Shard>,
     pub(super) registrar: Option<Registrar>,
-    pub(super) shard_no: ShardNo,
+    pub(super) shard_no: Option<ShardNo>,
     pub(super) shards: u16,
     pub(super) registry: Arc<Registry>,
     pub(super) works: Works,
@@ -114,12 +115,12 @@ pub(crate) struct Trade {
 
 /// What the roles of one loop are made from.
 pub(crate) struct Parts {
-    /// The shard.
-    pub(crate) shard: Shard,
+    /// The shard, unless the loop is for ingress alone.
+    pub(crate) shard: Option<Shard>,
     /// The registrar, on shard 0's loop.
     pub(crate) registrar: Option<Registrar>,
     /// The shard's number.
-    pub(crate) shard_no: ShardNo,
+    pub(crate) shard_no: Option<ShardNo>,
     /// The registry.
     pub(crate) registry: Arc<Registry>,
     /// Who calls.
@@ -129,8 +130,9 @@ pub(crate) struct Parts {
 }
 
 impl Trade {
-    /// The trading role around a shard.
+    /// The trading role, around a shard if there is one.
     pub(crate) fn new(plan: &Plan, parts: Parts) -> Self {
+        let others = usize::from(plan.topology.shards) - usize::from(parts.shard.is_some());
         Self {
             shard: parts.shard,
             registrar: parts.registrar,
@@ -138,7 +140,7 @@ impl Trade {
             shards: plan.topology.shards,
             registry: parts.registry,
             works: Works::new(),
-            wide_jobs: WideJobs::new(usize::from(plan.topology.shards) - 1),
+            wide_jobs: WideJobs::new(others),
             replaces: ReplaceJobs::default(),
             callers: parts.callers,
             clock: parts.clock,
@@ -478,9 +480,10 @@ impl Trade {
 
     fn place(&mut self, ticket: Ticket, place: &PlaceOrder, now: TimeMs, mesh: &mut Mesh) {
         let owner = self.registry.shard_of(place.market, self.shards);
-        if owner == self.shard_no {
-            let placed = self.shard.place(self.time_for(place, now), place);
-            let at = self.shard.last_claimed();
+        if Some(owner) == self.shard_no {
+            let time = self.time_for(place, now);
+            let placed = self.own_shard().place(time, place);
+            let at = self.last_decided();
             self.placed(ticket, &placed, at);
             self.lap_of(ticket.work, Stage::Match);
             return;
@@ -520,13 +523,13 @@ impl Trade {
 impl Trade {
     /// The shard's own work.
     pub(crate) fn work(&mut self, now: TimeMs) -> bool {
-        self.shard.sweep(now)
+        self.shard.as_mut().is_some_and(|shard| shard.sweep(now))
     }
 
     /// The end of the last frame that this loop made.
     pub(crate) fn last_claimed(&self) -> Position {
         let registrar = self.registrar.as_ref().map_or(Position(0), Registrar::last_claimed);
-        self.shard.last_claimed().max(registrar)
+        self.last_decided().max(registrar)
     }
 
     /// Does an errand of the operator or of a key-holder.

@@ -57,7 +57,7 @@ impl Trade {
 }
 
 fn look(owner: usize, place: Box<PlaceOrder>) -> Errand {
-    Box::new(move |trade, now| match trade.shard.foresee(now, &place) {
+    Box::new(move |trade, now| match trade.own_shard().foresee(now, &place) {
         Ok(()) => Report::Next(REGISTRAR_LOOP, link(owner, place)),
         Err(placed) => Report::Placed(placed),
     })
@@ -70,7 +70,8 @@ fn link(owner: usize, place: Box<PlaceOrder>) -> Errand {
         let refusal = match registrar.link(now, place.order.fields.maker, principal) {
             Ok(_) => {
                 let last: Errand = Box::new(move |trade, now| {
-                    Report::Placed(trade.shard.place(trade.time_for(&place, now), &place))
+                    let time = trade.time_for(&place, now);
+                    Report::Placed(trade.own_shard().place(time, &place))
                 });
                 return Report::Next(owner, last);
             }

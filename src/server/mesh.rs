@@ -84,10 +84,12 @@ pub(crate) fn mesh(shared: &Arc<Shared>) -> Vec<Mesh> {
             shared: Arc::clone(shared),
         })
         .collect();
-    let carries_shard = |no: usize| shared.plan.topology.loops[no].shard.is_some();
+    let topology = &shared.plan.topology;
+    let (shards, trading) = (usize::from(topology.shards), topology.trading_loops());
     for left in 0..loops {
         for right in left + 1..loops {
-            if carries_shard(left) && carries_shard(right) {
+            // Ingress loops ask shards, never each other; the reader's asks by letter.
+            if left < shards && right < trading {
                 let (one, other) = pair();
                 meshes[left].pairs[right] = Some(one);
                 meshes[right].pairs[left] = Some(other);

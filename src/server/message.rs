@@ -173,7 +173,7 @@ pub(crate) enum Purpose {
 pub(crate) enum Binding {
     /// It concerns nobody else, or publishing it is enough.
     Nobody,
-    /// Every loop with a shard must have come round once: freeze, revoke, link, modes.
+    /// Every trading loop must have come round once: freeze, revoke, link, modes.
     EveryShard,
 }
 

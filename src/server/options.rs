@@ -155,7 +155,7 @@ keys! {
     "listen.admin" Text listen_admin "Address of the operator's listener; loopback only.";
     "cpu.policy" Text cpu_policy "auto: whole cores, near each other. spread: shards in caches apart. pack: as near as can be. explicit: as named below. unpinned.";
     "cpu.shards" Number cpu_shards "How many shards; 0 lets the policy choose. May change at every start.";
-    "cpu.ingress" List cpu_ingress "Reserved for separate ingress loops; empty, for every shard's loop has its own sockets.";
+    "cpu.ingress" List cpu_ingress "How many loops for sockets and signatures alone, or (policy explicit) their CPUs; empty: every shard's loop has its own.";
     "cpu.shard_cpus" List cpu_shard_cpus "One CPU for each shard, or ranges such as 2-5 (policy explicit).";
     "cpu.reader" Text cpu_reader "The reader's CPU (policy explicit), or auto.";
     "cpu.feed" Text cpu_feed "auto, or the reader's CPU: the feed shares the reader's loop.";
@@ -345,6 +345,7 @@ impl Options {
                     .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
                     .collect();
             }
+            (Slot::List(slot), toml::Value::Integer(number)) => *slot = vec![number.to_string()],
             (Slot::List(_), _) => return wrong("a list"),
         }
         Ok(())

@@ -78,9 +78,9 @@ impl Trade {
 
     fn send_act(&mut self, ticket: Ticket, act: &UserAct, now: TimeMs, mesh: &mut Mesh) {
         let owner = self.registry.shard_of(act.market, self.shards);
-        if owner == self.shard_no {
-            let acted = self.shard.act(now, act);
-            self.acted(ticket, &acted, self.shard.last_claimed());
+        if Some(owner) == self.shard_no {
+            let acted = self.own_shard().act(now, act);
+            self.acted(ticket, &acted, self.last_decided());
             return;
         }
         let asked = Asked { ticket, question: Question::Act(*act) };

@@ -141,9 +141,9 @@ impl Trade {
             return;
         };
         let owner = self.registry.shard_of(job.coming[0].market, self.shards);
-        if owner == self.shard_no {
+        if Some(owner) == self.shard_no {
             let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
-            job.run(&mut self.shard, now);
+            job.run(self.own_shard(), now);
             self.told_of_replace(job);
             return;
         }
@@ -161,7 +161,7 @@ impl Trade {
     /// Does a replace of another loop on this shard.
     pub(super) fn do_replace(&mut self, job: &mut ReplaceJob, now: TimeMs) {
         let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
-        job.run(&mut self.shard, now);
+        job.run(self.own_shard(), now);
     }
 
     /// What the shard decided.

@@ -38,12 +38,12 @@ impl Rig {
     /// Starts a server with these options, as small as `dev`.
     pub fn start(options: &Options) -> Result<Self, String> {
         let mut plan = unpinned(options)?;
-        let shards = usize::from(plan.topology.shards);
+        let trading = plan.topology.trading_loops();
         // A turn with nothing to do must come back.
-        for core in &mut plan.topology.loops[..shards] {
+        for core in &mut plan.topology.loops[..trading] {
             core.wait = Wait::Spin;
         }
-        let (running, cores) = start_but(shards, plan, Clock::real())?;
+        let (running, cores) = start_but(trading, plan, Clock::real())?;
         let mut rig = Self { cores, running };
         rig.turn();
         Ok(rig)
@@ -106,7 +106,7 @@ impl Rig {
     /// The shard that has the market.
     pub fn shard_of(&mut self, market: &RigMarket) -> Result<usize, String> {
         for no in 0..self.cores.len() {
-            if self.trade(no)?.1.shard.owns(market.number) {
+            if self.trade(no)?.1.shard.as_ref().is_some_and(|shard| shard.owns(market.number)) {
                 return Ok(no);
             }
         }
@@ -123,7 +123,7 @@ impl Rig {
         let payout = Payout::new(1_000_000).ok_or("a share pays at most one")?;
         let owner = self.shard_of(market)?;
         let (now, trade) = self.trade(owner)?;
-        let resolved = trade.shard.resolve(now, market.number, payout);
+        let resolved = trade.own_shard().resolve(now, market.number, payout);
         resolved.map(drop).map_err(|refusal| format!("{refusal:?}"))
     }
 

@@ -116,13 +116,14 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
         let callers =
             || Callers::new(plan, Arc::clone(&registry), master.clone(), Arc::clone(&shared.limits));
-        let trade = loop_plan.shard.map(|number| {
-            let core = of_shards[usize::from(number)].take().expect("each shard has one loop");
-            let registrar = if number == 0 { registrar.take() } else { None };
+        let trades = loop_plan.shard.is_some() || loop_plan.ingress;
+        let trade = trades.then(|| {
+            let shard = loop_plan.shard;
+            let take = |number: u16| of_shards[usize::from(number)].take().expect("each shard has one loop");
             let parts = ingress::Parts {
-                shard: core,
-                registrar,
-                shard_no: ShardNo(number),
+                shard: shard.map(take),
+                registrar: if shard == Some(0) { registrar.take() } else { None },
+                shard_no: shard.map(ShardNo),
                 registry: Arc::clone(&registry),
                 callers: callers(),
                 clock: shared.clock.clone(),

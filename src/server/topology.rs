@@ -1,11 +1,14 @@
 //! Which role runs on which loop, and which loop on which CPU.
 //!
 //! One loop is one OS thread. Each shard has a loop of its own, which also carries the sockets of
-//! trading connections (its ingress) and, on shard 0, the registrar. One more loop carries reader,
-//! feed, admin and the public listener. With one allowed CPU and one shard, all of it is on one
+//! trading connections (its ingress) and, on shard 0, the registrar. With `cpu.ingress` those sockets,
+//! and parsing, limits, HMAC and signatures with them, are on loops of their own, and a shard's loop does
+//! nothing but match. One more loop carries reader, feed, admin and the public listener. With one allowed CPU and one shard, all of it is on one
 //! loop and nothing is pinned. Which CPU is whose, and why, is `topology::placement`'s to say.
 //!
 //! The journal thread never shares a CPU with a loop that spins: a plan that says so is refused.
+
+use std::ops::Range;
 
 use super::options::Options;
 use super::waits::{self, Loops};
@@ -55,8 +58,11 @@ pub struct LoopPlan {
     pub cpu: Option<usize>,
     /// How it waits.
     pub wait: Wait,
-    /// The shard it runs; such a loop also has the sockets of trading connections.
+    /// The shard it runs.
     pub shard: Option<u16>,
+    /// Whether it has sockets of trading connections: every shard's loop, unless there are loops for
+    /// that alone.
+    pub ingress: bool,
     /// Whether it carries reader, feed, admin and the listeners.
     pub reader: bool,
 }
@@ -64,8 +70,11 @@ pub struct LoopPlan {
 impl LoopPlan {
     fn roles(&self) -> String {
         let mut roles = Vec::new();
+        if self.ingress {
+            roles.push("ingress".to_owned());
+        }
         if let Some(shard) = self.shard {
-            roles.push(format!("ingress, shard {shard}"));
+            roles.push(format!("shard {shard}"));
             if shard == 0 {
                 roles.push("registrar".to_owned());
             }
@@ -80,7 +89,8 @@ impl LoopPlan {
 /// All loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Loop i carries shard i; the reader's loop is the last one (or the only one).
+    /// Loop i carries shard i; behind them come loops for ingress alone, if any; the reader's loop is
+    /// the last one (or the only one).
     pub loops: Vec<LoopPlan>,
     /// How many shards.
     pub shards: u16,
@@ -99,6 +109,19 @@ impl Topology {
         self.loops.len() - 1
     }
 
+    /// How many loops take part in trading: shards' and ingress loops, which come first.
+    #[must_use]
+    pub fn trading_loops(&self) -> usize {
+        self.loops.iter().filter(|plan| plan.shard.is_some() || plan.ingress).count()
+    }
+
+    /// The loops that trading connections are dealt out to.
+    #[must_use]
+    pub fn ingress_loops(&self) -> Range<usize> {
+        let first = self.loops.iter().position(|plan| plan.ingress).expect("somebody has sockets");
+        first..self.trading_loops()
+    }
+
     /// Where threads that can wait belong: those of `allowed` that no loop is pinned to; if there
     /// are none, those without a shard, unless the loop there spins and would leave them no time.
     /// None at all means anywhere.
@@ -113,7 +136,7 @@ impl Topology {
         if !beside_loops.is_empty() {
             return beside_loops;
         }
-        without(&|plan| plan.shard.is_some() || plan.wait == Wait::Spin)
+        without(&|plan| plan.shard.is_some() || plan.ingress || plan.wait == Wait::Spin)
     }
 
     /// One line for each thread, for the start and the operator's listener.
@@ -151,16 +174,12 @@ pub fn allowed_cpus() -> Vec<usize> {
 
 /// Places every role on `machine`. `dev` never spins.
 pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<Topology, String> {
-    if !options.cpu_ingress.is_empty() {
-        return Err("cpu.ingress: separate ingress loops are not available; leave it empty, \
-                    and every shard's loop has its own sockets"
-            .to_owned());
-    }
     let policy = policy(options)?;
+    let ingress = ingress_count(options, policy)?;
     let cpus = machine.allowed.as_slice();
-    let shards = shard_count(options, machine, policy)?;
-    let merged = cpus.len() == 1 && shards == 1;
-    let count = if merged { 1 } else { usize::from(shards) + 1 };
+    let shards = shard_count(options, machine, policy, ingress)?;
+    let merged = cpus.len() == 1 && shards == 1 && ingress == 0;
+    let count = if merged { 1 } else { usize::from(shards) + ingress + 1 };
     let order = placement::order(machine, policy, count);
     let places = match policy {
         Policy::Explicit => named_places(options, &order, shards, merged)?,
@@ -170,14 +189,15 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     };
     // A loop that spins uses up a quota in which it has done nothing.
     let has_spare_cores = count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
-    let waits = waits::parse(&options.cpu_wait, Loops { count, has_spare_cores, dev })?;
+    let loops = Loops { count, ingress, has_spare_cores, dev };
+    let waits = waits::parse(&options.cpu_wait, loops)?;
     let journal_cpu = match options.cpu_journal.as_str() {
         "auto" => journal_place(machine, &order, &places, &waits),
         text => Some(cpu("cpu.journal", text, cpus)?),
     };
     refuse_a_feed_apart(options, places.last().copied().flatten())?;
-    let mut topology =
-        Topology { loops: assemble(&places, &waits, merged), shards, journal_cpu, policy, rows: Vec::new() };
+    let loops = assemble(&places, &waits, shards);
+    let mut topology = Topology { loops, shards, journal_cpu, policy, rows: Vec::new() };
     refuse_a_shared_spin(&topology, cpus)?;
     topology.rows = rows(machine, &topology, options.cpu_journal != "auto");
     Ok(topology)
@@ -223,20 +243,23 @@ fn journal_place(
     own.or_else(|| if waits.contains(&Wait::Spin) { shared() } else { None })
 }
 
-fn assemble(places: &[Option<usize>], waits: &[Wait], merged: bool) -> Vec<LoopPlan> {
+fn assemble(places: &[Option<usize>], waits: &[Wait], shards: u16) -> Vec<LoopPlan> {
     let last = places.len() - 1;
+    let apart = usize::from(shards) < last;
     places
         .iter()
         .zip(waits)
         .enumerate()
         .map(|(index, (&cpu, &wait))| {
             let reader = index == last;
-            let shard = (!reader || merged).then(|| u16::try_from(index).expect("at most SHARDS_MAX loops"));
+            let shard = u16::try_from(index).ok().filter(|&number| number < shards);
             let name = match shard {
                 Some(shard) => format!("outcry-shard{shard}"),
-                None => "outcry-reader".to_owned(),
+                None if reader => "outcry-reader".to_owned(),
+                None => format!("outcry-ingress{}", index - usize::from(shards)),
             };
-            LoopPlan { name, cpu, wait, shard, reader }
+            let ingress = if apart { shard.is_none() && !reader } else { shard.is_some() };
+            LoopPlan { name, cpu, wait, shard, ingress, reader }
         })
         .collect()
 }
@@ -270,12 +293,34 @@ fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<R
     rows
 }
 
-fn shard_count(options: &Options, machine: &Machine, policy: Policy) -> Result<u16, String> {
+/// The most ingress loops; each checks some 30,000 signatures a second.
+const INGRESS_MAX: usize = 10;
+
+/// How many loops there are for ingress alone: as many as CPUs are named, or the number that is said.
+fn ingress_count(options: &Options, policy: Policy) -> Result<usize, String> {
+    let count = match (policy, options.cpu_ingress.as_slice()) {
+        (_, []) => 0,
+        (Policy::Explicit, named) => cpu_list("cpu.ingress", named)?.len(),
+        (_, [one]) => one.parse().map_err(|_| format!("cpu.ingress: {one} is no number of loops"))?,
+        (policy, _) => {
+            return Err(format!(
+                "cpu.ingress: names CPUs, but cpu.policy is {}; say how many loops, or cpu.policy=explicit",
+                policy.text()
+            ));
+        }
+    };
+    if INGRESS_MAX < count {
+        return Err(format!("cpu.ingress: {count} loops are above {INGRESS_MAX}"));
+    }
+    Ok(count)
+}
+
+fn shard_count(options: &Options, machine: &Machine, policy: Policy, ingress: usize) -> Result<u16, String> {
     let explicit = policy == Policy::Explicit;
-    let named = cpu_list(&options.cpu_shard_cpus)?.len();
+    let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?.len();
     let wanted = match options.cpu_shards {
         0 if explicit => named.max(1),
-        0 => placement::shards_for(machine),
+        0 => placement::shards_for(machine, ingress),
         shards => usize::try_from(shards).unwrap_or(usize::MAX),
     };
     if explicit && named != 0 && named != wanted {
@@ -288,13 +333,11 @@ fn shard_count(options: &Options, machine: &Machine, policy: Policy) -> Result<u
 }
 
 /// The CPUs that `texts` name, ranges written out: `2-4` is 2, 3, 4.
-fn cpu_list(texts: &[String]) -> Result<Vec<usize>, String> {
+fn cpu_list(name: &str, texts: &[String]) -> Result<Vec<usize>, String> {
     let mut cpus = Vec::new();
     for text in texts {
         let named = list::parse(text).filter(|named| !named.is_empty());
-        cpus.extend(
-            named.ok_or_else(|| format!("cpu.shard_cpus: {text} is no CPU and no range such as 2-5"))?,
-        );
+        cpus.extend(named.ok_or_else(|| format!("{name}: {text} is no CPU and no range such as 2-5"))?);
     }
     Ok(cpus)
 }
@@ -305,13 +348,16 @@ fn named_places(
     shards: u16,
     merged: bool,
 ) -> Result<Vec<Option<usize>>, String> {
-    let named = cpu_list(&options.cpu_shard_cpus)?;
+    let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?;
     let mut places: Vec<Option<usize>> = if named.is_empty() {
         vec![None; usize::from(shards)]
     } else {
         let checked = named.iter().map(|number| cpu("cpu.shard_cpus", &number.to_string(), order).map(Some));
         checked.collect::<Result<_, _>>()?
     };
+    for number in cpu_list("cpu.ingress", &options.cpu_ingress)? {
+        places.push(Some(cpu("cpu.ingress", &number.to_string(), order)?));
+    }
     if !merged {
         places.push(match options.cpu_reader.as_str() {
             "auto" => order.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
@@ -321,7 +367,7 @@ fn named_places(
     for (index, place) in places.iter().enumerate() {
         if let Some(cpu) = place.filter(|_| places[..index].contains(place)) {
             return Err(format!(
-                "cpu.shard_cpus, cpu.reader: {cpu} is named twice; give every loop its own CPU"
+                "cpu.shard_cpus, cpu.ingress, cpu.reader: {cpu} is named twice; give every loop its own CPU"
             ));
         }
     }

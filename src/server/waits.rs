@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `auto` | shards spin for a while, then park, if the machine has cores to spare; the reader parks |
 //! | `spin`, `spin-then-park`, `park` | every shard's loop; the reader's too, but it never spins by one word for all |
-//! | `shard=spin,reader=park` | by role; who is not named waits as `auto` says |
-//! | `spin,spin,park` | by loop, shards first, the reader's last |
+//! | `shard=spin,ingress=park,reader=park` | by role; who is not named waits as `auto` says |
+//! | `spin,spin,park` | by loop, shards first, then ingress, the reader's last |
 
 use super::topology::Wait;
 
@@ -14,6 +14,8 @@ use super::topology::Wait;
 pub(crate) struct Loops {
     /// How many there are; the last one carries the reader.
     pub(crate) count: usize,
+    /// How many are for ingress alone; they come before the reader's.
+    pub(crate) ingress: usize,
     /// Whether there are cores that nobody else needs.
     pub(crate) has_spare_cores: bool,
     /// `dev` never spins.
@@ -54,7 +56,7 @@ fn by_loop(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
 }
 
 fn by_role(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
-    let (mut shard, mut reader) = (None, None);
+    let (mut shard, mut reader, mut ingress) = (None, None, None);
     for word in words {
         let Some((role, wait)) = word.split_once('=') else {
             return Err(format!("cpu.wait: {word} names no role; allowed: shard=…, reader=…, or words only"));
@@ -62,6 +64,7 @@ fn by_role(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
         let of_role = match role.trim() {
             "shard" => &mut shard,
             "reader" => &mut reader,
+            "ingress" if 0 < loops.ingress => &mut ingress,
             "ingress" => return Err(shared("ingress", "every shard's loop", "shard")),
             "feed" => return Err(shared("feed", "the reader's loop", "reader")),
             "journal" => {
@@ -69,7 +72,7 @@ fn by_role(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
                     "cpu.wait: journal has no wait to choose: its thread blocks on the disk".to_owned()
                 );
             }
-            other => return Err(format!("cpu.wait: {other} is not one of shard, reader")),
+            other => return Err(format!("cpu.wait: {other} is not one of shard, ingress, reader")),
         };
         if of_role.replace(wait.trim()).is_some() {
             return Err(format!("cpu.wait: {} is named twice", role.trim()));
@@ -77,7 +80,12 @@ fn by_role(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
     }
     (0..loops.count)
         .map(|index| {
-            let of_role = if is_reader(index, loops) { reader } else { shard };
+            let of_role = match index + 1 + loops.ingress {
+                _ if is_reader(index, loops) => reader,
+                end if end < loops.count => shard,
+                _ if loops.ingress == 0 => shard,
+                _ => ingress,
+            };
             wait(of_role.unwrap_or("auto"), index, loops)
         })
         .collect()
@@ -106,7 +114,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<&[Wait], &str>) {
-        let loops = Loops { count: 3, has_spare_cores: true, dev: false };
+        let loops = Loops { count: 3, ingress: 0, has_spare_cores: true, dev: false };
         assert_eq!(parse(text, loops), expected.map(<[Wait]>::to_vec).map_err(str::to_owned), "{text}");
         let dev = parse(text, Loops { dev: true, ..loops });
         assert_eq!(dev.ok(), expected.ok().map(|_| vec![Wait::Park; 3]), "dev never spins: {text}");
@@ -126,6 +134,19 @@ mod tests {
     }
 
     #[test]
+    fn loops_for_ingress_alone_have_a_word_of_their_own() {
+        use Wait::{Park, Spin, SpinThenPark};
+        let loops = Loops { count: 4, ingress: 2, has_spare_cores: true, dev: false };
+        for (text, expected) in [
+            ("shard=spin,ingress=park", [Spin, Park, Park, Park]),
+            ("ingress=spin,reader=spin", [SpinThenPark, Spin, Spin, Spin]),
+            ("spin", [Spin, Spin, Spin, Park]),
+        ] {
+            assert_eq!(parse(text, loops), Ok(expected.to_vec()), "{text}");
+        }
+    }
+
+    #[test]
     fn what_no_loop_can_do_is_refused_by_its_name() {
         check("sleep", Err("cpu.wait: sleep is not one of auto, spin, spin-then-park, park"));
         check("shard=sleep", Err("cpu.wait: sleep is not one of auto, spin, spin-then-park, park"));
@@ -139,7 +160,7 @@ mod tests {
             Err("cpu.wait: park names no role; allowed: shard=…, reader=…, or words only"),
         );
         check("shard=spin,shard=park", Err("cpu.wait: shard is named twice"));
-        check("admin=park", Err("cpu.wait: admin is not one of shard, reader"));
+        check("admin=park", Err("cpu.wait: admin is not one of shard, ingress, reader"));
         check(
             "ingress=spin",
             Err("cpu.wait: ingress shares every shard's loop and waits as it does; say shard=…"),

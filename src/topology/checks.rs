@@ -143,7 +143,7 @@ pub struct Pinned {
     pub name: String,
     /// Its CPU.
     pub cpu: usize,
-    /// Whether orders wait for it: a shard's loop.
+    /// Whether orders wait for it: a shard's loop, or one for ingress.
     pub is_hot: bool,
     /// Whether it never sleeps.
     pub spins: bool,
@@ -156,6 +156,8 @@ pub struct Needs {
     pub pinned: Vec<Pinned>,
     /// How many loops there are, pinned or not.
     pub loops: usize,
+    /// How many of them match.
+    pub shards: usize,
     /// Connections open at once.
     pub connections: u64,
     /// Descriptors besides connections.

@@ -56,10 +56,9 @@ fn of_cpus(machine: &Machine, needs: &Needs) -> Option<String> {
 }
 
 fn of_shards(needs: &Needs) -> String {
-    let shards = needs.pinned.iter().filter(|thread| thread.is_hot).count();
     format!(
         "nothing in its settings; {} on {}, and one market is never faster than its one core",
-        counted(shards, "shard"),
-        counted(shards, "core")
+        counted(needs.shards, "shard"),
+        counted(needs.shards, "core")
     )
 }

@@ -51,12 +51,12 @@ impl Policy {
 /// Cores beyond the loops' that make room to spare: the journal thread's, and one for the system.
 pub const SPARE_CORES: usize = 2;
 
-/// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader and
-/// one to the journal thread; at most four, because more help only venues that one core cannot carry.
+/// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader, one
+/// to the journal thread and one to each of `ingress` loops; at most four, because more help only venues that one core cannot carry.
 #[must_use]
-pub fn shards_for(machine: &Machine) -> usize {
+pub fn shards_for(machine: &Machine, ingress: usize) -> usize {
     const MAX: usize = 4;
-    machine.performance_cores().min(machine.cores().saturating_sub(2)).clamp(1, MAX)
+    machine.performance_cores().min(machine.cores().saturating_sub(2 + ingress)).clamp(1, MAX)
 }
 
 /// The CPUs for `loops` loops in the order in which they are taken, the shards' first. All allowed
@@ -289,16 +289,16 @@ mod tests {
 
     #[test]
     fn shards_are_counted_by_fast_whole_cores_and_by_the_quota() {
-        assert_eq!(shards_for(&Machine::plain(&[0])), 1);
-        assert_eq!(shards_for(&Machine::plain(&[0, 1, 2, 3])), 2);
-        assert_eq!((shards_for(&smt(3, 3)), shards_for(&smt(16, 8))), (1, 4));
+        assert_eq!(shards_for(&Machine::plain(&[0]), 0), 1);
+        assert_eq!(shards_for(&Machine::plain(&[0, 1, 2, 3]), 0), 2);
+        assert_eq!((shards_for(&smt(3, 3), 0), shards_for(&smt(16, 8), 0)), (1, 4));
         let mut machine = smt(16, 8);
         machine.quota_milli = Some(3_500);
-        assert_eq!((machine.cores(), shards_for(&machine)), (3, 1));
+        assert_eq!((machine.cores(), shards_for(&machine, 0)), (3, 1));
         machine.quota_milli = None;
         for cpu in machine.cpus.iter_mut().filter(|cpu| 1 < cpu.core()) {
             cpu.efficient = true;
         }
-        assert_eq!(shards_for(&machine), 2);
+        assert_eq!(shards_for(&machine, 0), 2);
     }
 }

@@ -381,9 +381,14 @@ impl CoreLoop {
         mut connection: Box<Connection>,
         step: Step,
     ) -> Option<Box<Connection>> {
-        let shards = usize::from(self.shared.plan.topology.shards);
         let to_reader = matches!(step, Step::MoveToReader);
-        let to = if to_reader { self.shared.plan.topology.reader_loop() } else { self.next_ingress % shards };
+        let topology = &self.shared.plan.topology;
+        let ingress = topology.ingress_loops();
+        let to = if to_reader {
+            topology.reader_loop()
+        } else {
+            ingress.start + self.next_ingress % ingress.len()
+        };
         let client = connection.socket.take().expect("taken connections have a client");
         let _ = self.watch.remove(&client);
         let unread = connection.input.unread().to_vec();
@@ -392,7 +397,7 @@ impl CoreLoop {
         match self.mesh.post_one_way(to, letter) {
             Ok(()) => {
                 if !to_reader {
-                    self.next_ingress = (to + 1) % shards;
+                    self.next_ingress = (self.next_ingress + 1) % ingress.len();
                 }
                 connection.vacate();
                 self.connections.free(slot, connection);

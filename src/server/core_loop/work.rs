@@ -90,7 +90,7 @@ impl CoreLoop {
 
     fn run(&mut self, from: usize, mut job: Box<ActJob>) {
         let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
-        trade.expect("errands are posted to loops with a shard").run_errand(&mut job, self.now);
+        trade.expect("errands are posted to trading loops").run_errand(&mut job, self.now);
         match job.report.take() {
             // The way over the sender's loop would cost two bells a piece.
             Some(Report::Next(to, errand)) if to == self.mesh.no() => {
@@ -109,12 +109,12 @@ impl CoreLoop {
             Letter::Read(job) => self.deliver(*job),
             Letter::Wide(job) => {
                 let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
-                let trade = trade.expect("cancels are posted by loops with a shard");
+                let trade = trade.expect("cancels come back to the loop that took them");
                 trade.told_of_wide(job, self.now, &mut self.mesh);
             }
             Letter::Replace(job) => {
                 let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
-                trade.expect("replaces are posted by loops with a shard").told_of_replace(job);
+                trade.expect("replaces come back to the loop that took them").told_of_replace(job);
             }
             Letter::Act(job) => acts::came_back(self, job),
             Letter::Moved(_) => unreachable!("a move is not answered"),

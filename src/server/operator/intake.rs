@@ -362,7 +362,7 @@ impl Change {
     /// decided. What cannot be done now (a log without room) is done by the next import.
     fn act(self, trade: &mut Trade, now: TimeMs) {
         let market = self.place.market;
-        let shard = &mut trade.shard;
+        let shard = trade.own_shard();
         let is_live = shard.resting(market).next().is_some() || shard.holders(market).next().is_some();
         if let Some(tick) = self.tick.filter(|_| !is_live) {
             let _ = shard.set_tick(now, market, tick);

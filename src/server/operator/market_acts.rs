@@ -26,7 +26,7 @@ const REDEEM_TRIES_MAX: u32 = 100_000;
 
 /// Pauses, resumes or closes.
 pub(super) fn set_mode(place: Place, mode: Mode) -> Errand {
-    Box::new(move |trade, now| match trade.shard.set_mode(now, place.market, mode) {
+    Box::new(move |trade, now| match trade.own_shard().set_mode(now, place.market, mode) {
         Ok(()) => said(|json| {
             place.names(json);
             json.key("mode").text(mode.text());
@@ -37,7 +37,7 @@ pub(super) fn set_mode(place: Place, mode: Mode) -> Errand {
 
 /// Another price step.
 pub(super) fn set_tick(place: Place, tick: Tick) -> Errand {
-    Box::new(move |trade, now| match trade.shard.set_tick(now, place.market, tick) {
+    Box::new(move |trade, now| match trade.own_shard().set_tick(now, place.market, tick) {
         Ok(removed) => said(|json| {
             place.names(json);
             json.key("tick")
@@ -52,7 +52,7 @@ pub(super) fn set_tick(place: Place, tick: Tick) -> Errand {
 /// Resolves, or finds it resolved so already; then pays, if that is wanted.
 pub(super) fn resolve(place: Place, payout: Payout, redeem: bool) -> Errand {
     Box::new(move |trade, now| {
-        let removed = match trade.shard.resolve(now, place.market, payout) {
+        let removed = match trade.own_shard().resolve(now, place.market, payout) {
             Ok(removed) => removed,
             Err(refusal) => {
                 let same = trade.registry.market(place.market).payout() == Some(payout);
@@ -62,7 +62,7 @@ pub(super) fn resolve(place: Place, payout: Payout, redeem: bool) -> Errand {
                 0
             }
         };
-        let holders = if redeem { trade.shard.holders(place.market).collect() } else { Vec::new() };
+        let holders = if redeem { trade.own_shard().holders(place.market).collect() } else { Vec::new() };
         let paid = Paying { place, payout, removed, holders, paid: 0, wallets: 0, tries: 0 };
         if redeem { pay(trade, now, paid) } else { paid.said(false) }
     })
@@ -98,7 +98,8 @@ fn pay(trade: &mut Trade, now: TimeMs, mut paying: Paying) -> Report {
         let Some(wallet) = paying.holders.last().copied() else {
             return paying.said(true);
         };
-        match trade.shard.act(now, &redeem_of(trade, wallet, &paying.place)) {
+        let redeem = redeem_of(trade, wallet, &paying.place);
+        match trade.own_shard().act(now, &redeem) {
             Ok(acted) => {
                 paying.paid += acted.collateral.0;
                 paying.wallets += 1;

@@ -32,13 +32,14 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         Some(Pinned {
             name: core.name.clone(),
             cpu: core.cpu?,
-            is_hot: core.shard.is_some(),
+            is_hot: core.shard.is_some() || core.ingress,
             spins: core.wait != Wait::Park,
         })
     });
     Needs {
         pinned: pinned.collect(),
         loops: loops.len(),
+        shards: usize::from(plan.topology.shards),
         connections: u64::from(plan.limits.connections_max),
         descriptors: descriptors::OTHERS,
         backlog: BACKLOG,

@@ -24,6 +24,7 @@ const QUOTING: [usize; 2] = [8, 9];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     shards: u16,
+    ingress: u16,
     reserved: bool,
     notional: u64,
     orders: Option<u32>,
@@ -34,11 +35,12 @@ pub struct Shape {
 
 impl Shape {
     /// The shape that a script asks for; `plain` is what scripts have that ask for nothing.
-    pub fn of(setup: &Setup, plain: &Setup, builder_bps: u16, shards: u16) -> Self {
+    pub fn of(setup: &Setup, plain: &Setup, builder_bps: u16, shards: u16, ingress: u16) -> Self {
         let asked = |value: u32, plain: u32| (value != plain).then_some(value);
         assert_eq!(setup.ladders, plain.ladders, "an exchange has a mebibyte of books at least");
         Self {
             shards,
+            ingress,
             reserved: setup.reserved,
             notional: setup.notional,
             orders: asked(setup.orders, plain.orders),
@@ -61,6 +63,7 @@ impl Shape {
     fn settings(&self) -> Vec<String> {
         let mut settings = vec![
             format!("cpu.shards={}", self.shards),
+            format!("cpu.ingress={}", self.ingress),
             format!("orders.min_notional={}", crate::language::text(self.notional, 1_000_000)),
             format!("fees.builder_share_bps={}", self.builder_bps),
             format!("funding={}", if self.reserved { "reserved" } else { "shared" }),
