@@ -26,6 +26,10 @@ pub enum ContentType {
     Text,
     /// `text/html; charset=utf-8`.
     Html,
+    /// `text/javascript; charset=utf-8`.
+    Script,
+    /// `text/css; charset=utf-8`.
+    Style,
 }
 
 impl ContentType {
@@ -34,6 +38,8 @@ impl ContentType {
             Self::Json => "application/json",
             Self::Text => "text/plain; charset=utf-8",
             Self::Html => "text/html; charset=utf-8",
+            Self::Script => "text/javascript; charset=utf-8",
+            Self::Style => "text/css; charset=utf-8",
         }
     }
 }
@@ -70,6 +76,8 @@ pub struct Extras<'a> {
     pub upgrade: bool,
     /// `Server-Timing`.
     pub server_timing: Option<&'a str>,
+    /// Names and values that only this answer has; one line each.
+    pub others: &'a [(&'a str, &'a str)],
 }
 
 /// How a client stands in a limit that its request was counted in.
@@ -148,6 +156,9 @@ impl Response {
         if extras.upgrade {
             header(out, "Upgrade", "websocket");
             header(out, "Sec-WebSocket-Version", "13");
+        }
+        for (name, value) in extras.others {
+            header(out, name, value);
         }
         let timing_end = extras.server_timing.map(|timing| {
             header(out, "Server-Timing", timing);
@@ -343,6 +354,7 @@ mod tests {
             upgrade: true,
             book: Some(BookMark { stream_id: "ab", sequence: 7, crc: u32::MAX }),
             server_timing: Some("total;dur=0.012"),
+            others: &[("X-Frame-Options", "DENY"), ("Cache-Control", "no-store")],
         };
         let answer = written(|out| {
             Response::begin(out, 425, ContentType::Json, &extras).finish(out);
@@ -357,6 +369,7 @@ mod tests {
             "\r\nAllow: GET, HEAD\r\n",
             "\r\nX-Outcry-Stream-Id: ab\r\nX-Outcry-Book-Sequence: 7\r\nX-Outcry-Book-Crc: 4294967295\r\n",
             "\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+            "\r\nX-Frame-Options: DENY\r\nCache-Control: no-store\r\n",
             "\r\nServer-Timing: total;dur=0.012\r\n",
             "\r\nConnection: close\r\n",
         ] {

@@ -10,7 +10,7 @@
 use super::ask::{Asked, Refused, no_book, too_long};
 use super::levels::seen_from;
 use super::{ANSWER_BYTES_MAX, PriceSide, Reader, Token};
-use crate::domain::{Mode, Outcome, Price, Side, TokenId};
+use crate::domain::{MarketNo, Mode, Outcome, Price, Side, TokenId};
 use crate::json::Writer;
 use sha1_smol::Sha1;
 use std::collections::BTreeSet;
@@ -138,6 +138,11 @@ impl Reader {
             }
         }
         json.close_array();
+    }
+
+    /// Writes the book of one outcome of a market that is here, in every mode: what is closed has no levels.
+    pub fn write_book_of(&self, json: &mut Writer<'_>, market: MarketNo, outcome: Outcome) {
+        self.write_book(json, Token { market, outcome });
     }
 
     /// The market and outcome of a token whose market has a book: it is not closed or resolved.
