@@ -26,6 +26,7 @@ mod cancels;
 mod clock;
 mod connection;
 mod connections;
+mod console;
 mod core_loop;
 mod deadlines;
 mod decisions;

@@ -1,13 +1,15 @@
 //! The operator's listener: who may talk to it, and the routes that ask nothing of other loops.
 //!
 //! It is bound to loopback, but a browser on this machine can reach loopback on behalf of any web
-//! page, so: `Host` must be a loopback name (no rebound names), `Origin` and `Sec-Fetch-Site` must
-//! be absent (no page at all), bodies must be `application/json` (no form), and everything but
-//! `/health` and `/ready` wants the token. `dev` has no token.
+//! page, so: `Host` must be a loopback name (no rebound names), what browsers send is refused but
+//! for the reads of the console's own page (`console` has the table), bodies must be
+//! `application/json` (no form), and everything but `/health`, `/ready` and the files of the console
+//! wants the token. `dev` has no token.
 //!
 //! What the operator does to markets, accounts and modes is in `operator`.
 
 use super::connections::Client;
+use super::console;
 use super::core_loop::{CoreLoop, connection_word};
 use super::metrics;
 use super::operator::act;
@@ -90,6 +92,10 @@ pub(crate) fn begin(
         respond::plain_error(answer, status, code, text, &extras);
         return Done::Answered(Position(0));
     }
+    if let (Method::Get, Some(file)) = (head.method, console::file(head.path)) {
+        file.write(answer, &extras);
+        return Done::Answered(Position(0));
+    }
     match (head.method, head.path) {
         (Method::Get, "/health") => write_json(answer, 200, &extras, |json| {
             json.open_object().key("status").text("ok").close_object();
@@ -100,6 +106,7 @@ pub(crate) fn begin(
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
                 json.open_object().key("ready").boolean(ready).key("search").boolean(search);
+                json.key("durability").text(core.shared.plan.durability.text());
                 if let Some(reading) = reading {
                     reading.reader().write_modes(json);
                 }
@@ -119,7 +126,7 @@ pub(crate) fn begin(
         (Method::Get, "/limits") => limits(answer, &core.shared, &extras),
         (Method::Get, "/metrics") => metrics::write(answer, core, &extras),
         (Method::Get, "/debug/latency") => {
-            write_json(answer, 200, &extras, |json| metrics::latency(json, core));
+            metrics::latency(answer, core, Query::new(head.query), &extras);
         }
         (Method::Get, "/debug/latency.hgrm") => {
             metrics::hgrm(answer, core, Query::new(head.query), &extras);
@@ -160,13 +167,13 @@ fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), (u16, &
     if !head.host.is_some_and(is_loopback_name) {
         return Err((403, "host", "Host must be a loopback name"));
     }
-    if head.origin.is_some() || head.sec_fetch_site.is_some() {
-        return Err((403, "origin", "requests of web pages are refused"));
+    if !console::admits(head) {
+        return Err((403, "origin", "requests of web pages are refused, but for what the console reads"));
     }
     if !body.is_empty() && !head.content_type.is_some_and(is_json) {
         return Err((415, "content_type", "the body must be application/json"));
     }
-    let open = matches!(head.path, "/health" | "/ready");
+    let open = matches!(head.path, "/health" | "/ready") || console::file(head.path).is_some();
     if !open && !core.token.admits(head) {
         return Err((401, "token", "the operator's token is missing or wrong"));
     }

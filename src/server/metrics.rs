@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use hdrhistogram::Histogram as Hdr;
 
+use super::admin::write_json;
 use super::core_loop::CoreLoop;
+use super::operator::request::Refusal;
 use super::tally::Tally;
 use crate::http::Query;
 use crate::http::respond::{ContentType, Extras, Response};
@@ -190,8 +192,22 @@ fn durations(page: &mut Page, core: &CoreLoop) {
     }
 }
 
-/// `GET /debug/latency`: every loop's percentiles in nanoseconds, as JSON.
-pub(crate) fn latency(json: &mut Writer<'_>, core: &CoreLoop) {
+/// `GET /debug/latency`: every loop's percentiles in nanoseconds, as JSON. With `counts=true` also the
+/// buckets behind them, `[longest_ns, count]` each: who asks twice knows what came in between.
+pub(crate) fn latency(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extras: &Extras<'_>) {
+    let counts = query.first("counts").map_or("false", |value| value.raw());
+    if !matches!(counts, "true" | "false") {
+        let refusal = Refusal::new(400, "invalid_field", "counts", counts, "true or false");
+        return write_json(out, 400, extras, |json| {
+            let mut body = Vec::new();
+            refusal.body(&mut body);
+            json.raw(&body);
+        });
+    }
+    write_json(out, 200, extras, |json| percentiles(json, core, counts == "true"));
+}
+
+fn percentiles(json: &mut Writer<'_>, core: &CoreLoop, with_counts: bool) {
     json.open_array();
     for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
         json.open_object().key("loop").text(&plan.name).key("stages").open_object();
@@ -201,7 +217,15 @@ pub(crate) fn latency(json: &mut Writer<'_>, core: &CoreLoop) {
             for (name, quantile) in QUANTILES {
                 json.key(name).number(hdr.value_at_quantile(quantile));
             }
-            json.key("max_ns").number(histogram.max_ns()).close_object();
+            json.key("max_ns").number(histogram.max_ns());
+            if with_counts {
+                json.key("counts").open_array();
+                for (longest_ns, count) in histogram.counts() {
+                    json.open_array().number(longest_ns).number(count).close_array();
+                }
+                json.close_array();
+            }
+            json.close_object();
         }
         json.close_object().key("stalls").number(tally.stalls.get()).close_object();
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | routes and bodies: bytes in, an [`request::Asked`] or a refusal out |
 //! | `desk` | markets, events and wallets as the operator names them |
+//! | `books` | books as the console shows them |
 //! | `act`, `market_acts`, `intake` | what requests do: in general, to a market, to import |
 //! | `client` | a small HTTP client for loopback |
 //! | `market`, `account`, `import` | the commands that talk to a running exchange |
@@ -16,6 +17,7 @@
 
 pub(crate) mod account;
 pub(crate) mod act;
+pub(crate) mod books;
 pub(crate) mod client;
 pub(crate) mod desk;
 pub(crate) mod dev;

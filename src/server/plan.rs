@@ -28,6 +28,17 @@ pub enum Durability {
     Durable,
 }
 
+impl Durability {
+    /// Its word in the configuration.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Durable => "durable",
+        }
+    }
+}
+
 /// Whose order contracts are meant where the header family does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Venue {
@@ -197,7 +208,7 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
     let durability = choice(
         "journal.durability",
         &options.journal_durability,
-        &[("durable", Durability::Durable), ("committed", Durability::Committed)],
+        &[Durability::Durable, Durability::Committed].map(|durability| (durability.text(), durability)),
     )?;
     let topology = topology::plan(options, machine, start.dev)?;
     let limits = limits(options, &topology, start.dev)?;

@@ -6,7 +6,7 @@
 
 use super::desk::{self, Place};
 use super::request::{self, Asked, MarketName, Movement, Refusal};
-use super::{intake, made_up_reference, market_acts};
+use super::{books, intake, made_up_reference, market_acts};
 use crate::domain::{Mode, Position, Reject};
 use crate::http::respond::Extras;
 use crate::journal::layout::MoneyDirection;
@@ -65,6 +65,8 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
     let (to, binding, errand) = match asked {
         Asked::Markets => return Ok(Next::Say(desk::markets(core))),
         Asked::Market(market) => return Ok(Next::Say(desk::market(core, &find(core, market)?))),
+        Asked::Books => return Ok(Next::Say(books::list(core))),
+        Asked::Book(market) => return Ok(Next::Say(books::one(core, &find(core, market)?))),
         Asked::Account(wallet) => return desk::account(core, &wallet).map(Next::Say),
         Asked::FeeAccount => return desk::fee_account(core).map(Next::Say),
         Asked::Advance(ms) => (REGISTRAR_LOOP, Binding::EveryShard, advance(core, ms)?),

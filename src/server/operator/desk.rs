@@ -11,6 +11,7 @@ use crate::catalog::{Fields, event_key};
 use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, WalletKind};
 use crate::json::Writer;
 use crate::ledger::{Ledger, MarketRow, WalletRow};
+use crate::reader::Reader;
 use crate::server::core_loop::CoreLoop;
 
 /// Turns that a look waits at most for the reader to have applied what was acknowledged.
@@ -109,10 +110,15 @@ pub(super) fn catch_up(core: &mut CoreLoop) {
     core.desk.follow(ledger);
 }
 
+/// The reader.
+pub(super) fn reader(core: &CoreLoop) -> &Reader {
+    let reading = core.roles.as_ref().and_then(|roles| roles.reading.as_ref());
+    reading.expect("the operator's listener is on the reader's loop").reader()
+}
+
 /// The state as the reader has it.
 pub(super) fn ledger(core: &CoreLoop) -> &Ledger {
-    let reading = core.roles.as_ref().and_then(|roles| roles.reading.as_ref());
-    reading.expect("the operator's listener is on the reader's loop").reader().ledger()
+    reader(core).ledger()
 }
 
 /// The market of this name.
@@ -160,7 +166,8 @@ pub(super) fn markets(core: &CoreLoop) -> Vec<u8> {
     out
 }
 
-fn short(json: &mut Writer<'_>, row: &MarketRow) {
+/// Writes what lists say of a market into an open object.
+pub(super) fn short(json: &mut Writer<'_>, row: &MarketRow) {
     let question = Fields::parse(&row.text).and_then(|fields| fields.text("question")).unwrap_or_default();
     json.key("marketId").number(row.market_id).key("conditionId").condition(&row.condition);
     json.key("question").text(&question).key("mode").text(row.mode.text());

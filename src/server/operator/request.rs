@@ -3,6 +3,7 @@
 //! | route | body |
 //! |---|---|
 //! | `GET /markets`, `/markets/{market}`, `/accounts/{wallet}`, `/accounts/fees` | |
+//! | `GET /books`, `/books/{market}` | |
 //! | `POST /import` | Gamma JSON, at most a request's body |
 //! | `POST /markets` | `{"question", "outcomes"?, "tick"?, "minSize"?, "event"?}` |
 //! | `POST /markets/{market}/pause`, `/resume` | `{}` or none |
@@ -38,6 +39,10 @@ pub(crate) enum Asked {
     Markets,
     /// One market.
     Market(MarketName),
+    /// The markets with most resting orders.
+    Books,
+    /// The books of one market.
+    Book(MarketName),
     /// One wallet.
     Account(Address),
     /// The wallet that fees are shown under.
@@ -197,6 +202,8 @@ fn read_get(path: &str, words: &[&str]) -> Result<Asked, Refusal> {
     Ok(match words {
         ["markets"] => Asked::Markets,
         ["markets", market] => Asked::Market(market_name(market)?),
+        ["books"] => Asked::Books,
+        ["books", market] => Asked::Book(market_name(market)?),
         ["accounts", "fees"] => Asked::FeeAccount,
         ["accounts", wallet] => Asked::Account(address("wallet", wallet)?),
         _ => return Err(no_route(path)),
@@ -370,6 +377,8 @@ mod tests {
         let condition = format!("/markets/0x{}", "1".repeat(64));
         assert_eq!(read(Method::Get, "/markets/", b""), Ok(Asked::Markets));
         assert_eq!(read(Method::Get, "/markets/7", b""), Ok(Asked::Market(MarketName::Id(7))));
+        assert_eq!(read(Method::Get, "/books", b""), Ok(Asked::Books));
+        assert_eq!(read(Method::Get, "/books/7", b""), Ok(Asked::Book(MarketName::Id(7))));
         let market = MarketName::Condition(ConditionId([0x11; 32]));
         assert_eq!(post(&format!("{condition}/pause"), ""), Asked::SetMarketMode(market, Mode::CancelOnly));
         assert_eq!(post(&format!("{condition}/resume"), "{}"), Asked::SetMarketMode(market, Mode::Open));

@@ -21,6 +21,7 @@ outcry dev: an exchange to try things on; loopback only, money of nobody
 
   exchange   http://{http}
   operator   http://{admin}
+  console    http://{admin}/console in a browser
   data       {data}
   markets    {markets}, all with resting quotes
   accounts   {accounts} test accounts of Anvil with 100,000 USDC each; the first is
