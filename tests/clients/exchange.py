@@ -33,9 +33,9 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 
 
 class Exchange:
-    """One `outcry dev` on a data directory of its own."""
+    """One `outcry dev`, or what `command` says, on a data directory of its own."""
 
-    def __init__(self, binary, *settings):
+    def __init__(self, binary, *settings, command=("dev", "--flow", "0")):
         self.binary = os.path.abspath(binary)
         # Beside the binary: a temporary folder of the system may be in memory, where nothing is durable.
         target = os.path.dirname(os.path.dirname(self.binary))
@@ -43,7 +43,7 @@ class Exchange:
         self.data_dir = os.path.join(self.folder.name, "data")
         ports_file = os.path.join(self.folder.name, "ports.json")
         self.log = open(os.path.join(self.folder.name, "log"), "w+")
-        command = [self.binary, "dev", "--flow", "0", "--data-dir", self.data_dir]
+        command = [self.binary, *command, "--data-dir", self.data_dir]
         command += ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ports-file", ports_file]
         log_path = os.path.join(self.folder.name, "ring")
         for setting in [f"journal.log_path={log_path}", *settings]:

@@ -1,0 +1,195 @@
+"""The operator's console in a real browser: what it shows is what was just traded.
+
+    console.py BINARY
+
+Pictures of it go to `target/console`, in light, in dark and as wide as a phone.
+"""
+
+import json
+import os
+import sys
+
+from browser import Browser
+from exchange import KEYS, Exchange, fetch
+from polymarket import Trader
+from story import market
+
+QUESTION = "Does the console <b>show</b> this & that?"
+
+# Two browsers' widths: a desk's and a phone's.
+DESK, PHONE = 1280, 390
+
+# What serve is started with: as small as dev.
+SMALL = ["sizes.books_bytes=16777216", "sizes.digests=10000", "sizes.resting_orders=10000", "sizes.wallets=10000"]
+
+
+def place(trader, token, side, price, size):
+    answer = trader.post(trader.limit(token, side, price, size, 0), "GTC", False)
+    assert answer["success"], answer
+
+
+def count(text):
+    return int(text.replace(",", "")) if text else 0
+
+
+def levels(side):
+    """The expression for the levels of one side, best first: prices and shares as they stand there."""
+    rows = f'[...document.querySelectorAll("#book tr[data-side={side}]")]'
+    best_first = "" if side == "bid" else ".reverse()"
+    cell = "row.querySelector('td span').textContent"
+    return f"JSON.stringify({rows}{best_first}.map((row) => [row.querySelector('th').textContent, {cell}]))"
+
+
+def shows(page, side, expected):
+    page.until(levels(side), json.dumps(expected, separators=(",", ":")))
+
+
+def look(exchange, page, folder):
+    """Trades, and finds it on the page."""
+    condition, tokens = market(exchange, QUESTION)
+    first, second = (Trader(name, exchange.url, key) for name, key in zip(("first", "second"), KEYS))
+    page.open(exchange.admin_url + "/")
+    page.until("!document.querySelector('#inside').hidden")
+    # A book is empty until the first order, and then shows it.
+    page.type("#market-id", condition)
+    page.until(f"document.querySelector('#book-words').textContent.startsWith({json.dumps(QUESTION)})")
+    shows(page, "bid", [])
+    place(first, tokens[0], "BUY", 0.40, 25)
+    shows(page, "bid", [["0.40", "25"]])
+    for price, size in ((0.39, 1250), (0.37, 600), (0.38, 410.5), (0.40, 75)):
+        place(first, tokens[0], "BUY", price, size)
+    for price, size in ((0.55, 700), (0.56, 1500), (0.58, 90)):
+        place(second, tokens[1], "BUY", price, size)
+    shows(page, "bid", [["0.40", "100"], ["0.39", "1,250"], ["0.38", "410.5"], ["0.37", "600"]])
+    shows(page, "ask", [["0.42", "90"], ["0.44", "1,500"], ["0.45", "700"]])
+    assert "spread 0.02" in page.text("#book-words"), page.text("#book-words")
+    # A trade takes the best ask away; the other outcome's book is the same one seen from its side.
+    place(first, tokens[0], "BUY", 0.42, 90)
+    shows(page, "ask", [["0.44", "1,500"], ["0.45", "700"]])
+    assert "last price 0.42" in page.text("#book-words"), page.text("#book-words")
+    page.evaluate("document.querySelectorAll('#outcomes input')[1].click()")
+    shows(page, "bid", [["0.56", "1,500"], ["0.55", "700"]])
+    page.evaluate("document.querySelectorAll('#outcomes input')[0].click()")
+    shows(page, "ask", [["0.44", "1,500"], ["0.45", "700"]])
+    print("ok: a book shows what was just placed and traded")
+    numbers(exchange, page, orders=9)
+    words(exchange, page)
+    pictures(page, folder)
+
+
+def numbers(exchange, page, orders):
+    """What the tables say is what the listener says."""
+    total = "document.querySelector('#stages tr[data-stage=total]').cells[4].textContent"
+    page.until(f"{orders} <= Number({total}.replaceAll(',', ''))")
+    for stage in ("recv", "parse", "auth", "sign", "match", "journal", "total", "turn"):
+        cells = page.evaluate(
+            f"[...document.querySelector('#stages tr[data-stage={stage}]').cells].slice(4).map((cell) => cell.textContent)"
+        )
+        assert count(cells[0]) > 0 and all(cell.endswith("s") for cell in cells[1:]), f"{stage}: {cells}"
+    shares = page.evaluate("[...document.querySelectorAll('#stages .value')].map((cell) => parseFloat(cell.textContent))")
+    # Rounded each for itself, by at most half of one.
+    assert len(shares) == 7 and abs(sum(shares) - 100) < 3.5, shares
+    loops = [part["loop"] for part in json.loads(fetch(exchange.admin_url + "/debug/latency"))]
+    shown = page.evaluate("[...document.querySelectorAll('#loops tr[data-loop] th')].map((cell) => cell.textContent)")
+    assert shown == loops, (shown, loops)
+    for name in ("claimed", "durable", "applied"):
+        assert count(page.text(f"#journal-{name} td")) > 0, name
+    assert page.text("#journal-fill .value").endswith("%")
+    facts = [page.text(f"#{name}") for name in ("state", "mode", "durability")]
+    assert facts == ["ready", "open", "durable"], facts
+    assert len(page.evaluate("[...document.querySelectorAll('#limits tr')].map((row) => row.textContent)")) == 3
+    # Of the last seconds there is less than of all the time.
+    page.evaluate("document.querySelector('#stages-window').value = '10'")
+    page.evaluate("document.querySelector('#stages-window').dispatchEvent(new Event('change'))")
+    page.until(f"{total} === '0'")
+    page.evaluate("document.querySelector('#stages-window').value = '0'")
+    page.evaluate("document.querySelector('#stages-window').dispatchEvent(new Event('change'))")
+    print("ok: stages, loops and journal are told")
+
+
+def words(exchange, page):
+    """The line above all says what is wrong as long as it is."""
+    says = "document.querySelector('#words').textContent"
+    page.until("document.querySelector('#slow').textContent.includes('Most of it went to ')")
+    exchange.operator("mode", "post-only")
+    page.until(f"{says}.includes('The exchange is post-only')")
+    assert page.evaluate("document.querySelector('#verdict').dataset.level") != "good"
+    exchange.operator("mode", "open")
+    page.until(f"!{says}.includes('post-only')")
+    print("ok: what is wrong is said in words")
+
+
+def pictures(page, folder):
+    for name, width, scheme in (("light", DESK, "light"), ("dark", DESK, "dark"), ("phone", PHONE, "light")):
+        page.dress(width, scheme)
+        page.until("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+        page.picture(os.path.join(folder, f"{name}.png"))
+        beyond = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert beyond <= 0, f"{name}: the page is {beyond} px wider than its window"
+    page.dress(DESK, "light")
+    print("ok: it fits a desk and a phone; pictures are in target/console")
+
+
+def strangers(exchange, browser):
+    """Another page on this machine, even one of the exchange's own, reaches nothing of the operator's."""
+    page = browser.page()
+    page.open(exchange.url + "/ready")
+    page.until("location.pathname === '/ready' && document.readyState === 'complete'")
+    assert page.evaluate(f"fetch('{exchange.admin_url}/limits').then(() => 'read', () => 'refused')") == "refused"
+    page.evaluate(f"void (location.href = '{exchange.admin_url}/console')")
+    page.until("location.pathname === '/console' && document.body.textContent.includes('\"code\":\"origin\"')")
+    print("ok: a link on another page does not open the console")
+
+
+def with_token(binary, browser, folder):
+    exchange = Exchange(binary, *SMALL, command=["serve"])
+    try:
+        page = browser.page()
+        page.dress(DESK, "light")
+        page.open(exchange.admin_url + "/console")
+        page.until("!document.querySelector('#door').hidden")
+        assert page.evaluate("document.querySelector('#inside').hidden")
+        page.picture(os.path.join(folder, "door.png"))
+        page.type("#token", "not the token")
+        page.until("document.querySelector('#door-words').textContent.includes('not this exchange')")
+        token = open(os.path.join(exchange.data_dir, "admin-token")).read().strip()
+        page.type("#token", token)
+        page.until("!document.querySelector('#inside').hidden && document.querySelector('#door').hidden")
+        page.until("document.querySelector('#book-words').textContent", "There is no market yet.")
+        page.ask("Page.reload")
+        page.until("document.querySelector('#inside')?.hidden === false")
+        refused = [text for text in page.complaints if "401" not in text]
+        assert not refused and page.complaints, page.complaints
+        # Another tab has not been told the token.
+        other = browser.page()
+        other.open(exchange.admin_url + "/console")
+        other.until("!document.querySelector('#door').hidden")
+        exchange.stop()
+        page.until("document.querySelector('#words').textContent.includes('does not answer')")
+    finally:
+        exchange.kill()
+    print("ok: serve asks for its token once, and the page says when the exchange is gone")
+
+
+def main(binary):
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(binary))), "console")
+    browser = Browser()
+    exchange = None
+    try:
+        exchange = Exchange(binary)
+        page = browser.page()
+        page.dress(DESK, "light")
+        look(exchange, page, folder)
+        assert not page.complaints, page.complaints
+        strangers(exchange, browser)
+        exchange.stop()
+        with_token(binary, browser, folder)
+    finally:
+        browser.close()
+        if exchange:
+            exchange.kill()
+    print("done: console")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,227 @@
+//! The operator's console through the running binary: its files and their headers, who gets what,
+//! and what it reads.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::{Answer, Connection};
+use outcry::domain::Side;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    TempDir::with_prefix_in("console-", env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn dev(folder: &TempDir) -> Exchange {
+    Plan::dev(folder.path()).start()
+}
+
+fn ask(exchange: &Exchange, method: &str, path: &str, lines: &str) -> Answer {
+    Connection::open(exchange.admin).request(method, path, lines, b"").unwrap()
+}
+
+/// Every route that the page has to have: where it is, what it is, and whether a page may ask for it.
+const FILES: [(&str, &str); 4] = [
+    ("/", "text/html; charset=utf-8"),
+    ("/console", "text/html; charset=utf-8"),
+    ("/console.js", "text/javascript; charset=utf-8"),
+    ("/console.css", "text/css; charset=utf-8"),
+];
+const READS: [&str; 7] =
+    ["/ready", "/metrics", "/debug/latency", "/debug/latency?counts=true", "/topology", "/limits", "/books"];
+const CLOSED_TO_PAGES: [&str; 5] =
+    ["/health", "/markets", "/accounts/fees", "/debug/latency.hgrm", "/console.html"];
+
+/// What a browser says of who asks; and whether the page, its other files, and its reads are given.
+fn browsers(port: u16) -> Vec<(String, [bool; 3])> {
+    let own = format!("Origin: http://127.0.0.1:{port}\r\n");
+    let site = |word: &str, origin: &str| format!("Sec-Fetch-Site: {word}\r\n{origin}");
+    vec![
+        (site("same-origin", ""), [true, true, true]),
+        (site("same-origin", &own), [true, true, true]),
+        (site("none", ""), [true, false, false]),
+        (site("none", &own), [false; 3]),
+        (site("same-origin", "Origin: http://127.0.0.1:1\r\n"), [false; 3]),
+        (site("same-origin", "Origin: null\r\n"), [false; 3]),
+        (site("same-site", ""), [false; 3]),
+        (site("same-site", &own), [false; 3]),
+        (site("cross-site", ""), [false; 3]),
+        (site("cross-site", "Origin: https://evil.example\r\n"), [false; 3]),
+        (own.clone(), [false; 3]),
+        ("Origin: https://evil.example\r\n".to_owned(), [false; 3]),
+    ]
+}
+
+/// A request with the `Host` that a browser would send, which names the port.
+fn browse(connection: &mut Connection, port: u16, method: &str, path: &str, lines: &str) -> Answer {
+    let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
+    let text = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{lines}{length}\r\n");
+    connection.send(text.as_bytes()).unwrap();
+    connection.answer().unwrap()
+}
+
+#[test]
+fn a_browser_gets_what_the_console_needs_and_no_other_page_gets_anything() {
+    let folder = folder();
+    let exchange = dev(&folder);
+    let (port, mut connection) = (exchange.admin, Connection::open(exchange.admin));
+    let mut check = |method: &str, path: &str, lines: &str, allowed: bool| {
+        let answer = browse(&mut connection, port, method, path, lines);
+        if allowed {
+            assert_eq!(answer.status, 200, "{method} {path} {lines}");
+        } else {
+            let code = answer.json()["code"].clone();
+            assert_eq!((answer.status, code), (403, json!("origin")), "{method} {path} {lines}");
+        }
+    };
+    for (lines, [page, file, read]) in browsers(port) {
+        for (path, _) in FILES {
+            let is_page = matches!(path, "/" | "/console");
+            check("GET", path, &lines, if is_page { page } else { file });
+        }
+        for path in READS {
+            check("GET", path, &lines, read);
+        }
+        for path in CLOSED_TO_PAGES {
+            check("GET", path, &lines, false);
+        }
+        for path in ["/mode", "/snapshot", "/markets", "/console", "/metrics", "/books"] {
+            check("POST", path, &lines, false);
+        }
+    }
+    // A page under a rebound name is its own origin, and no loopback name.
+    let rebound = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nSec-Fetch-Site: same-origin\r\n\r\n";
+    connection.send(rebound.as_bytes()).unwrap();
+    let refused = connection.answer().unwrap();
+    assert_eq!((refused.status, refused.json()["code"].clone()), (403, json!("host")));
+    exchange.stop();
+}
+
+#[test]
+fn the_files_say_what_they_are_and_what_a_browser_may_not_do_with_them() {
+    let folder = folder();
+    let exchange = dev(&folder);
+    for (path, content_type) in FILES {
+        let answer = ask(&exchange, "GET", path, "");
+        assert_eq!((answer.status, answer.header("Content-Type")), (200, Some(content_type)), "{path}");
+        let policy = answer.header("Content-Security-Policy").unwrap();
+        for part in
+            ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"]
+        {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
+        for (name, value) in [
+            ("X-Frame-Options", "DENY"),
+            ("Cache-Control", "no-store"),
+            ("Referrer-Policy", "no-referrer"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Cross-Origin-Resource-Policy", "same-origin"),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{path} {name}");
+        }
+        let text = String::from_utf8(answer.body).unwrap();
+        // What the policy would refuse is not there, and no data becomes markup.
+        for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "https://", " style="]
+        {
+            assert!(!text.contains(word), "{path} has {word}");
+        }
+    }
+    exchange.stop();
+}
+
+#[test]
+fn serve_gives_the_page_to_everybody_and_its_data_to_whoever_has_the_token() {
+    let folder = folder();
+    let plan = Plan::serve(folder.path());
+    let exchange = plan.start();
+    let token = std::fs::read_to_string(plan.data_dir().join("admin-token")).unwrap();
+    let page = "Sec-Fetch-Site: same-origin\r\n";
+    let with = |token: &str| format!("{page}Authorization: Bearer {}\r\n", token.trim());
+    for (path, _) in FILES {
+        assert_eq!(ask(&exchange, "GET", path, page).status, 200, "{path}");
+    }
+    for path in READS {
+        let open = path == "/ready";
+        for (lines, status) in [
+            (page.to_owned(), if open { 200 } else { 401 }),
+            (with("wrong"), if open { 200 } else { 401 }),
+            (with(&token), 200),
+        ] {
+            assert_eq!(ask(&exchange, "GET", path, &lines).status, status, "{path} {lines}");
+        }
+    }
+    assert_eq!(ask(&exchange, "GET", "/ready", "").json()["durability"], "durable");
+    assert_eq!(ask(&exchange, "GET", "/books", &with(&token)).json(), json!({"count": 0, "markets": []}));
+    exchange.stop();
+}
+
+#[test]
+fn the_operator_s_books_are_the_public_ones_and_show_what_was_acknowledged() {
+    let folder = folder();
+    let exchange = dev(&folder);
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let made =
+        outcry_succeeds(&["market", "create", "Does it rain?", "--outcomes", "Wet,Dry", "--admin", &admin]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let tokens = [0, 1].map(|index| made["tokens"][index].as_str().unwrap());
+    let mut connection = exchange.connect();
+    let mut trader = Trader::new(KEYS[1], &mut connection);
+    for (index, price) in [(0, 40), (0, 39), (1, 55)] {
+        let wish = Wish {
+            token: token(tokens[index]),
+            side: Side::Buy,
+            price: price * 100,
+            shares: 10_000_000,
+            kind: "GTC",
+            neg_risk: false,
+        };
+        let order = trader.sign(&wish);
+        assert_eq!(trader.ask(&mut connection, "POST", "/order", &order.body).unwrap().status, 200);
+    }
+    let names = [made["conditionId"].as_str().unwrap().to_owned(), made["marketId"].to_string()];
+    for name in names {
+        let shown = ask(&exchange, "GET", &format!("/books/{name}"), "").json();
+        assert_eq!((&shown["question"], &shown["liveOrders"]), (&json!("Does it rain?"), &json!(3)));
+        for (index, label) in ["Wet", "Dry"].into_iter().enumerate() {
+            let public = exchange.read(&format!("/book?token_id={}", tokens[index]));
+            assert_eq!(shown["outcomes"][index], json!({"outcome": label, "book": public}));
+        }
+        let bids = &shown["outcomes"][0]["book"]["bids"];
+        assert_eq!(bids[1], json!({"price": "0.4", "size": "10"}), "{bids}");
+    }
+    for (name, status, code) in [("7", 404, "market_unknown"), ("rain", 400, "invalid_field")] {
+        let refused = ask(&exchange, "GET", &format!("/books/{name}"), "");
+        assert_eq!((refused.status, refused.json()["code"].clone()), (status, json!(code)), "{name}");
+    }
+    let list = ask(&exchange, "GET", "/books", "").json();
+    let orders: Vec<u64> =
+        list["markets"].as_array().unwrap().iter().map(|row| row["liveOrders"].as_u64().unwrap()).collect();
+    assert_eq!(list["count"], json!(orders.len()));
+    assert!(orders.is_sorted_by(|one, other| one >= other) && orders.contains(&3), "{orders:?}");
+    exchange.stop();
+}
+
+#[test]
+fn counts_behind_percentiles_are_told_to_who_asks() {
+    let folder = folder();
+    let exchange = dev(&folder);
+    let latency = |query: &str| ask(&exchange, "GET", &format!("/debug/latency{query}"), "");
+    let stages = |answer: &Answer| answer.json()[0]["stages"].clone();
+    for query in ["", "?counts=false"] {
+        assert!(stages(&latency(query))["total"].get("counts").is_none(), "{query}");
+    }
+    let told = stages(&latency("?counts=true"))["total"].clone();
+    let counts: Vec<(u64, u64)> = serde_json::from_value(told["counts"].clone()).unwrap();
+    assert!(!counts.is_empty(), "dev's own quotes were placed");
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), told["count"].as_u64().unwrap());
+    assert!(counts.is_sorted_by(|one, other| one.0 < other.0), "{counts:?}");
+    let refused = latency("?counts=all");
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.json()["error"], "counts: got all; allowed: true or false");
+    exchange.stop();
+}
