@@ -41,7 +41,7 @@ struct Places {
 struct Load {
     /// A name below perf/scenarios, or a file that ends in .toml.
     scenario: String,
-    /// Requests a second instead of the scenario's.
+    /// Requests a second instead of the scenario's; of a sweep, the first ones.
     #[arg(long)]
     rate: Option<f64>,
     /// Seconds that count instead of the scenario's.
@@ -184,6 +184,7 @@ impl Load {
                 return Err(format!("--rate: got {rate}; allowed: 1 to 10000000"));
             }
             plan = plan.at(rate);
+            plan.sweep.first = rate;
         }
         if let Some(seconds) = self.seconds {
             plan.time = seconds_of(seconds)?;

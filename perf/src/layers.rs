@@ -22,6 +22,7 @@ use outcry::json::BodyReader;
 use outcry::memory::cells::Cells;
 use outcry::registry::{MarketFacts, Registry, RegistryWriter};
 use outcry::shard::{Funding, PlaceOrder, Placed, Shard, ShardSettings, Status};
+use rustix::fs::{Mode as FileMode, OFlags};
 
 use crate::machine::{self, Environment};
 use crate::report::{self, Bar, Page};
@@ -40,6 +41,9 @@ const CPUS: usize = 2;
 
 /// Orders that are synced to the disk one by one; a disk may take milliseconds for each.
 const DURABLE: usize = 500;
+
+/// Bytes of a direct write.
+const BLOCK: usize = 4_096;
 
 /// Bytes of an order's record without fills.
 const RECORD_BYTES: usize = 464;
@@ -86,6 +90,7 @@ pub(crate) fn run(ground: &Ground, orders: usize) -> Result<(), String> {
     }
     layers.push(Layer { name: "POST /order, loopback", times: whole });
     layers.push(Layer { name: "durable on this disk", times: durable(&ground.out)? });
+    layers.push(Layer { name: "a bare write of 4 KiB", times: bare(&ground.out)? });
     say(ground, &layers, &caution(loaded.share))
 }
 
@@ -246,7 +251,7 @@ fn durable(place: &Path) -> Result<Nanos, String> {
     let folder = tempfile::tempdir_in(place).map_err(|fault| format!("{}: {fault}", place.display()))?;
     let options = Options {
         log_path: Some(folder.path().join("log")),
-        durability: Durability::Committed,
+        durability: Durability::Durable,
         ..Options::new(folder.path())
     };
     let opened = open(options).map_err(|fault| format!("the journal: {fault}"))?;
@@ -268,10 +273,35 @@ fn durable(place: &Path) -> Result<Nanos, String> {
     Ok(times)
 }
 
+/// What the disk takes for the least that is on it afterwards: blocks of a file that is there
+/// already, one at a time, past the page cache.
+fn bare(place: &Path) -> Result<Nanos, String> {
+    let fault = |fault: std::io::Error| format!("{}: {fault}", place.display());
+    let folder = tempfile::tempdir_in(place).map_err(fault)?;
+    let path = folder.path().join("blocks");
+    std::fs::write(&path, vec![0; DURABLE * BLOCK]).map_err(fault)?;
+    std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(fault)?;
+    let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::DSYNC;
+    let file = rustix::fs::open(&path, flags, FileMode::empty()).map_err(|error| fault(error.into()))?;
+    // The kernel takes a direct write only from memory that begins at a block.
+    let memory = vec![7; 2 * BLOCK];
+    let block = &memory[memory.as_ptr().align_offset(BLOCK)..][..BLOCK];
+    let mut times = histogram();
+    for number in 0..DURABLE {
+        let start = Instant::now();
+        let written = rustix::io::pwrite(&file, block, (number * BLOCK) as u64);
+        record(&mut times, nanos(start.elapsed()));
+        if written.map_err(|error| fault(error.into()))? != BLOCK {
+            return Err(format!("{}: a block was not written whole", place.display()));
+        }
+    }
+    Ok(times)
+}
+
 /// The waterfall: each layer from where the one before it ends, and the rest to the round trip.
 fn bars(layers: &[Layer]) -> Vec<Bar> {
     let p50 = |layer: &Layer| stats::micros(&layer.times, 0.5);
-    let [inner @ .., whole, durable] = layers else { return Vec::new() };
+    let [inner @ .., whole, durable, bare] = layers else { return Vec::new() };
     let text = |layer: &Layer| {
         let Quantiles { p50_us, p99_us, .. } = Quantiles::of(&layer.times);
         format!("{} · p99 {}", report::micros(p50_us), report::micros(p99_us))
@@ -291,6 +321,8 @@ fn bars(layers: &[Layer]) -> Vec<Bar> {
     bars.push(Bar { name: whole.name.to_owned(), from: 0.0, to: p50(whole), text: text(whole) });
     let end = p50(whole) + p50(durable);
     bars.push(Bar { name: durable.name.to_owned(), from: p50(whole), to: end, text: text(durable) });
+    let end = p50(whole) + p50(bare);
+    bars.push(Bar { name: bare.name.to_owned(), from: p50(whole), to: end, text: text(bare) });
     bars
 }
 
@@ -319,7 +351,7 @@ fn say(ground: &Ground, layers: &[Layer], caution: &str) -> Result<(), String> {
     page.chart(&[], &report::bars(&bars)?);
     page.table("Layers", &report::QUANTILES, &rows);
     page.note(&format!(
-        "{}, commit {}, {}, profile {}, {}. The last layer is a journal of its own on the disk of {}; the server's \
+        "{}, commit {}, {}, profile {}, {}. The last two layers are a journal of its own, and direct writes that are synced (O_DIRECT, O_DSYNC), on the disk of {}; the server's \
          answers are committed, in shared memory.",
         environment.machine(),
         environment.commit,
@@ -345,10 +377,16 @@ mod tests {
             record(&mut times, micros * 1_000);
             Layer { name, times }
         };
-        let bars =
-            bars(&[layer("a", 1), layer("b", 3), layer("c", 26), layer("whole", 40), layer("durable", 900)]);
+        let bars = bars(&[
+            layer("a", 1),
+            layer("b", 3),
+            layer("c", 26),
+            layer("whole", 40),
+            layer("durable", 900),
+            layer("bare", 80),
+        ]);
         let ends: Vec<f64> = bars.iter().map(|bar| bar.to.round()).collect();
-        assert_eq!(ends, [1.0, 4.0, 30.0, 40.0, 40.0, 940.0]);
+        assert_eq!(ends, [1.0, 4.0, 30.0, 40.0, 40.0, 940.0, 120.0]);
         let follows = |pair: &[Bar]| pair[0].to.total_cmp(&pair[1].from).is_eq();
         assert!(bars[..4].windows(2).all(follows));
     }

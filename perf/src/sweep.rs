@@ -83,7 +83,7 @@ fn capacity(steps: &[Step]) -> String {
             "No rate was held; the server answered {} requests a second at most. Begin lower (sweep.first).",
             report::count(most)
         )
-    } else if steps.iter().any(Step::is_saturated) {
+    } else if steps.iter().any(|step| held < step.offered_per_s) {
         format!(
             "{} requests a second were held; offered more, the server answered {} a second at most.",
             report::count(held),
@@ -91,7 +91,7 @@ fn capacity(steps: &[Step]) -> String {
         )
     } else {
         format!(
-            "All rates were held; the last was {} requests a second, so capacity lies above it.",
+            "The highest rate, {} requests a second, was held, so capacity lies above it.",
             report::count(held)
         )
     }
@@ -117,7 +117,8 @@ fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
         ));
     }
     page.hockey_stick(steps)?;
-    page.heading("The highest rate that was held");
+    let held = !Step::of(summary).is_saturated();
+    page.heading(if held { "The highest rate that was held" } else { "The first rate, which was not held" });
     page.about(summary)?;
     let path = folder.join("report.html");
     report::save(&path, page.end().as_bytes())?;
@@ -146,8 +147,10 @@ mod tests {
         );
         assert_eq!(
             capacity(&steps[..2]),
-            "All rates were held; the last was 2,000 requests a second, so capacity lies above it."
+            "The highest rate, 2,000 requests a second, was held, so capacity lies above it."
         );
+        let disturbed = [step(500.0, 480.0), step(2_000.0, 2_000.0)];
+        assert_eq!(capacity(&disturbed), capacity(&steps[..2]));
         assert_eq!(
             capacity(&steps[2..]),
             "No rate was held; the server answered 2,600 requests a second at most. Begin lower (sweep.first)."

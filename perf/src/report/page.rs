@@ -12,6 +12,9 @@ use crate::sweep::Step;
 /// The head of a table of [`quantile_row`]s.
 pub(crate) const QUANTILES: [&str; 8] = ["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
+/// A cell of more letters than this is text, which may wrap.
+const LONG: usize = 24;
+
 const STYLE: &str = include_str!("style.css");
 
 /// A page that is being written.
@@ -81,7 +84,11 @@ impl Page {
     /// A table of figures.
     pub(crate) fn table(&mut self, caption: &str, head: &[&str], rows: &[Vec<String>]) {
         let cells = |cells: &mut dyn Iterator<Item = &str>, tag: &str| -> String {
-            cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect::<Vec<_>>().concat()
+            let cell = |cell: &str| {
+                let class = if LONG < cell.chars().count() { " class=\"long\"" } else { "" };
+                format!("<{tag}{class}>{}</{tag}>", escaped(cell))
+            };
+            cells.map(cell).collect::<Vec<_>>().concat()
         };
         let mut html = format!("<div class=\"wide\"><table><caption>{}</caption>\n<tr>", escaped(caption));
         html.push_str(&cells(&mut head.iter().copied(), "th"));
