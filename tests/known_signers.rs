@@ -103,7 +103,7 @@ fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
     let folder = tempfile::TempDir::with_prefix_in("known-", env!("CARGO_TARGET_TMPDIR")).unwrap();
     // The second run hears what was stamped for the first, and no answer tells how many came before.
     let plan =
-        Plan::dev(folder.path()).set("cpu.policy=none").set("auth.window_s=86400").set("limits.mode=off");
+        Plan::dev(folder.path()).set("cpu.policy=unpinned").set("auth.window_s=86400").set("limits.mode=off");
     let mut site = Site::start(&plan);
     let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
     let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);

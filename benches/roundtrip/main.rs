@@ -6,7 +6,8 @@
 //! be a ratio of 1.3 at most: what Outcry does beyond the floor (routing, registry, book, money,
 //! log, one answer that waits for its frame) then costs less than a third of the whole.
 //!
-//! Every reply is checked: an order that does not rest ends the run.
+//! Every reply is checked: an order that does not rest ends the run. Behind `--` come settings of Outcry, as in
+//! `cargo bench --bench roundtrip -- auth.known_signers_bytes=16777216`.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
@@ -61,7 +62,7 @@ fn main() {
         _ => tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")),
     };
     let directory = directory.expect("a temporary directory");
-    let (exchange, token) = start_outcry(directory.path(), &signer, &durability);
+    let (exchange, token) = start_outcry(directory.path(), &signer, &durability, &arguments);
     let credentials = client::credentials(exchange.http, &signer);
     let (floor_process, floor_port) = start_floor(&credentials);
     let _pinned = pin(CLIENT_CPU);
@@ -144,13 +145,14 @@ fn start_floor(credentials: &Credentials) -> (Running, u16) {
 }
 
 /// A server with one market, and the signer's wallet funded; and a token.
-fn start_outcry(directory: &Path, signer: &Signer, durability: &str) -> (Outcry, U256) {
-    let settings = [
+fn start_outcry(directory: &Path, signer: &Signer, durability: &str, arguments: &[String]) -> (Outcry, U256) {
+    let mut settings = vec![
         format!("journal.durability={durability}"),
         "cpu.policy=explicit".to_owned(),
         format!("cpu.shard_cpus={SERVER_CPU}"),
         "cpu.wait=spin".to_owned(),
     ];
+    settings.extend(arguments.iter().filter(|argument| argument.contains('=')).cloned());
     let outcry = Outcry::start(directory, &settings);
     outcry.operator(&["market", "create", "Will it be fast?", "--tick", "0.001"]);
     outcry.operator(&["account", "credit", &signer.address.to_string(), "100000", "--ref", "roundtrip"]);
