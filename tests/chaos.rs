@@ -41,7 +41,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// How long anything may take.
@@ -96,6 +96,10 @@ enum End {
     /// Stopped, behind a snapshot that somebody has no stream behind: it cannot be told what it missed.
     Stopped,
 }
+
+/// Acts that clients may be ahead of the storm: while it waits for a snapshot, what the snapshot is of must not grow
+/// for as long as the snapshot takes.
+const ACTS_AHEAD: usize = 500;
 
 struct Storm<'a> {
     plan: &'a Plan,
@@ -222,7 +226,7 @@ fn clients<'a>(
 }
 
 /// Acts until the storm is over.
-fn trade<'a>(mut client: Client<'a>, done: &Sender<()>) -> Client<'a> {
+fn trade<'a>(mut client: Client<'a>, done: &SyncSender<()>) -> Client<'a> {
     client.link.calm = false;
     while !client.link.gate.is_ending() {
         client.act();
@@ -269,13 +273,15 @@ fn every_client_knows_what_it_has_whatever_breaks() {
     let (gate, trouble) = (Gate::closed(ROLES.len()), Trouble::default());
     gate.open(exchange.http, advance(&exchange, 0));
     let clients = clients(&ROLES, &markets, &gate, &trouble, &mut random);
-    let (done, acts) = channel();
+    let (done, acts) = sync_channel(ACTS_AHEAD);
     let random = Random::new(random.below(u64::MAX));
     let mut storm = Storm { plan: &plan, exchange: Some(exchange), gate: &gate, random, acts };
     let mut clients: Vec<Client<'_>> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             clients.into_iter().map(|client| scope.spawn(|| trade(client, &done))).collect();
         storm.run(rounds);
+        // Whoever waits to be counted goes on to his end.
+        storm.acts = sync_channel(0).1;
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     // Nothing is on its way behind another start, not even what a lost connection takes with it.
