@@ -7,7 +7,8 @@ pub(crate) fn parse(value: &str) -> impl Iterator<Item = (&str, u64)> {
         let mut words = part.split(';').map(str::trim);
         let name = words.next().filter(|name| !name.is_empty())?;
         let millis = words.find_map(|word| word.strip_prefix("dur="))?;
-        let millis: f64 = millis.trim_matches('"').parse().ok()?;
+        // Blanks before a value are a server's right, and this one's habit.
+        let millis: f64 = millis.trim().trim_matches('"').parse().ok()?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
         let nanos = (millis * 1e6).round() as u64;
         Some((name, nanos))
@@ -20,8 +21,10 @@ mod tests {
 
     #[test]
     fn stages_are_read_in_their_order() {
-        let all: Vec<_> = parse("recv;dur=0.0012, parse;dur=0.4, sign;desc=\"curve\";dur=26").collect();
-        assert_eq!(all, [("recv", 1_200), ("parse", 400_000), ("sign", 26_000_000)]);
+        let all: Vec<_> =
+            parse("recv;dur=0.0012, parse;dur=0.4, sign;desc=\"curve\";dur=26, total;dur=    0.5").collect();
+        let expected = [("recv", 1_200), ("parse", 400_000), ("sign", 26_000_000), ("total", 500_000)];
+        assert_eq!(all, expected);
     }
 
     #[test]

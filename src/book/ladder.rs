@@ -20,6 +20,8 @@ use crate::memory::bitset::Shape;
 pub struct Ladder {
     block: Block,
     tick: Tick,
+    /// 2^16 through the tick, rounded up: a multiplication instead of a division.
+    per_tick: u32,
     best_bid: Option<Price>,
     best_ask: Option<Price>,
 }
@@ -33,7 +35,8 @@ impl Ladder {
     }
 
     pub(super) fn empty(tick: Tick, block: Block, pool: &mut Pool) -> Self {
-        let ladder = Self { block, tick, best_bid: None, best_ask: None };
+        let per_tick = (1_u32 << 16).div_ceil(tick.ten_thousandths().into());
+        let ladder = Self { block, tick, per_tick, best_bid: None, best_ask: None };
         let (_, bitmap) = ladder.parts_mut(pool);
         ladder.shape().clear(bitmap);
         ladder
@@ -177,7 +180,10 @@ impl Ladder {
     }
 
     fn level(&self, price: Price) -> usize {
-        usize::from(price.ten_thousandths() / self.tick.ten_thousandths()) - 1
+        // Exact for n ticks: n x tick x per_tick is n x 2^16 and at most n x tick more, which is below 2^16.
+        let steps = (u32::from(price.ten_thousandths()) * self.per_tick) >> 16;
+        debug_assert_eq!(steps, u32::from(price.ten_thousandths() / self.tick.ten_thousandths()));
+        steps as usize - 1
     }
 
     fn price(&self, level: usize) -> Price {

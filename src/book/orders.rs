@@ -15,6 +15,7 @@ use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, TimeMs, WalletNo,
 };
 use crate::memory::arena::{Arena, Ends, Slot};
+use crate::memory::pages::make_ready;
 use crate::memory::table::{Index, digest_key, spread};
 
 /// An order that rests; its hot line.
@@ -95,9 +96,11 @@ const _: () = assert!(size_of::<Cold>() == 64, "all of a resting order is two ca
 
 impl Orders {
     pub(super) fn with_capacity(resting_max: u32, secret: u64) -> Self {
+        let mut cold = Vec::with_capacity(resting_max as usize);
+        make_ready(cold.spare_capacity_mut());
         Self {
             hot: Arena::with_capacity(resting_max),
-            cold: Vec::with_capacity(resting_max as usize),
+            cold,
             by_id: Index::with_capacity(resting_max),
             secret,
         }

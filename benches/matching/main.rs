@@ -1,0 +1,176 @@
+//! What the book costs, beside an idealised one that can do nothing else.
+//!
+//! `cargo bench --bench matching` makes five million commands for each of four sizes (99 and 999 ticks, 10,000 and
+//! 100,000 live orders; `workload`), and runs them on the room `book` and on the floor (`floor`), in turn, round by
+//! round, on one CPU. Both have to make the model's fills, which a checksum binds in their order. A figure is
+//! the thread's CPU time for all commands, through the median of the rounds; prefilling is not in it.
+//!
+//! Good is at most 25 ns a command with 10,000 live orders and 35 with 100,000, and at most 1.25 times the floor.
+
+#![allow(clippy::print_stdout, reason = "the result is what this program is for")]
+#![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
+
+mod floor;
+mod workload;
+
+use floor::Floor;
+use outcry::book::Books;
+use outcry::book::orders::Resting;
+use outcry::domain::{self, MarketNo, OrderId, Outcome, Position, Price, Shares, Tick, TimeMs, WalletNo};
+use outcry::memory::arena::Slot;
+use rustix::time::{ClockId, clock_gettime};
+use workload::{Command, Kind, Side, Tally, Workload};
+
+const COMMANDS: usize = 5_000_000;
+const ROUNDS: usize = 5;
+const SEED: u64 = 42;
+const MARKET: MarketNo = MarketNo(0);
+const CPU: usize = 0;
+
+fn main() {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(CPU);
+    rustix::thread::sched_setaffinity(None, &set).expect("the CPU is allowed");
+    println!(
+        "{COMMANDS} commands, seed {SEED}, CPU {CPU}, {ROUNDS} rounds in turn; ns a command: median (best)"
+    );
+    println!("ticks    live |         book |        floor | ratio of medians | fills");
+    for (ticks, live) in [(99, 10_000), (99, 100_000), (999, 10_000), (999, 100_000)] {
+        let workload = Workload::new(ticks, live, COMMANDS, SEED);
+        let orders_max = live + live / 2;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            ours.push(run(&workload, Book::new(ticks, orders_max)));
+            theirs.push(run(&workload, Floor::new(ticks, orders_max)));
+        }
+        let (ours, theirs) = (figure(ours), figure(theirs));
+        println!(
+            "{ticks:>5} {live:>7} | {:5.1} ({:4.1}) | {:5.1} ({:4.1}) | {:16.2} | {}",
+            ours.0,
+            ours.1,
+            theirs.0,
+            theirs.1,
+            ours.0 / theirs.0,
+            workload.tally.fills
+        );
+    }
+}
+
+/// Median and best.
+fn figure(mut rounds: Vec<f64>) -> (f64, f64) {
+    rounds.sort_by(f64::total_cmp);
+    (rounds[rounds.len() / 2], rounds[0])
+}
+
+/// A book under the commands.
+trait Engine {
+    fn add(&mut self, digest: &[u8; 32], command: &Command);
+    fn cancel(&mut self, digest: &[u8; 32]);
+    fn take(&mut self, side: Side, shares: u32, tally: &mut Tally);
+}
+
+/// Nanoseconds a command, all fills checked.
+fn run(workload: &Workload, mut engine: impl Engine) -> f64 {
+    let mut tally = Tally::default();
+    for command in &workload.prefill {
+        engine.add(&workload.digests[command.order as usize], command);
+    }
+    let before = cpu_ns();
+    for command in &workload.commands {
+        match command.kind {
+            Kind::Add => engine.add(&workload.digests[command.order as usize], command),
+            Kind::Cancel => engine.cancel(&workload.digests[command.order as usize]),
+            Kind::Take => engine.take(command.side, command.shares, &mut tally),
+        }
+    }
+    let took = cpu_ns() - before;
+    assert_eq!(tally, workload.tally, "the fills are the model's");
+    took / workload.commands.len() as f64
+}
+
+fn cpu_ns() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+impl Engine for Floor {
+    fn add(&mut self, digest: &[u8; 32], command: &Command) {
+        self.add(digest, command.order, command.side, command.price, command.shares);
+    }
+
+    fn cancel(&mut self, digest: &[u8; 32]) {
+        assert!(self.cancel(digest), "only what rests is cancelled");
+    }
+
+    fn take(&mut self, side: Side, shares: u32, tally: &mut Tally) {
+        self.take(side, shares, |maker, shares, price| tally.fill(maker, shares, price));
+    }
+}
+
+/// The room `book` with one market.
+struct Book {
+    books: Books,
+    tick: Tick,
+    step: u16,
+}
+
+impl Book {
+    fn new(ticks: u16, orders_max: usize) -> Self {
+        let step = 10_000 / (ticks + 1);
+        let tick = Tick::new(step).expect("a cent or a tenth");
+        let orders_max = u32::try_from(orders_max).expect("slots are 32 bits");
+        Self { books: Books::new(1, orders_max, 1 << 20, 0x9e37_79b9_7f4a_7c15), tick, step }
+    }
+}
+
+const fn side(side: Side) -> domain::Side {
+    match side {
+        Side::Bid => domain::Side::Buy,
+        Side::Ask => domain::Side::Sell,
+    }
+}
+
+impl Engine for Book {
+    fn add(&mut self, digest: &[u8; 32], command: &Command) {
+        let order = Resting {
+            open: Shares(command.shares.into()),
+            position: Position(command.order.into()),
+            expires: TimeMs(u64::MAX),
+            level_next: Slot::NONE,
+            level_previous: Slot::NONE,
+            account_next: Slot::NONE,
+            account_previous: Slot::NONE,
+            wallet: WalletNo(0),
+            principal: WalletNo(0),
+            market: MARKET,
+            account: Slot::NONE,
+            price: Price::new(command.price * self.step).expect("on the grid"),
+            side: side(command.side),
+            outcome: Outcome::Zero,
+            reserves: false,
+        };
+        self.books.rest(self.tick, order, &OrderId(*digest)).expect("there is room");
+    }
+
+    fn cancel(&mut self, digest: &[u8; 32]) {
+        let slot = self.books.orders().find(&OrderId(*digest)).expect("only what rests is cancelled");
+        self.books.remove(slot);
+    }
+
+    fn take(&mut self, from: Side, mut shares: u32, tally: &mut Tally) {
+        while shares > 0 {
+            let slot = self.books.first(MARKET, side(from)).expect("what is taken is there");
+            let maker = self.books.orders()[slot];
+            let open = u32::try_from(maker.open.0).expect("at most 500");
+            let traded = open.min(shares);
+            shares -= traded;
+            let maker_no = u32::try_from(maker.position.0).expect("an order's number");
+            tally.fill(maker_no, traded, maker.price.ten_thousandths() / self.step);
+            if traded == open {
+                self.books.remove(slot);
+            } else {
+                self.books.reduce(slot, Shares(traded.into()));
+            }
+        }
+    }
+}
