@@ -85,8 +85,6 @@ pub(crate) struct CoreLoop {
     pub(super) connections: Connections,
     pub(super) now: TimeMs,
     pub(super) elapsed_ms: u64,
-    /// When answers were last released, or handed to a socket.
-    released_ns: u64,
     /// The turn's time, as limits count it.
     pub(super) moment: Moment,
     /// Until when the first held request is held.
@@ -146,7 +144,6 @@ impl CoreLoop {
             roles: None,
             now: TimeMs(0),
             elapsed_ms: 0,
-            released_ns: 0,
             moment: Moment::default(),
             held_until: None,
             token,

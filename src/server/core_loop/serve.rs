@@ -222,6 +222,8 @@ impl CoreLoop {
 
     /// The rest of a request has its time, counted from the first byte.
     fn partial(&self, connection: &mut Connection) -> Step {
+        // How long a client takes to send is nobody's time here.
+        connection.line.laps = Laps::default();
         if !connection.partial {
             connection.partial = true;
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.head_ms;

@@ -167,19 +167,19 @@ impl CoreLoop {
         };
         let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
         let mut released = false;
-        self.released_ns = self.shared.clock.elapsed_ns();
+        let now_ns = self.shared.clock.elapsed_ns();
         for slot in waiting.drain(..) {
-            released |= self.release_slot(slot, mark);
+            released |= self.release_slot(slot, mark, now_ns);
         }
         self.spare = waiting;
         released
     }
 
-    fn release_slot(&mut self, slot: u32, mark: Position) -> bool {
+    fn release_slot(&mut self, slot: u32, mark: Position, now_ns: u64) -> bool {
         let Some(mut connection) = self.connections.take_waiting(slot) else {
             return false;
         };
-        let highest = connection.line.release(mark, self.released_ns, self.tally());
+        let highest = connection.line.release(mark, now_ns, self.tally());
         if let Some(position) = highest {
             self.shared.acknowledge(position);
             self.tally().answers.add_one();
@@ -193,10 +193,14 @@ impl CoreLoop {
     }
 
     pub(super) fn send_all(&mut self, phase: Phase) {
+        if self.connections.dirty.is_empty() {
+            return;
+        }
+        let mut since_ns = self.shared.clock.elapsed_ns();
         while let Some((slot, mut connection)) = self.connections.pop_dirty() {
             let (had_room, was_idle) = (connection.line.has_room(), connection.line.is_idle());
             let over = |connection: &mut Connection| connection.closing && connection.line.is_idle();
-            if self.send(&mut connection)
+            if self.send(&mut connection, &mut since_ns)
                 || (over(&mut connection) && Self::may_go(&mut connection, self.elapsed_ms))
             {
                 self.leave(slot, connection);
@@ -224,8 +228,8 @@ impl CoreLoop {
         }
     }
 
-    /// Sends once what there is to send; true if the client is gone.
-    fn send(&mut self, connection: &mut Connection) -> bool {
+    /// Sends once what there is to send, which took from `since_ns`; true if the client is gone.
+    fn send(&self, connection: &mut Connection, since_ns: &mut u64) -> bool {
         if connection.line.unsent() == 0 {
             return false;
         }
@@ -233,8 +237,8 @@ impl CoreLoop {
         match socket::send(client, connection.line.to_send()) {
             Moved::Bytes(count) => {
                 let now_ns = self.shared.clock.elapsed_ns();
-                self.tally().sends.record(now_ns - self.released_ns);
-                self.released_ns = now_ns;
+                self.tally().sends.record(now_ns - *since_ns);
+                *since_ns = now_ns;
                 connection.line.was_sent(count);
                 let unsent_ms = self.shared.plan.limits.unsent_ms;
                 let over = connection.line.unsent() == 0;
