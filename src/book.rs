@@ -7,7 +7,7 @@
 //! | part | holds | found by |
 //! |---|---|---|
 //! | [`ladder`] | first and last order of every price, a bitmap of the prices that have any | price |
-//! | [`orders`] | one 64-byte line an order, its digest beside it | slot, digest |
+//! | [`orders`] | one 64-byte line an order, what is not the book's beside it | slot, digest |
 //! | [`pool`] | the words that ladders are made of; a book that is empty has none | |
 //! | [`legs`] | who pays what in a transfer, a mint or a merge | |
 //!
@@ -22,10 +22,11 @@ pub mod legs;
 pub mod orders;
 pub mod pool;
 
-use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick};
+use crate::domain::{MarketNo, Outcome, Price, Shares, Side, Tick};
 use crate::memory::arena::Slot;
+use crate::memory::links::Links;
 use ladder::Ladder;
-use orders::{Orders, Resting};
+use orders::{NewOrder, Orders};
 use pool::Pool;
 
 /// Why an order cannot rest. Nothing has changed.
@@ -71,6 +72,8 @@ impl Face {
 pub struct Books {
     ladders: Box<[Option<Ladder>]>,
     pool: Pool,
+    /// Each level's orders, in the order of their placement.
+    queues: Links,
     orders: Orders,
 }
 
@@ -81,6 +84,7 @@ impl Books {
         Self {
             ladders: (0..markets_max).map(|_| None).collect(),
             pool: Pool::with_bytes(books_bytes),
+            queues: Links::with_capacity(resting_max),
             orders: Orders::with_capacity(resting_max, secret),
         }
     }
@@ -100,45 +104,45 @@ impl Books {
     ///
     /// Matching comes first: an order that still crosses must never rest, or the next taker would
     /// get a price that somebody better placed had already offered.
-    pub fn rest(&mut self, tick: Tick, order: Resting, id: &OrderId) -> Result<Slot, Full> {
+    pub fn rest(&mut self, tick: Tick, order: &NewOrder) -> Result<Slot, Full> {
         self.room(order.market, tick)?;
         assert!(order.open > Shares::ZERO, "BOOK-3");
-        assert!(tick.holds(order.price), "orders rest on the grid");
-        let face = order.face();
-        let slot = self.orders.insert(order, id);
+        let slot = self.orders.insert(order);
         let place = &mut self.ladders[order.market.index()];
         let ladder = place.get_or_insert_with(|| {
             let block = self.pool.take(Ladder::words(tick)).expect("the room was looked at");
             Ladder::empty(tick, block, &mut self.pool)
         });
         assert!(ladder.tick() == tick, "a tick changes by `retick` only");
-        ladder.append(face, slot, &mut self.pool, &mut self.orders);
+        assert!(ladder.holds(order.price), "orders rest on the grid");
+        ladder.append(order.face(), slot, &mut self.pool, &mut self.queues);
         Ok(slot)
     }
 
     /// Takes an order out of its book, wherever in its level it stands.
-    pub fn remove(&mut self, slot: Slot) -> Resting {
-        let order = self.orders[slot];
+    pub fn remove(&mut self, slot: Slot) {
+        let order = &self.orders[slot];
         let place = &mut self.ladders[order.market.index()];
         let ladder = place.as_mut().expect("a book with an order has a ladder");
-        ladder.unlink(order.face(), slot, &mut self.pool, &mut self.orders);
+        ladder.unlink(order.face(), slot, &mut self.pool, &mut self.queues);
         if ladder.is_empty() {
             let block = ladder.block();
             *place = None;
             self.pool.give(block);
         }
-        self.orders.remove(slot)
+        self.orders.remove(slot);
     }
 
     /// Puts an order in the place of another of the same price and side, which is gone then.
-    pub fn succeed(&mut self, former: Slot, order: Resting, id: &OrderId) -> Slot {
-        let old = self.orders[former];
-        assert!(order.market == old.market && order.face() == old.face(), "a place is on one level");
+    pub fn succeed(&mut self, former: Slot, order: &NewOrder) -> Slot {
+        let old = &self.orders[former];
+        let face = old.face();
+        assert!(order.market == old.market && order.face() == face, "a place is on one level");
         assert!(order.open > Shares::ZERO, "BOOK-3");
         self.orders.remove(former);
-        let slot = self.orders.insert(order, id);
-        let ladder = self.ladders[old.market.index()].as_mut().expect("a book with an order has a ladder");
-        ladder.put_in_place(&old, slot, &mut self.pool, &mut self.orders);
+        let slot = self.orders.insert(order);
+        let ladder = self.ladders[order.market.index()].as_mut().expect("a book with an order has a ladder");
+        ladder.put_in_place(face.price, former, slot, &mut self.pool, &mut self.queues);
         slot
     }
 
@@ -165,10 +169,10 @@ impl Books {
     /// The order that trades after `slot`: behind it in its level, else first in the next level.
     #[must_use]
     pub fn after(&self, slot: Slot) -> Option<Slot> {
-        let order = &self.orders[slot];
-        if let Some(next) = order.level_next.some() {
+        if let Some(next) = self.queues.next(slot) {
             return Some(next);
         }
+        let order = &self.orders[slot];
         let ladder = self.ladders[order.market.index()].as_ref()?;
         let face = order.face();
         Some(ladder.first_at(ladder.beyond(face, &self.pool)?, &self.pool))

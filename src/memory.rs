@@ -2,7 +2,8 @@
 //!
 //! | module | holds | touched by |
 //! |---|---|---|
-//! | [`arena`] | values in numbered slots, and the ends of lists through them | one thread |
+//! | [`arena`] | values in numbered slots | one thread |
+//! | [`links`] | lists of slots, apart from their values | one thread |
 //! | [`bitset`] | a set of small numbers in borrowed words | one thread |
 //! | [`table`] | an index from hashes to numbers | one thread |
 //! | [`cells`] | every wallet's collateral, and who is told when it falls | all shards |
@@ -16,6 +17,7 @@
 pub mod arena;
 pub mod bitset;
 pub mod cells;
+pub mod links;
 pub mod padded;
 pub mod pages;
 pub mod ring;

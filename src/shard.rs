@@ -313,8 +313,8 @@ impl Shard {
     /// where each was placed, and what is open.
     pub fn resting(&self, market: MarketNo) -> impl Iterator<Item = (Position, Shares)> + '_ {
         self.books.walk(market).map(|slot| {
-            let order = &self.books.orders()[slot];
-            (order.position, order.open)
+            let orders = self.books.orders();
+            (orders[slot].position, orders[slot].open)
         })
     }
 

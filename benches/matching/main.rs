@@ -15,8 +15,10 @@ mod workload;
 
 use floor::Floor;
 use outcry::book::Books;
-use outcry::book::orders::Resting;
-use outcry::domain::{self, MarketNo, OrderId, Outcome, Position, Price, Shares, Tick, TimeMs, WalletNo};
+use outcry::book::orders::{NEVER, NewOrder};
+use outcry::domain::{
+    self, ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Tick, WalletNo,
+};
 use outcry::memory::arena::Slot;
 use rustix::time::{ClockId, clock_gettime};
 use workload::{Command, Kind, Side, Tally, Workload};
@@ -132,24 +134,21 @@ const fn side(side: Side) -> domain::Side {
 
 impl Engine for Book {
     fn add(&mut self, digest: &[u8; 32], command: &Command) {
-        let order = Resting {
+        let order = NewOrder {
+            id: OrderId(*digest),
+            owner: ApiKey::ZERO,
             open: Shares(command.shares.into()),
             position: Position(command.order.into()),
-            expires: TimeMs(u64::MAX),
-            level_next: Slot::NONE,
-            level_previous: Slot::NONE,
-            account_next: Slot::NONE,
-            account_previous: Slot::NONE,
-            wallet: WalletNo(0),
+            reserved: Collateral::ZERO,
+            expires_s: NEVER,
             principal: WalletNo(0),
             market: MARKET,
             account: Slot::NONE,
             price: Price::new(command.price * self.step).expect("on the grid"),
             side: side(command.side),
             outcome: Outcome::Zero,
-            reserves: false,
         };
-        self.books.rest(self.tick, order, &OrderId(*digest)).expect("there is room");
+        self.books.rest(self.tick, &order).expect("there is room");
     }
 
     fn cancel(&mut self, digest: &[u8; 32]) {
@@ -160,7 +159,7 @@ impl Engine for Book {
     fn take(&mut self, from: Side, mut shares: u32, tally: &mut Tally) {
         while shares > 0 {
             let slot = self.books.first(MARKET, side(from)).expect("what is taken is there");
-            let maker = self.books.orders()[slot];
+            let maker = &self.books.orders()[slot];
             let open = u32::try_from(maker.open.0).expect("at most 500");
             let traded = open.min(shares);
             shares -= traded;

@@ -9,22 +9,29 @@
 //! `(i + 1) x tick`. At the tick 0.001 a ladder takes 8 KiB, at 0.0001 it takes 128 KiB.
 
 use super::Face;
-use super::orders::{Orders, Resting};
 use super::pool::{Block, Pool};
+use crate::domain::price::PRICE_ONE;
 use crate::domain::{Price, Side, Tick};
-use crate::memory::arena::Slot;
+use crate::memory::arena::{Ends, Slot};
 use crate::memory::bitset::Shape;
+use crate::memory::links::Links;
 
 /// One market's levels.
 #[derive(Debug)]
 pub struct Ladder {
     block: Block,
     tick: Tick,
+    /// How many levels the tick makes, and their bitmap: divisions, so they are done once.
+    levels: usize,
+    shape: Shape,
     /// 2^16 through the tick, rounded up: a multiplication instead of a division.
     per_tick: u32,
-    best_bid: Option<Price>,
-    best_ask: Option<Price>,
+    /// The best bid and the best ask in ten-thousandths; [`NOBODY`] of a side that is empty.
+    best: [u16; 2],
 }
+
+/// Below every bid, and above every ask.
+const NOBODY: [u16; 2] = [0, PRICE_ONE];
 
 impl Ladder {
     /// The words that a ladder of this tick takes.
@@ -36,9 +43,11 @@ impl Ladder {
 
     pub(super) fn empty(tick: Tick, block: Block, pool: &mut Pool) -> Self {
         let per_tick = (1_u32 << 16).div_ceil(tick.ten_thousandths().into());
-        let ladder = Self { block, tick, per_tick, best_bid: None, best_ask: None };
+        let levels = usize::from(tick.levels());
+        let shape = Shape::of(levels);
+        let ladder = Self { block, tick, levels, shape, per_tick, best: NOBODY };
         let (_, bitmap) = ladder.parts_mut(pool);
-        ladder.shape().clear(bitmap);
+        shape.clear(bitmap);
         ladder
     }
 
@@ -46,26 +55,29 @@ impl Ladder {
         self.tick
     }
 
+    /// Whether a price is one of its levels.
+    pub(super) fn holds(&self, price: Price) -> bool {
+        let ten_thousandths = u32::from(price.ten_thousandths());
+        self.steps(price) * u32::from(self.tick.ten_thousandths()) == ten_thousandths
+    }
+
     pub(super) const fn block(&self) -> Block {
         self.block
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.best_bid.is_none() && self.best_ask.is_none()
+        self.best == NOBODY
     }
 
     pub(super) const fn best(&self, side: Side) -> Option<Price> {
-        match side {
-            Side::Buy => self.best_bid,
-            Side::Sell => self.best_ask,
-        }
+        Price::new(self.best[side.index()])
     }
 
     /// The first order of an occupied level.
     pub(super) fn first_at(&self, price: Price, pool: &Pool) -> Slot {
         let words = pool.words(self.block);
-        debug_assert!(self.shape().contains(self.bitmap(words), self.level(price)), "BOOK-2");
-        first(words[self.level(price)])
+        debug_assert!(self.shape.contains(self.bitmap(words), self.level(price)), "BOOK-2");
+        ends(words[self.level(price)]).first
     }
 
     /// The next occupied price on the face's side, worse than the face's.
@@ -73,83 +85,76 @@ impl Ladder {
         let bitmap = self.bitmap(pool.words(self.block));
         let level = self.level(face.price);
         let found = match face.side {
-            Side::Buy => self.shape().next_down(bitmap, level.checked_sub(1)?),
-            Side::Sell => self.shape().next_up(bitmap, level + 1),
+            Side::Buy => self.shape.next_down(bitmap, level.checked_sub(1)?),
+            Side::Sell => self.shape.next_up(bitmap, level + 1),
         };
         found.map(|level| self.price(level))
     }
 
-    pub(super) fn append(&mut self, face: Face, slot: Slot, pool: &mut Pool, orders: &mut Orders) {
-        assert!(self.best(face.side.opposite()).is_none_or(|other| !face.reaches(other)), "BOOK-1");
+    pub(super) fn append(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) {
+        // Without a branch on the side, which nobody could predict.
+        let price = face.price.ten_thousandths();
+        let [bid, ask] = match face.side {
+            Side::Buy => [price, PRICE_ONE],
+            Side::Sell => [0, price],
+        };
+        self.best = [self.best[0].max(bid), self.best[1].min(ask)];
+        assert!(self.best[0] < self.best[1], "BOOK-1");
         let level = self.level(face.price);
-        let shape = self.shape();
+        let shape = self.shape;
         let (levels, bitmap) = self.parts_mut(pool);
-        if shape.contains(bitmap, level) {
-            let last = last(levels[level]);
-            orders[last].level_next = slot;
-            orders[slot].level_previous = last;
-            levels[level] = ends(first(levels[level]), slot);
+        let queue = if shape.contains(bitmap, level) {
+            ends(levels[level])
         } else {
             shape.insert(bitmap, level);
-            orders[slot].level_previous = Slot::NONE;
-            levels[level] = ends(slot, slot);
-            self.improve(face);
-        }
-        orders[slot].level_next = Slot::NONE;
+            Ends::EMPTY
+        };
+        levels[level] = word(queues.push(queue, slot));
     }
 
-    pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, orders: &mut Orders) {
+    pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) {
         let level = self.level(face.price);
-        let shape = self.shape();
-        let (previous, next) = (orders[slot].level_previous, orders[slot].level_next);
+        let shape = self.shape;
         let (levels, bitmap) = self.parts_mut(pool);
-        match previous.some() {
-            Some(previous) => orders[previous].level_next = next,
-            None => levels[level] = ends(next, last(levels[level])),
-        }
-        match next.some() {
-            Some(next) => orders[next].level_previous = previous,
-            None => levels[level] = ends(first(levels[level]), previous),
-        }
-        if previous == Slot::NONE && next == Slot::NONE {
+        let queue = queues.remove(ends(levels[level]), slot);
+        levels[level] = word(queue);
+        if queue.is_empty() {
             shape.remove(bitmap, level);
             if self.best(face.side) == Some(face.price) {
                 // Below a bid there are only bids and above an ask only asks (BOOK-1).
-                self.set_best(face.side, self.beyond(face, pool));
+                let side = face.side.index();
+                let next = self.beyond(face, pool);
+                self.best[side] = next.map_or(NOBODY[side], Price::ten_thousandths);
             }
         }
     }
 
-    /// Links `slot` where `old` was, which is not in the arena any more.
-    pub(super) fn put_in_place(&mut self, old: &Resting, slot: Slot, pool: &mut Pool, orders: &mut Orders) {
-        let level = self.level(old.face().price);
-        let (previous, next) = (old.level_previous, old.level_next);
+    /// Links `slot` where `former` was.
+    pub(super) fn put_in_place(
+        &mut self,
+        price: Price,
+        former: Slot,
+        slot: Slot,
+        pool: &mut Pool,
+        queues: &mut Links,
+    ) {
+        let level = self.level(price);
         let (levels, _) = self.parts_mut(pool);
-        match previous.some() {
-            Some(previous) => orders[previous].level_next = slot,
-            None => levels[level] = ends(slot, last(levels[level])),
-        }
-        match next.some() {
-            Some(next) => orders[next].level_previous = slot,
-            None => levels[level] = ends(first(levels[level]), slot),
-        }
-        orders[slot].level_previous = previous;
-        orders[slot].level_next = next;
+        levels[level] = word(queues.replace(ends(levels[level]), former, slot));
     }
 
     /// Takes over the queues of a ladder with another tick, whose prices all lie on this grid.
     pub(super) fn adopt(&mut self, old: &Self, pool: &mut Pool) {
-        self.best_bid = old.best_bid;
-        self.best_ask = old.best_ask;
+        self.best = old.best;
         let mut level = 0;
         loop {
             let words = pool.words(old.block);
-            let Some(found) = old.shape().next_up(old.bitmap(words), level) else {
+            let Some(found) = old.shape.next_up(old.bitmap(words), level) else {
                 return;
             };
             let (queue, price) = (words[found], old.price(found));
             assert!(self.tick.holds(price), "orders off the grid leave first");
-            let shape = self.shape();
+            let shape = self.shape;
             let here = self.level(price);
             let (levels, bitmap) = self.parts_mut(pool);
             levels[here] = queue;
@@ -158,32 +163,15 @@ impl Ladder {
         }
     }
 
-    fn improve(&mut self, face: Face) {
-        let better = self.best(face.side).is_none_or(|best| match face.side {
-            Side::Buy => best < face.price,
-            Side::Sell => face.price < best,
-        });
-        if better {
-            self.set_best(face.side, Some(face.price));
-        }
-    }
-
-    fn set_best(&mut self, side: Side, price: Option<Price>) {
-        match side {
-            Side::Buy => self.best_bid = price,
-            Side::Sell => self.best_ask = price,
-        }
-    }
-
-    fn shape(&self) -> Shape {
-        Shape::of(usize::from(self.tick.levels()))
-    }
-
     fn level(&self, price: Price) -> usize {
+        debug_assert!(self.holds(price), "only prices on the grid have a level");
+        self.steps(price) as usize - 1
+    }
+
+    /// How many ticks a price on the grid is; a number of ticks nearby for any other.
+    fn steps(&self, price: Price) -> u32 {
         // Exact for n ticks: n x tick x per_tick is n x 2^16 and at most n x tick more, which is below 2^16.
-        let steps = (u32::from(price.ten_thousandths()) * self.per_tick) >> 16;
-        debug_assert_eq!(steps, u32::from(price.ten_thousandths() / self.tick.ten_thousandths()));
-        steps as usize - 1
+        (u32::from(price.ten_thousandths()) * self.per_tick) >> 16
     }
 
     fn price(&self, level: usize) -> Price {
@@ -192,22 +180,19 @@ impl Ladder {
     }
 
     fn bitmap<'a>(&self, words: &'a [u64]) -> &'a [u64] {
-        &words[usize::from(self.tick.levels())..]
+        &words[self.levels..]
     }
 
     fn parts_mut<'a>(&self, pool: &'a mut Pool) -> (&'a mut [u64], &'a mut [u64]) {
-        pool.words_mut(self.block).split_at_mut(usize::from(self.tick.levels()))
+        pool.words_mut(self.block).split_at_mut(self.levels)
     }
 }
 
-fn first(queue: u64) -> Slot {
-    Slot::from_number(u32::try_from(queue & u64::from(u32::MAX)).expect("masked to 32 bits"))
+fn ends(word: u64) -> Ends {
+    let slot = |half: u64| Slot::from_number(u32::try_from(half).expect("half a word is 32 bits"));
+    Ends { first: slot(word & u64::from(u32::MAX)), last: slot(word >> 32) }
 }
 
-fn last(queue: u64) -> Slot {
-    Slot::from_number(u32::try_from(queue >> 32).expect("shifted to 32 bits"))
-}
-
-fn ends(first: Slot, last: Slot) -> u64 {
-    u64::from(last.number()) << 32 | u64::from(first.number())
+fn word(queue: Ends) -> u64 {
+    u64::from(queue.last.number()) << 32 | u64::from(queue.first.number())
 }

@@ -1,26 +1,24 @@
 use super::*;
-use crate::domain::{Position, TimeMs, WalletNo};
+use crate::domain::{ApiKey, Collateral, OrderId, Position, WalletNo};
+use orders::NEVER;
 use proptest::prelude::*;
 
 const MARKET: MarketNo = MarketNo(0);
 
-fn resting(side: Side, outcome: Outcome, ten_thousandths: u16, position: u64) -> Resting {
-    Resting {
+fn order(side: Side, outcome: Outcome, ten_thousandths: u16, position: u64) -> NewOrder {
+    NewOrder {
+        id: id(position),
+        owner: ApiKey::ZERO,
         open: Shares(5),
         position: Position(position),
-        expires: TimeMs(u64::MAX),
-        level_next: Slot::NONE,
-        level_previous: Slot::NONE,
-        account_next: Slot::NONE,
-        account_previous: Slot::NONE,
-        wallet: WalletNo(0),
+        reserved: Collateral::ZERO,
+        expires_s: NEVER,
         principal: WalletNo(0),
         market: MARKET,
         account: Slot::NONE,
         price: Price::new(ten_thousandths).unwrap(),
         side,
         outcome,
-        reserves: false,
     }
 }
 
@@ -42,14 +40,14 @@ fn positions(books: &Books) -> Vec<u64> {
 fn orders_for_both_tokens_share_one_queue_a_price() {
     let tick = Tick::new(100).unwrap();
     let mut books = books(8, 1 << 20);
-    for order in [
-        resting(Side::Buy, Outcome::Zero, 4_000, 1),
-        resting(Side::Sell, Outcome::One, 6_000, 2),
-        resting(Side::Buy, Outcome::Zero, 4_100, 3),
-        resting(Side::Sell, Outcome::Zero, 5_000, 4),
-        resting(Side::Buy, Outcome::One, 5_100, 5),
+    for new in [
+        order(Side::Buy, Outcome::Zero, 4_000, 1),
+        order(Side::Sell, Outcome::One, 6_000, 2),
+        order(Side::Buy, Outcome::Zero, 4_100, 3),
+        order(Side::Sell, Outcome::Zero, 5_000, 4),
+        order(Side::Buy, Outcome::One, 5_100, 5),
     ] {
-        books.rest(tick, order, &id(order.position.0)).unwrap();
+        books.rest(tick, &new).unwrap();
     }
     assert_eq!(positions(&books), [3, 1, 2, 5, 4]);
     assert_eq!(books.best(MARKET, Side::Buy), Price::new(4_100));
@@ -60,16 +58,16 @@ fn orders_for_both_tokens_share_one_queue_a_price() {
 fn a_full_arena_and_a_full_pool_refuse_by_name_and_change_nothing() {
     let tick = Tick::new(1).unwrap();
     let mut books = books(2, 8 * (1 << 14));
-    books.rest(tick, resting(Side::Buy, Outcome::Zero, 1, 1), &id(1)).unwrap();
-    let other = Resting { market: MarketNo(1), ..resting(Side::Buy, Outcome::Zero, 1, 2) };
-    assert_eq!(books.rest(tick, other, &id(2)), Err(Full::Bytes));
-    let last = books.rest(tick, resting(Side::Buy, Outcome::Zero, 2, 3), &id(3)).unwrap();
-    assert_eq!(books.rest(tick, resting(Side::Buy, Outcome::Zero, 3, 4), &id(4)), Err(Full::Orders));
+    books.rest(tick, &order(Side::Buy, Outcome::Zero, 1, 1)).unwrap();
+    let other = NewOrder { market: MarketNo(1), ..order(Side::Buy, Outcome::Zero, 1, 2) };
+    assert_eq!(books.rest(tick, &other), Err(Full::Bytes));
+    let last = books.rest(tick, &order(Side::Buy, Outcome::Zero, 2, 3)).unwrap();
+    assert_eq!(books.rest(tick, &order(Side::Buy, Outcome::Zero, 3, 4)), Err(Full::Orders));
     books.remove(last);
     let first = books.orders().find(&id(1)).unwrap();
     books.remove(first);
     assert_eq!(books.bytes_used(), 0);
-    books.rest(tick, other, &id(2)).unwrap();
+    books.rest(tick, &other).unwrap();
 }
 
 #[test]
@@ -77,8 +75,8 @@ fn a_full_arena_and_a_full_pool_refuse_by_name_and_change_nothing() {
 fn an_order_that_crosses_never_rests() {
     let tick = Tick::new(100).unwrap();
     let mut books = books(8, 1 << 20);
-    books.rest(tick, resting(Side::Buy, Outcome::Zero, 5_000, 1), &id(1)).unwrap();
-    let _ = books.rest(tick, resting(Side::Buy, Outcome::One, 5_000, 2), &id(2));
+    books.rest(tick, &order(Side::Buy, Outcome::Zero, 5_000, 1)).unwrap();
+    let _ = books.rest(tick, &order(Side::Buy, Outcome::One, 5_000, 2));
 }
 
 #[test]
@@ -86,13 +84,13 @@ fn a_finer_and_a_coarser_tick_keep_every_queue() {
     let cent = Tick::new(100).unwrap();
     let mut books = books(8, 1 << 20);
     for (position, price) in [(1, 4_000), (2, 4_100), (3, 4_000)] {
-        books.rest(cent, resting(Side::Buy, Outcome::Zero, price, position), &id(position)).unwrap();
+        books.rest(cent, &order(Side::Buy, Outcome::Zero, price, position)).unwrap();
     }
     for tick in [Tick::new(1).unwrap(), cent] {
         books.retick(MARKET, tick).unwrap();
         assert_eq!(positions(&books), [2, 1, 3]);
     }
-    books.rest(cent, resting(Side::Sell, Outcome::Zero, 4_200, 4), &id(4)).unwrap();
+    books.rest(cent, &order(Side::Sell, Outcome::Zero, 4_200, 4)).unwrap();
     assert_eq!(positions(&books), [2, 1, 3, 4]);
 }
 
@@ -114,11 +112,11 @@ proptest! {
             } else {
                 let side = if act == 1 { Side::Buy } else { Side::Sell };
                 let outcome = if flip { Outcome::One } else { Outcome::Zero };
-                let order = resting(side, outcome, cents * 100, position);
-                let face = order.face();
+                let new = order(side, outcome, cents * 100, position);
+                let face = new.face();
                 let crosses = plain.iter().any(|(other, ..)| other.side != face.side && face.reaches(other.price));
                 if !crosses && plain.len() < 64 {
-                    plain.push((face, position, books.rest(tick, order, &id(position)).unwrap()));
+                    plain.push((face, position, books.rest(tick, &new).unwrap()));
                 }
             }
             let mut sorted = plain.clone();

@@ -97,12 +97,10 @@ impl<T: Copy> Arena<T> {
         Some(slot)
     }
 
-    /// Takes the value out and frees its slot.
-    pub fn remove(&mut self, slot: Slot) -> T {
-        let value = self.values[slot.index()];
+    /// Frees a slot.
+    pub fn remove(&mut self, slot: Slot) {
         assert!(self.free.len() < self.values.len(), "a slot is freed once");
         self.free.push(slot);
-        value
     }
 
     /// How many slots are in use.
@@ -149,7 +147,7 @@ mod tests {
         let second = arena.insert('b').unwrap();
         assert!(arena.is_full());
         assert_eq!(arena.insert('c'), None);
-        assert_eq!(arena.remove(first), 'a');
+        arena.remove(first);
         assert_eq!(arena.insert('d'), Some(first));
         assert_eq!((arena[first], arena[second], arena.len()), ('d', 'b', 2));
     }

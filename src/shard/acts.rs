@@ -150,12 +150,12 @@ impl Shard {
         for outcome in [Outcome::Zero, Outcome::One] {
             let left = account.shares[outcome.index()] - taken;
             let mut selling = account.selling[outcome.index()];
-            let mut next = account.orders.last.some();
-            while left < selling
-                && let Some(slot) = next
-            {
-                let order = &self.books.orders()[slot];
-                next = order.account_previous.some();
+            let orders = self.books.orders();
+            for slot in orders.of_account_newest(account.orders) {
+                if selling <= left {
+                    break;
+                }
+                let order = &orders[slot];
                 if order.side == Side::Sell && order.outcome == outcome {
                     selling -= order.open;
                     self.slots.push(slot);
@@ -181,7 +181,7 @@ impl Shard {
     /// Takes the chosen orders out, after the frame that names them.
     pub(super) fn unrest_chosen(&mut self) {
         for index in 0..self.slots.len() {
-            self.unrest(self.slots[index]);
+            self.unrest(self.slots[index], Collateral::ZERO);
         }
         self.slots.clear();
     }

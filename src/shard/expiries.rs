@@ -1,9 +1,9 @@
 //! Which resting order expires next: a binary heap whose members know their places.
 //!
-//! Orders leave for many reasons long before they expire, so each carries its place in its cold
-//! line and leaves the heap in the same step: the heap never holds more than what rests.
+//! Orders leave for many reasons long before they expire, so each carries its place in its
+//! placement and leaves the heap in the same step: the heap never holds more than what rests.
 //!
-//! EXPIRIES-1: `heap[cold(slot).expiry_place].slot == slot` for every order with an expiry.
+//! EXPIRIES-1: `heap[placement(slot).expiry_place].slot == slot` for every order with an expiry.
 
 use crate::book::orders::Orders;
 use crate::domain::{Position, TimeMs};
@@ -14,7 +14,7 @@ const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    expires: TimeMs,
+    expires_s: u32,
     /// Breaks ties, so that the order of sweeps is that of placement.
     position: Position,
 }
@@ -32,24 +32,25 @@ impl Expiries {
 
     /// The order that expires next, if it has expired at `now`.
     pub(super) fn expired(&self, now: TimeMs) -> Option<Slot> {
-        self.heap.first().filter(|(key, _)| key.expires <= now).map(|(_, slot)| *slot)
+        let due = |(key, _): &&(Key, Slot)| TimeMs::from_seconds(key.expires_s.into()) <= now;
+        self.heap.first().filter(due).map(|(_, slot)| *slot)
     }
 
     /// Adds a resting order with an expiry.
     pub(super) fn insert(&mut self, slot: Slot, orders: &mut Orders) {
-        let key = Key { expires: orders[slot].expires, position: orders[slot].position };
-        assert!(orders.cold(slot).expiry_place == NOWHERE, "an order expires once");
+        let key = Key { expires_s: orders[slot].expires_s, position: orders[slot].position };
+        assert!(orders.placement(slot).expiry_place == NOWHERE, "an order expires once");
         self.heap.push((key, slot));
         self.rise(self.heap.len() - 1, orders);
     }
 
     /// Takes an order out, if it has an expiry.
     pub(super) fn remove(&mut self, slot: Slot, orders: &mut Orders) {
-        let place = orders.cold(slot).expiry_place;
+        let place = orders.placement(slot).expiry_place;
         if place == NOWHERE {
             return;
         }
-        orders.cold_mut(slot).expiry_place = NOWHERE;
+        orders.placement_mut(slot).expiry_place = NOWHERE;
         let place = place as usize;
         assert!(self.heap[place].1 == slot, "EXPIRIES-1");
         let last = self.heap.pop().expect("the heap has this order");
@@ -91,7 +92,7 @@ impl Expiries {
 
     fn note(&self, place: usize, orders: &mut Orders) {
         let number = u32::try_from(place).expect("at most as many as slots");
-        orders.cold_mut(self.heap[place].1).expiry_place = number;
+        orders.placement_mut(self.heap[place].1).expiry_place = number;
     }
 }
 
@@ -99,45 +100,44 @@ impl Expiries {
 mod tests {
     use super::*;
     use crate::book::Books;
-    use crate::book::orders::Resting;
-    use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick, WalletNo};
+    use crate::book::orders::NewOrder;
+    use crate::domain::{
+        ApiKey, Collateral, MarketNo, OrderId, Outcome, Price, Shares, Side, Tick, WalletNo,
+    };
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn resting(position: u64, expires: u64) -> Resting {
-        Resting {
+    fn order(position: u64, expires_s: u32) -> NewOrder {
+        let mut id = OrderId::ZERO;
+        id.0[..8].copy_from_slice(&position.to_le_bytes());
+        NewOrder {
+            id,
+            owner: ApiKey::ZERO,
             open: Shares(5),
             position: Position(position),
-            expires: TimeMs(expires),
-            level_next: Slot::NONE,
-            level_previous: Slot::NONE,
-            account_next: Slot::NONE,
-            account_previous: Slot::NONE,
-            wallet: WalletNo(0),
+            reserved: Collateral::ZERO,
+            expires_s,
             principal: WalletNo(0),
             market: MarketNo(0),
             account: Slot::NONE,
             price: Price::new(5_000).unwrap(),
             side: Side::Buy,
             outcome: Outcome::Zero,
-            reserves: false,
         }
     }
 
     proptest! {
         #[test]
         fn the_next_to_expire_is_that_of_a_sorted_map(
-            acts in proptest::collection::vec((any::<bool>(), 0_u64..20, 0_usize..64), 1..200),
+            acts in proptest::collection::vec((any::<bool>(), 0_u32..20, 0_usize..64), 1..200),
         ) {
             let mut books = Books::new(1, 256, 1 << 20, 1);
             let mut expiries = Expiries::with_capacity(256);
             let mut plain = BTreeMap::new();
             for (position, (add, expires, which)) in (1_u64..).zip(acts) {
                 if add {
-                    let mut id = OrderId::ZERO;
-                    id.0[..8].copy_from_slice(&position.to_le_bytes());
                     let tick = Tick::new(100).unwrap();
-                    let slot = books.rest(tick, resting(position, expires), &id).unwrap();
+                    let slot = books.rest(tick, &order(position, expires)).unwrap();
                     expiries.insert(slot, books.orders_mut());
                     plain.insert((expires, position), slot);
                 } else if let Some((&key, &slot)) = plain.iter().nth(which % plain.len().max(1)) {
@@ -148,7 +148,7 @@ mod tests {
                 }
                 let first = plain.first_key_value().map(|((expires, _), slot)| (*expires, *slot));
                 prop_assert_eq!(expiries.expired(TimeMs(u64::MAX)), first.map(|(_, slot)| slot));
-                prop_assert_eq!(expiries.expired(TimeMs(9)), first.filter(|(at, _)| *at <= 9).map(|(_, slot)| slot));
+                prop_assert_eq!(expiries.expired(TimeMs(9_999)), first.filter(|(at, _)| *at <= 9).map(|(_, slot)| slot));
             }
         }
     }

@@ -6,7 +6,7 @@
 use super::tombstones::LIFE_MS;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
-use crate::book::orders::Resting;
+use crate::book::orders::Placement;
 use crate::domain::{ApiKey, Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
@@ -56,7 +56,7 @@ impl Shard {
         self.clock(now);
         self.choose_all(principal, None, None);
         let orders = self.books.orders();
-        self.slots.retain(|slot| orders.cold(*slot).owner == *key);
+        self.slots.retain(|slot| orders.placement(*slot).owner == *key);
         self.sort_chosen();
         self.remove_chosen(reason)
     }
@@ -75,7 +75,7 @@ impl Shard {
         self.sort_chosen();
         let (before, resting) = (out.len(), self.books.orders().len());
         let orders = self.books.orders();
-        out.extend(self.slots.iter().map(|slot| orders.cold(*slot).id));
+        out.extend(self.slots.iter().map(|slot| orders[*slot].id));
         if self.remove_chosen(RemovalReason::Cancelled) {
             return Ok(());
         }
@@ -180,13 +180,13 @@ impl Shard {
         for row in self.accounts.with_orders(wallet) {
             let account = &self.accounts[row];
             let mut buying = account.buying;
-            let mut next = account.orders.last.some();
-            while balance < buying
-                && let Some(slot) = next
-            {
-                let order = &self.books.orders()[slot];
-                next = order.account_previous.some();
-                if order.side == Side::Buy && !order.reserves {
+            let orders = self.books.orders();
+            for slot in orders.of_account_newest(account.orders) {
+                if buying <= balance {
+                    break;
+                }
+                let order = &orders[slot];
+                if order.side == Side::Buy && !orders.placement(slot).reserves() {
                     let fee = self.registry.market(order.market).fee;
                     buying -= cost_of_buy(order.price, order.open, &fee);
                     self.slots.push(slot);
@@ -219,14 +219,9 @@ impl Shard {
             {
                 continue;
             }
-            let mut next = account.orders.first.some();
-            while let Some(slot) = next {
-                let order = &self.books.orders()[slot];
-                next = order.account_next.some();
-                if token.is_none_or(|(_, outcome)| outcome == order.outcome) {
-                    self.slots.push(slot);
-                }
-            }
+            let orders = self.books.orders();
+            let chosen = |slot: &Slot| token.is_none_or(|(_, outcome)| outcome == orders[*slot].outcome);
+            self.slots.extend(orders.of_account(account.orders).filter(chosen));
         }
     }
 
@@ -254,13 +249,14 @@ impl Shard {
             self.removed.reason = reason;
             self.removed.orders.clear();
             let orders = self.books.orders();
-            self.removed.orders.extend(self.slots[left..end].iter().map(|slot| orders[*slot].position));
+            let positions = self.slots[left..end].iter().map(|slot| orders[*slot].position);
+            self.removed.orders.extend(positions);
             self.payload.clear();
             self.removed.encode(&mut self.payload);
             let Span { end: last, .. } = self.log.append(OrdersRemoved::KIND, &self.payload);
             self.last = last;
             for index in left..end {
-                self.unrest(self.slots[index]);
+                self.unrest(self.slots[index], Collateral::ZERO);
             }
             left = end;
         }
@@ -273,30 +269,33 @@ impl Shard {
         Log::slack(self.settings.shards) + frames * FRAME_BYTES_MAX as u64 <= self.log.room()
     }
 
-    /// Takes an order out of its book and out of every count; what was set aside goes back.
-    pub(super) fn unrest(&mut self, slot: Slot) -> Resting {
-        let order = self.books.orders()[slot];
-        self.cells.credit(order.wallet, self.books.orders().cold(slot).reserved);
+    /// Takes an order out of its book and out of every count; what was set aside and is not `spent`
+    /// goes back.
+    pub(super) fn unrest(&mut self, slot: Slot, spent: Collateral) {
+        let Placement { account, reserved, .. } = *self.books.orders().placement(slot);
+        self.cells.credit(self.accounts[account].wallet, reserved - spent);
         self.uncount(slot);
-        self.accounts.settle(order.account);
-        self.books.remove(slot)
+        self.accounts.settle(account);
+        self.books.remove(slot);
     }
 
     /// Takes an order out of every count, but not out of its book.
     pub(super) fn uncount(&mut self, slot: Slot) {
-        let order = self.books.orders()[slot];
-        self.shrink(slot, order.open);
-        self.expiries.remove(slot, self.books.orders_mut());
-        self.books.orders_mut().leave(&mut self.accounts[order.account].orders, slot);
-        self.accounts.drop_order(order.account);
+        self.shrink(slot, self.books.orders()[slot].open);
+        let orders = self.books.orders_mut();
+        self.expiries.remove(slot, orders);
+        let account = orders.placement(slot).account;
+        orders.leave(&mut self.accounts[account].orders, slot);
+        self.accounts.drop_order(account);
     }
 
     /// Counts `shares` of an order as no longer open; the book is changed by the caller.
     pub(super) fn shrink(&mut self, slot: Slot, shares: Shares) {
-        let order = &self.books.orders()[slot];
-        let account = &mut self.accounts[order.account];
+        let orders = self.books.orders();
+        let (order, placement) = (&orders[slot], orders.placement(slot));
+        let account = &mut self.accounts[placement.account];
         match order.side {
-            Side::Buy if order.reserves => {}
+            Side::Buy if placement.reserves() => {}
             Side::Buy => {
                 let fee = self.registry.market(order.market).fee;
                 account.buying -= cost_of_buy(order.price, order.open, &fee);

@@ -9,7 +9,7 @@ use super::walk::{Met, Taker, Walk};
 use super::{PlaceOrder, Placed, Shard, Status};
 use crate::account::cost_of_buy;
 use crate::book::legs::Meeting;
-use crate::book::orders::Resting;
+use crate::book::orders::{NEVER, NewOrder};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
     Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
@@ -175,7 +175,8 @@ impl Shard {
     /// Puts every debit of the last walk back.
     fn give_back(&mut self) {
         for met in &self.plan.fills {
-            self.cells.credit(self.books.orders()[met.maker].wallet, met.due);
+            let account = self.books.orders().placement(met.maker).account;
+            self.cells.credit(self.accounts[account].wallet, met.due);
         }
         self.cells.end_take(self.settings.shard);
         self.work.taking = false;
@@ -214,7 +215,7 @@ impl Shard {
         let taker = self.taker();
         for index in 0..self.plan.leaves.len() {
             let leaves = self.plan.leaves[index];
-            self.unrest(leaves.maker);
+            self.unrest(leaves.maker, Collateral::ZERO);
         }
         for index in 0..self.plan.fills.len() {
             let met = self.plan.fills[index];
@@ -232,28 +233,31 @@ impl Shard {
     }
 
     fn fill_maker(&mut self, met: &Met) {
-        let maker = self.books.orders()[met.maker];
-        self.registry.count_fill(&self.books.orders().cold(met.maker).owner, met.shares, self.now);
-        let account = maker.account;
+        let orders = self.books.orders();
+        let (maker, placement) = (&orders[met.maker], orders.placement(met.maker));
+        self.registry.count_fill(&placement.owner, met.shares, self.now);
+        let account = &mut self.accounts[placement.account];
         let outcome = maker.outcome.index();
+        let mut spent = Collateral::ZERO;
         match maker.side {
             Side::Buy => {
-                self.accounts[account].shares[outcome] += met.shares;
-                if maker.reserves {
-                    self.books.orders_mut().cold_mut(met.maker).reserved -= met.legs.maker + met.maker_fee;
+                account.shares[outcome] += met.shares;
+                if placement.reserves() {
+                    spent = met.legs.maker + met.maker_fee;
                 } else {
-                    self.cells.lowered(maker.wallet);
+                    self.cells.lowered(account.wallet);
                 }
             }
             Side::Sell => {
-                self.accounts[account].shares[outcome] -= met.shares;
-                self.cells.credit(maker.wallet, met.legs.maker - met.maker_fee);
+                account.shares[outcome] -= met.shares;
+                self.cells.credit(account.wallet, met.legs.maker - met.maker_fee);
             }
         }
         if met.shares == maker.open {
-            self.unrest(met.maker);
+            self.unrest(met.maker, spent);
         } else {
             self.shrink(met.maker, met.shares);
+            self.books.orders_mut().placement_mut(met.maker).reserved -= spent;
             self.books.reduce(met.maker, met.shares);
         }
     }
@@ -276,8 +280,7 @@ impl Shard {
             }
         }
         if !open.is_zero() {
-            let resting = resting(taker, order, account, open, span.start, reserved);
-            self.rest(taker.tick, resting, order, reserved);
+            self.rest(taker.tick, &new_order(taker, order, account, open, span.start, reserved));
         }
         self.accounts.settle(account);
         if !due.is_zero() {
@@ -286,27 +289,28 @@ impl Shard {
     }
 
     /// Puts an order into its book and counts it.
-    pub(super) fn rest(&mut self, tick: Tick, resting: Resting, order: &PlaceOrder, reserved: Collateral) {
-        let slot = self.books.rest(tick, resting, &order.id).expect("the room was looked at before the take");
-        self.enlist(slot, order.order.owner, reserved);
+    pub(super) fn rest(&mut self, tick: Tick, order: &NewOrder) {
+        let slot = self.books.rest(tick, order).expect("the room was looked at before the take");
+        self.enlist(slot);
     }
 
     /// Counts an order that has just come to rest.
-    pub(super) fn enlist(&mut self, slot: Slot, owner: ApiKey, reserved: Collateral) {
-        let order = self.books.orders()[slot];
-        let fee = self.registry.market(order.market).fee;
+    pub(super) fn enlist(&mut self, slot: Slot) {
         let orders = self.books.orders_mut();
-        let cold = orders.cold_mut(slot);
-        (cold.owner, cold.reserved) = (owner, reserved);
-        orders.join(&mut self.accounts[order.account].orders, slot);
-        self.accounts.add_order(order.account);
+        let account = orders.placement(slot).account;
+        orders.join(&mut self.accounts[account].orders, slot);
+        self.accounts.add_order(account);
+        let order = &orders[slot];
         match order.side {
-            Side::Buy if order.reserves => {}
-            Side::Buy => self.accounts.add_buying(order.account, cost_of_buy(order.price, order.open, &fee)),
-            Side::Sell => self.accounts[order.account].selling[order.outcome.index()] += order.open,
+            Side::Buy if orders.placement(slot).reserves() => {}
+            Side::Buy => {
+                let fee = &self.registry.market(order.market).fee;
+                self.accounts.add_buying(account, cost_of_buy(order.price, order.open, fee));
+            }
+            Side::Sell => self.accounts[account].selling[order.outcome.index()] += order.open,
         }
-        if order.expires < NEVER {
-            self.expiries.insert(slot, self.books.orders_mut());
+        if order.expires_s < NEVER {
+            self.expiries.insert(slot, orders);
         }
     }
 
@@ -348,7 +352,7 @@ impl Shard {
         frame.fills.extend(self.plan.fills.iter().map(|met| {
             let maker = &orders[met.maker];
             Fill {
-                maker: maker.position,
+                maker: orders[met.maker].position,
                 shares: met.shares,
                 maker_leg: met.legs.maker,
                 taker_leg: met.legs.taker,
@@ -391,40 +395,34 @@ pub(super) fn write_head(frame: &mut OrderPlaced, taker: &Taker, order: &PlaceOr
     frame.price = taker.price;
 }
 
-/// The time that an order without an expiry never reaches.
-const NEVER: TimeMs = TimeMs(u64::MAX);
-
-/// The hot line of an order that comes to rest.
-pub(super) fn resting(
+/// An order as it comes to rest.
+pub(super) fn new_order(
     taker: &Taker,
     order: &PlaceOrder,
     account: Slot,
     open: Shares,
     position: Position,
     reserved: Collateral,
-) -> Resting {
-    Resting {
+) -> NewOrder {
+    NewOrder {
+        id: order.id,
+        owner: order.order.owner,
         open,
         position,
-        expires: expires(order.order.expiration_s),
-        level_next: Slot::NONE,
-        level_previous: Slot::NONE,
-        account_next: Slot::NONE,
-        account_previous: Slot::NONE,
-        wallet: taker.wallet,
+        reserved,
+        expires_s: expires_s(order.order.expiration_s),
         principal: taker.principal,
         market: taker.market,
         account,
         price: taker.price,
         side: taker.side,
         outcome: taker.outcome,
-        reserves: !reserved.is_zero(),
     }
 }
 
-/// From when on an order no longer trades.
-pub(super) const fn expires(expiration_s: u64) -> TimeMs {
-    if expiration_s == 0 { NEVER } else { TimeMs::from_seconds(expiration_s) }
+/// From which second on an order no longer trades; what is said to expire after 2106 never does.
+pub(super) fn expires_s(expiration_s: u64) -> u32 {
+    if expiration_s == 0 { NEVER } else { u32::try_from(expiration_s).unwrap_or(NEVER) }
 }
 
 const fn kind(meeting: Meeting) -> MatchKind {

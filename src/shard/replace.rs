@@ -13,7 +13,7 @@
 //! REPLACE-1: between the judging and the frame nothing changes but the wallet's cell, and that only
 //! where collateral is set aside: the debit is the last thing that can fail.
 
-use super::place::{resting, write_head};
+use super::place::{new_order, write_head};
 use super::recall::First;
 use super::walk::Taker;
 use super::{PlaceOrder, Placed, Refusal, Shard, Status};
@@ -278,17 +278,20 @@ impl Shard {
 
     fn leaving(&self, wallet: WalletNo, side: Side) -> impl Iterator<Item = (Slot, &Resting)> {
         let orders = self.books.orders();
-        let row = move |slot: &Slot| (*slot, &orders[*slot]);
-        self.slots.iter().map(row).filter(move |(_, order)| order.wallet == wallet && order.side == side)
+        let own = move |slot: &Slot| self.accounts[orders.placement(*slot).account].wallet == wallet;
+        let rows = self.slots.iter().copied().filter(own).map(move |slot| (slot, &orders[slot]));
+        rows.filter(move |(_, order)| order.side == side)
     }
 
     fn leaving_buys(&self, taker: &Taker) -> Collateral {
-        let counted = self.leaving(taker.wallet, Side::Buy).filter(|(_, order)| !order.reserves);
+        let orders = self.books.orders();
+        let counted =
+            self.leaving(taker.wallet, Side::Buy).filter(|(slot, _)| !orders.placement(*slot).reserves());
         counted.map(|(_, order)| cost_of_buy(order.price, order.open, &taker.fee)).sum()
     }
 
     fn leaving_reserves(&self, wallet: WalletNo) -> Collateral {
-        self.leaving(wallet, Side::Buy).map(|(slot, _)| self.books.orders().cold(slot).reserved).sum()
+        self.leaving(wallet, Side::Buy).map(|(slot, _)| self.books.orders().placement(slot).reserved).sum()
     }
 
     fn leaving_sells(&self, wallet: WalletNo, outcome: Outcome) -> Shares {
@@ -315,13 +318,14 @@ impl Shard {
     /// Which orders that come have the place of one that leaves; a bit for each.
     fn find_heirs(&mut self, now: TimeMs) -> u64 {
         let Scratch { takers, heirs, .. } = &mut self.scratch;
-        let orders = self.books.orders();
+        let (orders, accounts) = (self.books.orders(), &self.accounts);
         let mut kept_place = 0;
         heirs.clear();
         for (at, taker) in takers.iter().enumerate() {
             let same = |slot: &Slot| {
                 let order = &orders[*slot];
-                (order.wallet, order.outcome, order.side, order.price)
+                let wallet = accounts[orders.placement(*slot).account].wallet;
+                (wallet, order.outcome, order.side, order.price)
                     == (taker.wallet, taker.outcome, taker.side, taker.price)
                     && taker.signed.shares <= order.open
                     && !order.expired(now)
@@ -387,11 +391,6 @@ impl Shard {
         let account = account.expect("the room was looked at before the frame");
         for index in 0..self.slots.len() {
             let slot = self.slots[index];
-            let wallet = self.books.orders()[slot].wallet;
-            if wallet == request.coming[0].wallet {
-                // Counted against what comes; only what is left over is credited.
-                self.books.orders_mut().cold_mut(slot).reserved = Collateral::ZERO;
-            }
             if !self.scratch.heirs.contains(&Some(slot)) {
                 self.leave_behind(slot, account);
             }
@@ -400,14 +399,14 @@ impl Shard {
             let (taker, heir) = (self.scratch.takers[at], self.scratch.heirs[at]);
             let OrderPlaced { open, reserved, .. } = self.scratch.record.placed[at].order;
             let position = Position(start.0 + at as u64);
-            let resting = resting(&taker, order, account, open, position, reserved);
+            let new = new_order(&taker, order, account, open, position, reserved);
             match heir {
                 Some(former) => {
                     self.uncount(former);
-                    let slot = self.books.succeed(former, resting, &order.id);
-                    self.enlist(slot, order.order.owner, reserved);
+                    let slot = self.books.succeed(former, &new);
+                    self.enlist(slot);
                 }
-                None => self.rest(taker.tick, resting, order, reserved),
+                None => self.rest(taker.tick, &new),
             }
             let first = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
             self.recall.remember(&order.id, order.order.fields.timestamp_ms, order.principal, first);
@@ -415,13 +414,14 @@ impl Shard {
         self.accounts.settle(account);
     }
 
-    /// An order leaves; the row of the wallet that others come for stays.
+    /// An order leaves; the row of the wallet that others come for stays, and what was set aside is
+    /// counted against what comes: only what is left over is credited.
     fn leave_behind(&mut self, slot: Slot, kept: Slot) {
-        if self.books.orders()[slot].account == kept {
+        if self.books.orders().placement(slot).account == kept {
             self.uncount(slot);
             self.books.remove(slot);
         } else {
-            self.unrest(slot);
+            self.unrest(slot, Collateral::ZERO);
         }
     }
 }

@@ -4,10 +4,10 @@
 //! fees are not restored here: they belong to all shards, and whoever starts the process fills them
 //! once, before the first command.
 
-use super::place::expires;
+use super::place::expires_s;
 use super::recall::First;
 use super::{Shard, ShardSettings, Status};
-use crate::book::orders::Resting;
+use crate::book::orders::NewOrder;
 use crate::domain::{OrderId, Position, Side, WalletNo};
 use crate::journal::{Fault, Log};
 use crate::ledger::{ActRow, Ledger, OrderRow, OrderStamp};
@@ -54,29 +54,26 @@ impl Shard {
 
     fn restore_order(&mut self, row: &OrderRow) -> Slot {
         let account = self.accounts.open(row.wallet, row.market).expect("accounts_max holds what there was");
-        let resting = Resting {
+        let order = NewOrder {
+            id: row.id,
+            owner: row.owner,
             open: row.open,
             position: row.position,
-            expires: expires(row.expiration_s),
-            level_next: Slot::NONE,
-            level_previous: Slot::NONE,
-            account_next: Slot::NONE,
-            account_previous: Slot::NONE,
-            wallet: row.wallet,
+            reserved: row.reserved,
+            expires_s: expires_s(row.expiration_s),
             principal: row.principal,
             market: row.market,
             account,
             price: row.price,
             side: row.fields.side,
             outcome: row.outcome,
-            reserves: !row.reserved.is_zero(),
         };
         let tick = self.registry.market(row.market).tick();
-        self.books.rest(tick, resting, &row.id).expect("the settings hold what rested before")
+        self.books.rest(tick, &order).expect("the settings hold what rested before")
     }
 
     fn recount_order(&mut self, slot: Slot, row: &OrderRow) {
-        self.enlist(slot, row.owner, row.reserved);
+        self.enlist(slot);
         if row.fields.side == Side::Buy && row.reserved.is_zero() {
             self.watch(row.wallet);
             // The cell may have fallen since it was last compared.

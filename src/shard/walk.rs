@@ -202,7 +202,7 @@ impl Shard {
                 break;
             }
             next = self.books.after(slot);
-            let tripped = breakers && self.registry.has_tripped(&self.books.orders().cold(slot).owner);
+            let tripped = breakers && self.registry.has_tripped(&self.books.orders().placement(slot).owner);
             if let Some(reason) = reason_to_leave(&maker, taker, tripped) {
                 self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
             } else if maker.principal != taker.principal {
@@ -234,11 +234,12 @@ impl Shard {
         };
         let taker_fee = fee_within(taker.side, taker.fee.taker_fee(shares, price), legs.taker);
         let maker_fee = self.maker_fee(taker, slot, maker, shares, legs.maker);
+        let placement = self.books.orders().placement(slot);
         let due = match maker.side {
-            Side::Buy if !maker.reserves => legs.maker + maker_fee,
+            Side::Buy if !placement.reserves() => legs.maker + maker_fee,
             Side::Buy | Side::Sell => Collateral::ZERO,
         };
-        match self.pay(walk, maker, due)? {
+        match self.pay(walk, placement.account, due)? {
             Payment::Paid => self.plan.add(Met { maker: slot, shares, legs, maker_fee, taker_fee, due }),
             Payment::Short { in_any_case } => {
                 self.plan.leaves.push(Leaves { maker: slot, reason: RemovalReason::Unfunded, in_any_case });
@@ -258,32 +259,34 @@ impl Shard {
         leg: Collateral,
     ) -> Collateral {
         let fee = fee_within(maker.side, taker.fee.maker_fee(shares, maker.price), leg);
-        if !maker.reserves {
+        let placement = self.books.orders().placement(slot);
+        if !placement.reserves() {
             return fee;
         }
         let rest = maker.price.cost_ceil(maker.open - shares);
-        fee.min(self.books.orders().cold(slot).reserved - leg - rest)
+        fee.min(placement.reserved - leg - rest)
     }
 
     /// Takes what a maker owes, in thought or in fact.
-    fn pay(&mut self, walk: Walk, maker: &Resting, due: Collateral) -> Result<Payment, Unsettled> {
+    fn pay(&mut self, walk: Walk, account: Slot, due: Collateral) -> Result<Payment, Unsettled> {
         if due.is_zero() {
             return Ok(Payment::Paid);
         }
+        let wallet = self.accounts[account].wallet;
         let spent = match walk {
-            Walk::Look => self.accounts[maker.account].spent_in(self.walks),
+            Walk::Look => self.accounts[account].spent_in(self.walks),
             Walk::Take => Collateral::ZERO,
         };
         for _ in 0..SETTLE_TRIES {
             let paid = match walk {
-                Walk::Look => spent + due <= self.cells.balance(maker.wallet),
-                Walk::Take => self.cells.debit(maker.wallet, due),
+                Walk::Look => spent + due <= self.cells.balance(wallet),
+                Walk::Take => self.cells.debit(wallet, due),
             };
             if paid {
-                self.accounts[maker.account].spend_in(self.walks, due);
+                self.accounts[account].spend_in(self.walks, due);
                 return Ok(Payment::Paid);
             }
-            match self.cells.settled(maker.wallet, self.settings.shard) {
+            match self.cells.settled(wallet, self.settings.shard) {
                 Some(balance) if balance < spent + due => {
                     return Ok(Payment::Short { in_any_case: balance < due });
                 }

@@ -6,11 +6,11 @@
 use super::messages::Side as Way;
 use super::twin::{Budget, Fill};
 use outcry::book::legs::{Ratio, is_dust, legs};
-use outcry::book::orders::Resting;
+use outcry::book::orders::{NEVER, NewOrder};
 use outcry::book::{Books, Face};
 use outcry::domain::price::PRICE_ONE;
 use outcry::domain::{
-    Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, TimeMs, WalletNo,
+    ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo,
 };
 use outcry::memory::arena::Slot;
 
@@ -51,24 +51,21 @@ impl Engine {
     pub fn rest(&mut self, order: u64, way: Way, limit: u64, shares: u64) -> Vec<Fill> {
         let (fills, left) = self.take(way, limit, shares, Budget::Shares(shares));
         if let Budget::Shares(open @ 1..) = left {
-            let resting = Resting {
+            let new = NewOrder {
+                id: id(order),
+                owner: ApiKey::ZERO,
                 open: Shares(open),
                 position: Position(order),
-                expires: TimeMs(u64::MAX),
-                level_next: Slot::NONE,
-                level_previous: Slot::NONE,
-                account_next: Slot::NONE,
-                account_previous: Slot::NONE,
-                wallet: WalletNo(0),
+                reserved: Collateral::ZERO,
+                expires_s: NEVER,
                 principal: WalletNo(0),
                 market: MARKET,
                 account: Slot::NONE,
                 price: price(limit),
                 side: side(way),
                 outcome: Outcome::Zero,
-                reserves: false,
             };
-            self.books.rest(self.tick, resting, &id(order)).unwrap();
+            self.books.rest(self.tick, &new).unwrap();
         }
         fills
     }
@@ -99,8 +96,9 @@ impl Engine {
     /// Every resting order in the order in which it trades, bids first: id, price, open shares.
     pub fn resting(&self) -> Vec<(u64, u64, u64)> {
         let shown = |slot| {
-            let order = &self.books.orders()[slot];
-            (order.position.0, u64::from(order.price.ten_thousandths()), order.open.0)
+            let orders = self.books.orders();
+            let order = &orders[slot];
+            (orders[slot].position.0, u64::from(order.price.ten_thousandths()), order.open.0)
         };
         self.books.walk(MARKET).map(shown).collect()
     }
@@ -124,7 +122,7 @@ impl Engine {
                 break;
             };
             fills.push(Fill {
-                maker: maker.position.0,
+                maker: self.books.orders()[slot].position.0,
                 price: u64::from(maker.price.ten_thousandths()),
                 shares,
                 collateral: sums.maker.0,
