@@ -23,6 +23,7 @@
 
 mod archive;
 mod batches;
+mod checksum;
 mod disk;
 mod fault;
 mod follow;

@@ -70,7 +70,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("alloy_primitives", &["src/auth.rs", "src/auth/"]),
     ("base64", &["src/auth.rs", "src/auth/", "src/http/websocket.rs"]),
     ("clap", &["src/server/command.rs", "src/server/run.rs", "src/main.rs"]),
-    ("crc32c", &["src/journal/"]),
+    ("crc_fast", &["src/journal/"]),
     ("crc32fast", &["src/reader/feed/"]),
     ("crossbeam", &["src/server/mesh.rs", "src/server/shared.rs", "src/server/snapshotter.rs"]),
     ("flate2", &["src/catalog.rs", "src/catalog/"]),

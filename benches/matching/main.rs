@@ -1,16 +1,19 @@
-//! What the book costs, beside an idealised one that can do nothing else.
+//! What the book costs, beside an idealised one that can do nothing else, and what a trading core costs around it.
 //!
 //! `cargo bench --bench matching` makes five million commands for each of four sizes (99 and 999 ticks, 10,000 and
 //! 100,000 live orders; `workload`), and runs them on the room `book` and on the floor (`floor`), in turn, round by
-//! round, on one CPU. Both have to make the model's fills, which a checksum binds in their order. A figure is
-//! the thread's CPU time for all commands, through the median of the rounds; prefilling is not in it.
+//! round, on one CPU, and a million on a whole trading core (`trade_core`). All have to make the model's fills, which a
+//! checksum binds in their order. A figure is the thread's CPU time for all commands, the median of the rounds;
+//! prefilling is not in it.
 //!
-//! Good is at most 25 ns a command with 10,000 live orders and 35 with 100,000, and at most 1.25 times the floor.
+//! Good is at most 25 ns a command with 10,000 live orders and 35 with 100,000, and at most 1.25 times the floor; for
+//! trading core 45 and 100 ns without what was signed, whose writing the last line tells.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
 
 mod floor;
+mod trade_core;
 mod workload;
 
 use floor::Floor;
@@ -21,10 +24,14 @@ use outcry::domain::{
 };
 use outcry::memory::arena::Slot;
 use rustix::time::{ClockId, clock_gettime};
+use trade_core::Core;
 use workload::{Command, Kind, Side, Tally, Workload};
 
 const COMMANDS: usize = 5_000_000;
+const CORE_COMMANDS: usize = 1_000_000;
 const ROUNDS: usize = 5;
+/// Sizes: ticks, live orders.
+const SIZES: [(u16, usize); 4] = [(99, 10_000), (99, 100_000), (999, 10_000), (999, 100_000)];
 const SEED: u64 = 42;
 const MARKET: MarketNo = MarketNo(0);
 const CPU: usize = 0;
@@ -37,7 +44,7 @@ fn main() {
         "{COMMANDS} commands, seed {SEED}, CPU {CPU}, {ROUNDS} rounds in turn; ns a command: median (best)"
     );
     println!("ticks    live |         book |        floor | ratio of medians | fills");
-    for (ticks, live) in [(99, 10_000), (99, 100_000), (999, 10_000), (999, 100_000)] {
+    for (ticks, live) in SIZES {
         let workload = Workload::new(ticks, live, COMMANDS, SEED);
         let orders_max = live + live / 2;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -56,6 +63,18 @@ fn main() {
             workload.tally.fills
         );
     }
+    println!("{CORE_COMMANDS} commands with accounts, rules, fees and frames");
+    println!("ticks    live |   trading core");
+    for (ticks, live) in SIZES {
+        let workload = Workload::new(ticks, live, CORE_COMMANDS, SEED);
+        let round = || Core::new(ticks, live, CORE_COMMANDS).run(&workload);
+        let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
+        println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1})");
+    }
+    let (median, best) = figure((0..ROUNDS).map(|_| trade_core::signed(CORE_COMMANDS)).collect());
+    println!(
+        "what was signed, written alone: {median:.1} ({best:.1}) an order; 65 of 100 commands are orders"
+    );
 }
 
 /// Median and best.

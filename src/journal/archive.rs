@@ -15,6 +15,7 @@
 //! What a row says is for the ledger to know. A new snapshot rewrites the last run with what has come
 //! since, until it is full: so there are few runs, and no row is written again for ever.
 
+use super::checksum;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ pub(crate) fn sections(rows: &[ArchiveRow]) -> [(Name, Vec<u8>); 3] {
         offsets.push(bytes.len() as u64);
         stamps.extend_from_slice(&row.stamp);
         u32::try_from(row.row.len()).expect("a row is short").put(&mut bytes);
-        crc32c::crc32c(&row.row).put(&mut bytes);
+        checksum::sum(&row.row).put(&mut bytes);
         bytes.extend_from_slice(&row.row);
     }
     let mut ids: Vec<(u64, u32)> = rows.iter().map(|row| row.id_prefix).zip(0..).collect();
@@ -251,7 +252,7 @@ impl Run {
         self.file.read_exact_at(whole, start).map_err(Fault::io("read", &self.path))?;
         let (head, row) = whole.split_at(ROW_HEAD_BYTES);
         let position = Position(self.index.positions[number]);
-        let (expected, found) = (crc32c::crc32c(row), u32_at(head, 4));
+        let (expected, found) = (checksum::sum(row), u32_at(head, 4));
         if expected != found || u32_at(head, 0) as usize != row.len() {
             let (expected, found) = (u64::from(expected), u64::from(found));
             let flaw = Flaw { field: "checksum of the row", at: 4, expected, found };

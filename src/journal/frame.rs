@@ -17,6 +17,7 @@
 //! start never passes for the one that is looked for. Padding has no payload and fills what a
 //! frame could not use: the end of the ring, and the start of it.
 
+use super::checksum;
 use crate::domain::Position;
 
 /// Frames begin and end on these: a cache line, so that no two writers share one.
@@ -119,7 +120,7 @@ impl Header {
         covered[12..14].copy_from_slice(&self.kind.to_le_bytes());
         covered[16..20].copy_from_slice(&self.payload_bytes.to_le_bytes());
         covered[20..24].copy_from_slice(&self.length.to_le_bytes());
-        crc32c::crc32c_append(payload_checksum, &covered)
+        checksum::append(payload_checksum, &covered)
     }
 }
 
@@ -175,7 +176,7 @@ pub fn read(bytes: &[u8], position: Position, epoch: u32) -> Result<Frame<'_>, F
         return flaw("payload bytes", 24, u64::from(length), u64::from(header.payload_bytes));
     }
     let payload = &bytes[FRAME_HEADER_BYTES..payload_end];
-    let (expected, found) = (header.checksum(crc32c::crc32c(payload)), u32_at(bytes, 4));
+    let (expected, found) = (header.checksum(checksum::sum(payload)), u32_at(bytes, 4));
     if expected != found {
         return flaw("frame checksum", 4, u64::from(expected), u64::from(found));
     }
@@ -192,7 +193,7 @@ pub fn read(bytes: &[u8], position: Position, epoch: u32) -> Result<Frame<'_>, F
 
 #[cfg(test)]
 mod tests {
-    use super::{Header, PADDING, frame_bytes, read};
+    use super::{Header, PADDING, checksum, frame_bytes, read};
     use crate::domain::Position;
 
     fn frame(kind: u16, payload: &[u8], length: u64) -> Vec<u8> {
@@ -204,7 +205,7 @@ mod tests {
             payload_bytes: u32::try_from(payload.len()).unwrap(),
         };
         let mut bytes: Vec<u8> = Vec::new();
-        for word in header.words(crc32c::crc32c(payload)) {
+        for word in header.words(checksum::sum(payload)) {
             bytes.extend_from_slice(&word.to_le_bytes());
         }
         bytes.extend_from_slice(payload);

@@ -30,6 +30,7 @@ use std::fs::File;
 use std::sync::OnceLock;
 use std::thread::Thread;
 
+use super::checksum;
 use super::frame::{
     FIRST_POSITION, FRAME_ALIGN, HEADER_WORDS, Header, PADDING, Span, frame_bytes, length_is_possible,
 };
@@ -156,7 +157,7 @@ impl Log {
     pub fn append(&self, kind: u16, payload: &[u8]) -> Span {
         // Summed from the source and before the claim: reading back what was just stored stalls,
         // and between claim and commit everybody's answers wait.
-        let checksum = crc32c::crc32c(payload);
+        let checksum = checksum::sum(payload);
         let claim = self.claim(payload.len());
         self.write(claim, kind, payload, checksum)
     }
@@ -182,7 +183,7 @@ impl Log {
 
     /// Fills a claim made for this payload's length, and commits it.
     pub fn commit(&self, claim: Claim, kind: u16, payload: &[u8]) -> Span {
-        self.write(claim, kind, payload, crc32c::crc32c(payload))
+        self.write(claim, kind, payload, checksum::sum(payload))
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]

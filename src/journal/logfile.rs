@@ -18,6 +18,7 @@
 //!
 //! A file without the magic is one whose maker died before it was used: there is nothing in it.
 
+use super::checksum;
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -202,8 +203,8 @@ impl Owner {
     }
 
     fn checksum(&self) -> u32 {
-        let sum = self.words().iter().fold(0, |sum, word| crc32c::crc32c_append(sum, &word.to_le_bytes()));
-        crc32c::crc32c_append(sum, self.path())
+        let sum = self.words().iter().fold(0, |sum, word| checksum::append(sum, &word.to_le_bytes()));
+        checksum::append(sum, self.path())
     }
 
     fn store(&self, log: &Log) {

@@ -40,6 +40,7 @@
 //! on the disk and not the zeros, which cost the same; and it would mostly be packed, so of another
 //! size, and nothing is given back at all unless `history_keep` says so.
 
+use super::checksum;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -169,7 +170,7 @@ impl FirstRow {
         row.extend_from_slice(journal);
         row.extend_from_slice(&number.to_le_bytes());
         row.extend_from_slice(&self.bytes.to_le_bytes());
-        row.extend_from_slice(&crc32c::crc32c(&row).to_le_bytes());
+        row.extend_from_slice(&checksum::sum(&row).to_le_bytes());
         row.resize(ROW, 0);
         row
     }
@@ -187,7 +188,7 @@ impl FirstRow {
         equal(
             "checksum of the segment",
             40,
-            u64::from(crc32c::crc32c(&row[..40])),
+            u64::from(checksum::sum(&row[..40])),
             u64::from(u32_at(row, 40)),
         )?;
         equal("uuid of the journal", 8, u64_at(journal, 0), u64_at(row, 8))?;
@@ -260,7 +261,7 @@ impl BatchHeader {
         out[40..44].copy_from_slice(&self.row.to_le_bytes());
         out[44..48].copy_from_slice(&self.epoch.to_le_bytes());
         out[48..52].copy_from_slice(&self.bytes.to_le_bytes());
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(journal), &out[..60]);
+        let checksum = checksum::append(checksum::sum(journal), &out[..60]);
         out[60..64].copy_from_slice(&checksum.to_le_bytes());
         out
     }
@@ -269,7 +270,7 @@ impl BatchHeader {
     /// caller to check.
     pub(crate) fn decode(bytes: &[u8], journal: &JournalId, segment: u64, row: u32) -> Result<Self, Flaw> {
         equal("magic of the batch", 0, BATCH_MAGIC, u64_at(bytes, 0))?;
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(journal), &bytes[..60]);
+        let checksum = checksum::append(checksum::sum(journal), &bytes[..60]);
         equal("checksum of the batch", 60, u64::from(checksum), u64::from(u32_at(bytes, 60)))?;
         equal("segment of the batch", 32, segment, u64_at(bytes, 32))?;
         equal("row of the batch", 40, u64::from(row), u64::from(u32_at(bytes, 40)))?;

@@ -30,6 +30,8 @@ pub mod memory {
 
 #[path = "."]
 pub mod journal {
+    #[path = "../../src/journal/checksum.rs"]
+    mod checksum;
     #[path = "../../src/journal/frame.rs"]
     pub mod frame;
     #[path = "../../src/journal/log.rs"]

@@ -1,5 +1,6 @@
 //! One snapshot file: written from front to back, read from front to back.
 
+use super::super::checksum;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -75,7 +76,7 @@ impl SnapshotWriter {
         let bytes = self.written + self.buffer.len() as u64;
         head[0..8].copy_from_slice(&END);
         head[8..16].copy_from_slice(&bytes.to_le_bytes());
-        let checksum = crc32c::crc32c_append(self.checksum, &head[..16]);
+        let checksum = checksum::append(self.checksum, &head[..16]);
         head[16..20].copy_from_slice(&checksum.to_le_bytes());
         self.put(&head);
         self.flush();
@@ -87,7 +88,7 @@ impl SnapshotWriter {
     }
 
     fn put(&mut self, bytes: &[u8]) {
-        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
+        self.checksum = checksum::append(self.checksum, bytes);
         self.buffer.extend_from_slice(bytes);
     }
 
@@ -106,10 +107,10 @@ impl Sink for SnapshotWriter {
         if self.failed.is_some() {
             return;
         }
-        let payload = crc32c::crc32c(bytes);
+        let payload = checksum::sum(bytes);
         let head = section_head(name, bytes.len() as u64, payload);
         self.put(&head);
-        self.checksum = crc32c::crc32c_combine(self.checksum, payload, bytes.len());
+        self.checksum = checksum::combine(self.checksum, payload, bytes.len());
         self.buffer.extend_from_slice(bytes);
         self.put(&[0; ALIGN][..padding(bytes.len())]);
         if BUFFER_BYTES <= self.buffer.len() {
@@ -145,7 +146,7 @@ impl SnapshotReader {
             base,
             payload: Vec::new(),
             at: HEADER_BYTES as u64,
-            checksum: crc32c::crc32c(&bytes),
+            checksum: checksum::sum(&bytes),
             ended: false,
         };
         match reader.next()? {
@@ -192,22 +193,22 @@ impl SnapshotReader {
         if self.payload.len() < whole {
             return Err(self.flaw("bytes of the section", 8, bytes, self.payload.len() as u64));
         }
-        let payload = crc32c::crc32c(&self.payload[..length]);
+        let payload = checksum::sum(&self.payload[..length]);
         let expected = section_head(name, bytes, payload);
         if head != expected {
             return Err(self.flaw("checksum of the section", 16, u64_at(&expected, 16), u64_at(&head, 16)));
         }
         let pad = &self.payload[length..];
         zeros(pad, 0, "zeros after the section").map_err(|flaw| damaged(flaw, &self.path, self.at))?;
-        self.checksum = crc32c::crc32c_append(self.checksum, &head);
-        self.checksum = crc32c::crc32c_combine(self.checksum, payload, length);
-        self.checksum = crc32c::crc32c_append(self.checksum, pad);
+        self.checksum = checksum::append(self.checksum, &head);
+        self.checksum = checksum::combine(self.checksum, payload, length);
+        self.checksum = checksum::append(self.checksum, pad);
         self.at += (HEAD_BYTES + whole) as u64;
         Ok(Some((name, &self.payload[..length])))
     }
 
     fn end(&mut self, head: &[u8; HEAD_BYTES], bytes: u64) -> Result<Option<(Name, &[u8])>, Fault> {
-        let checksum = crc32c::crc32c_append(self.checksum, &head[..16]);
+        let checksum = checksum::append(self.checksum, &head[..16]);
         if bytes != self.at {
             return Err(self.flaw("bytes of the snapshot", 8, self.at, bytes));
         }
@@ -284,7 +285,7 @@ impl Place {
         let mut payload = vec![0; usize::try_from(self.bytes()).expect("it was bounded")];
         file.read_exact_at(&mut payload, self.start()).map_err(Fault::io("read", path))?;
         let name = self.head[..8].try_into().expect("eight bytes");
-        let expected = section_head(name, self.bytes(), crc32c::crc32c(&payload));
+        let expected = section_head(name, self.bytes(), checksum::sum(&payload));
         let field = "checksum of the section";
         let flaw = Flaw { field, at: 16, expected: u64_at(&expected, 16), found: u64_at(&self.head, 16) };
         if expected == self.head { Ok(payload) } else { Err(damaged(flaw, path, self.at)) }
@@ -299,7 +300,7 @@ fn section_head(name: Name, bytes: u64, payload: u32) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[0..8].copy_from_slice(&name);
     head[8..16].copy_from_slice(&bytes.to_le_bytes());
-    let checksum = crc32c::crc32c_append(payload, &head[..16]);
+    let checksum = checksum::append(payload, &head[..16]);
     head[16..20].copy_from_slice(&checksum.to_le_bytes());
     head
 }
@@ -318,7 +319,7 @@ fn header(base: &Base, journal: &JournalId) -> [u8; HEADER_BYTES] {
     base.segment.put(&mut out);
     base.last_kind.put(&mut out);
     out.resize(HEADER_BYTES - 4, 0);
-    crc32c::crc32c(&out).put(&mut out);
+    checksum::sum(&out).put(&mut out);
     out.try_into().expect("the fields above are the header")
 }
 
@@ -327,7 +328,7 @@ fn read_header(bytes: &[u8; HEADER_BYTES], journal: &JournalId, path: &Path) -> 
         if expected == found { Ok(()) } else { Err(Flaw { field, at, expected, found }) }
     };
     equal("magic of the snapshot", 0, MAGIC, u64_at(bytes, 0))?;
-    let checksum = crc32c::crc32c(&bytes[..HEADER_BYTES - 4]);
+    let checksum = checksum::sum(&bytes[..HEADER_BYTES - 4]);
     equal("checksum of the header", 124, u64::from(checksum), u64::from(u32_at(bytes, 124)))?;
     equal("version of the snapshot", 8, u64::from(VERSION), u64::from(u32_at(bytes, 8)))?;
     equal("uuid of the journal", 16, u64_at(journal, 0), u64_at(bytes, 16))?;

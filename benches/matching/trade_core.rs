@@ -1,0 +1,280 @@
+//! A trading core under the same commands: every rule judged, accounts and collateral kept, self-trades looked
+//! for, fees charged, and one frame a command written to a log in memory, with all that was signed.
+//!
+//! A thousand wallets make, a hundred others take. Between two blocks of commands the log is read back, its fills
+//! are compared with the model's, and its ring is freed; that is not timed, as other threads do it in an exchange.
+
+use super::cpu_ns;
+use super::workload::{Command, Kind, Side, Tally, Workload};
+use outcry::domain::{
+    self, Address, ApiKey, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, OrderFields, OrderId,
+    OrderType, Outcome, Position, SelfTrade, ShardNo, Shares, SignatureType, SignedOrder, Tick, TimeMs,
+    TokenId, WalletKind, WalletNo, Word,
+};
+use outcry::journal::layout::{ActKind, Record};
+use outcry::journal::{Follower, Log};
+use outcry::memory::cells::Cells;
+use outcry::memory::wire::Wire;
+use outcry::registry::{MarketFacts, Registry};
+use outcry::shard::{Funding, PlaceOrder, Placed, Shard, ShardSettings, Status, UserAct};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const MAKERS: u32 = 1_000;
+const TAKERS: u32 = 100;
+const MARKET: MarketNo = MarketNo(0);
+const NOW: TimeMs = TimeMs(1_700_000_000_000);
+/// Millionths.
+const ONE: u64 = 1_000_000;
+const RING_BYTES: u64 = 64 << 20;
+/// Commands between two readings of the log.
+const BLOCK: usize = 4_096;
+
+/// One shard and what it stands on.
+pub(crate) struct Core {
+    shard: Shard,
+    log: Arc<Log>,
+    follower: Follower,
+    /// The order that is filled in anew for each command, as the reader of bodies fills in its own.
+    order: PlaceOrder,
+    step: u16,
+    makers: HashMap<Position, u32>,
+    taken: u32,
+}
+
+impl Core {
+    pub(crate) fn new(ticks: u16, live: usize, commands: usize) -> Self {
+        let step = 10_000 / (ticks + 1);
+        let resting_max = u32::try_from(live + live / 2).expect("slots are 32 bits");
+        let settings = ShardSettings {
+            shard: ShardNo(0),
+            shards: 1,
+            funding: Funding::Market,
+            min_notional: Collateral(1),
+            resting_max,
+            digests_max: u32::try_from(live + commands).expect("numbers are 32 bits"),
+            accounts_max: MAKERS + TAKERS,
+            markets_max: 1,
+            books_bytes: 1 << 20,
+            secret: 0x9e37_79b9_7f4a_7c15,
+        };
+        let wallets = MAKERS + TAKERS;
+        let cells = Arc::new(Cells::new(wallets, 1));
+        let (registry, mut writer) = Registry::with_capacity(wallets, 1);
+        for number in 0..wallets {
+            let mut address = Address::ZERO;
+            address.0[..4].copy_from_slice(&(number + 1).to_le_bytes());
+            let wallet = writer.add_wallet(address, WalletKind::Eoa, None).expect("there is room");
+            cells.credit(wallet, Collateral(1_000_000_000 * ONE));
+        }
+        writer.add_market(&market(step)).expect("there is room");
+        let log = Arc::new(Log::anonymous(RING_BYTES));
+        let follower = Follower::new(Arc::clone(&log), log.claimed(), None);
+        let mut shard = Shard::new(settings, cells, Arc::clone(&registry), Arc::clone(&log));
+        for number in 0..wallets {
+            shard.act(NOW, &split(number)).expect("each has the money");
+        }
+        Self { shard, log, follower, order: blank(), step, makers: HashMap::new(), taken: 0 }
+    }
+
+    /// Nanoseconds a command, all fills checked.
+    pub(crate) fn run(mut self, workload: &Workload) -> f64 {
+        let mut tally = Tally::default();
+        for block in workload.prefill.chunks(BLOCK) {
+            self.execute_all(workload, block);
+            self.read_back(&mut tally);
+        }
+        let mut took = 0.0;
+        for block in workload.commands.chunks(BLOCK) {
+            let before = cpu_ns();
+            self.execute_all(workload, block);
+            took += cpu_ns() - before;
+            self.read_back(&mut tally);
+        }
+        assert_eq!(tally, workload.tally, "the fills are the model's");
+        took / workload.commands.len() as f64
+    }
+
+    fn execute_all(&mut self, workload: &Workload, commands: &[Command]) {
+        for command in commands {
+            self.execute(workload, command);
+        }
+    }
+
+    fn execute(&mut self, workload: &Workload, command: &Command) {
+        let id = OrderId(workload.digests[command.order as usize]);
+        let (wallet, status) = match command.kind {
+            Kind::Cancel => {
+                let principal = maker(command.order);
+                self.shard.cancel(NOW, principal, &id).expect("only what rests is cancelled");
+                return;
+            }
+            Kind::Add => {
+                self.fill_in(command.side, command.price * self.step, command);
+                self.order.id = id;
+                self.order.order.fields.salt = salt(command.order);
+                (maker(command.order), Status::Live)
+            }
+            Kind::Take => {
+                // As good as a market order: to the end of the other side.
+                let (side, price) = match command.side {
+                    Side::Bid => (Side::Ask, self.step),
+                    Side::Ask => (Side::Bid, 10_000 - self.step),
+                };
+                self.fill_in(side, price, command);
+                self.taken += 1;
+                self.order.id = taker_id(self.taken);
+                (WalletNo(MAKERS + self.taken % TAKERS), Status::Matched)
+            }
+        };
+        (self.order.wallet, self.order.principal) = (wallet, wallet);
+        let placed = self.shard.place(NOW, &self.order);
+        assert!(matches!(placed, Placed::Accepted { status: said, .. } if said == status), "{placed:?}");
+    }
+
+    fn fill_in(&mut self, side: Side, ten_thousandths: u16, command: &Command) {
+        let shares = u64::from(command.shares) * ONE;
+        let collateral = shares / 10_000 * u64::from(ten_thousandths);
+        let fields = &mut self.order.order.fields;
+        (fields.side, fields.maker_amount, fields.taker_amount) = match side {
+            Side::Bid => (domain::Side::Buy, collateral, shares),
+            Side::Ask => (domain::Side::Sell, shares, collateral),
+        };
+        fields.timestamp_ms += 1;
+    }
+
+    /// Reads what was written, counts its fills, and frees it.
+    fn read_back(&mut self, tally: &mut Tally) {
+        let limit = self.log.claimed();
+        while let Some(frame) = self.follower.next(limit).expect("the ring holds a block") {
+            let record = Record::decode(frame.kind, frame.payload).expect("shards write whole records");
+            let Record::OrderPlaced(placed) = record else { continue };
+            let word = placed.fields.salt.0;
+            let order = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            self.makers.insert(frame.span.start, order);
+            for fill in &placed.fills {
+                let shares = u32::try_from(fill.shares.0 / ONE).expect("at most 500");
+                tally.fill(self.makers[&fill.maker], shares, fill.price.ten_thousandths() / self.step);
+            }
+        }
+        self.log.free(self.follower.position());
+    }
+}
+
+/// Nanoseconds an order for a frame of what was signed alone: fields and signature.
+pub(crate) fn signed(orders: usize) -> f64 {
+    let log = Log::anonymous(RING_BYTES);
+    let mut order = blank().order;
+    let mut payload = Vec::with_capacity(512);
+    let mut took = 0.0;
+    let mut left = orders;
+    while 0 < left {
+        let block = left.min(BLOCK);
+        let before = cpu_ns();
+        for _ in 0..block {
+            order.fields.timestamp_ms += 1;
+            payload.clear();
+            order.fields.put(&mut payload);
+            payload.extend_from_slice(order.signature());
+            log.append(1, &payload);
+        }
+        took += cpu_ns() - before;
+        log.free(log.claimed());
+        left -= block;
+    }
+    took / orders as f64
+}
+
+const fn maker(order: u32) -> WalletNo {
+    WalletNo(order % MAKERS)
+}
+
+fn salt(order: u32) -> Word {
+    let mut word = [0; 32];
+    word[..4].copy_from_slice(&order.to_le_bytes());
+    Word(word)
+}
+
+/// No order of the workload has it: those are random.
+fn taker_id(number: u32) -> OrderId {
+    let mut id = [0xff; 32];
+    id[..8].copy_from_slice(&u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+    OrderId(id)
+}
+
+fn market(step: u16) -> MarketFacts {
+    MarketFacts {
+        condition: ConditionId([1; 32]),
+        tokens: [TokenId([2; 32]), TokenId([3; 32])],
+        market_id: 1,
+        question_id: Word([4; 32]),
+        neg_risk: false,
+        min_size: Shares(ONE),
+        fee: FeeSchedule {
+            rate: 40_000,
+            exponent: 1,
+            taker_only: true,
+            builder_share_bps: 0,
+            rebate_rate: 0,
+            version: 0,
+        },
+        shard_key: 0,
+        tick: Tick::new(step).expect("a cent or a tenth"),
+        mode: Mode::Open,
+        payout: None,
+    }
+}
+
+/// Every wallet begins with half a billion of both outcomes.
+fn split(number: u32) -> UserAct {
+    UserAct {
+        act: ActKind::Split,
+        principal: WalletNo(number),
+        wallet: WalletNo(number),
+        market: MARKET,
+        amount: Shares(500_000_000 * ONE),
+        id: OrderId::ZERO,
+        salt: Word::ZERO,
+        timestamp_ms: NOW.0,
+        signature: [0; domain::order::SIGNATURE_BYTES_MAX],
+        signature_len: 0,
+    }
+}
+
+fn blank() -> PlaceOrder {
+    let fields = OrderFields {
+        salt: Word::ZERO,
+        maker: Address::ZERO,
+        signer: Address::ZERO,
+        token: TokenId([2; 32]),
+        maker_amount: 0,
+        taker_amount: 0,
+        side: domain::Side::Buy,
+        signature_type: SignatureType::Eoa,
+        // Not ahead of the clock by the time of the last command.
+        timestamp_ms: NOW.0 - 100_000_000,
+        metadata: Word::ZERO,
+        builder: Word::ZERO,
+    };
+    let order = SignedOrder {
+        fields,
+        signature: [0x5a; domain::order::SIGNATURE_BYTES_MAX],
+        signature_len: 65,
+        expiration_s: 0,
+        deadline_ms: 0,
+        order_type: OrderType::Gtc,
+        post_only: false,
+        self_trade: SelfTrade::ExpireTaker,
+        owner: ApiKey::ZERO,
+        condition: None,
+    };
+    let nobody = WalletNo(0);
+    PlaceOrder {
+        order,
+        id: OrderId::ZERO,
+        principal: nobody,
+        wallet: nobody,
+        market: MARKET,
+        outcome: Outcome::Zero,
+    }
+}
