@@ -9,8 +9,12 @@ use std::collections::BTreeMap;
 use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
+use outcry::auth::KnownSigners;
 use outcry::domain::Side;
 use serde_json::json;
+
+/// How often `/metrics` is asked for what is about to be there.
+const LOOKS_MAX: usize = 1_000;
 
 /// The words of `Server-Timing`, in their order.
 const STAGES: [&str; 8] = ["recv", "parse", "auth", "sign", "queue", "match", "journal", "total"];
@@ -75,6 +79,25 @@ impl Site {
         let counts = metrics.iter().filter(|(name, _)| name.starts_with("outcry_duration_seconds_count"));
         counts.filter(|(name, _)| name.ends_with(&stage)).map(|(_, count)| count).sum()
     }
+
+    /// Hits, fallbacks, misses and whole tables of the first shard's loop.
+    fn known_signers(&self) -> [u64; 4] {
+        let page = String::from_utf8(self.operator("/metrics").body).unwrap();
+        let checks = "outcry_known_signer_checks_total{loop=\"outcry-shard0\",result=";
+        let of = |name: &str| {
+            let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("} "));
+            line.unwrap_or_else(|| panic!("no {name}: {page}")).parse().unwrap()
+        };
+        let [hits, fallbacks, misses] =
+            ["hit", "fallback", "miss"].map(|result| of(&format!("{checks}\"{result}\"")));
+        [hits, fallbacks, misses, of("outcry_known_signer_tables_total{loop=\"outcry-shard0\"")]
+    }
+}
+
+/// The signature in an order's body.
+fn signature(body: &str) -> String {
+    let (_, tail) = body.split_once("\"signature\":\"").unwrap();
+    tail.split('"').next().unwrap().to_owned()
 }
 
 /// Milliseconds by stage, as an answer's header says.
@@ -187,6 +210,31 @@ fn the_operator_sees_every_request_once_and_buckets_that_only_grow() {
             .map(|(_, count)| count)
             .sum();
         assert!(f64::from(orders) <= resting, "{resting} rest, of which {orders} are ours");
+    }
+}
+
+#[test]
+fn the_operator_sees_who_checked_the_signatures() {
+    // Two accounts have quoted the sample markets before, neither often enough to be known.
+    for (room, hits_and_fallbacks, tables, misses_min) in [(0, [0, 0], 0, 0), (3, [15, 1], 1, 65)] {
+        let bytes = room * KnownSigners::TABLE_BYTES;
+        let mut site = Site::start(1, &[&format!("auth.known_signers_bytes={bytes}")]);
+        let text = site.tokens[0].clone();
+        let orders: Vec<_> = (0..80).map(|_| site.order(&text)).collect();
+        for order in &orders {
+            assert_eq!(site.ask("POST", "/order", &order.body).status, 200);
+        }
+        let (last, forged) = (&orders[79], site.order(&text));
+        let body = forged.body.replace(&signature(&forged.body), &signature(&last.body));
+        assert_eq!(site.ask("POST", "/order", &body).status, 400, "another order's signature");
+
+        // A loop counts a turn after its answers have left.
+        let mut looks = std::iter::repeat_with(|| site.known_signers()).take(LOOKS_MAX);
+        let counted = looks.find(|counts| counts[..2] == hits_and_fallbacks);
+        let counted = counted.unwrap_or_else(|| site.known_signers());
+        assert_eq!(counted[..2], hits_and_fallbacks, "hits and fallbacks of {counted:?}");
+        assert_eq!(counted[3], tables, "whole tables of {counted:?}");
+        assert!(misses_min <= counted[2] && (room != 0 || counted[2] == 0), "misses of {counted:?}");
     }
 }
 

@@ -184,6 +184,9 @@ impl CoreLoop {
         if let Some(trade) = self.roles.as_ref().and_then(|roles| roles.trade.as_ref()) {
             tally.undecided.set(trade.works.len());
             tally.resting.set(trade.shard.as_ref().map_or(0, Shard::resting_count));
+            if let Some(known) = trade.verifier.known_signers() {
+                tally.known_signers.set(known.tally());
+            }
         }
     }
 

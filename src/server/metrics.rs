@@ -146,7 +146,21 @@ fn loops(page: &mut Page, core: &CoreLoop) {
             page.line(format_args!("outcry_requests_total{{loop=\"{place}\",kind=\"{kind}\"}} {count}"));
         }
     }
-    let numbers: [(&str, &str, &str, Number); 6] = [
+    let name = "outcry_known_signer_checks_total";
+    page.about(
+        name,
+        "counter",
+        "Signatures by what tables of known signers said; only a hit needs no recovery.",
+    );
+    for (tally, plan) in loops() {
+        let known = &tally.known_signers;
+        let results = [("hit", &known.hits), ("fallback", &known.fallbacks), ("miss", &known.misses)];
+        for (result, count) in results {
+            let (place, count) = (&plan.name, count.get());
+            page.line(format_args!("{name}{{loop=\"{place}\",result=\"{result}\"}} {count}"));
+        }
+    }
+    let numbers: [(&str, &str, &str, Number); 7] = [
         ("answers_total", "counter", "Answers released.", |tally| tally.answers.get()),
         ("stalls_total", "counter", "Turns with work that took over a millisecond.", |tally| {
             tally.stalls.get()
@@ -157,6 +171,12 @@ fn loops(page: &mut Page, core: &CoreLoop) {
             tally.in_flight.get()
         }),
         ("resting_orders", "gauge", "Orders that rest in the loop's shard.", |tally| tally.resting.get()),
+        (
+            "known_signer_tables_total",
+            "counter",
+            "Tables of known signers that became whole; some were given to others since.",
+            |tally| tally.known_signers.tables.get(),
+        ),
     ];
     for (name, kind, help, number) in numbers {
         page.about(&format!("outcry_{name}"), kind, help);

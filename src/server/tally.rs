@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::auth;
 use crate::stats::{Histogram, Laps, Stage};
 
 /// A turn with work in it that is longer than this is a stall: every client of the loop waited for it.
@@ -36,6 +37,8 @@ pub(crate) struct Tally {
     pub(crate) in_flight: Gauge,
     /// Orders that rest in this loop's shard.
     pub(crate) resting: Gauge,
+    /// What came of asking whether a signer is known.
+    pub(crate) known_signers: KnownSigners,
 }
 
 impl Tally {
@@ -60,6 +63,30 @@ impl Tally {
     }
 }
 
+/// What a loop's tables of known signers have counted; all zero where there are none.
+#[derive(Debug, Default)]
+pub(crate) struct KnownSigners {
+    /// A table said yes.
+    pub(crate) hits: Count,
+    /// The signer's table was whole and said no.
+    pub(crate) fallbacks: Count,
+    /// The signer had no whole table.
+    pub(crate) misses: Count,
+    /// Tables that became whole.
+    pub(crate) tables: Count,
+}
+
+impl KnownSigners {
+    /// The tables have counted as much by now.
+    pub(crate) fn set(&self, now: auth::Tally) {
+        let auth::Tally { hits, fallbacks, misses, tables } = now;
+        self.hits.rise_to(hits);
+        self.fallbacks.rise_to(fallbacks);
+        self.misses.rise_to(misses);
+        self.tables.rise_to(tables);
+    }
+}
+
 /// A number with one writer that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
@@ -69,6 +96,12 @@ impl Count {
     pub(crate) fn add_one(&self) {
         // Relaxed: a reader wants a number, not what came before it.
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// As many as somebody of the same loop has counted. Only that loop calls this.
+    pub(crate) fn rise_to(&self, count: u64) {
+        debug_assert!(self.get() <= count, "a count never falls");
+        self.0.store(count, Ordering::Relaxed);
     }
 
     /// How many.
