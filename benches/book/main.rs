@@ -1,5 +1,6 @@
 //! One order through a trade core and out again: judged, matched, written as a frame, remembered;
-//! beside the naive twin, which writes no frame and keeps no memory of bytes.
+//! beside the naive twin, which writes no frame and keeps no memory of bytes. Then the book alone, beside a
+//! plain one (`plain`).
 //!
 //! Each book holds 1,000 resting orders of 20 wallets on 98 prices. A good number: rest and cancel
 //! below 1 µs together, as the check of one signature takes 26 µs.
@@ -8,12 +9,13 @@
 #![allow(unreachable_pub, dead_code, reason = "the scripts' files are shared with the tests")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
 
-#[path = "../tests/scripts/fast.rs"]
+#[path = "../../tests/scripts/fast.rs"]
 mod fast;
-#[path = "../tests/scripts/language.rs"]
+#[path = "../../tests/scripts/language.rs"]
 mod language;
-#[path = "../tests/scripts/names.rs"]
+#[path = "../../tests/scripts/names.rs"]
 mod names;
+mod plain;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fast::Fast;
@@ -29,6 +31,8 @@ const MARKET: MarketNo = MarketNo(0);
 const RESTING: u64 = 1_000;
 const WALLETS: u64 = 20;
 const MONEY: u64 = 1_000_000_000_000;
+/// More than what orders keep free for cancels, and two orders.
+const ROOM_MIN: u64 = 4 << 20;
 
 /// The same market on both, with the same orders in it.
 struct Pair {
@@ -94,7 +98,7 @@ impl Pair {
 
     /// The journal thread's part: without it the ring is full after a moment.
     fn free(&self) {
-        if !self.fast.log.room_for_order(1) {
+        if self.fast.log.room() < ROOM_MIN {
             self.fast.log.free(self.fast.log.claimed());
         }
     }
@@ -157,5 +161,5 @@ fn rest_and_take(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rest_and_cancel, rest_and_take);
+criterion_group!(benches, rest_and_cancel, rest_and_take, plain::beside_ours);
 criterion_main!(benches);
