@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use outcry::book::Books;
-use outcry::book::orders::Resting;
-use outcry::domain::{MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, TimeMs, WalletNo};
+use outcry::book::orders::{NEVER, NewOrder};
+use outcry::domain::{
+    ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo,
+};
 use outcry::memory::arena::Slot;
 
 const RESTING: u64 = 10_000;
@@ -56,24 +58,21 @@ impl Ours {
 impl Book for Ours {
     fn rest(&mut self, id: &OrderId, side: Side, price: Price, shares: u64) {
         self.placed += 1;
-        let order = Resting {
+        let order = NewOrder {
+            id: *id,
+            owner: ApiKey::ZERO,
             open: Shares(shares),
             position: Position(self.placed),
-            expires: TimeMs(u64::MAX),
-            level_next: Slot::NONE,
-            level_previous: Slot::NONE,
-            account_next: Slot::NONE,
-            account_previous: Slot::NONE,
-            wallet: WalletNo(0),
+            reserved: Collateral::ZERO,
+            expires_s: NEVER,
             principal: WalletNo(0),
             market: MARKET,
             account: Slot::NONE,
             price,
             side,
             outcome: Outcome::Zero,
-            reserves: false,
         };
-        self.books.rest(Tick::new(100).unwrap(), order, id).unwrap();
+        self.books.rest(Tick::new(100).unwrap(), &order).unwrap();
     }
 
     fn cancel(&mut self, id: &OrderId) -> bool {

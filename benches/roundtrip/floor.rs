@@ -3,7 +3,7 @@
 //! It shares no code with Outcry. One thread polls epoll without ever sleeping, and does for each
 //! request what cannot be left out: receive, split the head (httparse), HMAC over the raw bytes
 //! (hmac, sha2), JSON (simd-json), the order's digest (alloy's keccak), its signer (libsecp256k1),
-//! a copy with a checksum into a warm buffer (crc32c), and send. There is no book, no account, no
+//! a copy with a checksum into a warm buffer (CRC-32C), and send. There is no book, no account, no
 //! log that anybody could recover from, and one credential that it was started with.
 
 use super::sign::{OrderWords, number as number_word, order_type_hash};
@@ -141,7 +141,7 @@ impl Floor {
 
         self.position = (self.position + 1_024) % (JOURNAL_BYTES - REQUEST_BYTES_MAX);
         self.journal[self.position + 8..self.position + 8 + body.len()].copy_from_slice(body);
-        let sum = crc32c::crc32c(body);
+        let sum = crc_fast::crc32_iscsi(body);
         self.journal[self.position..self.position + 4].copy_from_slice(&sum.to_le_bytes());
 
         let digest = self.judge(body);
