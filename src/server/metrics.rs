@@ -95,6 +95,8 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         "Log position that clients were told of.",
         acknowledged,
     );
+    let writes = shared.journal_writes.load(Ordering::Relaxed);
+    page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
     let log_bytes = shared.plan.log_bytes;
     if let Some(roles) = &mut core.roles {
         let mark = roles.marks.advance().0;

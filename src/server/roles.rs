@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
@@ -261,6 +262,8 @@ fn waker(shared: &Arc<Shared>) -> Waker {
     let mut cpu = shared.plan.topology.journal_cpu;
     Box::new(move |durable| {
         executor::pin(cpu.take());
+        // Relaxed: it is told, and nothing rests on it.
+        shared.journal_writes.fetch_add(1, Ordering::Relaxed);
         shared.wake_up_to(durable);
     })
 }

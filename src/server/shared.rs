@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) clients: AtomicU32,
     /// Loops that have nothing open any more.
     pub(crate) drained: AtomicU32,
+    /// Batches that the journal thread has written, for metrics.
+    pub(crate) journal_writes: CachePadded<AtomicU64>,
     /// What each loop has done, for metrics.
     pub(crate) tallies: Vec<CachePadded<Tally>>,
     phase: AtomicU8,
@@ -82,6 +84,7 @@ impl Shared {
             ending,
             clients: AtomicU32::new(0),
             drained: AtomicU32::new(0),
+            journal_writes: CachePadded::default(),
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
             phase: AtomicU8::new(Phase::Recovering as u8),
             acknowledged: CachePadded::new(AtomicU64::new(0)),
