@@ -27,6 +27,8 @@ use std::io::{BufWriter, Read as _, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
+#[path = "loopback/figures.rs"]
+mod figures;
 #[path = "catalog/import.rs"]
 mod import;
 
@@ -73,6 +75,7 @@ fn timed<T>(what: &str, count: usize, work: impl FnOnce() -> T) -> T {
     let done = work();
     let seconds = start.elapsed().as_secs_f64();
     println!("{what}: {seconds:.2} s, {:.0} markets/s", count as f64 / seconds);
+    figures::note(format!("{what}, {count} markets"), seconds, figures::Unit::S);
     done
 }
 
@@ -175,6 +178,9 @@ fn lists(catalog: &Catalog, rows: &Rows<'_>) {
         let ids: Vec<u64> = found.iter().map(|market| id_of(catalog.market(*market))).collect();
         assert_eq!(ids, expected, "{what}");
         println!("100 markets by {what}: {fast:?}; naive {twin:?}");
+        let micros = |time: std::time::Duration| time.as_secs_f64() * 1e6;
+        let name = format!("100 markets by {what}");
+        figures::note_beside(name, micros(fast), figures::Unit::Us, "naive", micros(twin));
         let start = Instant::now();
         let events = catalog.list_events(&open, &page(columns), TimeMs(2));
         assert_eq!(events.len(), 100.min(catalog.events().iter().filter(|event| is_open(event)).count()));

@@ -274,7 +274,8 @@ fn arenas(criterion: &mut Criterion) {
     let mut arena = Arena::with_capacity(u32::try_from(LINES).unwrap());
     let mut slots: Vec<_> = (0..LINES as u64).map(|number| arena.insert(line(number)).unwrap()).collect();
     churn(&mut group, "outcry", |at, number| {
-        let gone = arena.remove(slots[at]);
+        let gone = arena[slots[at]];
+        arena.remove(slots[at]);
         slots[at] = arena.insert(line(number)).unwrap();
         gone.0[7]
     });

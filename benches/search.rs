@@ -16,6 +16,9 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 #![allow(missing_docs, reason = "criterion's macros make items without any")]
 
+#[path = "loopback/figures.rs"]
+mod figures;
+
 use criterion::{Criterion, criterion_group, criterion_main};
 use outcry::catalog::search::{EventText, Filter, MarketText, Query, Search, TagText, Weight};
 use std::hint::black_box;
@@ -230,6 +233,10 @@ fn percentiles(corpus: &Corpus, search: &mut Search) {
         micros.sort_unstable();
         let at = |percent: usize| micros[(micros.len() - 1) * percent / 100];
         eprintln!("{name}: p50 {} µs, p99 {} µs, max {} µs", at(50), at(99), at(100));
+        for percent in [50, 99] {
+            let micros = u32::try_from(at(percent)).unwrap();
+            figures::note(format!("{name}, p{percent}"), micros.into(), figures::Unit::Us);
+        }
     }
 }
 
@@ -241,6 +248,7 @@ fn search(criterion: &mut Criterion) {
     let seconds = start.elapsed().as_secs_f64();
     let grown_mib = (resident_kib() - before_kib) / 1024;
     eprintln!("{MARKETS} markets in {} events: {seconds:.1} s, {grown_mib} MiB", corpus.events.len());
+    figures::note(format!("index of {MARKETS} markets built"), seconds, figures::Unit::S);
     percentiles(&corpus, &mut search);
 
     let title = corpus.titles[4_711].clone();

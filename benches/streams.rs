@@ -13,6 +13,8 @@
 
 #[path = "loopback/client.rs"]
 mod client;
+#[path = "loopback/figures.rs"]
+mod figures;
 #[allow(dead_code, reason = "benches share it, and each uses a part")]
 #[path = "loopback/outcry.rs"]
 mod outcry;
@@ -190,4 +192,7 @@ fn percentiles(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |per_cent: usize| times[(times.len() - 1) * per_cent / 100].as_secs_f64() * 1e6;
     println!("{name:>16}: p50 {:9.1} µs   p99 {:9.1} µs", at(50), at(99));
+    for percent in [50, 99] {
+        figures::note(format!("{name}, {SUBSCRIBERS} follow, p{percent}"), at(percent), figures::Unit::Us);
+    }
 }

@@ -8,6 +8,9 @@
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
 
+#[path = "loopback/figures.rs"]
+mod figures;
+
 use criterion::{Criterion, criterion_group, criterion_main};
 use outcry::domain::{
     Address, ApiKey, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, OrderFields, OrderId, OrderType,
@@ -264,6 +267,9 @@ fn answers(criterion: &mut Criterion) {
         took.sort_unstable();
         let (median, high) = (took[SAMPLES / 2], took[SAMPLES * 99 / 100]);
         eprintln!("{name:<26} p50 {median:>9.1?}  p99 {high:>9.1?}  {} bytes", out.len());
+        for (quantile, took) in [("p50", median), ("p99", high)] {
+            figures::note(format!("{name}, {quantile}"), took.as_secs_f64() * 1e6, figures::Unit::Us);
+        }
     }
     for (name, target, _) in requests() {
         criterion.bench_function(&format!("wallets/{name}"), |bencher| {

@@ -27,6 +27,8 @@
 
 #[path = "../loopback/client.rs"]
 mod client;
+#[path = "../loopback/figures.rs"]
+mod figures;
 mod jitter;
 mod load;
 mod lost;
@@ -40,6 +42,7 @@ mod turns;
 
 use alloy_primitives::U256;
 use client::Client;
+use figures::Unit;
 use hdrhistogram::Histogram;
 use load::{Account, Cancels, Pace, Placement, run};
 use lost::Watch;
@@ -105,6 +108,7 @@ fn main() {
     jitter::report("after", [SERVER_CPU, CLIENT_CPU]);
     if turns.is_empty() || rows.iter().any(|row| row.rounds() < ROUNDS) {
         println!("not valid: others had the machine");
+        figures::invalid("others had the machine in too many rounds");
     }
     let [alone, at_90] = [0, 1].map(|share: usize| micros(&rows[share].took, 0.99));
     let turn = micros(&turns, 0.999);
@@ -112,6 +116,14 @@ fn main() {
     println!(
         "p99 at 90 % <= unloaded p99 + longest turn: {verdict} ({at_90:.1} against {alone:.1} + {turn:.1} µs)"
     );
+    for (share, row) in SHARES.into_iter().zip(&rows) {
+        row.note(&format!("placement at {:.0} % of capacity", share * 100.0));
+    }
+    for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        figures::note(format!("a turn at full load, {name}"), micros(&turns, quantile), Unit::Us);
+    }
+    let bound = "p99 without placement, and the longest turn";
+    figures::note_beside("a cancel's p99 at 90 %, against its bound", at_90, Unit::Us, bound, alone + turn);
 }
 
 /// Parts 1 and 2; one row for each of [`SHARES`].
@@ -169,7 +181,9 @@ fn capacity(outcry: &Outcry, placer: &mut Account) -> f64 {
             break;
         }
     }
-    rates.into_iter().fold(0.0, f64::max)
+    let capacity = rates.into_iter().fold(0.0, f64::max);
+    figures::note("orders that rest, capacity", capacity, Unit::PerS);
+    capacity
 }
 
 /// A server with one market, and two accounts with money.

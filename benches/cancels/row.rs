@@ -1,5 +1,6 @@
 //! What one rate of placement did to the cancels beside it.
 
+use super::figures::{self, Unit};
 use super::micros;
 use hdrhistogram::Histogram;
 
@@ -39,6 +40,13 @@ impl Row {
     /// How many.
     pub(crate) fn rounds(&self) -> usize {
         self.rested.len()
+    }
+
+    /// Writes the figures of the cancels, if anybody keeps figures.
+    pub(crate) fn note(&self, placement: &str) {
+        for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+            figures::note(format!("a cancel, {placement}, {name}"), micros(&self.took, quantile), Unit::Us);
+        }
     }
 
     /// The names of the columns.

@@ -1,5 +1,6 @@
 //! `outcry import gamma FILE` against a running `outcry serve`, both as processes of their own.
 
+use super::figures::{self, Unit};
 use super::timed;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -26,11 +27,16 @@ pub(crate) fn measure(file: &Path, markets: usize, last_id: u64) {
         let wanted = format!("markets: {added} added, 0 updated, {} unchanged", markets - added);
         assert!(client.said.contains(&wanted), "{}", client.said);
         println!("  client: {:.2} s of CPU, {} MiB resident at most", client.cpu_s, client.resident_mib);
+        figures::note(format!("{turn} import, client's CPU"), client.cpu_s, Unit::S);
+        figures::note(format!("{turn} import, client's memory"), bytes(client.resident_mib), Unit::Bytes);
         let after = server.threads();
         for ((name, cpu_s), (_, cpu_s_before)) in after.iter().zip(&before) {
             println!("  {name}: {:.2} s of CPU", cpu_s - cpu_s_before);
+            figures::note(format!("{turn} import, CPU of {name}"), cpu_s - cpu_s_before, Unit::S);
         }
-        println!("  exchange: {} MiB resident at most", peak_mib(server.child.id()));
+        let resident_mib = peak_mib(server.child.id());
+        println!("  exchange: {resident_mib} MiB resident at most");
+        figures::note(format!("{turn} import, exchange's memory"), bytes(resident_mib), Unit::Bytes);
         before = after;
         assert_eq!(server.status_of(&format!("/markets/{last_id}")), 200, "the last row is there");
     }
@@ -38,7 +44,9 @@ pub(crate) fn measure(file: &Path, markets: usize, last_id: u64) {
     while server.status_of("/public-search?q=anything") != 200 {
         std::thread::sleep(LOOK_EVERY);
     }
-    println!("search is up to date {:.2?} behind that", start.elapsed());
+    let behind = start.elapsed();
+    println!("search is up to date {behind:.2?} behind that");
+    figures::note("search up to date behind the second import", behind.as_secs_f64(), Unit::S);
 }
 
 /// What became of the command.
@@ -158,6 +166,11 @@ fn cpu_seconds(path: &str) -> Option<f64> {
     let (_, fields) = text.rsplit_once(") ")?;
     let ticks = |at: usize| fields.split(' ').nth(at)?.parse::<u64>().ok();
     Some((ticks(11)? + ticks(12)?) as f64 / TICKS_PER_SECOND as f64)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "memory is far below 2^53 bytes")]
+fn bytes(mib: u64) -> f64 {
+    (mib << 20) as f64
 }
 
 /// The most memory that a process has had, in MiB.

@@ -12,6 +12,8 @@
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
 
+#[path = "../loopback/figures.rs"]
+mod figures;
 mod floor;
 mod trade_core;
 mod workload;
@@ -62,6 +64,8 @@ fn main() {
             ours.0 / theirs.0,
             workload.tally.fills
         );
+        let what = format!("a command, {ticks} ticks, {live} live orders");
+        figures::note_beside(what, ours.0, figures::Unit::Ns, "floor", theirs.0);
     }
     println!("{CORE_COMMANDS} commands with accounts, rules, fees and frames");
     println!("ticks    live |   trading core");

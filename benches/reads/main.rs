@@ -19,6 +19,8 @@
 mod canned;
 #[path = "../loopback/client.rs"]
 mod client;
+#[path = "../loopback/figures.rs"]
+mod figures;
 #[allow(dead_code, reason = "benches share it, and each uses a part")]
 #[path = "../loopback/outcry.rs"]
 mod outcry;
@@ -27,6 +29,7 @@ mod sign;
 
 use alloy_primitives::{U256, keccak256};
 use client::{Client, Credentials};
+use figures::Unit;
 use outcry::{Outcry, Running, pin};
 use sign::Signer;
 use std::fmt::Write as _;
@@ -233,6 +236,9 @@ fn beside_canned_replies(directory: &Path) {
             ours / stored,
             ours / theirs
         );
+        let what = format!("GET {name}, {} bytes", reply.len());
+        figures::note_beside(&what, ours, Unit::PerS, "stored", stored);
+        figures::note_beside(what + ", against another process", ours, Unit::PerS, "canned", theirs);
     }
 }
 
@@ -339,6 +345,11 @@ fn beside_a_flood(directory: &Path, cpus: usize) {
     println!("the flood had {reads:.0} reads/s");
     let (quiet, flooded) = (percentiles("quiet", quiet), percentiles("flooded", flooded));
     println!("ratios: p50 {:.2}, p99 {:.2}", flooded[0] / quiet[0], flooded[1] / quiet[1]);
+    for (name, flooded, quiet) in [("p50", flooded[0], quiet[0]), ("p99", flooded[1], quiet[1])] {
+        let what = format!("signed POST /order beside a flood of reads, {name}");
+        figures::note_beside(what, flooded, Unit::Us, "without", quiet);
+    }
+    figures::note("reads that the flood got", reads, Unit::PerS);
 }
 
 fn orders(client: &mut Client, bids: &[Vec<u8>]) -> Vec<Duration> {

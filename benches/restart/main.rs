@@ -6,8 +6,11 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
+#[path = "../loopback/figures.rs"]
+mod figures;
 mod history;
 
+use figures::Unit;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
@@ -32,18 +35,21 @@ fn main() -> Result<(), String> {
             step(&directory, first..orders.min(first + STEP as u64))?;
         }
     }
-    println!(
-        "on disk: segments {} MiB, snapshots {} MiB",
-        mib(&data_dir.join("journal")),
-        mib(&data_dir.join("snapshots"))
-    );
-    for _ in 0..3 {
+    let [segments, snapshots] = ["journal", "snapshots"].map(|name| mib(&data_dir.join(name)));
+    println!("on disk: segments {segments} MiB, snapshots {snapshots} MiB");
+    figures::note("segments on disk", bytes(segments), Unit::Bytes);
+    figures::note("snapshots on disk", bytes(snapshots), Unit::Bytes);
+    for start in ["first", "second", "third"] {
         let dropped = drop_page_cache();
         let (mut server, ready) = Server::start(&directory)?;
         println!(
             "start from the snapshot: ready in {ready:.1?} (page cache {dropped}), {} MiB resident",
             server.resident_mib()
         );
+        let what = format!("{start} start from the snapshot, {orders} orders, page cache {}", word(dropped));
+        figures::note(what, ready.as_secs_f64(), Unit::S);
+        let what = format!("resident behind the {start} start");
+        figures::note(what, bytes(server.resident_mib()), Unit::Bytes);
         server.kill();
     }
     Ok(())
@@ -57,6 +63,8 @@ fn step(directory: &Path, orders: Range<u64>) -> Result<(), String> {
     println!("history: {last} orders, {} MiB of frames, written in {:.1?}", end.0 >> 20, began.elapsed());
     let (mut server, ready) = Server::start(directory)?;
     println!("start with a million orders behind the last snapshot: ready in {ready:.1?}");
+    let what = format!("start with {STEP} orders at most behind the last snapshot, of {last}");
+    figures::note(what, ready.as_secs_f64(), Unit::S);
     println!("snapshot: {}", server.ask("POST", "/snapshot", "{}")?);
     println!("{} MiB resident after it", server.resident_mib());
     server.kill();
@@ -158,6 +166,16 @@ fn drop_page_cache() -> &'static str {
         Ok(()) => "dropped",
         Err(_) => "warm: only root may drop it",
     }
+}
+
+/// The first word of what is said about the page cache.
+fn word(dropped: &str) -> &str {
+    dropped.split(':').next().unwrap_or(dropped)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sizes are far below 2^53 bytes")]
+fn bytes(mib: u64) -> f64 {
+    (mib << 20) as f64
 }
 
 fn mib(directory: &Path) -> u64 {

@@ -13,6 +13,8 @@
 
 #[path = "../loopback/client.rs"]
 mod client;
+#[path = "../loopback/figures.rs"]
+mod figures;
 mod floor;
 #[path = "../loopback/outcry.rs"]
 mod outcry;
@@ -21,6 +23,7 @@ mod sign;
 
 use alloy_primitives::U256;
 use client::{Client, Credentials};
+use figures::Unit;
 use outcry::{Outcry, Running, pin};
 use sign::Signer;
 use std::io::{BufRead, BufReader};
@@ -90,12 +93,17 @@ fn main() {
     println!(
         "{ROUNDS} rounds of {ORDERS_PER_ROUND} orders each, durability {durability}, server CPU {SERVER_CPU}, client CPU {CLIENT_CPU}"
     );
-    let ours = summary("outcry", ours);
-    let theirs = summary("floor", theirs);
+    let [ours, ours_p99] = summary("outcry", ours);
+    let [theirs, theirs_p99] = summary("floor", theirs);
+    figures::note_beside("signed POST /order, p50", micros(ours), Unit::Us, "floor", micros(theirs));
+    figures::note_beside("signed POST /order, p99", micros(ours_p99), Unit::Us, "floor", micros(theirs_p99));
     exchange.process.let_run(true);
     let stages = &exchange.asked("/debug/latency")[0]["stages"];
     let stages = stages.as_object().expect("the trading loop's stages").iter();
-    let stages = stages.map(|(stage, spent)| format!("{stage} {} ns", spent["p50_ns"]));
+    let stages = stages.map(|(stage, spent)| {
+        figures::note(format!("server's {stage}, p50"), spent["p50_ns"].as_f64().expect("ns"), Unit::Ns);
+        format!("{stage} {} ns", spent["p50_ns"])
+    });
     println!("medians on the server: {}", stages.collect::<Vec<_>>().join(", "));
     println!("ratio of medians: {:.2}", ours.as_secs_f64() / theirs.as_secs_f64());
 }
@@ -117,11 +125,14 @@ fn run(client: &mut Client, orders: &[Vec<u8>]) -> Vec<Duration> {
     orders.iter().map(one).collect()
 }
 
-/// Prints percentiles in microseconds and returns the median.
-fn summary(name: &str, mut times: Vec<Duration>) -> Duration {
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Prints percentiles in microseconds and returns the median and the 99th.
+fn summary(name: &str, mut times: Vec<Duration>) -> [Duration; 2] {
     times.sort_unstable();
     let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1_000];
-    let micros = |time: Duration| time.as_secs_f64() * 1e6;
     println!(
         "{name:>8}: p50 {:7.1} µs   p90 {:7.1} µs   p99 {:7.1} µs   p99.9 {:7.1} µs",
         micros(at(500)),
@@ -129,7 +140,7 @@ fn summary(name: &str, mut times: Vec<Duration>) -> Duration {
         micros(at(990)),
         micros(at(999))
     );
-    at(500)
+    [at(500), at(990)]
 }
 
 fn start_floor(credentials: &Credentials) -> (Running, u16) {

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::run::{self, Ground};
 use crate::scenario::{self, Plan};
 use crate::summary::Summary;
-use crate::{compare, jitter, layers, machine, readme, records, report, sweep};
+use crate::{bench, compare, jitter, layers, machine, readme, records, report, sweep};
 
 /// Measures a running outcry from outside.
 #[derive(Parser)]
@@ -34,7 +34,7 @@ struct Places {
     out: Option<PathBuf>,
     /// How server and rig were built, for the summary.
     #[arg(long, global = true, default_value = "release", value_name = "NAME", hide = true)]
-    profile: String,
+    built: String,
 }
 
 #[derive(Args)]
@@ -85,9 +85,20 @@ enum Command {
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
     },
-    /// Keeps a run in perf/records; an INVALID one is refused.
+    /// One of the project's benchmarks; its figures can be kept as a run can.
+    Bench {
+        /// The name of the benchmark.
+        name: String,
+        /// How it is built.
+        #[arg(long, default_value = bench::PROFILE, value_name = "NAME")]
+        profile: String,
+        /// Words for the benchmark itself.
+        #[arg(last = true, value_name = "WORD")]
+        words: Vec<String>,
+    },
+    /// Keeps a run or figures in perf/records; INVALID ones are refused.
     Record {
-        /// A run's folder, or its summary.json; by default the newest.
+        /// A run's folder, or its summary.json or figures; by default the newest.
         run: Option<PathBuf>,
     },
     /// Draws the report of a run again, from its summary.
@@ -95,9 +106,9 @@ enum Command {
         /// A run's folder.
         run: PathBuf,
     },
-    /// Writes README's table from perf/records.
+    /// Writes README's tables from perf/records.
     Readme {
-        /// Only says whether it is as it would be written.
+        /// Only says whether they are as they would be written.
         #[arg(long)]
         check: bool,
     },
@@ -142,6 +153,7 @@ impl Cli {
                     jitter::table(&jitter::measure(&machine::allowed_cpus(), seconds_of(*seconds)?)?)
                 );
             }
+            Command::Bench { name, profile, words } => bench::run(&ground, name, profile, words)?,
             Command::Record { run } => records::keep(&ground, run.as_deref())?,
             Command::Report { run } => {
                 report::draw(run, &Summary::read(&run.join("summary.json"))?)?;
@@ -170,7 +182,7 @@ impl Places {
             project: project.to_owned(),
             server,
             out: self.out.clone().unwrap_or_else(|| project.join("target/perf")),
-            profile: self.profile.clone(),
+            profile: self.built.clone(),
             jitter: JITTER,
         })
     }

@@ -108,6 +108,11 @@ impl Environment {
         }
     }
 
+    /// The day, in UTC.
+    pub(crate) fn day(&self) -> &str {
+        self.date.get(..10).unwrap_or(&self.date)
+    }
+
     /// The machine in a few words, for tables.
     pub(crate) fn machine(&self) -> String {
         let kernel = self.kernel.split(['-', '+']).next().unwrap_or_default();
@@ -126,14 +131,19 @@ fn command_line() -> String {
     let mut words = std::env::args().skip(1);
     let mut typed = vec!["scripts/perf".to_owned()];
     while let Some(word) = words.next() {
-        if word == "--profile" {
+        if word == "--built" {
             words.next();
             continue;
         }
-        let name = Path::new(&word).file_name();
-        typed.push(name.map_or_else(|| word.clone(), |name| name.to_string_lossy().into_owned()));
+        typed.push(without_folders(&word));
     }
     typed.join(" ")
+}
+
+/// A word of a command; of a path its last part, for where files lie is nobody's business.
+pub(crate) fn without_folders(word: &str) -> String {
+    let name = Path::new(word).file_name();
+    name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// CPUs that this process may run on, lowest first.

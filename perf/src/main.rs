@@ -17,6 +17,7 @@
 //! | `machine`, `jitter`, `watch` | what is the machine, what does it take away, who else had it? |
 //! | `stats`, `timing`, `verdict`, `summary` | what came of it, and may it be believed? |
 //! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
+//! | `bench`, `figures`, `sheet` | what did a benchmark of the project measure? |
 //! | `report` | what does a person see? |
 //! | `records`, `readme` | what is kept, and what does README say of it? |
 //!
@@ -28,8 +29,11 @@
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
+mod bench;
 mod commands;
 mod compare;
+#[path = "../../benches/loopback/figures.rs"]
+mod figures;
 mod generator;
 mod http;
 mod jitter;
@@ -43,6 +47,7 @@ mod run;
 mod scenario;
 mod schedule;
 mod server;
+mod sheet;
 #[path = "../../benches/loopback/sign.rs"]
 mod sign;
 mod stats;

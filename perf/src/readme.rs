@@ -1,83 +1,135 @@
-//! README's table of figures, written from the records between two marks, so that nobody edits a
-//! number by hand.
+//! README's tables of figures, written from the records between two marks, so that nobody edits a
+//! number by hand: a table of scenarios, a table of everything else, and the records that rows name.
 
 use std::path::Path;
 
-use crate::records;
+use crate::figures::Figure;
+use crate::machine::Environment;
+use crate::records::{self, Records};
 use crate::report;
+use crate::sheet::{self, Sheet};
 use crate::summary::Summary;
 
 const BEGIN: &str = "<!-- records: written by scripts/record-to-readme -->";
 const END: &str = "<!-- end of records -->";
 
-/// Writes the table into README, or says that it is not as it would be written.
+/// Writes the tables into README, or says that they are not as they would be written.
 pub(crate) fn update(project: &Path, check: bool) -> Result<(), String> {
     let path = project.join("README.md");
     let text = std::fs::read_to_string(&path).map_err(|fault| format!("README.md: {fault}"))?;
-    let written = with_table(&text, &records::all(&project.join("perf/records"))?)?;
+    let written = with_tables(&text, &records::all(&project.join("perf/records"))?)?;
     if written == text {
-        println!("README's table is as the records say");
+        println!("README's tables are as the records say");
         return Ok(());
     }
     if check {
-        return Err("README's table is not what the records say; run scripts/record-to-readme".to_owned());
+        return Err("README's tables are not what the records say; run scripts/record-to-readme".to_owned());
     }
     report::save(&path, written.as_bytes())?;
-    println!("README's table is written anew");
+    println!("README's tables are written anew");
     Ok(())
 }
 
-/// The text with the table of these records between the marks.
-fn with_table(text: &str, records: &[Summary]) -> Result<String, String> {
+/// The text with the tables of these records between the marks.
+fn with_tables(text: &str, records: &Records) -> Result<String, String> {
     let missing = |mark: &str| format!("README.md: the line {mark} is missing");
     let (before, rest) = text.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
     let (_, after) = rest.split_once(END).ok_or_else(|| missing(END))?;
-    Ok(format!("{before}{BEGIN}\n{}{END}{after}", table(records)))
+    Ok(format!("{before}{BEGIN}\n{}{END}{after}", tables(records)))
 }
 
-/// A row for each class of the newest record of each scenario on each machine.
-fn table(records: &[Summary]) -> String {
-    if records.is_empty() {
+/// The newest record of each scenario on each machine, and of each command that made a sheet.
+fn tables(records: &Records) -> String {
+    let runs = newest(&records.runs, |run| (run.scenario.clone(), run.environment.machine()));
+    let sheets = newest(&records.sheets, |sheet| {
+        (sheet.name.clone(), format!("{} {}", sheet.environment.command, sheet.environment.machine()))
+    });
+    if runs.is_empty() && sheets.is_empty() {
         return "No run is on record yet: a machine that nobody else uses has to make it.\n".to_owned();
     }
-    let mut rows = vec![String::from(
-        "| scenario | what | a second | p50 | p99 | p99.9 | machine, commit, date |\n|---|---|---:|---:|---:|---:|---|\n",
-    )];
-    for summary in newest(records) {
-        let environment = &summary.environment;
-        let day = environment.date.get(..10).unwrap_or(&environment.date);
-        let place =
-            format!("{}, `{}`, {day}, `{}`", environment.machine(), environment.commit, environment.command);
-        for times in &summary.classes {
-            let latency = times.latency;
-            rows.push(format!(
-                "| `{}` | {} | {} | {} | {} | {} | {place} |\n",
-                summary.scenario,
-                report::class(&times.class),
-                report::count(summary.achieved_per_s),
-                report::micros(latency.p50_us),
-                report::micros(latency.p99_us),
-                report::micros(latency.p999_us),
-            ));
-        }
+    let mut parts = Vec::new();
+    let mut notes = Vec::new();
+    if !sheets.is_empty() {
+        let head =
+            "| measured by | what | figure | beside it | ratio | record |\n|---|---|---:|---:|---:|---:|\n";
+        parts
+            .push(head.to_owned() + &rows(&sheets, &mut notes, |sheet| (&sheet.environment, figures(sheet))));
     }
-    rows.concat()
+    if !runs.is_empty() {
+        let head = "| scenario | what | a second | p50 | p99 | p99.9 | record |\n|---|---|---:|---:|---:|---:|---:|\n";
+        parts.push(head.to_owned() + &rows(&runs, &mut notes, |run| (&run.environment, classes(run))));
+    }
+    parts.push(notes.concat());
+    parts.join("\n")
 }
 
-/// The last record of each scenario on each machine, in the order of the scenarios' names.
-fn newest(records: &[Summary]) -> Vec<&Summary> {
-    let mut found: Vec<&Summary> = Vec::new();
-    for summary in records {
-        let same = |other: &&mut &Summary| {
-            other.scenario == summary.scenario && other.environment.machine() == summary.environment.machine()
-        };
-        match found.iter_mut().find(same) {
-            Some(older) => *older = summary,
-            None => found.push(summary),
-        }
+/// The rows of each record with the number of its note, which is added to `notes`.
+fn rows<'a, T>(
+    of: &[&'a T],
+    notes: &mut Vec<String>,
+    parts: impl Fn(&'a T) -> (&'a Environment, Vec<String>),
+) -> String {
+    let mut text = String::new();
+    for record in of {
+        let (environment, rows) = parts(record);
+        let number = notes.len() + 1;
+        notes.push(format!("{number}. {}\n", note(environment)));
+        text.extend(rows.into_iter().map(|row| format!("{row} {number} |\n")));
     }
-    found.sort_by(|one, other| one.scenario.cmp(&other.scenario));
-    found
+    text
+}
+
+/// What a figure rests on.
+fn note(environment: &Environment) -> String {
+    format!(
+        "`{}`, profile {}: {}, `{}`, {}",
+        environment.command,
+        environment.profile,
+        environment.machine(),
+        environment.commit,
+        environment.day()
+    )
+}
+
+fn classes(summary: &Summary) -> Vec<String> {
+    let row = |times: &crate::summary::ClassTimes| {
+        let latency = times.latency;
+        format!(
+            "| `{}` | {} | {} | {} | {} | {} |",
+            summary.scenario,
+            report::class(&times.class),
+            report::count(summary.achieved_per_s),
+            report::micros(latency.p50_us),
+            report::micros(latency.p99_us),
+            report::micros(latency.p999_us),
+        )
+    };
+    summary.classes.iter().map(row).collect()
+}
+
+fn figures(sheet: &Sheet) -> Vec<String> {
+    let name = sheet.name.strip_prefix("bench-").unwrap_or(&sheet.name);
+    let row = |figure: &Figure| {
+        let value = sheet::text_of(figure.value, figure.unit);
+        let (beside, ratio) = figure.beside.as_ref().map_or_else(Default::default, |beside| {
+            let text = format!("{} {}", cell(&beside.what), sheet::text_of(beside.value, figure.unit));
+            (text, format!("{:.2}", figure.value / beside.value))
+        });
+        format!("| `{name}` | {} | {value} | {beside} | {ratio} |", cell(&figure.what))
+    };
+    sheet.figures.iter().map(row).collect()
+}
+
+/// A text that cannot end a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// The last record of each key, in the order of the keys.
+fn newest<T, K: Ord>(records: &[T], key: impl Fn(&T) -> K) -> Vec<&T> {
+    let found: std::collections::BTreeMap<K, &T> =
+        records.iter().map(|record| (key(record), record)).collect();
+    found.into_values().collect()
 }
 
 #[cfg(test)]
@@ -85,25 +137,36 @@ mod tests {
     use super::*;
     use crate::summary::example;
 
+    fn both() -> Records {
+        Records { runs: vec![example()], sheets: vec![sheet::example()] }
+    }
+
     #[test]
-    fn the_table_stands_between_the_marks_and_the_rest_stays() {
+    fn the_tables_stand_between_the_marks_and_the_rest_stays() {
         let text = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
-        let written = with_table(&text, &[example()]).unwrap();
-        assert!(written.starts_with(&format!("before\n{BEGIN}\n| scenario |")), "{written}");
-        assert!(written.ends_with(&format!("|\n{END}\nafter\n")), "{written}");
-        assert_eq!(with_table(&written, &[example()]).unwrap(), written);
+        let written = with_tables(&text, &both()).unwrap();
+        assert!(written.starts_with(&format!("before\n{BEGIN}\n| measured by |")), "{written}");
+        assert!(written.ends_with(&format!("2026-11-22\n{END}\nafter\n")), "{written}");
+        assert_eq!(with_tables(&written, &both()).unwrap(), written);
         assert!(!written.contains("old"));
     }
 
     #[test]
-    fn a_row_has_machine_commit_date_and_command() {
-        let text = table(&[example()]);
-        let row = text.lines().nth(2).unwrap();
-        assert_eq!(
-            row,
-            "| `mixed` | orders that rest | 2,000 | 40.0 µs | 60.0 µs | 90.0 µs | Some CPU, 2 CPUs, Linux 6.18.1, \
-             `abc1234`, 2026-11-22, `scripts/perf run mixed` |"
-        );
+    fn a_row_names_its_record_which_has_machine_commit_date_and_command_once() {
+        let wanted = "\
+| measured by | what | figure | beside it | ratio | record |
+|---|---|---:|---:|---:|---:|
+| `roundtrip` | signed POST /order, p50 | 39.8 µs | floor 37.9 µs | 1.05 | 1 |
+| `roundtrip` | server's sign, p50 | 27.9 µs |  |  | 1 |
+
+| scenario | what | a second | p50 | p99 | p99.9 | record |
+|---|---|---:|---:|---:|---:|---:|
+| `mixed` | orders that rest | 2,000 | 40.0 µs | 60.0 µs | 90.0 µs | 2 |
+
+1. `scripts/perf bench roundtrip`, profile bench: Some CPU, 2 CPUs, Linux 6.18.1, `abc1234`, 2026-11-22
+2. `scripts/perf run mixed`, profile bench: Some CPU, 2 CPUs, Linux 6.18.1, `abc1234`, 2026-11-22
+";
+        assert_eq!(tables(&both()), wanted);
     }
 
     #[test]
@@ -112,14 +175,31 @@ mod tests {
         later.environment.date = "2026-11-23T00:00:00Z".to_owned();
         let mut elsewhere = example();
         elsewhere.environment.cpu_model = "Another CPU".to_owned();
-        let rows = [example(), later.clone(), elsewhere.clone()];
-        assert_eq!(newest(&rows), [&later, &elsewhere]);
+        let runs = vec![example(), later, elsewhere];
+        let text = tables(&Records { runs, sheets: Vec::new() });
+        let notes: Vec<&str> = text.lines().filter(|line| line.starts_with(['1', '2', '3'])).collect();
+        let [another, newer] = notes.as_slice() else { panic!("{text}") };
+        assert!(another.contains("Another CPU") && newer.ends_with("2026-11-23"), "{text}");
+    }
+
+    #[test]
+    fn the_same_benchmark_with_other_settings_is_another_record() {
+        let mut durable = sheet::example();
+        durable.environment.command = "ROUNDTRIP_DURABILITY=durable scripts/perf bench roundtrip".to_owned();
+        let sheets = vec![sheet::example(), durable, sheet::example()];
+        let text = tables(&Records { runs: Vec::new(), sheets });
+        assert_eq!(text.lines().filter(|line| line.contains(", profile bench: ")).count(), 2, "{text}");
     }
 
     #[test]
     fn without_marks_or_records_it_says_so() {
-        assert!(with_table("no marks", &[]).unwrap_err().contains(BEGIN));
-        assert!(table(&[]).contains("No run is on record yet"));
+        assert!(with_tables("no marks", &Records::default()).unwrap_err().contains(BEGIN));
+        assert!(tables(&Records::default()).contains("No run is on record yet"));
+    }
+
+    #[test]
+    fn what_a_figure_is_of_cannot_end_its_cell() {
+        assert_eq!(cell("a|b"), "a\\|b");
     }
 
     #[test]

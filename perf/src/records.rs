@@ -1,106 +1,252 @@
-//! Runs that are kept: `perf/records/<date>-<scenario>-<commit>.json`, each a whole summary.
+//! What is kept: `perf/records/<date>-<scenario or sheet>-<commit>.json`, each a whole summary of a run
+//! or a whole sheet of figures.
+//!
+//! Only what is VALID and of a clean tree is kept. The same command of the same day and commit takes the
+//! place of its older record; another command with the same name gets a number behind it.
 
 use std::path::{Path, PathBuf};
 
+use crate::machine::Environment;
 use crate::report;
 use crate::run::Ground;
+use crate::sheet::Sheet;
 use crate::summary::Summary;
+use crate::verdict::Verdict;
 
-/// Points of curves and time lines fill pages and are in the run's own folder.
-fn slimmed(summary: Summary) -> Summary {
-    Summary { curves: Vec::new(), time_line: Vec::new(), ..summary }
+/// The files that may be kept; a run's folder has one of them.
+const FILES: [&str; 4] = ["summary.json", "bench.json", "scale.json", "durable.json"];
+
+/// One record.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Record {
+    /// A scenario's run.
+    Run(Box<Summary>),
+    /// Figures of anything else.
+    Figures(Box<Sheet>),
+}
+
+/// Everything that is on record, oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Records {
+    pub(crate) runs: Vec<Summary>,
+    pub(crate) sheets: Vec<Sheet>,
+}
+
+impl Record {
+    fn read(path: &Path) -> Result<Self, String> {
+        let fault = |fault: String| format!("{}: {fault}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
+        if value.get("sheet").is_some() {
+            return Sheet::parse(&text).map(|sheet| Self::Figures(Box::new(sheet))).map_err(fault);
+        }
+        Summary::parse(&text).map(|summary| Self::Run(Box::new(summary))).map_err(fault)
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Run(summary) => &summary.scenario,
+            Self::Figures(sheet) => &sheet.name,
+        }
+    }
+
+    fn verdict(&self) -> &Verdict {
+        match self {
+            Self::Run(summary) => &summary.verdict,
+            Self::Figures(sheet) => &sheet.verdict,
+        }
+    }
+
+    fn environment(&self) -> &Environment {
+        match self {
+            Self::Run(summary) => &summary.environment,
+            Self::Figures(sheet) => &sheet.environment,
+        }
+    }
+
+    /// The JSON without points of curves and time lines, which fill pages and are in the run's folder.
+    fn json(&self) -> String {
+        match self {
+            Self::Run(summary) => {
+                let slim = Summary { curves: Vec::new(), time_line: Vec::new(), ..Summary::clone(summary) };
+                slim.json()
+            }
+            Self::Figures(sheet) => sheet.json(),
+        }
+    }
+
+    /// What it is kept as, without its ending; the error says why it is not.
+    fn file_stem(&self) -> Result<String, String> {
+        let (name, verdict) = (self.name(), self.verdict());
+        if !verdict.valid {
+            let reasons = verdict.reasons.join("; ");
+            return Err(format!("the run of {name} is INVALID and is not kept: {reasons}"));
+        }
+        let environment = self.environment();
+        if environment.dirty {
+            return Err(format!(
+                "the run of {name} was of a tree with changes that are not committed; nobody could repeat it"
+            ));
+        }
+        Ok(format!("{}-{name}-{}", environment.day(), environment.commit))
+    }
 }
 
 /// Keeps a run, or the newest one below the rig's folder.
 pub(crate) fn keep(ground: &Ground, run: Option<&Path>) -> Result<(), String> {
     let path = match run {
-        Some(run) if run.is_dir() => run.join("summary.json"),
+        Some(run) if run.is_dir() => of_folder(run).ok_or_else(|| has_none(run))?,
         Some(run) => run.to_owned(),
         None => newest(&ground.out)?,
     };
-    let summary = Summary::read(&path)?;
-    let name = file_name(&summary)?;
-    let folder = ground.project.join("perf/records");
-    std::fs::create_dir_all(&folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
-    let kept = folder.join(&name);
-    report::save(&kept, slimmed(summary).json().as_bytes())?;
+    let name = keep_in(&ground.project.join("perf/records"), &Record::read(&path)?)?;
     println!("perf/records/{name}; scripts/record-to-readme puts it into README");
     Ok(())
 }
 
-/// What a run is kept as; the error says why it is not.
-fn file_name(summary: &Summary) -> Result<String, String> {
-    if !summary.verdict.valid {
-        return Err(format!(
-            "the run of {} is INVALID and is not kept: {}",
-            summary.scenario,
-            summary.verdict.reasons.join("; ")
-        ));
+/// Writes a record into the folder of records; gives the file's name.
+fn keep_in(folder: &Path, record: &Record) -> Result<String, String> {
+    let stem = record.file_stem()?;
+    std::fs::create_dir_all(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
+    let mut name = format!("{stem}.json");
+    let mut number = 2;
+    while is_of_another_command(&folder.join(&name), record)? {
+        name = format!("{stem}-{number}.json");
+        number += 1;
     }
-    let environment = &summary.environment;
-    if environment.dirty {
-        return Err(format!(
-            "the run of {} was of a tree with changes that are not committed; nobody could repeat it",
-            summary.scenario
-        ));
+    report::save(&folder.join(&name), record.json().as_bytes())?;
+    Ok(name)
+}
+
+fn is_of_another_command(path: &Path, record: &Record) -> Result<bool, String> {
+    if !path.exists() {
+        return Ok(false);
     }
-    let day = environment.date.get(..10).unwrap_or(&environment.date);
-    Ok(format!("{day}-{}-{}.json", summary.scenario, environment.commit))
+    Ok(Record::read(path)?.environment().command != record.environment().command)
+}
+
+fn of_folder(folder: &Path) -> Option<PathBuf> {
+    FILES.into_iter().map(|name| folder.join(name)).find(|path| path.is_file())
+}
+
+fn has_none(folder: &Path) -> String {
+    format!("{}: has none of {}", folder.display(), FILES.join(", "))
 }
 
 fn newest(out: &Path) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(out).map_err(|fault| format!("{}: {fault}", out.display()))?;
-    let summaries = entries.filter_map(|entry| Some(entry.ok()?.path().join("summary.json")));
+    let found = entries.filter_map(|entry| of_folder(&entry.ok()?.path()));
     // Folders begin with their time.
-    summaries.filter(|path| path.is_file()).max().ok_or_else(|| format!("{}: has no run", out.display()))
+    found.max().ok_or_else(|| format!("{}: has no run", out.display()))
 }
 
 /// All records, oldest first.
-pub(crate) fn all(folder: &Path) -> Result<Vec<Summary>, String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Vec::new()) };
+pub(crate) fn all(folder: &Path) -> Result<Records, String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Records::default()) };
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
     paths.sort();
-    paths.iter().map(|path| Summary::read(path)).collect()
+    let mut records = Records::default();
+    for path in paths {
+        match Record::read(&path)? {
+            Record::Run(summary) => records.runs.push(*summary),
+            Record::Figures(sheet) => records.sheets.push(*sheet),
+        }
+    }
+    Ok(records)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sheet;
     use crate::summary::example;
+
+    fn run() -> Record {
+        Record::Run(Box::new(example()))
+    }
+
+    fn figures() -> Record {
+        Record::Figures(Box::new(sheet::example()))
+    }
 
     #[test]
     fn a_valid_run_of_a_commit_is_kept_under_its_day_and_name() {
-        assert_eq!(file_name(&example()), Ok("2026-11-22-mixed-abc1234.json".to_owned()));
+        assert_eq!(run().file_stem(), Ok("2026-11-22-mixed-abc1234".to_owned()));
+        assert_eq!(figures().file_stem(), Ok("2026-11-22-bench-roundtrip-abc1234".to_owned()));
     }
 
     #[test]
     fn an_invalid_run_and_one_of_a_changed_tree_are_refused() {
-        let mut summary = example();
-        summary.verdict.valid = false;
-        summary.verdict.reasons = vec!["steal: 3 %".to_owned()];
-        assert_eq!(
-            file_name(&summary).unwrap_err(),
-            "the run of mixed is INVALID and is not kept: steal: 3 %"
-        );
-        let mut summary = example();
+        let invalid = Verdict::because(vec!["steal: 3 %".to_owned()]);
+        let (mut summary, mut figures) = (example(), sheet::example());
+        summary.verdict = invalid.clone();
+        figures.verdict = invalid;
+        for (record, name) in [
+            (Record::Run(Box::new(summary)), "mixed"),
+            (Record::Figures(Box::new(figures)), "bench-roundtrip"),
+        ] {
+            let wanted = format!("the run of {name} is INVALID and is not kept: steal: 3 %");
+            assert_eq!(record.file_stem(), Err(wanted));
+        }
+        let (mut summary, mut figures) = (example(), sheet::example());
         summary.environment.dirty = true;
-        assert!(file_name(&summary).unwrap_err().contains("not committed"));
+        figures.environment.dirty = true;
+        for record in [Record::Run(Box::new(summary)), Record::Figures(Box::new(figures))] {
+            assert!(record.file_stem().unwrap_err().contains("not committed"));
+        }
     }
 
     #[test]
-    fn records_are_read_oldest_first() {
+    fn the_same_command_takes_its_records_place_and_another_one_gets_a_number() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(all(folder.path()), Ok(Vec::new()));
+        let keep = |record: &Record| keep_in(folder.path(), record).unwrap();
+        assert_eq!(keep(&figures()), "2026-11-22-bench-roundtrip-abc1234.json");
+        let mut durable = sheet::example();
+        durable.environment.command = format!("ROUNDTRIP_DURABILITY=durable {}", durable.environment.command);
+        let durable = Record::Figures(Box::new(durable));
+        for _ in 0..2 {
+            assert_eq!(keep(&figures()), "2026-11-22-bench-roundtrip-abc1234.json");
+            assert_eq!(keep(&durable), "2026-11-22-bench-roundtrip-abc1234-2.json");
+        }
+        assert_eq!(all(folder.path()).unwrap().sheets.len(), 2);
+    }
+
+    #[test]
+    fn records_are_read_oldest_first_each_as_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(all(folder.path()), Ok(Records::default()));
         for day in ["2026-11-23", "2026-11-22"] {
             let mut summary = example();
             summary.environment.date = format!("{day}T00:00:00Z");
-            std::fs::write(folder.path().join(file_name(&summary).unwrap()), summary.json()).unwrap();
+            keep_in(folder.path(), &Record::Run(Box::new(summary))).unwrap();
         }
-        let days: Vec<String> =
-            all(folder.path()).unwrap().into_iter().map(|row| row.environment.date).collect();
-        assert_eq!(days, ["2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"]);
+        keep_in(folder.path(), &figures()).unwrap();
+        let records = all(folder.path()).unwrap();
+        let days: Vec<&str> = records.runs.iter().map(|row| row.environment.day()).collect();
+        assert_eq!(days, ["2026-11-22", "2026-11-23"]);
+        assert!(records.runs.iter().all(|run| run.curves.is_empty() && run.time_line.is_empty()));
+        assert_eq!(records.sheets, [sheet::example()]);
         std::fs::write(folder.path().join("x.json"), "{}").unwrap();
         assert!(all(folder.path()).is_err());
+    }
+
+    #[test]
+    fn the_newest_folder_counts_whatever_it_is_of() {
+        let out = tempfile::tempdir().unwrap();
+        assert!(newest(out.path()).unwrap_err().ends_with("has no run"));
+        for (folder, file) in [
+            ("20261122T030405-mixed", "summary.json"),
+            ("20261122T030406-bench-roundtrip", "bench.json"),
+            ("20261122T030407-compare-mixed", "compare.json"),
+        ] {
+            std::fs::create_dir(out.path().join(folder)).unwrap();
+            std::fs::write(out.path().join(folder).join(file), "{}").unwrap();
+        }
+        let bench = out.path().join("20261122T030406-bench-roundtrip");
+        assert_eq!(newest(out.path()), Ok(bench.join("bench.json")));
+        assert_eq!(of_folder(&out.path().join("20261122T030407-compare-mixed")), None);
+        assert_eq!(FILES[1], sheet::file_name("bench-roundtrip"));
     }
 }

@@ -123,11 +123,14 @@ impl Summary {
     /// Reads one that was written.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
-        let summary: Self =
-            serde_json::from_str(&text).map_err(|fault| format!("{}: {fault}", path.display()))?;
+        Self::parse(&text).map_err(|fault| format!("{}: {fault}", path.display()))
+    }
+
+    /// Reads the text of one that was written.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let summary: Self = serde_json::from_str(text).map_err(|fault| fault.to_string())?;
         if summary.schema != SCHEMA {
-            let schema = summary.schema;
-            return Err(format!("{}: schema {schema}; this program reads {SCHEMA}", path.display()));
+            return Err(format!("schema {}; this program reads {SCHEMA}", summary.schema));
         }
         Ok(summary)
     }
@@ -196,7 +199,7 @@ pub(crate) fn example() -> Summary {
             class: "place".to_owned(),
             points: vec![(0.0, 35.0), (0.5, 40.0), (0.99, 60.0)],
         }],
-        share: Share { stolen: 0.0, others: 0.001, server: 1.0 },
+        share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
         client_cpu: 1,
         server_cpu: 0,
         settings: vec!["cpu.wait=spin".to_owned()],
@@ -208,8 +211,9 @@ pub(crate) fn example() -> Summary {
     }
 }
 
+/// A machine that never was.
 #[cfg(test)]
-fn example_environment() -> Environment {
+pub(crate) fn example_environment() -> Environment {
     Environment {
         cpu_model: "Some CPU".to_owned(),
         cpus: vec![0, 1],

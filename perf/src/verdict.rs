@@ -57,19 +57,19 @@ impl Verdict {
                 evidence.late_p99_us, evidence.late_max_us
             ));
         }
-        #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
-        let cpus = evidence.cpus as f64;
-        for (what, had) in
-            [("steal", evidence.share.stolen), ("others had the machine", evidence.share.others)]
-        {
-            if LOST_MAX * cpus < had {
-                reasons.push(format!(
-                    "{what}: {:.1} % of the {cpus} CPUs (at most {:.0} %)",
-                    100.0 * had / cpus,
-                    100.0 * LOST_MAX
-                ));
-            }
-        }
+        reasons.extend(lost(evidence.share, evidence.cpus));
+        Self::because(reasons)
+    }
+
+    /// Judges what kept no schedule of ours: it is valid if nobody else had the CPUs and nothing else
+    /// speaks against it.
+    pub(crate) fn of_share(share: Share, cpus: usize, mut reasons: Vec<String>) -> Self {
+        reasons.extend(lost(share, cpus));
+        Self::because(reasons)
+    }
+
+    /// VALID if there is no reason against it.
+    pub(crate) fn because(reasons: Vec<String>) -> Self {
         Self { valid: reasons.is_empty(), reasons }
     }
 
@@ -77,6 +77,23 @@ impl Verdict {
     pub(crate) fn word(&self) -> &'static str {
         if self.valid { "VALID" } else { "INVALID" }
     }
+}
+
+/// Who else had the CPUs, if that was enough to matter.
+fn lost(share: Share, cpus: usize) -> Vec<String> {
+    #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
+    let cpus = cpus as f64;
+    let mut reasons = Vec::new();
+    for (what, had) in [("steal", share.stolen), ("others had the machine", share.others)] {
+        if LOST_MAX * cpus < had {
+            reasons.push(format!(
+                "{what}: {:.1} % of the {cpus} CPUs (at most {:.0} %)",
+                100.0 * had / cpus,
+                100.0 * LOST_MAX
+            ));
+        }
+    }
+    reasons
 }
 
 #[cfg(test)]
@@ -89,7 +106,7 @@ mod tests {
         unanswered: 0,
         late_p99_us: 5.0,
         late_max_us: 100.0,
-        share: Share { stolen: 0.0, others: 0.0, server: 1.0 },
+        share: Share { stolen: 0.0, others: 0.0, server: 1.0, kernel: 0.0 },
         cpus: 2,
     };
 
@@ -118,8 +135,18 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_schedule_is_judged_by_its_share_and_its_own_words() {
+        let quiet = Share { others: 0.02, ..QUIET.share };
+        assert_eq!(Verdict::of_share(quiet, 2, Vec::new()).word(), "VALID");
+        let own = vec!["it says so".to_owned()];
+        assert_eq!(Verdict::of_share(quiet, 2, own.clone()).reasons, own);
+        let loud = Verdict::of_share(Share { stolen: 0.5, ..quiet }, 2, own);
+        assert!(loud.reasons[1].starts_with("steal: 25.0 %"), "{loud:?}");
+    }
+
+    #[test]
     fn all_reasons_are_told() {
-        let share = Share { stolen: 1.0, others: 1.0, server: 0.0 };
+        let share = Share { stolen: 1.0, others: 1.0, server: 0.0, kernel: 0.0 };
         let worst = Evidence { achieved: 1.0, unanswered: 3, late_p99_us: 1e6, share, ..QUIET };
         reasons(&worst, &["rate missed", "errors", "generator late", "steal", "others had the machine"]);
     }

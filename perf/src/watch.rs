@@ -34,8 +34,12 @@ pub(crate) struct Share {
     pub(crate) stolen: f64,
     /// By processes that are neither the server nor this one.
     pub(crate) others: f64,
-    /// By the server.
+    /// By the server; of a benchmark, by everything that it started.
     pub(crate) server: f64,
+    /// By threads of the kernel, where they are told apart from others: a benchmark that writes
+    /// gigabytes has the kernel write them to the disk.
+    #[serde(default)]
+    pub(crate) kernel: f64,
 }
 
 /// The part of the CPUs that were measured on that anybody else may have had.
@@ -70,7 +74,68 @@ fn share(before: Spent, after: Spent, seconds: f64) -> Share {
     let ours = after.ours.saturating_sub(before.ours);
     let others = busy.saturating_sub(stolen).saturating_sub(ours);
     let server = after.server.saturating_sub(before.server);
-    Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server) }
+    Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server), kernel: 0.0 }
+}
+
+/// CPU time from a moment on of this process and of all that it starts and waits for.
+pub(crate) struct FamilyWatch {
+    begin: Instant,
+    busy: u64,
+    stolen: u64,
+    own: u64,
+    children: u64,
+    kernel: u64,
+}
+
+impl FamilyWatch {
+    /// Watches from now on.
+    pub(crate) fn begin() -> Self {
+        let (busy, stolen) = of_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default());
+        let (own, children) = (used_ns(std::process::id()), children_ns());
+        Self { begin: Instant::now(), busy, stolen, own, children, kernel: kernel_threads_ns() }
+    }
+
+    /// Seconds since then.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64()
+    }
+
+    /// What was spent since; children count once they have been waited for.
+    pub(crate) fn share(&self) -> Share {
+        let now = Self::begin();
+        let children = now.children.saturating_sub(self.children);
+        let kernel = now.kernel.saturating_sub(self.kernel);
+        let before = Spent { busy: self.busy, stolen: self.stolen, ours: 0, server: 0 };
+        let ours = now.own.saturating_sub(self.own) + children + kernel;
+        let after = Spent { busy: now.busy, stolen: now.stolen, ours, server: children };
+        let seconds = self.seconds();
+        #[allow(clippy::cast_precision_loss, reason = "a run's nanoseconds are far below 2^53")]
+        let kernel = kernel as f64 / 1e9 / seconds;
+        Share { kernel, ..share(before, after, seconds) }
+    }
+}
+
+/// Nanoseconds of CPU that children had which this process, or who they were children of, waited for.
+fn children_ns() -> u64 {
+    of_children(&std::fs::read_to_string("/proc/self/stat").unwrap_or_default())
+}
+
+fn of_children(stat: &str) -> u64 {
+    // The name in front stands in brackets and may hold anything.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let ticks: u64 = fields.split(' ').skip(13).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
+    ticks * TICK_NS
+}
+
+/// Nanoseconds of CPU that the kernel's own threads have had: those whose parent is the second process.
+fn kernel_threads_ns() -> u64 {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return 0 };
+    let pids = processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let is_kernels = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").and_then(|(_, fields)| fields.split(' ').nth(1)) == Some("2")
+    };
+    pids.filter(is_kernels).map(used_ns).sum()
 }
 
 fn spent(server: u32) -> Spent {
@@ -116,7 +181,17 @@ mod tests {
         let (busy, stolen) = (5_000_000_000, 1_000_000_000);
         let after = Spent { busy, stolen, ours: 3_500_000_000, server: 2_000_000_000 };
         let share = share(Spent::default(), after, 2.0);
-        assert_eq!(share, Share { stolen: 0.5, others: 0.25, server: 1.0 });
+        assert_eq!(share, Share { stolen: 0.5, others: 0.25, server: 1.0, kernel: 0.0 });
+    }
+
+    #[test]
+    fn a_child_counts_with_its_time_once_it_has_ended() {
+        let stat = "4711 (a) name) S 1 2 3 4 5 6 7 8 9 10 800 200 30 12 20 0";
+        assert_eq!(of_children(stat), 42 * TICK_NS);
+        let watch = FamilyWatch::begin();
+        let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
+        assert!(0.0 < watch.share().server, "{:?}", watch.share());
     }
 
     #[test]

@@ -1,0 +1,143 @@
+//! A benchmark of the project as a run of the rig: built first, then watched, its figures kept with the
+//! machine, the commit and the very command.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::figures::{Figure, VARIABLE};
+use crate::machine::{self, Environment};
+use crate::run::Ground;
+use crate::sheet::{self, Sheet};
+use crate::verdict::Verdict;
+use crate::watch::FamilyWatch;
+
+/// The benchmarks that write figures; the others only draw criterion's comparisons.
+const BENCHES: [&str; 9] =
+    ["cancels", "catalog", "matching", "reads", "restart", "roundtrip", "search", "streams", "wallets"];
+
+/// Variables that change what is measured; those that are set are part of the command.
+const SETTINGS: [&str; 2] = ["ROUNDTRIP_DURABILITY", "RUSTFLAGS"];
+
+/// The profile that cargo takes by itself.
+pub(crate) const PROFILE: &str = "bench";
+
+/// Runs the benchmark `name` and writes its figures into a folder of their own.
+pub(crate) fn run(ground: &Ground, name: &str, profile: &str, words: &[String]) -> Result<(), String> {
+    known(name)?;
+    let cpus = machine::allowed_cpus();
+    let environment = Environment::capture(&ground.project, profile);
+    let environment = Environment { command: typed(name, profile, words, &set()), ..environment };
+    cargo(&ground.project, name, profile, &["--no-run"], None)?;
+    let file = tempfile::NamedTempFile::new().map_err(|fault| format!("a file for figures: {fault}"))?;
+    let mut behind = vec!["--"];
+    behind.extend(words.iter().map(String::as_str));
+    let watch = FamilyWatch::begin();
+    cargo(&ground.project, name, profile, &behind, Some(file.path()))?;
+    let (time_s, share) = (watch.seconds(), watch.share());
+    let lines = std::fs::read_to_string(file.path()).map_err(|fault| format!("the figures: {fault}"))?;
+    let (figures, reasons) = sheet::read_lines(&lines).map_err(|fault| format!("bench {name}: {fault}"))?;
+    let verdict = Verdict::of_share(share, cpus.len(), reasons);
+    print!("{}", text(&figures, &verdict));
+    let sheet = Sheet::new(format!("bench-{name}"), verdict, (time_s, share), figures, environment);
+    println!("{}", sheet.write(&ground.out)?);
+    Ok(())
+}
+
+fn known(name: &str) -> Result<(), String> {
+    if BENCHES.contains(&name) {
+        return Ok(());
+    }
+    Err(format!("bench: got {name}; allowed: {}", BENCHES.join(", ")))
+}
+
+/// The settings that are set, as a shell takes them.
+fn set() -> Vec<String> {
+    let one = |name: &str| std::env::var(name).ok().map(|value| format!("{name}={value}"));
+    SETTINGS.into_iter().filter_map(one).collect()
+}
+
+/// What has to be typed for the same again; of files only the names.
+fn typed(name: &str, profile: &str, words: &[String], set: &[String]) -> String {
+    let mut all: Vec<String> = set.to_vec();
+    all.extend(["scripts/perf", "bench", name].map(str::to_owned));
+    if profile != PROFILE {
+        all.extend(["--profile".to_owned(), profile.to_owned()]);
+    }
+    if !words.is_empty() {
+        all.push("--".to_owned());
+        all.extend(words.iter().map(|word| machine::without_folders(word)));
+    }
+    all.join(" ")
+}
+
+fn cargo(
+    project: &Path,
+    name: &str,
+    profile: &str,
+    words: &[&str],
+    figures: Option<&Path>,
+) -> Result<(), String> {
+    let mut command = Command::new("cargo");
+    command.args(["bench", "--quiet", "--bench", name, "--profile", profile]).args(words);
+    command.current_dir(project).env_remove(VARIABLE);
+    if let Some(figures) = figures {
+        command.env(VARIABLE, figures);
+    }
+    let status = command.status().map_err(|fault| format!("cargo: {fault}"))?;
+    if status.success() { Ok(()) } else { Err(format!("bench {name}: it ended with {status}")) }
+}
+
+/// The figures for a terminal, and whether they may be kept.
+pub(crate) fn text(figures: &[Figure], verdict: &Verdict) -> String {
+    let mut lines: Vec<String> = figures
+        .iter()
+        .map(|figure| {
+            let value = sheet::text_of(figure.value, figure.unit);
+            let beside = figure.beside.as_ref().map_or_else(String::new, |beside| {
+                let other = sheet::text_of(beside.value, figure.unit);
+                format!("  {} {other}, ratio {:.2}", beside.what, figure.value / beside.value)
+            });
+            format!("{:56} {value:>12}{beside}", figure.what)
+        })
+        .collect();
+    lines.push(verdict.word().to_owned());
+    lines.extend(verdict.reasons.iter().map(|reason| format!("  {reason}")));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_benchmark_is_answered_with_those_there_are() {
+        let complaint = known("book").unwrap_err();
+        assert!(complaint.starts_with("bench: got book; allowed: cancels, "), "{complaint}");
+        let manifest = include_str!("../../Cargo.toml");
+        for name in BENCHES {
+            known(name).unwrap();
+            assert!(manifest.contains(&format!("[[bench]]\nname = \"{name}\"\n")), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_command_says_what_changes_the_figures_and_no_folders() {
+        let words = ["10000000", "/somewhere/else/history", "auth.known_signers_bytes=16"].map(str::to_owned);
+        let set = ["ROUNDTRIP_DURABILITY=durable".to_owned()];
+        assert_eq!(
+            typed("restart", "release", &words, &set),
+            "ROUNDTRIP_DURABILITY=durable scripts/perf bench restart --profile release -- 10000000 history \
+             auth.known_signers_bytes=16"
+        );
+        assert_eq!(typed("matching", PROFILE, &[], &[]), "scripts/perf bench matching");
+    }
+
+    #[test]
+    fn figures_stand_with_what_is_beside_them() {
+        let sheet = sheet::example();
+        let text = text(&sheet.figures, &sheet.verdict);
+        assert!(text.contains("39.8 µs  floor 37.9 µs, ratio 1.05\n"), "{text}");
+        assert!(text.ends_with("27.9 µs\nVALID\n"), "{text}");
+    }
+}
