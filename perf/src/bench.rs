@@ -100,10 +100,14 @@ pub(crate) fn text(figures: &[Figure], verdict: &Verdict) -> String {
             format!("{:56} {value:>12}{beside}", figure.what)
         })
         .collect();
-    lines.push(verdict.word().to_owned());
-    lines.extend(verdict.reasons.iter().map(|reason| format!("  {reason}")));
-    lines.push(String::new());
+    lines.push(crate::bench::verdict(verdict));
     lines.join("\n")
+}
+
+/// The verdict for a terminal, with every reason.
+pub(crate) fn verdict(verdict: &Verdict) -> String {
+    let reasons = verdict.reasons.iter().map(|reason| format!("  {reason}\n"));
+    std::iter::once(format!("{}\n", verdict.word())).chain(reasons).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::run::{self, Ground};
 use crate::scenario::{self, Plan};
 use crate::summary::Summary;
-use crate::{bench, compare, jitter, layers, machine, readme, records, report, sweep};
+use crate::{bench, compare, jitter, layers, machine, readme, records, report, scale, sweep};
 
 /// Measures a running outcry from outside.
 #[derive(Parser)]
@@ -62,6 +62,18 @@ enum Command {
         /// Orders that count.
         #[arg(long, default_value_t = 5_000)]
         orders: usize,
+    },
+    /// What an order costs as books, wallets, open orders and history grow, and on two shards.
+    Scale {
+        /// The largest size of each, as a multiple of its base: 1, 10 or 100.
+        #[arg(long, default_value_t = scale::FACTOR_MAX, value_parser = factor)]
+        up_to: u32,
+        /// Seconds that count of each size.
+        #[arg(long, default_value_t = 2.0)]
+        seconds: f64,
+        /// Orders by which shards are measured.
+        #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+        orders: u32,
     },
     /// Two servers under the same load, in turn; says whether they differ.
     Compare {
@@ -142,6 +154,9 @@ impl Cli {
             Command::Run(load) => one(&ground, &load.plan(&scenarios)?)?,
             Command::Sweep(load) => sweep::run(&ground.among_many(), &load.plan(&scenarios)?)?,
             Command::Layers { orders } => layers::run(&ground, *orders)?,
+            &Command::Scale { up_to, seconds, orders } => {
+                scale::run(&ground, scale::Extent { factor_max: up_to, time: seconds_of(seconds)?, orders })?;
+            }
             Command::Compare { before, after, scenario, pairs, seconds } => {
                 let plan = Plan::read(&scenarios, scenario)?;
                 let plan = Plan { time: seconds_of(*seconds)?, warm_up: Duration::from_millis(500), ..plan };
@@ -202,6 +217,13 @@ impl Load {
             plan.time = seconds_of(seconds)?;
         }
         Ok(plan)
+    }
+}
+
+fn factor(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(factor @ (1 | 10 | 100)) => Ok(factor),
+        _ => Err(format!("got {text}; allowed: 1, 10, 100")),
     }
 }
 

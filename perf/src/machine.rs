@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
@@ -165,6 +166,24 @@ pub(crate) fn pin(cpu: usize) -> Result<Pinned, String> {
     Ok(Pinned(before))
 }
 
+/// Keeps every thread of a process on `cpu`, and those that they start.
+pub(crate) fn keep_on(pid: u32, cpu: usize) -> Result<(), String> {
+    let folder = format!("/proc/{pid}/task");
+    let threads = std::fs::read_dir(&folder).map_err(|fault| format!("{folder}: {fault}"))?;
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    for thread in threads {
+        let number = thread.ok().and_then(|thread| thread.file_name().to_str()?.parse().ok());
+        let thread = number.and_then(Pid::from_raw).ok_or_else(|| format!("{folder}: holds no threads"))?;
+        match sched_setaffinity(Some(thread), &set) {
+            // It has ended meanwhile.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(fault) => return Err(format!("CPU {cpu}: {fault}")),
+        }
+    }
+    Ok(())
+}
+
 impl Drop for Pinned {
     fn drop(&mut self) {
         // Those CPUs were allowed before; if they no longer are, the thread stays where it is.
@@ -233,6 +252,18 @@ mod tests {
         assert_eq!(allowed_cpus(), before[..1]);
         drop(pinned);
         assert_eq!(allowed_cpus(), before);
+    }
+
+    #[test]
+    fn every_thread_of_a_process_is_kept_on_one_cpu() {
+        let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let cpu = *allowed_cpus().last().unwrap();
+        keep_on(child.id(), cpu).unwrap();
+        let set = sched_getaffinity(Pid::from_raw(i32::try_from(child.id()).unwrap())).unwrap();
+        assert_eq!((set.count(), set.is_set(cpu)), (1, true));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(keep_on(u32::MAX, cpu).is_err());
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //! | `machine`, `jitter`, `watch` | what is the machine, what does it take away, who else had it? |
 //! | `stats`, `timing`, `verdict`, `summary` | what came of it, and may it be believed? |
 //! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
+//! | `scale`, `shards` | what does an order cost as the state grows, and on two shards? |
 //! | `bench`, `figures`, `sheet` | what did a benchmark of the project measure? |
 //! | `report` | what does a person see? |
 //! | `records`, `readme` | what is kept, and what does README say of it? |
@@ -44,9 +45,11 @@ mod readme;
 mod records;
 mod report;
 mod run;
+mod scale;
 mod scenario;
 mod schedule;
 mod server;
+mod shards;
 mod sheet;
 #[path = "../../benches/loopback/sign.rs"]
 mod sign;

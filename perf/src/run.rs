@@ -23,8 +23,17 @@ const MONEY: u64 = 100_000_000;
 /// The width of a point of the time line.
 const MOMENT: Duration = Duration::from_millis(100);
 
+/// Batches that the journal has written.
+const WRITES: &str = "outcry_journal_writes_total";
+
 /// The policy under which CPUs are named one by one.
 const EXPLICIT: &str = "cpu.policy=explicit";
+
+/// All stages of a request together, but for the signature, which costs the same whatever the state is.
+pub(crate) const BUT_SIGN: &str = "all but sign";
+
+/// Orders of a history that are made at once, so that a million of them need no memory to speak of.
+const PAST_AT_ONCE: usize = 20_000;
 
 /// Points of a percentile curve for each time that what is above it halves.
 const CURVE_POINTS: u32 = 6;
@@ -56,6 +65,8 @@ pub(crate) struct Outcome {
     pub(crate) summary: Summary,
     /// Latency by class.
     pub(crate) histograms: Vec<(Class, Nanos)>,
+    /// The server's stages of orders that rest, and [`BUT_SIGN`].
+    pub(crate) place: Vec<Stage>,
 }
 
 /// The CPUs of a run.
@@ -133,7 +144,7 @@ impl Rig {
         })?;
         let tokens = server.markets(plan.markets)?;
         let mut accounts = Vec::new();
-        for index in 0..=plan.connections as usize {
+        for index in 0..=plan.wallets as usize {
             let account = Account::open(server.http, plan.seed, index)?;
             server.credit(&account.address(), MONEY)?;
             accounts.push(account);
@@ -144,12 +155,31 @@ impl Rig {
 
     /// Sends a schedule's requests, on the client's CPU.
     pub(crate) fn load(&mut self, plan: &Plan, schedule: &Schedule, cpus: Cpus) -> Result<Loaded, String> {
+        self.live_through(plan, cpus)?;
         let Workload { before, requests } = Workload::make(plan, schedule, &self.tokens, &mut self.accounts);
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
+        let writes = self.server.metric(WRITES)?;
         let watch = Watch::begin(self.server.pid());
         let times = self.generator.run(&requests, &schedule.due_ns)?;
-        Ok(Loaded { share: watch.share(), times, requests })
+        let share = watch.share();
+        let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
+        Ok(Loaded { requests, times, share, writes })
+    }
+
+    /// Places and cancels what was there before everything else.
+    fn live_through(&mut self, plan: &Plan, cpus: Cpus) -> Result<(), String> {
+        let mut left = plan.history as usize;
+        while 0 < left {
+            let count = left.min(PAST_AT_ONCE);
+            let parts = Workload::past(plan, &self.tokens, &mut self.accounts, count);
+            let _pinned = machine::pin(cpus.client)?;
+            for part in parts {
+                self.generator.flood(&part).map_err(|fault| format!("the history: {fault}"))?;
+            }
+            left -= count;
+        }
+        if 0 < plan.history { self.server.settle() } else { Ok(()) }
     }
 
     /// Ends the server; what it left on a disk goes with its folder.
@@ -167,6 +197,8 @@ pub(crate) struct Loaded {
     pub(crate) requests: Vec<Request>,
     pub(crate) times: Times,
     pub(crate) share: Share,
+    /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
+    pub(crate) writes: Option<u64>,
 }
 
 /// Runs a plan.
@@ -249,9 +281,10 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         all: Quantiles::of(&all),
         classes,
         late,
-        stages: stages(counted.clone(), &loaded.times),
+        stages: stages(counted.clone(), &loaded.times, None),
         time_line: time_line(plan, schedule, &loaded.times),
         curves,
+        journal_writes: loaded.writes,
         share: loaded.share,
         client_cpu: about.cpus.client,
         server_cpu: about.cpus.server,
@@ -266,7 +299,8 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         jitter_after: about.jitter_after,
         environment: about.environment,
     };
-    Outcome { summary, histograms }
+    let placed = counted.filter(|&index| loaded.requests[index].class == Class::Place);
+    Outcome { summary, histograms, place: stages(placed, &loaded.times, Some(BUT_SIGN)) }
 }
 
 fn answered_after(times: &Times, index: usize, from_ns: u64) -> Option<u64> {
@@ -327,16 +361,25 @@ fn time_line(plan: &Plan, schedule: &Schedule, times: &Times) -> Vec<Moment> {
     moments
 }
 
-/// The stages that the server told, in the order in which it told them.
-fn stages(counted: std::ops::Range<usize>, times: &Times) -> Vec<Stage> {
+/// The stages that the server told, in the order in which it told them; under the name `sum` what all
+/// of a request but the signature took together.
+fn stages(counted: impl Iterator<Item = usize>, times: &Times, sum: Option<&str>) -> Vec<Stage> {
     let mut found: Vec<(String, Nanos)> = Vec::new();
+    let mut note = |name: &str, nanos: u64| {
+        let place = found.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            found.push((name.to_owned(), histogram()));
+            found.len() - 1
+        });
+        record(&mut found[place].1, nanos);
+    };
     for value in counted.filter_map(|index| times.timing(index)) {
+        let mut together = 0;
         for (name, nanos) in timing::parse(value) {
-            let place = found.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                found.push((name.to_owned(), histogram()));
-                found.len() - 1
-            });
-            record(&mut found[place].1, nanos);
+            note(name, nanos);
+            together += if matches!(name, "sign" | "total") { 0 } else { nanos };
+        }
+        if let Some(sum) = sum {
+            note(sum, together);
         }
     }
     found.into_iter().map(|(stage, times)| Stage { stage, time: Quantiles::of(&times) }).collect()

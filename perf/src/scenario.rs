@@ -27,6 +27,8 @@ const KEYS: &[&str] = &[
     "mix.read",
     "books.markets",
     "books.resting",
+    "books.wallets",
+    "books.history",
     "server.data",
     "server.set",
     "sweep.first",
@@ -127,6 +129,10 @@ pub(crate) struct Plan {
     pub(crate) markets: u32,
     /// Orders that rest before the clock starts, at least.
     pub(crate) resting: u32,
+    /// Wallets that trade, each with a key of its own; every so many share a connection.
+    pub(crate) wallets: u32,
+    /// Orders that were placed and cancelled before all of this.
+    pub(crate) history: u32,
     /// Where the server keeps its data.
     pub(crate) data: Data,
     /// Settings of the server, each `key=value`.
@@ -163,6 +169,7 @@ impl Plan {
             return Err("mix: all parts are 0; give at least one class a part".to_owned());
         }
         let rate = file.float("load.rate", 1.0, 10_000_000.0, None)?;
+        let connections = file.small("load.connections", 1, 1_000, Some(8))?;
         let plan = Self {
             name: name.to_owned(),
             purpose: file.text("purpose", None)?,
@@ -174,7 +181,7 @@ impl Plan {
                 got => return Err(format!("load.arrivals: got {got}; allowed: fixed, poisson")),
             },
             burst: file.small("load.burst", 1, 10_000, Some(1))?,
-            connections: file.small("load.connections", 1, 1_000, Some(8))?,
+            connections,
             warm_up: Duration::from_secs_f64(file.float("load.warm_up_s", 0.0, 600.0, Some(1.0))?),
             time: Duration::from_secs_f64(file.float("load.time_s", 0.05, 3_600.0, Some(5.0))?),
             late_max: Duration::from_micros(u64::from(file.small(
@@ -186,6 +193,8 @@ impl Plan {
             mix,
             markets: file.small("books.markets", 1, 10_000, Some(1))?,
             resting: file.small("books.resting", 0, 1_000_000, Some(100))?,
+            wallets: file.small("books.wallets", connections, 100_000, Some(connections))?,
+            history: file.small("books.history", 0, 3_000_000, Some(0))?,
             data: match file.text("server.data", Some("memory"))?.as_str() {
                 "memory" => Data::Memory,
                 "disk" => Data::Disk,
@@ -339,6 +348,7 @@ mod tests {
     fn what_is_left_out_has_a_default() {
         let plan = Plan::parse("t", LEAST).unwrap();
         assert_eq!((plan.connections, plan.markets, plan.burst), (8, 1, 1));
+        assert_eq!((plan.wallets, plan.history), (8, 0));
         assert_eq!((plan.arrivals, plan.data), (Arrivals::Fixed, Data::Memory));
         assert_eq!(plan.sweep, Steps { first: 25.0, factor: 1.5, count: 12 });
     }
@@ -353,6 +363,8 @@ mod tests {
         refused("[server]\ndata = \"tape\"", "server.data: got tape; allowed: memory, disk");
         refused("[sweep]\nfactor = 1", "sweep.factor: got 1; allowed: 1.01 to 10");
         refused("[books]\nmarkets = 0", "books.markets: got 0; allowed: a whole number, 1 to 10000");
+        refused("[books]\nwallets = 7", "books.wallets: got 7; allowed: a whole number, 8 to 100000");
+        refused("[books]\nhistory = -1", "books.history: got -1; allowed: a whole number, 0 to 3000000");
         refused("[server]\nset = 3", "server.set: got 3; allowed: a table of the server's keys");
     }
 

@@ -90,6 +90,37 @@ impl Server {
             .map(drop)
     }
 
+    /// A number of the operator's metrics; `None` if a server of another age does not tell it.
+    pub(crate) fn metric(&self, name: &str) -> Result<Option<u64>, String> {
+        let request = format!(
+            "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n",
+            self.token
+        );
+        let reply = Http::connect(self.admin)?.ask(request.as_bytes())?;
+        let mut lines = reply.body()?.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value
+            .map(|text| text.parse().map_err(|_| format!("{name}: got {text}; needed: a number")))
+            .transpose()
+    }
+
+    /// Waits until reads know of everything that was answered, so that nothing is left to be done.
+    pub(crate) fn settle(&self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        let at = |name: &str| {
+            let position = self.metric(&format!("outcry_{name}_position"))?;
+            position.ok_or_else(|| format!("the server does not tell outcry_{name}_position"))
+        };
+        let answered = at("acknowledged")?;
+        while at("applied")? < answered {
+            if deadline < Instant::now() {
+                return Err(format!("reads are behind after {} s", PATIENCE.as_secs()));
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
     fn operator(&self, admin: &mut Http, path: &str, body: &str) -> Result<Value, String> {
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\

@@ -55,6 +55,9 @@ pub(crate) struct Summary {
     pub(crate) time_line: Vec<Moment>,
     /// The percentile curve of each class, for plots.
     pub(crate) curves: Vec<Curve>,
+    /// Batches that the journal wrote to the disk, if the server counts them.
+    #[serde(default)]
+    pub(crate) journal_writes: Option<u64>,
     /// CPUs used by the server and lost to others.
     pub(crate) share: Share,
     /// The client's CPU, and the one that the server's trading loop was put on.
@@ -199,6 +202,7 @@ pub(crate) fn example() -> Summary {
             class: "place".to_owned(),
             points: vec![(0.0, 35.0), (0.5, 40.0), (0.99, 60.0)],
         }],
+        journal_writes: Some(5_000),
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
         client_cpu: 1,
         server_cpu: 0,

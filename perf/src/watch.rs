@@ -155,15 +155,32 @@ fn of_stat(stat: &str) -> (u64, u64) {
     (busy * TICK_NS, at(7) * TICK_NS)
 }
 
+/// Nanoseconds of CPU by the name of the thread; those of one name together.
+pub(crate) fn threads_ns(pid: u32) -> Vec<(String, u64)> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut found: Vec<(String, u64)> = Vec::new();
+    for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
+        let name = std::fs::read_to_string(thread.join("comm")).unwrap_or_default().trim().to_owned();
+        let ns = of_thread(&thread);
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += ns,
+            None => found.push((name, ns)),
+        }
+    }
+    found
+}
+
+/// Nanoseconds of CPU that the thread of this folder has had.
+fn of_thread(folder: &std::path::Path) -> u64 {
+    // A thread that ends between two looks has had nothing worth counting.
+    let text = std::fs::read_to_string(folder.join("schedstat")).unwrap_or_default();
+    text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
 /// Nanoseconds of CPU that all threads of a process have had.
 fn used_ns(pid: u32) -> u64 {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
-    let of_thread = |path: std::path::PathBuf| -> u64 {
-        // A thread that ends between two looks has had nothing worth counting.
-        let text = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
-        text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
-    };
-    threads.filter_map(|thread| Some(of_thread(thread.ok()?.path()))).sum()
+    threads.filter_map(|thread| Some(of_thread(&thread.ok()?.path()))).sum()
 }
 
 #[cfg(test)]

@@ -98,23 +98,23 @@ struct Drawing<'a> {
     wishes: Vec<Wish>,
     /// Orders that rest before the start.
     before: Vec<usize>,
-    /// Of each connection, its orders that rest, oldest first.
+    /// Of each wallet, its orders that rest, oldest first.
     resting: Vec<VecDeque<usize>>,
     /// Takes in each market.
     takes: Vec<u64>,
 }
 
 impl Workload {
-    /// Everything that a plan sends by this schedule. Accounts are one for each connection, and
-    /// one more, who offers what is taken.
+    /// Everything that a plan sends by this schedule. Accounts are one for each wallet, and one more,
+    /// who offers what is taken; the orders of a wallet all go out on the same connection.
     pub(crate) fn make(
         plan: &Plan,
         schedule: &Schedule,
         tokens: &[[U256; 2]],
         accounts: &mut [Account],
     ) -> Self {
-        assert_eq!(accounts.len(), plan.connections as usize + 1);
-        let connections = plan.connections as usize;
+        assert_eq!(accounts.len(), plan.wallets as usize + 1);
+        let (connections, makers) = (plan.connections as usize, plan.wallets as usize);
         let mut drawing = Drawing {
             plan,
             tokens,
@@ -122,51 +122,73 @@ impl Workload {
             random: Random::new(plan.seed),
             wishes: Vec::new(),
             before: Vec::new(),
-            resting: vec![VecDeque::new(); connections],
+            resting: vec![VecDeque::new(); makers],
             takes: vec![0; tokens.len()],
         };
         for number in 0..plan.resting as usize {
-            drawing.rest_before(number % connections);
+            drawing.rest_before(number % makers);
         }
         let drafts: Vec<Draft> =
-            (0..schedule.due_ns.len()).map(|number| drawing.draw(number % connections)).collect();
+            (0..schedule.due_ns.len()).map(|number| drawing.draw(number % makers)).collect();
         drawing.rest_depth();
         let Drawing { wishes, before, accounts, .. } = drawing;
         let accounts = &*accounts;
         let signed = in_threads(&wishes, |_, wish| accounts[wish.account].sign(wish));
         let before = before.iter().map(|&order| Draft::Place(order)).collect::<Vec<_>>();
         // Who offers what is taken shares the connections of the others.
-        let connection = |draft: &Draft, number: usize| match draft {
-            Draft::Place(order) => wishes[*order].account % connections,
-            _ => number % connections,
+        let by =
+            |account: usize, draft: &Draft| write(&accounts[account], draft, &signed, account % connections);
+        let of_before = |_: usize, draft: &Draft| match draft {
+            Draft::Place(order) => by(wishes[*order].account, draft),
+            _ => unreachable!("nothing else was put before the start"),
         };
-        let write = |number: usize, draft: &Draft| {
-            let connection = connection(draft, number);
-            let account = match draft {
-                Draft::Place(order) | Draft::Take(order) => wishes[*order].account,
-                _ => connection,
-            };
-            write(&accounts[account], draft, &signed, connection)
-        };
-        Self { before: in_threads(&before, write), requests: in_threads(&drafts, write) }
+        Self {
+            before: in_threads(&before, of_before),
+            requests: in_threads(&drafts, |number, draft| by(number % makers, draft)),
+        }
+    }
+
+    /// A part of the history: `count` orders that rest, and the cancel of each.
+    pub(crate) fn past(
+        plan: &Plan,
+        tokens: &[[U256; 2]],
+        accounts: &mut [Account],
+        count: usize,
+    ) -> [Vec<Request>; 2] {
+        let (connections, makers) = (plan.connections as usize, plan.wallets as usize);
+        let wishes: Vec<Wish> = (0..count)
+            .map(|number| {
+                let account = number % makers;
+                let [token, cents] = [number / 2 % tokens.len(), number % width()];
+                let (token, cents) = (tokens[token][number % 2], QUOTES.start + cents as u64);
+                Wish { account, token, cents, shares: SHARES, salt: accounts[account].salt(), kind: "GTC" }
+            })
+            .collect();
+        let accounts = &*accounts;
+        let signed = in_threads(&wishes, |_, wish| accounts[wish.account].sign(wish));
+        [Draft::Place as fn(usize) -> Draft, Draft::Cancel].map(|draft| {
+            in_threads(&wishes, |order, wish| {
+                write(&accounts[wish.account], &draft(order), &signed, wish.account % connections)
+            })
+        })
     }
 }
 
 impl Drawing<'_> {
-    fn draw(&mut self, connection: usize) -> Draft {
+    fn draw(&mut self, maker: usize) -> Draft {
         match self.class() {
-            Class::Place => Draft::Place(self.quote(connection)),
-            Class::Cancel => Draft::Cancel(self.oldest(connection)),
+            Class::Place => Draft::Place(self.quote(maker)),
+            Class::Cancel => Draft::Cancel(self.oldest(maker)),
             Class::Replace => {
-                let gone = self.oldest(connection);
+                let gone = self.oldest(maker);
                 // All orders of a replace are of one market.
                 let token = self.wishes[gone].token;
-                let comes = self.quote(connection);
+                let comes = self.quote(maker);
                 self.wishes[comes].token = token;
                 Draft::Replace { gone, comes }
             }
-            Class::Batch => Draft::Batch((0..BATCH).map(|_| self.quote(connection)).collect()),
-            Class::Take => Draft::Take(self.take(connection)),
+            Class::Batch => Draft::Batch((0..BATCH).map(|_| self.quote(maker)).collect()),
+            Class::Take => Draft::Take(self.take(maker)),
             Class::Read => {
                 let token = self.tokens[self.random.below(self.tokens.len())][self.random.below(2)];
                 let route = ["/book?", "/book?", "/midpoint?", "/price?side=BUY&"][self.random.below(4)];
@@ -194,33 +216,32 @@ impl Drawing<'_> {
     }
 
     /// A bid that rests, for either outcome of any market.
-    fn quote(&mut self, connection: usize) -> usize {
+    fn quote(&mut self, maker: usize) -> usize {
         let token = self.tokens[self.random.below(self.tokens.len())][self.random.below(2)];
-        let width = usize::try_from(QUOTES.end - QUOTES.start).expect("few");
-        let cents = QUOTES.start + self.random.below(width) as u64;
-        let order = self.wish(connection, token, cents, SHARES, "GTC");
-        self.resting[connection].push_back(order);
+        let cents = QUOTES.start + self.random.below(width()) as u64;
+        let order = self.wish(maker, token, cents, SHARES, "GTC");
+        self.resting[maker].push_back(order);
         order
     }
 
-    fn rest_before(&mut self, connection: usize) {
-        let order = self.quote(connection);
+    fn rest_before(&mut self, maker: usize) {
+        let order = self.quote(maker);
         self.before.push(order);
     }
 
-    /// The oldest order of the connection that rests; one that has to rest before the start if the
+    /// The oldest order of the maker that rests; one that has to rest before the start if the
     /// scenario's own are not enough.
-    fn oldest(&mut self, connection: usize) -> usize {
-        if self.resting[connection].is_empty() {
-            self.rest_before(connection);
+    fn oldest(&mut self, maker: usize) -> usize {
+        if self.resting[maker].is_empty() {
+            self.rest_before(maker);
         }
-        self.resting[connection].pop_front().expect("one was made if there was none")
+        self.resting[maker].pop_front().expect("one was made if there was none")
     }
 
-    fn take(&mut self, connection: usize) -> usize {
+    fn take(&mut self, maker: usize) -> usize {
         let market = self.random.below(self.tokens.len());
         self.takes[market] += 1;
-        self.wish(connection, self.tokens[market][0], TAKES, SHARES, "GTC")
+        self.wish(maker, self.tokens[market][0], TAKES, SHARES, "GTC")
     }
 
     /// Bids for the second outcome, as many as all takers of the first need.
@@ -234,6 +255,11 @@ impl Drawing<'_> {
             }
         }
     }
+}
+
+/// How many prices makers quote at.
+fn width() -> usize {
+    usize::try_from(QUOTES.end - QUOTES.start).expect("few")
 }
 
 fn write(account: &Account, draft: &Draft, signed: &[Signed], connection: usize) -> Request {

@@ -149,6 +149,25 @@ fn a_sweep_has_a_row_for_each_rate() {
 }
 
 #[test]
+fn what_an_order_costs_is_told_for_each_number_of_shards() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["scale", "--up-to", "1", "--seconds", "0.2", "--orders", "400"];
+    let output = perf(folder.path(), &words);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.lines().filter(|line| line.starts_with("base ")).count(), 2, "{said}");
+    let path = PathBuf::from(said.lines().last().unwrap());
+    let sheet: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!((path.file_name().unwrap().to_str(), &sheet["sheet"]), (Some("scale.json"), &"scale".into()));
+    let figures = sheet["figures"].as_array().unwrap();
+    for what in ["CPU an order, outcry-shard0, 1 shard", "CPU an order, outcry-shard1, 2 shards"] {
+        let figure = figures.iter().find(|figure| figure["what"] == what);
+        let figure = figure.unwrap_or_else(|| panic!("{what} is missing: {figures:?}"));
+        assert!(0.0 < figure["value"].as_f64().unwrap() && figure["unit"] == "us", "{figure}");
+    }
+}
+
+#[test]
 fn an_unknown_scenario_is_answered_with_those_there_are() {
     let folder = tempfile::tempdir().unwrap();
     let output = perf(folder.path(), &["run", "smoek"]);

@@ -1,0 +1,277 @@
+//! What a second shard gains: orders at saturation on one shard and on two, and the CPU time that every thread
+//! of the server had for each of them.
+//!
+//! With a CPU for each shard, one for the reader and one for the client, the rate is measured. With fewer it
+//! cannot be: there the whole server shares one CPU in both cases, its loops sleep when they have nothing to do, and
+//! the CPU time of the busiest thread says how many orders a second could be if every thread had a CPU.
+//!
+//! More shards are worked out, not measured: each takes its part of the shards' CPU time, and what there is only
+//! one of, the reader and the journal's thread, takes for each order what it took, whatever the shards are.
+
+use std::time::Instant;
+
+use crate::figures::{Figure, Unit};
+use crate::generator::Generator;
+use crate::machine;
+use crate::report;
+use crate::run::{Cpus, Ground, Rig};
+use crate::scenario::Plan;
+use crate::schedule::Schedule;
+use crate::sheet;
+use crate::watch;
+use crate::workload::{Request, Workload};
+
+/// How many shards are tried.
+const SHARDS: [usize; 2] = [1, 2];
+
+/// How many are worked out.
+const ON_PAPER: [u32; 4] = [3, 4, 8, 16];
+
+/// What the threads of shards are called, with their number behind it.
+const SHARD: &str = "outcry-shard";
+
+/// Orders before those that count, one for so many.
+const WARM_UP_PART: usize = 8;
+
+/// CPU time for an order below which a thread is not worth a word.
+const TOLD_US_MIN: f64 = 0.05;
+
+/// CPUs besides the shards': the reader's and the client's.
+const OTHER_CPUS: usize = 2;
+
+/// One number of shards, measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    shards: usize,
+    /// Orders a second that were answered.
+    orders_per_s: f64,
+    /// CPU time for each order by the thread's name, in microseconds.
+    threads_us: Vec<(String, f64)>,
+    /// True if no two loops shared a CPU.
+    apart: bool,
+}
+
+impl Load {
+    /// The thread that had the most CPU time, which is the first that is full.
+    fn busiest(&self) -> (&str, f64) {
+        let busiest = self.threads_us.iter().max_by(|one, other| one.1.total_cmp(&other.1));
+        busiest.map_or(("nobody", f64::INFINITY), |(name, us)| (name, *us))
+    }
+
+    /// Orders a second with so many shards, a CPU for each thread, and nothing that gets dearer with more.
+    fn on_paper_per_s(&self, shards: u32) -> f64 {
+        let of_shards: f64 =
+            self.threads_us.iter().filter(|(name, _)| name.starts_with(SHARD)).map(|(_, us)| us).sum();
+        (f64::from(shards) * 1e6 / of_shards).min(self.shared().1)
+    }
+
+    /// The thread of which there is only one that is full first, and at how many orders a second.
+    fn shared(&self) -> (&str, f64) {
+        let others = self.threads_us.iter().filter(|(name, _)| !name.starts_with(SHARD));
+        let busiest = others.max_by(|one, other| one.1.total_cmp(&other.1));
+        busiest.map_or(("nothing", f64::INFINITY), |(name, us)| (name, 1e6 / us))
+    }
+
+    /// Orders a second if every thread had a CPU and did nothing but this.
+    fn implied_per_s(&self) -> f64 {
+        1e6 / self.busiest().1
+    }
+}
+
+/// Measures each number of shards in turn with so many orders.
+pub(crate) fn measure(ground: &Ground, orders: u32) -> Result<Vec<Load>, String> {
+    SHARDS.into_iter().map(|shards| load(ground, orders, shards)).collect()
+}
+
+fn load(ground: &Ground, orders: u32, shards: usize) -> Result<Load, String> {
+    let allowed = machine::allowed_cpus();
+    let cpus = Cpus::choose()?;
+    let apart = shards + OTHER_CPUS <= allowed.len();
+    let plan = plan(orders, &settings(&allowed, shards, apart))?;
+    let mut rig = Rig::set(ground, &ground.server, &plan, cpus)?;
+    if !apart {
+        // Only now: on one CPU the server would have planned for one, and put shard and reader into one loop.
+        machine::keep_on(rig.server.pid(), cpus.server)?;
+    }
+    let schedule = Schedule::of(&plan);
+    let Workload { requests, .. } = Workload::make(&plan, &schedule, &rig.tokens, &mut rig.accounts);
+    let (warm_up, counted) = requests.split_at(requests.len() / WARM_UP_PART);
+    let _pinned = machine::pin(cpus.client)?;
+    flood(&mut rig.generator, warm_up)?;
+    rig.server.settle()?;
+    let before = watch::threads_ns(rig.server.pid());
+    let begin = Instant::now();
+    flood(&mut rig.generator, counted)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    rig.server.settle()?;
+    let after = watch::threads_ns(rig.server.pid());
+    rig.end();
+    #[allow(clippy::cast_precision_loss, reason = "orders are far fewer than 2^53")]
+    let count = counted.len() as f64;
+    let mut threads_us = spent(&before, &after);
+    for (_, us) in &mut threads_us {
+        *us /= count;
+    }
+    threads_us.retain(|(_, us)| TOLD_US_MIN <= *us);
+    Ok(Load { shards, orders_per_s: count / seconds, threads_us, apart })
+}
+
+fn flood(generator: &mut Generator, requests: &[Request]) -> Result<(), String> {
+    generator.flood(requests).map_err(|fault| format!("at saturation: {fault}"))
+}
+
+fn settings(allowed: &[usize], shards: usize, apart: bool) -> Vec<String> {
+    let numbers: Vec<String> = allowed.iter().take(shards).map(usize::to_string).collect();
+    if apart {
+        return vec![
+            "cpu.policy=explicit".to_owned(),
+            format!("cpu.shard_cpus={}", numbers.join(",")),
+            format!("cpu.reader={}", allowed[shards]),
+            "cpu.wait=shard=spin,reader=park".to_owned(),
+        ];
+    }
+    vec!["cpu.policy=unpinned".to_owned(), format!("cpu.shards={shards}"), "cpu.wait=park".to_owned()]
+}
+
+/// Orders that rest in eight markets, over sixteen connections; the rate only says how many there are.
+fn plan(orders: u32, settings: &[String]) -> Result<Plan, String> {
+    let text = format!(
+        "purpose = \"What a second shard gains.\"\n[load]\nrate = {orders}\nconnections = 16\nwarm_up_s = 0\n\
+         time_s = 1\n[mix]\nplace = 1\n[books]\nmarkets = 8\nresting = 0\n"
+    );
+    Ok(Plan { settings: settings.to_vec(), ..Plan::parse("shards", &text)? })
+}
+
+/// Microseconds of CPU between two looks by thread, the busiest first.
+fn spent(before: &[(String, u64)], after: &[(String, u64)]) -> Vec<(String, f64)> {
+    let had = |name: &str| before.iter().find(|(known, _)| known == name).map_or(0, |(_, ns)| *ns);
+    let mut spent: Vec<(String, f64)> = after
+        .iter()
+        .map(|(name, ns)| (role(name).to_owned(), crate::stats::as_micros(ns.saturating_sub(had(name)))))
+        .filter(|(_, us)| 0.0 < *us)
+        .collect();
+    spent.sort_by(|one, other| other.1.total_cmp(&one.1));
+    spent
+}
+
+/// A thread's name without the number that its executor puts behind it.
+fn role(name: &str) -> &str {
+    let head = name.trim_end_matches(|last: char| last.is_ascii_digit());
+    head.strip_suffix('-').unwrap_or(name)
+}
+
+/// `1 shard`, `2 shards`.
+fn named(shards: usize) -> String {
+    if shards == 1 { "1 shard".to_owned() } else { format!("{shards} shards") }
+}
+
+/// What was found, for a terminal.
+pub(crate) fn text(loads: &[Load]) -> String {
+    let mut lines = Vec::new();
+    for load in loads {
+        let threads: Vec<String> =
+            load.threads_us.iter().map(|(name, us)| format!("{name} {us:.1}")).collect();
+        let (busiest, _) = load.busiest();
+        lines.push(format!(
+            "{}: {} orders/s; µs of CPU an order: {}; {busiest} is full at {} orders/s",
+            named(load.shards),
+            report::count(load.orders_per_s),
+            threads.join(", "),
+            report::count(load.implied_per_s()),
+        ));
+    }
+    if let Some(most) = loads.last() {
+        let model = ON_PAPER.map(|shards| format!("{shards} {}", report::count(most.on_paper_per_s(shards))));
+        let (shared, full) = most.shared();
+        lines.push(format!(
+            "On paper, orders a second by shards: {}; {shared}, of which there is one, is full at {}",
+            model.join(", "),
+            report::count(full)
+        ));
+    }
+    if loads.iter().any(|load| !load.apart) {
+        lines.push(
+            "Not every loop had a CPU of its own: rates are of one CPU for the whole server, and what each \
+             thread is full at is worked out from its CPU time."
+                .to_owned(),
+        );
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The figures of all loads.
+pub(crate) fn figures(loads: &[Load]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for load in loads {
+        let of = |what: &str| format!("{what}, {}", named(load.shards));
+        if load.apart {
+            let rate = sheet::rounded(load.orders_per_s);
+            figures.push(Figure::new(of("orders at saturation"), rate, Unit::PerS));
+        }
+        let implied = sheet::rounded(load.implied_per_s());
+        figures.push(Figure::new(
+            of("orders a second at which the busiest thread is full"),
+            implied,
+            Unit::PerS,
+        ));
+        for (name, us) in &load.threads_us {
+            figures.push(Figure::new(of(&format!("CPU an order, {name}")), sheet::rounded(*us), Unit::Us));
+        }
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(apart: bool) -> Load {
+        let threads_us = vec![("outcry-shard0".to_owned(), 20.0), ("outcry-reader".to_owned(), 5.0)];
+        Load { shards: 2, orders_per_s: 30_000.0, threads_us, apart }
+    }
+
+    #[test]
+    fn the_busiest_thread_says_what_could_be() {
+        assert_eq!(load(true).busiest(), ("outcry-shard0", 20.0));
+        let figures = figures(&[load(false)]);
+        assert_eq!(
+            figures[0],
+            Figure::new(
+                "orders a second at which the busiest thread is full, 2 shards",
+                50_000.0,
+                Unit::PerS
+            )
+        );
+        assert_eq!(figures.len(), 3, "a rate of loops that share a CPU is not a figure");
+        assert!(text(&[load(false)]).contains("outcry-shard0 is full at 50,000 orders/s\nOn paper, "));
+        assert!(text(&[load(false)]).contains("Not every loop"));
+        assert!(!text(&[load(true)]).contains("Not every loop"));
+    }
+
+    #[test]
+    fn more_shards_on_paper_end_where_what_there_is_one_of_is_full() {
+        let load = load(true);
+        assert_eq!(load.shared(), ("outcry-reader", 200_000.0));
+        let rates = [2, 4, 16].map(|shards| report::count(load.on_paper_per_s(shards)));
+        assert_eq!(rates, ["100,000", "200,000", "200,000"]);
+    }
+
+    #[test]
+    fn a_thread_that_did_nothing_is_left_out() {
+        let at = |shard, other| vec![("shard".to_owned(), shard), ("other".to_owned(), other)];
+        assert_eq!(spent(&at(1_000, 7), &at(4_000, 7)), [("shard".to_owned(), 3.0)]);
+    }
+
+    #[test]
+    fn a_thread_is_called_by_its_role() {
+        let names = ["outcry-shard0-2", "outcry-shard12", "journal", "outcry-reader-4"].map(role);
+        assert_eq!(names, ["outcry-shard0", "outcry-shard12", "journal", "outcry-reader"]);
+    }
+
+    #[test]
+    fn loops_that_can_be_apart_are() {
+        assert_eq!(settings(&[0, 1, 2, 3], 2, true)[1..3], ["cpu.shard_cpus=0,1", "cpu.reader=2"]);
+        assert_eq!(settings(&[0, 1], 2, false)[1], "cpu.shards=2");
+    }
+}
