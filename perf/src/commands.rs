@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::run::{self, Ground};
 use crate::scenario::{self, Plan};
 use crate::summary::Summary;
-use crate::{bench, compare, jitter, layers, machine, readme, records, report, scale, sweep};
+use crate::{bench, compare, durable, jitter, layers, machine, readme, records, report, scale, sweep};
 
 /// Measures a running outcry from outside.
 #[derive(Parser)]
@@ -74,6 +74,15 @@ enum Command {
         /// Orders by which shards are measured.
         #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
         orders: u32,
+    },
+    /// What an answer that waits for the disk costs, beside a bare write to it.
+    Durable {
+        /// Pairs of runs, committed and durable; the order within each changes.
+        #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        pairs: u32,
+        /// Seconds that count in each run.
+        #[arg(long, default_value_t = 2.0)]
+        seconds: f64,
     },
     /// Two servers under the same load, in turn; says whether they differ.
     Compare {
@@ -156,6 +165,10 @@ impl Cli {
             Command::Layers { orders } => layers::run(&ground, *orders)?,
             &Command::Scale { up_to, seconds, orders } => {
                 scale::run(&ground, scale::Extent { factor_max: up_to, time: seconds_of(seconds)?, orders })?;
+            }
+            &Command::Durable { pairs, seconds } => {
+                let plan = durable::plan(&scenarios, seconds_of(seconds)?)?;
+                durable::run(&ground.among_many(), &plan, pairs)?;
             }
             Command::Compare { before, after, scenario, pairs, seconds } => {
                 let plan = Plan::read(&scenarios, scenario)?;

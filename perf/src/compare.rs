@@ -191,7 +191,8 @@ fn ratio(figure: String, before: &[f64], after: &[f64], seed: u64) -> Ratio {
     }
 }
 
-fn median(values: &mut [f64]) -> f64 {
+/// The middle of the values, or what lies between the two in the middle.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len().is_multiple_of(2) {

@@ -275,7 +275,7 @@ fn durable(place: &Path) -> Result<Nanos, String> {
 
 /// What the disk takes for the least that is on it afterwards: blocks of a file that is there
 /// already, one at a time, past the page cache.
-fn bare(place: &Path) -> Result<Nanos, String> {
+pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     let fault = |fault: std::io::Error| format!("{}: {fault}", place.display());
     let folder = tempfile::tempdir_in(place).map_err(fault)?;
     let path = folder.path().join("blocks");

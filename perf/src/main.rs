@@ -18,6 +18,7 @@
 //! | `stats`, `timing`, `verdict`, `summary` | what came of it, and may it be believed? |
 //! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
 //! | `scale`, `shards` | what does an order cost as the state grows, and on two shards? |
+//! | `durable` | what does an answer that waits for the disk cost, beside a bare write? |
 //! | `bench`, `figures`, `sheet` | what did a benchmark of the project measure? |
 //! | `report` | what does a person see? |
 //! | `records`, `readme` | what is kept, and what does README say of it? |
@@ -33,6 +34,7 @@
 mod bench;
 mod commands;
 mod compare;
+mod durable;
 #[path = "../../benches/loopback/figures.rs"]
 mod figures;
 mod generator;

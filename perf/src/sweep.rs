@@ -12,10 +12,10 @@ use crate::summary::Summary;
 use crate::verdict::Verdict;
 
 /// A step whose achieved part of the rate is below this is saturated.
-const SATURATED: f64 = 0.99;
+pub(crate) const SATURATED: f64 = 0.99;
 
 /// Saturated steps in a row behind which nothing new is to be seen.
-const SATURATED_STEPS: usize = 2;
+pub(crate) const SATURATED_STEPS: usize = 2;
 
 /// One rate.
 #[derive(Clone, Debug, Serialize)]
