@@ -27,6 +27,9 @@ const PART: f64 = 0.5;
 /// How many times a bare write the wait may be.
 const GOOD: f64 = 2.0;
 
+/// CPUs with which the trading loop, the journal's thread and the client have one each.
+const CPUS_APART: usize = 3;
+
 /// The scenario whose mix it is.
 const SCENARIO: &str = "journal-durable";
 
@@ -96,6 +99,11 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
         bare_p99_us: stats::micros(&writes, 0.99),
     };
     print!("{}", text(&found));
+    if machine::allowed_cpus().len() < CPUS_APART {
+        println!(
+            "The journal's thread shares the client's CPU: medians of milliseconds are the scheduler's."
+        );
+    }
     let verdict = Verdict::of_share(watch.share(), machine::allowed_cpus().len(), reasons);
     let times = (watch.seconds(), watch.share());
     let sheet = Sheet::new("durable".to_owned(), verdict, times, figures(&found), environment);
@@ -128,14 +136,13 @@ fn told(summary: &Summary, name: &str) -> Vec<String> {
     summary.verdict.reasons.iter().map(|reason| format!("{name}: {reason}")).collect()
 }
 
-/// Rising rates with `durable` until two in a row are not held.
+/// Rising rates with `durable` until two in a row are not held, each of them tried twice.
 fn sweep(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, String> {
     println!("{:>11}{:>11}{:>11}{:>15}", "offered/s", "achieved/s", "p50 µs", "acts a write");
     let plan = with(plan, DURABILITIES[1]);
     let (mut steps, mut rate): (Vec<Step>, f64) = (Vec::new(), plan.sweep.first);
     for _ in 0..plan.sweep.count {
-        let summary = run::run(ground, &plan.at(rate))?.summary;
-        let step = step(&summary)?;
+        let (summary, step) = tried(ground, &plan.at(rate))?;
         println!(
             "{:11.0}{:11.0}{:11.1}{:15.2}  {}",
             step.offered_per_s,
@@ -152,6 +159,17 @@ fn sweep(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, String> {
         rate *= plan.sweep.factor;
     }
     Ok(steps)
+}
+
+/// One rate; once more if it was not held, for one hiccup of the disk at the end is not its capacity.
+fn tried(ground: &Ground, plan: &Plan) -> Result<(Summary, Step), String> {
+    let once = || {
+        let summary = run::run(ground, plan)?.summary;
+        let step = step(&summary)?;
+        Ok::<_, String>((summary, step))
+    };
+    let first = once()?;
+    if is_held(&first.1) { Ok(first) } else { once() }
 }
 
 fn step(summary: &Summary) -> Result<Step, String> {
