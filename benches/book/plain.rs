@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use outcry::book::Books;
-use outcry::book::orders::{NEVER, NewOrder};
+use outcry::book::orders::{self, NEVER, NewOrder};
 use outcry::domain::{
     ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo,
 };
@@ -82,7 +82,7 @@ impl Book for Ours {
 
     fn take(&mut self, from: Side, mut shares: u64, fills: &mut Vec<Fill>) {
         while let Some(slot) = self.books.first(MARKET, from).filter(|_| 0 < shares) {
-            let Resting { open, position, price, .. } = self.books.orders()[slot];
+            let orders::Resting { open, position, price, .. } = self.books.orders()[slot];
             let traded = shares.min(open.0);
             shares -= traded;
             fills.push((position.0, traded, price));
