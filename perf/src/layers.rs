@@ -96,10 +96,8 @@ pub(crate) fn run(ground: &Ground, orders: usize) -> Result<(), String> {
 
 /// Whether anybody else had the CPUs while the server was asked.
 fn caution(share: Share) -> String {
-    if share.is_ours(CPUS) {
-        return "VALID: nobody else had the CPUs.".to_owned();
-    }
-    format!("INVALID: others had {:.2} of the {CPUS} CPUs, the hypervisor {:.2}.", share.others, share.stolen)
+    let word = if share.is_ours(CPUS) { "VALID" } else { "INVALID" };
+    format!("{word}: others had {:.3} of the {CPUS} CPUs, the hypervisor {:.3}.", share.others, share.stolen)
 }
 
 /// One connection that places orders which rest.
@@ -346,7 +344,8 @@ fn say(ground: &Ground, layers: &[Layer], caution: &str) -> Result<(), String> {
     page.paragraph(caution);
     page.note(
         "The same signed orders through the library's own functions, layer by layer, and then through the \
-         server, one at a time. Each bar begins where the one above it ends; p50.",
+         server, one at a time; p50. The first four bars, each from where the one above it ends, are the parts of the \
+         round trip below them; what a disk adds to it stands on its end, by the journal and by a bare write.",
     );
     page.chart(&[], &report::bars(&bars)?);
     page.table("Layers", &report::QUANTILES, &rows);
