@@ -1,7 +1,9 @@
 //! What the machine does to a thread that only spins: the moments at which it did not run.
 //!
-//! No percentile of a run on the same cores can be better than these gaps, so every report has
-//! them from before and after.
+//! A run on a CPU that was taken away for long says little of the server, so every run has these gaps
+//! from before and after, and its verdict goes by them. Who took the CPU is told as far as the kernel
+//! knows it: other threads by the time for which ours was ready and did not run (`schedstat`), the
+//! host by the steal of that CPU (`/proc/stat`). The rest is interrupts, and what nobody is charged with.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine;
 use crate::schedule::nanos;
+use crate::verdict::LOST_PERCENT_MAX;
+use crate::watch;
 
 /// A thread that runs reads the clock far more often than this.
 const GAP: Duration = Duration::from_micros(1);
@@ -33,6 +37,39 @@ pub(crate) struct Jitter {
     pub(crate) max_us: f64,
     /// The part of the time that was lost, in hundredths.
     pub(crate) lost_percent: f64,
+    /// Of the time, what other threads of this machine had; none if the kernel does not say.
+    #[serde(default)]
+    pub(crate) threads_percent: Option<f64>,
+    /// Of the time, what the host had for others; none if the kernel does not say.
+    #[serde(default)]
+    pub(crate) host_percent: Option<f64>,
+}
+
+impl Jitter {
+    /// Who had the CPU while our thread did not run.
+    pub(crate) fn takers(&self) -> String {
+        let said = |percent: Option<f64>| {
+            percent.map_or_else(|| "not known".to_owned(), |percent| format!("{percent:.1} %"))
+        };
+        let known = self.threads_percent.unwrap_or(0.0) + self.host_percent.unwrap_or(0.0);
+        format!(
+            "other threads {}, the host {}, interrupts and what nobody is charged with {:.1} %",
+            said(self.threads_percent),
+            said(self.host_percent),
+            (self.lost_percent - known).max(0.0)
+        )
+    }
+}
+
+/// Nanoseconds for which this thread was ready and another one ran.
+fn waited_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Nanoseconds of `cpu` that the host had for others, in steps of a tick.
+fn stolen_ns(cpu: usize) -> Option<u64> {
+    watch::stolen_ns(&std::fs::read_to_string("/proc/stat").ok()?, cpu)
 }
 
 /// Watches each CPU in turn for `time`.
@@ -43,6 +80,7 @@ pub(crate) fn measure(cpus: &[usize], time: Duration) -> Result<Vec<Jitter>, Str
 fn of_cpu(cpu: usize, time: Duration) -> Result<Jitter, String> {
     let _pinned = machine::pin(cpu)?;
     let mut gaps = Histogram::<u64>::new(3).expect("three digits are allowed");
+    let (waited, stolen) = (waited_ns(), stolen_ns(cpu));
     let (begin, mut lost) = (Instant::now(), Duration::ZERO);
     let mut last = begin;
     while last.duration_since(begin) < time {
@@ -55,6 +93,12 @@ fn of_cpu(cpu: usize, time: Duration) -> Result<Jitter, String> {
         last = now;
     }
     let seconds = last.duration_since(begin).as_secs_f64();
+    #[allow(clippy::cast_precision_loss, reason = "seconds are far below 2^53 ns")]
+    let percent = |before: Option<u64>, after: Option<u64>| {
+        let ns = after?.saturating_sub(before?) as f64;
+        Some(100.0 * ns / 1e9 / seconds)
+    };
+    let (threads_percent, host_percent) = (percent(waited, waited_ns()), percent(stolen, stolen_ns(cpu)));
     let micros = |quantile: f64| if gaps.is_empty() { 0.0 } else { crate::stats::micros(&gaps, quantile) };
     #[allow(clippy::cast_precision_loss, reason = "gaps are few")]
     let count = gaps.len() as f64;
@@ -67,6 +111,8 @@ fn of_cpu(cpu: usize, time: Duration) -> Result<Jitter, String> {
         p999_us: micros(0.999),
         max_us: micros(1.0),
         lost_percent: 100.0 * lost.as_secs_f64() / seconds,
+        threads_percent,
+        host_percent,
     })
 }
 
@@ -81,6 +127,10 @@ pub(crate) fn table(rows: &[Jitter]) -> String {
             row.cpu, row.gaps_per_s, row.p50_us, row.p99_us, row.p999_us, row.max_us, row.lost_percent
         )
         .expect("a string takes all");
+    }
+    for row in rows.iter().filter(|row| LOST_PERCENT_MAX < row.lost_percent) {
+        use std::fmt::Write as _;
+        writeln!(text, "CPU {}: {}", row.cpu, row.takers()).expect("a string takes all");
     }
     text
 }
@@ -97,6 +147,26 @@ mod tests {
         assert_eq!(row.cpu, cpu);
         assert!((0.0..=100.0).contains(&row.lost_percent), "{row:?}");
         assert!(row.p50_us <= row.p99_us && row.p99_us <= row.max_us, "{row:?}");
-        assert!(table(&rows).lines().count() == 2);
+        assert!(table(&rows).lines().count() <= 3);
+    }
+
+    #[test]
+    fn who_had_the_cpu_is_told_as_far_as_the_kernel_knows() {
+        let row = Jitter {
+            cpu: 1,
+            seconds: 1.0,
+            gaps_per_s: 250.0,
+            p50_us: 2.0,
+            p99_us: 8.0,
+            p999_us: 9.0,
+            max_us: 10.0,
+            lost_percent: 67.0,
+            threads_percent: Some(60.0),
+            host_percent: Some(5.0),
+        };
+        let rest = "interrupts and what nobody is charged with";
+        assert_eq!(row.takers(), format!("other threads 60.0 %, the host 5.0 %, {rest} 2.0 %"));
+        let silent = Jitter { threads_percent: None, host_percent: None, ..row };
+        assert_eq!(silent.takers(), format!("other threads not known, the host not known, {rest} 67.0 %"));
     }
 }

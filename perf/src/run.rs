@@ -264,7 +264,8 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         late_max_us: stats::as_micros(nanos(plan.late_max)),
         share: loaded.share,
         cpus: about.cpus.both().len(),
-    });
+    })
+    .and_gaps(&about.jitter_before, &about.jitter_after);
     let summary = Summary {
         schema: SCHEMA,
         scenario: plan.name.clone(),

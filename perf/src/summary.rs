@@ -172,6 +172,8 @@ pub(crate) fn example() -> Summary {
         p999_us: 9.0,
         max_us: 10.0,
         lost_percent: 0.1,
+        threads_percent: Some(0.0),
+        host_percent: Some(0.0),
     };
     Summary {
         schema: SCHEMA,

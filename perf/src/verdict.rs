@@ -2,10 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::jitter::Jitter;
 use crate::watch::{LOST_MAX, Share};
 
 /// The part of the offered rate that has to be achieved.
 const RATE_MIN: f64 = 0.99;
+
+/// How the reason begins that is the server's own: it answered less than was offered.
+pub(crate) const RATE_MISSED: &str = "rate missed";
+
+/// What a thread that only spins may lose of a CPU, in hundredths. A guest of two CPUs with nothing else
+/// to do loses 0.5 to that thread's own timer ticks; a neighbour that matters takes many times this.
+pub(crate) const LOST_PERCENT_MAX: f64 = 2.0;
 
 /// What the verdict goes by.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +49,7 @@ impl Verdict {
         let mut reasons = Vec::new();
         if evidence.achieved < RATE_MIN * evidence.offered {
             reasons.push(format!(
-                "rate missed: {:.0} of {:.0} requests a second were answered ({:.1} %; at least {:.0} %)",
+                "{RATE_MISSED}: {:.0} of {:.0} requests a second were answered ({:.1} %; at least {:.0} %)",
                 evidence.achieved,
                 evidence.offered,
                 100.0 * evidence.achieved / evidence.offered,
@@ -71,6 +79,23 @@ impl Verdict {
     /// VALID if there is no reason against it.
     pub(crate) fn because(reasons: Vec<String>) -> Self {
         Self { valid: reasons.is_empty(), reasons }
+    }
+
+    /// Judges the CPUs of the run as well, by what a thread that only spins lost of them before and after.
+    pub(crate) fn and_gaps(mut self, before: &[Jitter], after: &[Jitter]) -> Self {
+        for (when, rows) in [("before", before), ("after", after)] {
+            for row in rows.iter().filter(|row| LOST_PERCENT_MAX < row.lost_percent) {
+                self.reasons.push(format!(
+                    "others had CPU {}: {when} the run a thread that only spins lost {:.1} % of it \
+                     (at most {LOST_PERCENT_MAX:.0} %): {}",
+                    row.cpu,
+                    row.lost_percent,
+                    row.takers()
+                ));
+            }
+        }
+        self.valid = self.reasons.is_empty();
+        self
     }
 
     /// The word.
@@ -142,6 +167,30 @@ mod tests {
         assert_eq!(Verdict::of_share(quiet, 2, own.clone()).reasons, own);
         let loud = Verdict::of_share(Share { stolen: 0.5, ..quiet }, 2, own);
         assert!(loud.reasons[1].starts_with("steal: 25.0 %"), "{loud:?}");
+    }
+
+    #[test]
+    fn a_cpu_of_the_run_that_others_had_before_or_after_is_a_reason() {
+        let row =
+            |cpu, lost_percent| Jitter { cpu, lost_percent, ..crate::summary::example().jitter_before[0] };
+        let quiet = [row(0, 0.5), row(1, 2.0)];
+        let busy = [row(0, 2.1), row(1, 67.0)];
+        for (before, after, starts) in [
+            (&quiet, &quiet, vec![]),
+            (&quiet, &busy, vec!["others had CPU 0: after the run", "others had CPU 1: after the run"]),
+            (&busy, &quiet, vec!["others had CPU 0: before the run", "others had CPU 1: before the run"]),
+        ] {
+            let verdict = Verdict::of(&QUIET).and_gaps(before, after);
+            assert_eq!((verdict.valid, verdict.reasons.len()), (starts.is_empty(), starts.len()));
+            for (reason, start) in verdict.reasons.iter().zip(starts) {
+                assert!(reason.starts_with(start), "{reason}");
+            }
+        }
+        let all = Verdict::of(&Evidence { unanswered: 1, ..QUIET }).and_gaps(&busy, &quiet);
+        assert!(
+            all.reasons[0].starts_with("errors") && all.reasons[2].contains("lost 67.0 % of it"),
+            "{all:?}"
+        );
     }
 
     #[test]

@@ -115,9 +115,9 @@ impl Page {
         let verdict = &summary.verdict;
         let class = if verdict.valid { "verdict" } else { "verdict invalid" };
         let says = if verdict.valid {
-            " The load was offered on time, all of it was answered, and nobody else had the CPUs."
+            format!(" The load was offered on time, and all of it was answered. {}", words::lost(summary))
         } else {
-            " The figures below are not the server's alone:"
+            " The figures below are not the server's alone:".to_owned()
         };
         self.push(&format!("<div class=\"{class}\"><b>{}.</b>{says}", verdict.word()));
         if !verdict.valid {
@@ -139,7 +139,7 @@ impl Page {
         self.heading("What the cores lose by themselves");
         self.note(
             "A thread that only spins, before and after the run, on the same cores: each moment of more than \
-             1 µs in which it did not run is a gap. No percentile above can be better than these.",
+             1 µs in which it did not run is a gap.",
         );
         let when = |when: &str, rows: &[Jitter]| -> Vec<Vec<String>> {
             rows.iter().map(|row| jitter_row(&format!("{when}, CPU {}", row.cpu), row)).collect()
@@ -315,7 +315,7 @@ impl Page {
 }
 
 /// The first words of each reason: what fits into a cell.
-fn short_reasons(reasons: &[String]) -> String {
+pub(crate) fn short_reasons(reasons: &[String]) -> String {
     let short = reasons.iter().map(|reason| reason.split(':').next().unwrap_or_default());
     short.collect::<Vec<_>>().join(", ")
 }

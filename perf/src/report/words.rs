@@ -1,12 +1,10 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
 use crate::summary::{ClassTimes, Summary};
+use crate::verdict::LOST_PERCENT_MAX;
 
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 const GAP_US_MAX: f64 = 100.0;
-
-/// The part of a CPU's time, in hundredths, whose loss is worth a sentence.
-const LOST_PERCENT_MAX: f64 = 1.0;
 
 /// A time as people read it: `8.2 µs`, `1.4 ms`, `2.1 s`.
 pub(crate) fn micros(micros: f64) -> String {
@@ -93,6 +91,17 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// What others had of the CPUs, by every account there is.
+pub(crate) fn lost(summary: &Summary) -> String {
+    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let most = rows.map(|row| row.lost_percent).fold(0.0, f64::max);
+    format!(
+        "Meanwhile other processes had {:.3} CPUs and the host {:.3}; before and after, a thread that only spins \
+         lost at most {most:.2} % of a CPU.",
+        summary.share.others, summary.share.stolen
+    )
+}
+
 /// What limits this box, the hardest limit first.
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     let mut found = Vec::new();
@@ -148,13 +157,19 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
 fn jitter_limit(summary: &Summary, found: &mut Vec<String>) {
     let rows = || summary.jitter_before.iter().chain(&summary.jitter_after);
     let Some(worst) = rows().max_by(|one, other| one.max_us.total_cmp(&other.max_us)) else { return };
-    let lost = rows().map(|row| row.lost_percent).fold(0.0, f64::max);
-    if worst.max_us > GAP_US_MAX || lost > LOST_PERCENT_MAX {
+    let Some(most) = rows().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent)) else {
+        return;
+    };
+    if worst.max_us > GAP_US_MAX || most.lost_percent > LOST_PERCENT_MAX {
         found.push(format!(
-            "The machine by itself stops a thread that only spins: for up to {} at once (CPU {}), and for {lost:.2} % \
-             of the time on the worse CPU. Tails up to that length may be the machine's doing, not the server's.",
+            "The machine stops a thread that only spins, without any load of ours: for up to {} at once (CPU {}), \
+             and for {:.2} % of the time on CPU {}: {}. Tails up to that length may be the machine's doing, not \
+             the server's.",
             micros(worst.max_us),
-            worst.cpu
+            worst.cpu,
+            most.lost_percent,
+            most.cpu,
+            most.takers()
         ));
     } else {
         found.push(format!(
