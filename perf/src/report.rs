@@ -11,7 +11,7 @@ mod page;
 mod plot;
 mod words;
 
-pub(crate) use page::{Page, QUANTILES, quantile_row};
+pub(crate) use page::{Page, QUANTILES, quantile_row, short_reasons};
 pub(crate) use plot::{Bar, bars};
 pub(crate) use words::{class, count, micros};
 

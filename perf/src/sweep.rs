@@ -9,7 +9,7 @@ use crate::run::{self, Ground, Outcome};
 use crate::scenario::Plan;
 use crate::stats::Quantiles;
 use crate::summary::Summary;
-use crate::verdict::Verdict;
+use crate::verdict::{RATE_MISSED, Verdict};
 
 /// A step whose achieved part of the rate is below this is saturated.
 pub(crate) const SATURATED: f64 = 0.99;
@@ -43,6 +43,11 @@ impl Step {
     fn is_saturated(&self) -> bool {
         self.achieved_per_s < SATURATED * self.offered_per_s
     }
+
+    /// INVALID for nothing but what the server could not do.
+    fn only_missed_the_rate(&self) -> bool {
+        matches!(self.verdict.reasons.as_slice(), [only] if only.starts_with(RATE_MISSED))
+    }
 }
 
 /// Runs a plan at each rate of its sweep, each with a server of its own.
@@ -56,7 +61,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<(), String> {
         let outcome = run::run(ground, &plan.at(rate))?;
         let step = Step::of(&outcome.summary);
         println!("{}", report::step_line(&step));
-        if !step.is_saturated() || best.is_none() {
+        if step.verdict.valid || best.is_none() {
             best = Some(outcome);
         }
         steps.push(step);
@@ -73,28 +78,32 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// What the steps say in one sentence.
+/// What the steps say: the highest rate of which something is known, and what became of those above.
 fn capacity(steps: &[Step]) -> String {
-    let held = steps.iter().filter(|step| !step.is_saturated()).map(|step| step.offered_per_s);
-    let held = held.fold(0.0, f64::max);
-    let most = steps.iter().map(|step| step.achieved_per_s).fold(0.0, f64::max);
-    if steps.iter().all(Step::is_saturated) {
-        format!(
-            "No rate was held; the server answered {} requests a second at most. Begin lower (sweep.first).",
-            report::count(most)
-        )
-    } else if steps.iter().any(|step| held < step.offered_per_s) {
-        format!(
-            "{} requests a second were held; offered more, the server answered {} a second at most.",
-            report::count(held),
-            report::count(most)
-        )
+    let known = steps.iter().filter(|step| step.verdict.valid).map(|step| step.offered_per_s);
+    let known = known.fold(0.0, f64::max);
+    let above: Vec<&Step> = steps.iter().filter(|step| known < step.offered_per_s).collect();
+    let disturbed = above.iter().find(|step| !step.only_missed_the_rate());
+    let first = if known > 0.0 {
+        format!("{} requests a second is the highest rate that is VALID.", report::count(known))
     } else {
-        format!(
-            "The highest rate, {} requests a second, was held, so capacity lies above it.",
-            report::count(held)
-        )
-    }
+        "No rate was VALID.".to_owned()
+    };
+    let then = match (above.as_slice(), disturbed) {
+        ([], _) => "It is the highest that was tried, so capacity lies above it.".to_owned(),
+        ([next, ..], None) => format!(
+            "Of {} the server answered {} a second: there it is saturated.{}",
+            report::count(next.offered_per_s),
+            report::count(next.achieved_per_s),
+            if known > 0.0 { "" } else { " Begin lower (sweep.first)." }
+        ),
+        (_, Some(step)) => format!(
+            "What it can do above that is not known: {} was INVALID ({}).",
+            report::count(step.offered_per_s),
+            report::short_reasons(&step.verdict.reasons)
+        ),
+    };
+    format!("{first} {then}")
 }
 
 fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
@@ -117,8 +126,8 @@ fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
         ));
     }
     page.hockey_stick(steps)?;
-    let held = !Step::of(summary).is_saturated();
-    page.heading(if held { "The highest rate that was held" } else { "The first rate, which was not held" });
+    let valid = summary.verdict.valid;
+    page.heading(if valid { "The highest VALID rate" } else { "The first rate: none was VALID" });
     page.about(summary)?;
     let path = folder.join("report.html");
     report::save(&path, page.end().as_bytes())?;
@@ -129,31 +138,57 @@ fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn step(offered: f64, achieved: f64) -> Step {
+    fn step(offered: f64, achieved: f64, reasons: &[&str]) -> Step {
         Step {
             offered_per_s: offered,
             achieved_per_s: achieved,
             latency: Quantiles::default(),
-            verdict: Verdict { valid: true, reasons: Vec::new() },
+            verdict: Verdict {
+                valid: reasons.is_empty(),
+                reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+            },
         }
     }
 
     #[test]
-    fn capacity_is_what_was_held_and_what_was_answered_at_most() {
-        let steps = [step(1_000.0, 1_000.0), step(2_000.0, 1_990.0), step(4_000.0, 2_600.0)];
-        assert_eq!(
-            capacity(&steps),
-            "2,000 requests a second were held; offered more, the server answered 2,600 a second at most."
-        );
-        assert_eq!(
-            capacity(&steps[..2]),
-            "The highest rate, 2,000 requests a second, was held, so capacity lies above it."
-        );
-        let disturbed = [step(500.0, 480.0), step(2_000.0, 2_000.0)];
-        assert_eq!(capacity(&disturbed), capacity(&steps[..2]));
-        assert_eq!(
-            capacity(&steps[2..]),
-            "No rate was held; the server answered 2,600 requests a second at most. Begin lower (sweep.first)."
-        );
+    fn only_a_valid_rate_is_known_and_only_a_missed_one_is_the_servers_end() {
+        let (one, two) = (step(1_000.0, 1_000.0, &[]), step(2_000.0, 1_990.0, &[]));
+        let missed = step(4_000.0, 2_600.0, &["rate missed: 2600 of 4000"]);
+        let late = step(4_000.0, 4_000.0, &["generator late: 200 µs"]);
+        let late_two = step(2_000.0, 2_000.0, &["generator late: 200 µs"]);
+        let both = step(4_000.0, 2_600.0, &["rate missed: 2600 of 4000", "others had CPU 1: 67 %"]);
+        for (steps, expected) in [
+            (
+                vec![&one, &two],
+                "2,000 requests a second is the highest rate that is VALID. It is the highest that was tried, so capacity lies above it.",
+            ),
+            (
+                vec![&one, &two, &missed],
+                "2,000 requests a second is the highest rate that is VALID. Of 4,000 the server answered 2,600 a second: there it is saturated.",
+            ),
+            (
+                vec![&one, &late],
+                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (generator late).",
+            ),
+            (
+                vec![&one, &late_two, &missed],
+                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 2,000 was INVALID (generator late).",
+            ),
+            (
+                vec![&two, &both],
+                "2,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (rate missed, others had CPU 1).",
+            ),
+            (
+                vec![&missed],
+                "No rate was VALID. Of 4,000 the server answered 2,600 a second: there it is saturated. Begin lower (sweep.first).",
+            ),
+            (
+                vec![&late],
+                "No rate was VALID. What it can do above that is not known: 4,000 was INVALID (generator late).",
+            ),
+        ] {
+            let steps: Vec<Step> = steps.into_iter().cloned().collect();
+            assert_eq!(capacity(&steps), expected);
+        }
     }
 }
