@@ -15,7 +15,8 @@
 //! | `generator`, `http` | how are they sent on time, and answers read? |
 //! | `server` | how is the server started, filled and ended? |
 //! | `machine`, `jitter`, `watch` | what is the machine, what does it take away, who else had it? |
-//! | `stats`, `timing`, `verdict`, `summary` | what came of it, and may it be believed? |
+//! | `placement` | where are the server's threads? |
+//! | `stats`, `timing`, `parts`, `verdict`, `summary` | what came of it, where did the time go, and may it be believed? |
 //! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
 //! | `scale`, `shards` | what does an order cost as the state grows, and on two shards? |
 //! | `durable` | what does an answer that waits for the disk cost, beside a bare write? |
@@ -43,6 +44,8 @@ mod jitter;
 mod layers;
 mod machine;
 mod orders;
+mod parts;
+mod placement;
 mod readme;
 mod records;
 mod report;

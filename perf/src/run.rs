@@ -1,17 +1,19 @@
 //! One run: the machine, the server, the load, and what came of it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::generator::{Generator, NEVER, Times};
 use crate::jitter::{self, Jitter};
 use crate::machine::{self, Environment};
 use crate::orders::Account;
+use crate::parts::{self, Seen};
+use crate::placement::{self, Thread};
 use crate::scenario::{Class, Data, Plan};
 use crate::schedule::{Schedule, nanos};
 use crate::server::Server;
 use crate::stats::{self, Nanos, Quantiles, histogram, record};
-use crate::summary::{ClassTimes, Curve, Moment, SCHEMA, Stage, Summary};
+use crate::summary::{ClassTimes, Curve, LoopBusy, Moment, SCHEMA, Stage, Summary};
 use crate::timing;
 use crate::verdict::{Evidence, Verdict};
 use crate::watch::{Share, Watch};
@@ -160,11 +162,13 @@ impl Rig {
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
+        let (began, worked) = (Instant::now(), self.server.worked());
         let watch = Watch::begin(self.server.pid());
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let share = watch.share();
+        let loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        Ok(Loaded { requests, times, share, writes })
+        Ok(Loaded { requests, times, share, writes, loops })
     }
 
     /// Places and cancels what was there before everything else.
@@ -199,6 +203,17 @@ pub(crate) struct Loaded {
     pub(crate) share: Share,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
+    loops: Vec<LoopBusy>,
+}
+
+/// The part of `seconds` in which each loop worked, by what it had worked before and after.
+fn busy(before: &[(String, f64)], after: &[(String, f64)], seconds: f64) -> Vec<LoopBusy> {
+    let had = |name: &str| before.iter().find(|(known, _)| known == name).map_or(0.0, |(_, worked)| *worked);
+    let of = |(name, worked): &(String, f64)| LoopBusy {
+        name: name.clone(),
+        busy: (worked - had(name)).max(0.0) / seconds,
+    };
+    after.iter().map(of).collect()
 }
 
 /// Runs a plan.
@@ -209,12 +224,15 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     if schedule.due_ns.len() == schedule.warm_up {
         return Err(format!("{}: nothing is due in {:?} at {} a second", plan.name, plan.time, plan.rate));
     }
-    let jitter_before = jitter::measure(&cpus.both(), ground.jitter)?;
+    let threads = placement::of(&ground.server, &settings(plan, cpus));
+    let threads_by_itself = placement::of(&ground.server, &[]);
+    let watched = placement::cpus(&threads, &cpus.both());
+    let jitter_before = jitter::measure(&watched, ground.jitter)?;
     let mut stage = Rig::set(ground, &ground.server, plan, cpus)?;
     let loaded = stage.load(plan, &schedule, cpus)?;
     let said = stage.end();
-    let jitter_after = jitter::measure(&cpus.both(), ground.jitter)?;
-    let machine = About { cpus, environment, said, jitter_before, jitter_after };
+    let jitter_after = jitter::measure(&watched, ground.jitter)?;
+    let machine = About { cpus, environment, said, jitter_before, jitter_after, threads, threads_by_itself };
     Ok(outcome(plan, &schedule, &loaded, machine))
 }
 
@@ -225,31 +243,66 @@ struct About {
     said: String,
     jitter_before: Vec<Jitter>,
     jitter_after: Vec<Jitter>,
+    threads: Vec<Thread>,
+    threads_by_itself: Vec<Thread>,
+}
+
+/// The times of every class that has any.
+#[derive(Default)]
+struct Classes {
+    times: Vec<ClassTimes>,
+    curves: Vec<Curve>,
+    histograms: Vec<(Class, Nanos)>,
+    parts: Vec<parts::Parts>,
+}
+
+impl Classes {
+    fn of(schedule: &Schedule, loaded: &Loaded) -> Self {
+        let mut all = Self::default();
+        for class in Class::ALL {
+            let counted = schedule.warm_up..schedule.due_ns.len();
+            let of_class = counted.filter(|&index| loaded.requests[index].class == class);
+            all.add(class, &of_class.collect::<Vec<_>>(), schedule, &loaded.times);
+        }
+        all
+    }
+
+    /// Adds a class of which these are the requests.
+    fn add(&mut self, class: Class, requests: &[usize], schedule: &Schedule, times: &Times) {
+        let (mut due, mut sent, mut seen) = (histogram(), histogram(), Vec::new());
+        for &index in requests {
+            let Some(latency_ns) = answered_after(times, index, schedule.due_ns[index]) else { continue };
+            let service_ns = answered_after(times, index, times.sent_ns[index]).unwrap_or(latency_ns);
+            record(&mut due, latency_ns);
+            record(&mut sent, service_ns);
+            let late_ns = latency_ns.saturating_sub(service_ns);
+            seen.push(Seen { latency_ns, late_ns, timing: times.timing(index).unwrap_or_default() });
+        }
+        if due.is_empty() {
+            return;
+        }
+        let name = class.name().to_owned();
+        let (latency, service) = (Quantiles::of(&due), Quantiles::of(&sent));
+        let stages = stages(requests.iter().copied(), times, None);
+        self.parts.extend(parts::of_class(&name, seen));
+        self.curves.push(Curve { class: name.clone(), points: curve(&due) });
+        self.times.push(ClassTimes { class: name, latency, service, stages });
+        self.histograms.push((class, due));
+    }
+
+    /// All classes together.
+    fn all(&self) -> Quantiles {
+        let mut all = histogram();
+        for (_, times) in &self.histograms {
+            all.add(times).expect("the histogram grows");
+        }
+        Quantiles::of(&all)
+    }
 }
 
 fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> Outcome {
     let counted = schedule.warm_up..schedule.due_ns.len();
-    let latency = |index: usize| answered_after(&loaded.times, index, schedule.due_ns[index]);
-    let (mut classes, mut histograms, mut curves) = (Vec::new(), Vec::new(), Vec::new());
-    let mut all = histogram();
-    for class in Class::ALL {
-        let (mut due, mut sent) = (histogram(), histogram());
-        for index in counted.clone().filter(|&index| loaded.requests[index].class == class) {
-            if let Some(latency) = latency(index) {
-                record(&mut due, latency);
-            }
-            if let Some(service) = answered_after(&loaded.times, index, loaded.times.sent_ns[index]) {
-                record(&mut sent, service);
-            }
-        }
-        if !due.is_empty() {
-            let (latency, service) = (Quantiles::of(&due), Quantiles::of(&sent));
-            classes.push(ClassTimes { class: class.name().to_owned(), latency, service });
-            curves.push(Curve { class: class.name().to_owned(), points: curve(&due) });
-            all.add(&due).expect("the histogram grows");
-            histograms.push((class, due));
-        }
-    }
+    let classes = Classes::of(schedule, loaded);
     let mut late = histogram();
     for index in counted.clone().filter(|&index| loaded.times.sent_ns[index] != NEVER) {
         record(&mut late, loaded.times.sent_ns[index].saturating_sub(schedule.due_ns[index]));
@@ -279,12 +332,15 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         unanswered: rates.unanswered,
         seed: plan.seed,
         connections: plan.connections,
-        all: Quantiles::of(&all),
-        classes,
+        all: classes.all(),
+        classes: classes.times,
         late,
         stages: stages(counted.clone(), &loaded.times, None),
+        parts: classes.parts,
+        loops: loaded.loops.clone(),
+        loops_needed: loops_needed(counted.clone(), &loaded.times, plan.time),
         time_line: time_line(plan, schedule, &loaded.times),
-        curves,
+        curves: classes.curves,
         journal_writes: loaded.writes,
         share: loaded.share,
         client_cpu: about.cpus.client,
@@ -295,13 +351,15 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
             Data::Disk => "disk",
         }
         .to_owned(),
+        threads: about.threads,
+        threads_by_itself: about.threads_by_itself,
         server_said: words_of(&about.said),
         jitter_before: about.jitter_before,
         jitter_after: about.jitter_after,
         environment: about.environment,
     };
     let placed = counted.filter(|&index| loaded.requests[index].class == Class::Place);
-    Outcome { summary, histograms, place: stages(placed, &loaded.times, Some(BUT_SIGN)) }
+    Outcome { summary, histograms: classes.histograms, place: stages(placed, &loaded.times, Some(BUT_SIGN)) }
 }
 
 fn answered_after(times: &Times, index: usize, from_ns: u64) -> Option<u64> {
@@ -386,6 +444,12 @@ fn stages(counted: impl Iterator<Item = usize>, times: &Times, sum: Option<&str>
     found.into_iter().map(|(stage, times)| Stage { stage, time: Quantiles::of(&times) }).collect()
 }
 
+/// How many trading loops the counted requests kept busy with the stages in which a loop works.
+fn loops_needed(counted: std::ops::Range<usize>, times: &Times, time: Duration) -> f64 {
+    let busy_ns: u64 = counted.filter_map(|index| times.timing(index)).map(parts::busy_ns).sum();
+    stats::as_micros(busy_ns) / 1e6 / time.as_secs_f64()
+}
+
 /// Points of the percentile curve: quantile and microseconds.
 fn curve(histogram: &Nanos) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
@@ -419,6 +483,14 @@ mod tests {
         );
         let plan = Plan::parse("t", &format!("{text}[server.set]\n\"cpu.shards\" = 2\n")).unwrap();
         assert_eq!(settings(&plan, cpus), ["cpu.shards=2", "journal.durability=committed"]);
+    }
+
+    #[test]
+    fn a_loop_is_busy_for_what_it_worked_between_two_looks() {
+        let worked = |shard, reader| vec![("shard0".to_owned(), shard), ("reader".to_owned(), reader)];
+        let shares = busy(&worked(1.0, 5.0), &worked(3.0, 5.0), 4.0);
+        let shares: Vec<_> = shares.iter().map(|share| (share.name.as_str(), share.busy)).collect();
+        assert_eq!(shares, [("shard0", 0.5), ("reader", 0.0)]);
     }
 
     #[test]

@@ -92,13 +92,8 @@ impl Server {
 
     /// A number of the operator's metrics; `None` if a server of another age does not tell it.
     pub(crate) fn metric(&self, name: &str) -> Result<Option<u64>, String> {
-        let request = format!(
-            "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n",
-            self.token
-        );
-        let reply = Http::connect(self.admin)?.ask(request.as_bytes())?;
-        let mut lines = reply.body()?.lines();
-        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let text = self.metrics()?;
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         value
             .map(|text| text.parse().map_err(|_| format!("{name}: got {text}; needed: a number")))
             .transpose()
@@ -119,6 +114,20 @@ impl Server {
             std::thread::yield_now();
         }
         Ok(())
+    }
+
+    /// Seconds for which each loop has worked since its start; none if the server does not tell.
+    pub(crate) fn worked(&self) -> Vec<(String, f64)> {
+        self.metrics().map(|text| turns(&text)).unwrap_or_default()
+    }
+
+    fn metrics(&self) -> Result<String, String> {
+        let request = format!(
+            "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n",
+            self.token
+        );
+        let reply = Http::connect(self.admin)?.ask(request.as_bytes())?;
+        reply.body().map(str::to_owned)
     }
 
     fn operator(&self, admin: &mut Http, path: &str, body: &str) -> Result<Value, String> {
@@ -154,6 +163,16 @@ impl Drop for Server {
     }
 }
 
+/// The sum of each loop's turns in a page of `/metrics`.
+fn turns(page: &str) -> Vec<(String, f64)> {
+    let of_line = |line: &str| {
+        let (labels, seconds) = line.strip_prefix("outcry_duration_seconds_sum{loop=\"")?.split_once("} ")?;
+        let name = labels.strip_suffix("\",stage=\"turn\"")?;
+        Some((name.to_owned(), seconds.parse().ok()?))
+    };
+    page.lines().filter_map(of_line).collect()
+}
+
 fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
@@ -169,4 +188,19 @@ fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> 
         std::thread::yield_now();
     }
     Err(format!("the server did not serve within {} s", PATIENCE.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_each_loop_worked_is_the_sum_of_its_turns() {
+        let page = "# TYPE x histogram\n\
+            outcry_duration_seconds_sum{loop=\"outcry-shard0\",stage=\"sign\"} 1.5\n\
+            outcry_duration_seconds_sum{loop=\"outcry-shard0\",stage=\"turn\"} 2.5\n\
+            outcry_duration_seconds_count{loop=\"outcry-shard0\",stage=\"turn\"} 9\n\
+            outcry_duration_seconds_sum{loop=\"outcry-reader\",stage=\"turn\"} 0.25\n";
+        assert_eq!(turns(page), [("outcry-shard0".to_owned(), 2.5), ("outcry-reader".to_owned(), 0.25)]);
+    }
 }

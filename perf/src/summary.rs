@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::jitter::Jitter;
 use crate::machine::Environment;
+use crate::parts::Parts;
+use crate::placement::Thread;
 use crate::stats::Quantiles;
 use crate::verdict::Verdict;
 use crate::watch::Share;
@@ -51,6 +53,15 @@ pub(crate) struct Summary {
     pub(crate) late: Quantiles,
     /// The server's own stages, if it tells them.
     pub(crate) stages: Vec<Stage>,
+    /// Where the time of the middle and of the slowest requests of each class went.
+    #[serde(default)]
+    pub(crate) parts: Vec<Parts>,
+    /// The share of the time for which each of the server's loops worked, if it tells that.
+    #[serde(default)]
+    pub(crate) loops: Vec<LoopBusy>,
+    /// What the stages of all requests that counted kept trading loops busy with: 1.0 is one loop.
+    #[serde(default)]
+    pub(crate) loops_needed: f64,
     /// Answers by tenths of a second.
     pub(crate) time_line: Vec<Moment>,
     /// The percentile curve of each class, for plots.
@@ -68,6 +79,12 @@ pub(crate) struct Summary {
     pub(crate) settings: Vec<String>,
     /// Where its data were: `memory` or `disk`.
     pub(crate) data: String,
+    /// Its threads as they were measured, and as it would have put them here by itself.
+    #[serde(default)]
+    pub(crate) threads: Vec<Thread>,
+    /// See `threads`.
+    #[serde(default)]
+    pub(crate) threads_by_itself: Vec<Thread>,
     /// What the server printed at its start: placement, sizes, durability.
     pub(crate) server_said: Vec<String>,
     /// The same CPUs before the run, with nothing of ours on them.
@@ -87,6 +104,18 @@ pub(crate) struct ClassTimes {
     pub(crate) latency: Quantiles,
     /// From the moment at which it was sent.
     pub(crate) service: Quantiles,
+    /// What the server said of this class alone.
+    #[serde(default)]
+    pub(crate) stages: Vec<Stage>,
+}
+
+/// How busy one of the server's loops was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LoopBusy {
+    /// Its thread's name.
+    pub(crate) name: String,
+    /// The part of the time in which it had work.
+    pub(crate) busy: f64,
 }
 
 /// One stage as the server told it.
@@ -175,6 +204,10 @@ pub(crate) fn example() -> Summary {
         threads_percent: Some(0.0),
         host_percent: Some(0.0),
     };
+    let stages = vec![
+        Stage { stage: "sign".to_owned(), time: quantiles(10_000, 26.0) },
+        Stage { stage: "total".to_owned(), time: quantiles(10_000, 30.0) },
+    ];
     Summary {
         schema: SCHEMA,
         scenario: "mixed".to_owned(),
@@ -193,12 +226,16 @@ pub(crate) fn example() -> Summary {
             class: "place".to_owned(),
             latency: quantiles(10_000, 40.0),
             service: quantiles(10_000, 39.0),
+            stages: stages.clone(),
         }],
         late: quantiles(10_000, 1.0),
-        stages: vec![
-            Stage { stage: "sign".to_owned(), time: quantiles(10_000, 26.0) },
-            Stage { stage: "total".to_owned(), time: quantiles(10_000, 30.0) },
+        stages,
+        parts: vec![
+            example_parts("p50", 2_000, 40.0, 26.0, 1.0),
+            example_parts("p99.9", 10, 4_000.0, 26.0, 3_900.0),
         ],
+        loops: vec![LoopBusy { name: "outcry-shard0".to_owned(), busy: 0.06 }],
+        loops_needed: 0.06,
         time_line: vec![Moment { at_s: 0.0, count: 200, p50_us: 40.0, p99_us: 60.0, max_us: 110.0 }],
         curves: vec![Curve {
             class: "place".to_owned(),
@@ -210,10 +247,30 @@ pub(crate) fn example() -> Summary {
         server_cpu: 0,
         settings: vec!["cpu.wait=spin".to_owned()],
         data: "memory".to_owned(),
+        threads: vec![example_thread("spin")],
+        threads_by_itself: vec![example_thread("park")],
         server_said: vec!["durability committed".to_owned()],
         jitter_before: vec![jitter(0), jitter(1)],
         jitter_after: vec![jitter(0), jitter(1)],
         environment: example_environment(),
+    }
+}
+
+#[cfg(test)]
+fn example_thread(wait: &str) -> Thread {
+    Thread { name: "outcry-shard0".to_owned(), cpu: Some(0), wait: wait.to_owned() }
+}
+
+#[cfg(test)]
+fn example_parts(of: &str, requests: u64, latency_us: f64, sign_us: f64, journal_us: f64) -> Parts {
+    Parts {
+        class: "place".to_owned(),
+        of: of.to_owned(),
+        requests,
+        latency_us,
+        late_us: 0.0,
+        outside_us: latency_us - sign_us - journal_us,
+        stages: vec![("sign".to_owned(), sign_us), ("journal".to_owned(), journal_us)],
     }
 }
 

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use super::plot::{self, Bar, Chart, SERIES_MAX, Series};
 use super::words;
 use crate::jitter::Jitter;
+use crate::parts::Parts;
 use crate::stats::Quantiles;
-use crate::summary::Summary;
+use crate::summary::{LoopBusy, Stage, Summary};
 use crate::sweep::Step;
 
 /// The head of a table of [`quantile_row`]s.
@@ -245,31 +246,51 @@ impl Page {
             return Ok(());
         }
         self.heading("Inside the server");
-        self.note("What the server said about each answer (Server-Timing), at p50; its own clock.");
-        let mut from = 0.0;
-        let mut bars = Vec::new();
-        for stage in &summary.stages {
-            let (start, end) = match stage.stage.as_str() {
-                "total" => (0.0, stage.time.p50_us),
-                _ => (from, from + stage.time.p50_us),
-            };
-            from = end;
-            bars.push(Bar {
-                name: stage.stage.clone(),
-                from: start,
-                to: end,
-                text: format!(
-                    "{} · p99 {}",
-                    words::micros(stage.time.p50_us),
-                    words::micros(stage.time.p99_us)
-                ),
-            });
+        self.note("What the server said about each answer (Server-Timing); its own clock.");
+        let most = summary.classes.iter().filter(|times| !times.stages.is_empty());
+        let most = most.max_by_key(|times| times.latency.count);
+        let (class, stages) =
+            most.map_or(("all classes", &summary.stages), |times| (times.class.as_str(), &times.stages));
+        self.note(&format!("At p50, {class}:"));
+        self.chart(&[], &plot::bars(&stage_bars(stages))?);
+        self.parts(summary);
+        let rows = |stages: &[Stage]| -> Vec<Vec<String>> {
+            stages.iter().map(|stage| quantile_row(&stage.stage, &stage.time)).collect()
+        };
+        for times in summary.classes.iter().filter(|times| !times.stages.is_empty()) {
+            self.table(
+                &format!("Stages of {}", words::class(&times.class)),
+                &QUANTILES,
+                &rows(&times.stages),
+            );
         }
-        self.chart(&[], &plot::bars(&bars)?);
-        let rows: Vec<_> =
-            summary.stages.iter().map(|stage| quantile_row(&stage.stage, &stage.time)).collect();
-        self.table("Stages", &QUANTILES, &rows);
+        let batches = if summary.class("batch").is_some() {
+            "; a batch of 15 counts as one, and is the longest of sign"
+        } else {
+            ""
+        };
+        self.table(&format!("Stages of all classes together{batches}"), &QUANTILES, &rows(&summary.stages));
         Ok(())
+    }
+
+    /// Where the middle and the slowest requests of each class spent their time.
+    fn parts(&mut self, summary: &Summary) {
+        let Some(most) = summary.parts.iter().max_by_key(|parts| parts.stages.len()) else { return };
+        let names: Vec<&str> = most.stages.iter().map(|(name, _)| name.as_str()).collect();
+        let head = [&["", "requests", "took", "sent late"][..], &names, &["outside"]].concat();
+        let row = |parts: &Parts| {
+            let of =
+                |name: &&str| parts.stages.iter().find(|(known, _)| known == name).map_or(0.0, |(_, us)| *us);
+            let first = [format!("{}, {}", parts.class, parts.of), words::count_of(parts.requests)];
+            let times = [parts.latency_us, parts.late_us].into_iter();
+            let times = times.chain(names.iter().map(of)).chain([parts.outside_us]);
+            first.into_iter().chain(times.map(words::micros)).collect()
+        };
+        self.table(
+            "Where the time went, on average of the requests around the median and of the slowest thousandth",
+            &head,
+            &summary.parts.iter().map(row).collect::<Vec<_>>(),
+        );
     }
 
     fn environment(&mut self, summary: &Summary) {
@@ -290,6 +311,7 @@ impl Page {
                 ),
             ),
             ("CPU time", cpu_time(summary)),
+            ("loops worked", loops_worked(summary)),
             ("hypervisor", environment.hypervisor.clone()),
             ("memory", format!("{} MiB", environment.memory_bytes >> 20)),
             ("kernel", environment.kernel.clone()),
@@ -314,6 +336,23 @@ impl Page {
     }
 }
 
+/// A bar for each stage, from where the one before it ends; the total's from the start.
+fn stage_bars(stages: &[Stage]) -> Vec<Bar> {
+    let mut from = 0.0;
+    let bar = |stage: &Stage| {
+        let start = if stage.stage == "total" { 0.0 } else { from };
+        let end = start + stage.time.p50_us;
+        from = end;
+        Bar {
+            name: stage.stage.clone(),
+            from: start,
+            to: end,
+            text: format!("{} · p99 {}", words::micros(stage.time.p50_us), words::micros(stage.time.p99_us)),
+        }
+    };
+    stages.iter().map(bar).collect()
+}
+
 /// The first words of each reason: what fits into a cell.
 pub(crate) fn short_reasons(reasons: &[String]) -> String {
     let short = reasons.iter().map(|reason| reason.split(':').next().unwrap_or_default());
@@ -326,6 +365,13 @@ fn cpu_time(summary: &Summary) -> String {
         "server {:.2} CPUs, others {:.2}, stolen by the hypervisor {:.2}",
         share.server, share.others, share.stolen
     )
+}
+
+/// What each of the server's loops worked.
+fn loops_worked(summary: &Summary) -> String {
+    let of = |share: &LoopBusy| format!("{} {:.0} %", share.name, 100.0 * share.busy);
+    let all: Vec<String> = summary.loops.iter().map(of).collect();
+    if all.is_empty() { "not told".to_owned() } else { all.join(", ") }
 }
 
 /// A row of quantiles.

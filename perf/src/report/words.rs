@@ -1,5 +1,7 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
+use crate::parts::{self, Parts};
+use crate::placement;
 use crate::summary::{ClassTimes, Summary};
 use crate::verdict::LOST_PERCENT_MAX;
 
@@ -105,7 +107,10 @@ pub(crate) fn lost(summary: &Summary) -> String {
 /// What limits this box, the hardest limit first.
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     let mut found = Vec::new();
+    found.extend(placement::caution(&summary.threads, &summary.threads_by_itself));
     jitter_limit(summary, &mut found);
+    found.extend(full_loop(summary));
+    found.extend(where_time_went(summary));
     let environment = &summary.environment;
     if environment.cpus.len() < 4 {
         found.push(format!(
@@ -136,22 +141,74 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
             environment.governor
         ));
     }
-    if let Some(stage) = summary
-        .stages
-        .iter()
-        .filter(|stage| stage.stage != "total")
-        .max_by(|one, other| one.time.p50_us.total_cmp(&other.time.p50_us))
-    {
-        found.push(format!(
-            "Inside the server the longest stage is {}, {} at p50.",
-            stage.stage,
-            micros(stage.time.p50_us)
-        ));
-    }
     if summary.data == "memory" {
         found.push("All data were in shared memory: no disk is in these figures.".to_owned());
     }
     found
+}
+
+/// A loop that works this part of the time has no room for a burst.
+const FULL: f64 = 0.9;
+
+/// Whether a trading loop can do no more, and what would carry more.
+fn full_loop(summary: &Summary) -> Option<String> {
+    let is_trading =
+        |name: &str| ["outcry-shard", "outcry-ingress"].iter().any(|start| name.starts_with(start));
+    let trading = summary.threads.iter().filter(|thread| thread.is_trading()).count().max(1);
+    let busiest = summary.loops.iter().filter(|share| is_trading(&share.name));
+    let busiest = busiest.max_by(|one, other| one.busy.total_cmp(&other.busy));
+    let needed = summary.loops_needed / summary.achieved_per_s.max(1.0) * summary.offered_per_s;
+    #[allow(clippy::cast_precision_loss, reason = "loops are few")]
+    let room = trading as f64;
+    let is_full = busiest.is_some_and(|share| FULL < share.busy) || FULL * room < needed;
+    let busy = busiest.map_or_else(String::new, |share| {
+        format!("{} worked {:.0} % of the time. ", share.name, 100.0 * share.busy)
+    });
+    let each_us = needed * 1e6 / summary.offered_per_s.max(1.0);
+    let sum = format!(
+        "{busy}{} requests a second, {} each in {}, need {needed:.2} of {trading} trading loop{}",
+        count(summary.offered_per_s),
+        micros(each_us),
+        parts::BUSY.join(", "),
+        if trading == 1 { "" } else { "s" }
+    );
+    match (is_full, busiest.is_some() || needed > 0.0) {
+        (_, false) => None,
+        (false, true) => Some(format!("{sum}: there is room.")),
+        (true, true) => Some(format!(
+            "The trading loop is full. {sum}. More is carried by signers that are known \
+             (auth.known_signers_bytes), loops for sockets and signatures alone (cpu.ingress), or more shards \
+             (cpu.shards)."
+        )),
+    }
+}
+
+/// Where the time of the commonest class went, in its middle and in its tail.
+fn where_time_went(summary: &Summary) -> Vec<String> {
+    let told = |times: &&ClassTimes| summary.parts.iter().any(|parts| parts.class == times.class);
+    let Some(most) = summary.classes.iter().filter(told).max_by_key(|times| times.latency.count) else {
+        return Vec::new();
+    };
+    summary.parts.iter().filter(|parts| parts.class == most.class).map(went).collect()
+}
+
+fn went(parts: &Parts) -> String {
+    let which = if parts.of == "p50" { "Around the median" } else { "In the slowest thousandth" };
+    let (stage, stage_us) = parts.longest().unwrap_or(("none", 0.0));
+    let percent = |part_us: f64| format!("{:.0} %", parts.percent(part_us));
+    let outside =
+        format!("outside the server's stages (sockets, wake-ups, the client), {}", percent(parts.outside_us));
+    let inside = format!("{stage}, {} ({})", percent(stage_us), micros(stage_us));
+    let late = format!("before they were sent, {}", percent(parts.late_us));
+    let mut by_size = [(stage_us, inside), (parts.outside_us, outside), (parts.late_us, late)];
+    by_size.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let [(_, first), (_, second), (_, third)] = by_size;
+    format!(
+        "{which} of {} ({} of them, {} on average) most of it went to {first}; then {second}; {third}.",
+        class(&parts.class),
+        count_of(parts.requests),
+        micros(parts.latency_us)
+    )
 }
 
 fn jitter_limit(summary: &Summary, found: &mut Vec<String>) {
@@ -182,6 +239,47 @@ fn jitter_limit(summary: &Summary, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::LoopBusy;
+
+    #[test]
+    fn limits_say_where_time_went_and_what_was_measured() {
+        let said = limits(&crate::summary::example());
+        for (place, start) in [
+            (0, "This placement was chosen for measuring: outcry-shard0 on CPU 0 (spin)."),
+            (1, "The cores are quiet"),
+            (2, "outcry-shard0 worked 6 % of the time. 2,000 requests a second, 30.0 µs each in"),
+            (
+                3,
+                "Around the median of orders that rest (2,000 of them, 40.0 µs on average) most of it went to sign, 65 %",
+            ),
+            (
+                4,
+                "In the slowest thousandth of orders that rest (10 of them, 4.0 ms on average) most of it went to journal, 98 %",
+            ),
+        ] {
+            assert!(said[place].starts_with(start), "{}", said[place]);
+        }
+    }
+
+    #[test]
+    fn a_loop_is_full_by_what_it_worked_or_by_what_was_offered() {
+        let example = crate::summary::example();
+        let busy = |busy| vec![LoopBusy { name: "outcry-shard0".to_owned(), busy }];
+        for (busy, needed, offered, full) in [
+            (busy(0.9), 0.5, 2_000.0, false),
+            (busy(0.91), 0.5, 2_000.0, true),
+            (busy(0.5), 0.5, 4_000.0, true),
+            (Vec::new(), 0.89, 2_000.0, false),
+        ] {
+            let summary =
+                Summary { loops: busy, loops_needed: needed, offered_per_s: offered, ..example.clone() };
+            let said = full_loop(&summary).unwrap();
+            assert_eq!(said.starts_with("The trading loop is full."), full, "{said}");
+            assert_eq!(said.contains("cpu.ingress"), full, "{said}");
+        }
+        let silent = Summary { loops: Vec::new(), loops_needed: 0.0, ..example };
+        assert_eq!(full_loop(&silent), None);
+    }
 
     #[test]
     fn times_and_counts_read_like_people_write_them() {

@@ -1,0 +1,100 @@
+//! Where the server's threads are: as they were measured, and as it would have put them by itself.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One thread of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Thread {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its CPU, if it is pinned.
+    pub(crate) cpu: Option<usize>,
+    /// How it waits.
+    pub(crate) wait: String,
+}
+
+impl Thread {
+    /// Whether it works on orders.
+    pub(crate) fn is_trading(&self) -> bool {
+        ["outcry-shard", "outcry-ingress"].iter().any(|start| self.name.starts_with(start))
+    }
+
+    fn text(&self) -> String {
+        let place = self.cpu.map_or_else(|| "on any CPU".to_owned(), |cpu| format!("on CPU {cpu}"));
+        format!("{} {place} ({})", self.name, self.wait)
+    }
+}
+
+/// The threads of `server` under `settings`, by its own `topology`; none if it cannot say.
+pub(crate) fn of(server: &Path, settings: &[String]) -> Vec<Thread> {
+    let mut command = Command::new(server);
+    command.args(["topology", "--json"]).stderr(Stdio::null());
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
+    // A server from before that command is measured all the same.
+    command.output().map(|output| parse(&output.stdout)).unwrap_or_default()
+}
+
+fn parse(json: &[u8]) -> Vec<Thread> {
+    let json: Value = serde_json::from_slice(json).unwrap_or_default();
+    let thread = |row: &Value| {
+        Some(Thread {
+            name: row["thread"].as_str()?.to_owned(),
+            cpu: row["cpu"].as_u64().and_then(|cpu| usize::try_from(cpu).ok()),
+            wait: row["wait"].as_str()?.to_owned(),
+        })
+    };
+    json["threads"].as_array().into_iter().flatten().filter_map(thread).collect()
+}
+
+/// The CPUs that `threads` are pinned to and `more`, ascending.
+pub(crate) fn cpus(threads: &[Thread], more: &[usize]) -> Vec<usize> {
+    let mut cpus: Vec<usize> = threads.iter().filter_map(|thread| thread.cpu).collect();
+    cpus.extend(more);
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// What to know if a run's threads were not where `serve` would have put them.
+pub(crate) fn caution(measured: &[Thread], left_alone: &[Thread]) -> Option<String> {
+    if measured.is_empty() || left_alone.is_empty() || measured == left_alone {
+        return None;
+    }
+    let text = |threads: &[Thread]| threads.iter().map(Thread::text).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "This placement was chosen for measuring: {}. Left alone, `serve` here runs {}; so it will wait in \
+         another way than below.",
+        text(measured),
+        text(left_alone)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOPOLOGY: &str = r#"{"threads":[{"thread":"outcry-shard0","cpu":0,"wait":"spin"},
+        {"thread":"journal","cpu":null,"wait":"blocks"}]}"#;
+
+    #[test]
+    fn a_placement_that_serve_would_not_choose_is_named_beside_its_own() {
+        let measured = parse(TOPOLOGY.as_bytes());
+        assert_eq!((measured.len(), cpus(&measured, &[3, 0])), (2, vec![0, 3]));
+        let mut own = measured.clone();
+        assert_eq!(caution(&measured, &own), None);
+        own[0].wait = "park".to_owned();
+        let said = caution(&measured, &own).unwrap();
+        assert!(
+            said.contains("measuring: outcry-shard0 on CPU 0 (spin), journal on any CPU (blocks)."),
+            "{said}"
+        );
+        assert!(said.contains("`serve` here runs outcry-shard0 on CPU 0 (park), journal"), "{said}");
+        assert_eq!((parse(b"no"), caution(&[], &own)), (Vec::new(), None));
+    }
+}
