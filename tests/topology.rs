@@ -134,6 +134,13 @@ const PLACES: &[(&str, &str, &str)] = &[
     ),
     (
         "guest",
+        "cpu.policy=explicit",
+        "cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, cpu.reader or \
+        cpu.journal, or another policy",
+    ),
+    ("guest", "cpu.policy=explicit cpu.shard_cpus=[\"1\"]", "shard0=1 park, reader=0 park, journal=any"),
+    (
+        "guest",
         "cpu.policy=explicit cpu.shard_cpus=2",
         "cpu.shard_cpus: 2 is not one of the CPUs this process may use: [0, 1]",
     ),

@@ -353,6 +353,13 @@ impl Options {
 
     fn set_text(&mut self, key: &Key, text: &str) -> Result<(), String> {
         let name = key.name;
+        if matches!((key.slot)(self), Slot::List(_)) && text.trim_start().starts_with('[') {
+            // As the file has it.
+            let table: Result<toml::Table, _> = format!("list = {text}").parse();
+            let list = table.ok().and_then(|mut table| table.remove("list"));
+            let form = "a list; allowed: as in 2,3 or [\"2\", \"3\"]";
+            return self.set(name, &list.ok_or_else(|| format!("{name}: {text} is not {form}"))?);
+        }
         match (key.slot)(self) {
             Slot::Text(slot) => text.clone_into(slot),
             Slot::Number(slot) => {
@@ -442,6 +449,25 @@ mod tests {
         assert_eq!(options.listen_http, "3.3.3.3:3");
         assert_eq!(options.listen_admin, "1.1.1.1:2");
         assert_eq!(options.cpu_shards, 4);
+    }
+
+    #[test]
+    fn a_list_may_be_said_as_the_file_has_it_or_with_commas() {
+        let mut options = Options::default();
+        for (text, expected) in [
+            ("7", vec!["7"]),
+            ("2,3-5", vec!["2", "3-5"]),
+            ("[\"7\"]", vec!["7"]),
+            (" [2, \"3-5\"]", vec!["2", "3-5"]),
+            ("[]", vec![]),
+        ] {
+            options.overlay_flag("cpu.shard_cpus", text).expect(text);
+            assert_eq!(options.cpu_shard_cpus, expected, "{text}");
+        }
+        assert_eq!(
+            options.overlay_flag("cpu.shard_cpus", "[7"),
+            Err("cpu.shard_cpus: [7 is not a list; allowed: as in 2,3 or [\"2\", \"3\"]".into())
+        );
     }
 
     #[test]

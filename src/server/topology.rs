@@ -215,6 +215,14 @@ fn policy(options: &Options) -> Result<Policy, String> {
         let words = Policy::NAMES.map(|(name, _)| name).join(", ");
         return Err(format!("cpu.policy: {word} is not one of {words}{renamed}"));
     };
+    let names_nothing = options.cpu_shard_cpus.is_empty()
+        && options.cpu_ingress.is_empty()
+        && [&options.cpu_reader, &options.cpu_journal].iter().all(|cpu| *cpu == "auto");
+    if policy == Policy::Explicit && names_nothing {
+        return Err("cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, \
+                    cpu.reader or cpu.journal, or another policy"
+            .to_owned());
+    }
     if policy != Policy::Explicit {
         let named = [
             ("cpu.shard_cpus", !options.cpu_shard_cpus.is_empty()),
