@@ -135,10 +135,10 @@ impl LogFile {
         let path = self.path;
         // Whoever dies in here leaves a file without the magic.
         self.file.set_len(0).map_err(Fault::io("empty", &path))?;
-        let bytes = LOG_HEADER_BYTES + ring_bytes;
-        self.file.set_len(bytes).map_err(Fault::io("size", &path))?;
-        reserve(&self.file, bytes).map_err(Fault::io("reserve log_bytes for", &path))?;
-        let words = Words::map(&self.file).map_err(Fault::io("map", &path))?;
+        let words = made(&self.file, &path, LOG_HEADER_BYTES + ring_bytes).inspect_err(|_| {
+            // What it held is in segments by now; an empty file would only fill the memory up.
+            let _ = std::fs::remove_file(&path);
+        })?;
         // Touched now, so that no append waits for a page.
         words.all().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
         let log = Log::over(words, vec![self.file, data_dir], owner.epoch, start);
@@ -146,6 +146,13 @@ impl LogFile {
         log.header_word(0).store(LOG_MAGIC, Ordering::Release);
         Ok(log)
     }
+}
+
+/// The empty file with `bytes`, which are there from now on.
+fn made(file: &File, path: &Path, bytes: u64) -> Result<Words, Fault> {
+    file.set_len(bytes).map_err(Fault::io("size", path))?;
+    reserve(file, bytes).map_err(Fault::io("reserve log_bytes for", path))?;
+    Words::map(file).map_err(Fault::io("map", path))
 }
 
 fn read_left(
