@@ -259,7 +259,7 @@ fn a_plan_for_more_cpus_is_made_as_if_there_were_so_many() {
     };
     assert_eq!(
         (cores("1"), cores("2"), cores("4"), cores("64")),
-        ((1, None), (1, Some(0)), (2, Some(0)), (4, Some(1)))
+        ((1, None), (1, Some(0)), (1, Some(1)), (4, Some(1)))
     );
     let refused = outcry(&["topology", "--plan", "0"]);
     assert!(said(&refused).contains("--plan: got 0; allowed: 1 to 4096 CPUs"), "{}", said(&refused));

@@ -458,7 +458,7 @@ mod tests {
             with(change, cpus).expect("a topology").cpus_for_waiting(&allowed)
         };
         let auto = |cpus| waiting(&|_| (), cpus);
-        assert_eq!((auto(1), auto(2), auto(4)), (vec![0], vec![1], vec![3]));
+        assert_eq!((auto(1), auto(2), auto(4)), (vec![0], vec![1], vec![0, 3]));
         let spinning = |options: &mut Options| {
             options.cpu_policy = "explicit".into();
             options.cpu_shard_cpus = vec!["0".into()];

@@ -51,12 +51,16 @@ impl Policy {
 /// Cores beyond the loops' that make room to spare: the journal thread's, and one for the system.
 pub const SPARE_CORES: usize = 2;
 
+/// The most shards that are made when nobody says: more help only venues that four cores cannot carry.
+pub const SHARDS_AUTO_MAX: usize = 4;
+
 /// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader, one
-/// to the journal thread and one to each of `ingress` loops; at most four, because more help only venues that one core cannot carry.
+/// to each of `ingress` loops, and the spare ones, without which no loop spins. A loop that sleeps is
+/// woken for every order; a second shard helps only where one is full.
 #[must_use]
 pub fn shards_for(machine: &Machine, ingress: usize) -> usize {
-    const MAX: usize = 4;
-    machine.performance_cores().min(machine.cores().saturating_sub(2 + ingress)).clamp(1, MAX)
+    let left = machine.cores().saturating_sub(1 + ingress + SPARE_CORES);
+    machine.performance_cores().min(left).clamp(1, SHARDS_AUTO_MAX)
 }
 
 /// The CPUs for `loops` loops in the order in which they are taken, the shards' first. All allowed
@@ -290,7 +294,11 @@ mod tests {
     #[test]
     fn shards_are_counted_by_fast_whole_cores_and_by_the_quota() {
         assert_eq!(shards_for(&Machine::plain(&[0]), 0), 1);
-        assert_eq!(shards_for(&Machine::plain(&[0, 1, 2, 3]), 0), 2);
+        // A core more is a shard more, once the reader, the journal and the system have theirs.
+        for (cpus, shards) in [(2, 1), (3, 1), (4, 1), (5, 2), (6, 3), (7, 4), (64, 4)] {
+            assert_eq!(shards_for(&Machine::plain(&(0..cpus).collect::<Vec<_>>()), 0), shards, "{cpus}");
+        }
+        assert_eq!(shards_for(&Machine::plain(&[0, 1, 2, 3, 4, 5]), 1), 2);
         assert_eq!((shards_for(&smt(3, 3), 0), shards_for(&smt(16, 8), 0)), (1, 4));
         let mut machine = smt(16, 8);
         machine.quota_milli = Some(3_500);
