@@ -9,7 +9,7 @@
 //! | [`machine`] | CPUs, cores, caches, nodes, interrupts, network queues, as the kernel tells them |
 //! | [`placement`] | which CPU a loop gets by which policy, and why |
 //! | [`checks`] | every condition: what is wanted, what is, how bad it is |
-//! | [`limit`] | the one thing that limits this machine most |
+//! | [`limit`] | what limits this machine, the most costly first |
 //! | [`tune`] | a shell script for what the checks found wanting, and one that takes it back |
 //! | [`list`], [`table`] | CPU lists as the kernel writes them, tables for people |
 

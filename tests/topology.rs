@@ -337,7 +337,7 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let text = said(&refused);
     assert!(row(&text, "port.bind").contains(&taken) && row(&text, "port.bind").ends_with("no"), "{text}");
     assert!(row(&text, "data.lock").contains("is in use"), "{text}");
-    assert!(text.contains("what limits this machine: the exchange cannot run: port.bind"), "{text}");
+    assert!(text.contains("\n  1. the exchange cannot run: port.bind"), "{text}");
     exchange.stop();
     let free = outcry(&[&here[..], &["--listen", &taken]].concat());
     let text = said(&free);
@@ -346,6 +346,76 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let refused = outcry(&[&here[..], &["--set", "journal.durability=maybe"]].concat());
     assert_eq!(refused.status.code(), Some(1));
     assert!(row(&said(&refused), "config.valid").contains("maybe is not one of durable, committed"));
+}
+
+/// Serve's and check's complaint about the same settings, and whether the start left a log behind.
+fn refusals(settings: &[&str], data_dir: &Path) -> (String, String, bool) {
+    let memory = data_dir.parent().unwrap().join("log");
+    let log = format!("journal.log_path={}", memory.display());
+    let data_dir = data_dir.to_str().unwrap();
+    let mut words = vec!["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data-dir", data_dir];
+    words.extend(["--set", &log]);
+    words.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+    let serve = outcry(&[&["serve"], &words[..]].concat());
+    let check = outcry(&[&["check"], &words[..]].concat());
+    assert_eq!((serve.status.success(), check.status.success()), (false, false), "{}", said(&serve));
+    (said(&serve), said(&check), memory.exists())
+}
+
+#[test]
+fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
+    let folder = folder();
+    let memory = tempfile::TempDir::with_prefix_in("outcry-topology-", "/dev/shm").unwrap();
+    let row = |text: &str, id: &str| text.lines().find(|line| line.starts_with(id)).unwrap().to_owned();
+    for (settings, folder, id, serve_says, check_says) in [
+        (
+            vec!["journal.durability=durable"],
+            memory.path(),
+            "io.journal_fs",
+            "tmpfs",
+            "tmpfs: durable is refused there",
+        ),
+        (
+            vec!["journal.durability=committed", "sizes.books_bytes=100000000000000"],
+            folder.path(),
+            "mem.room",
+            "sizes.books_bytes of a shard: got 95367431 MiB; allowed: up to",
+            "sizes.books_bytes of a shard: got 95367431 MiB",
+        ),
+        (
+            vec!["journal.durability=committed", "journal.log_bytes=4503599627370496"],
+            folder.path(),
+            "mem.log",
+            "log: ",
+            "MiB free in",
+        ),
+    ] {
+        let (serve, check, is_left) = refusals(&settings, &folder.join("data"));
+        let row = row(&check, id);
+        assert!(serve.contains(serve_says), "{serve}");
+        assert!(row.contains(check_says) && row.contains("Fatal") && row.ends_with("no"), "{row}");
+        assert!(!is_left, "{id}: the start left its log");
+    }
+}
+
+#[test]
+fn every_warning_that_can_be_mended_says_how() {
+    for machine in MACHINES {
+        let (_folder, path) = unpacked(machine);
+        let json: Value =
+            serde_json::from_str(&outcry_succeeds(&["check", "--json", "--machine", &path])).unwrap();
+        for row in json["conditions"].as_array().unwrap() {
+            let is_wrong = row["passed"] == false && row["severity"] != "Info";
+            assert!(row["remedy"].is_string() || !is_wrong, "{machine}: {row}");
+            assert!(row["remedy"].is_null() || row["passed"] == false, "{machine}: {row}");
+        }
+        let limits = json["limits"].as_array().unwrap();
+        assert!(!limits.is_empty());
+        for limit in limits {
+            let limit = limit.as_str().unwrap();
+            assert!(!limit.starts_with("what limits") && limit.chars().count() < 160, "{limit}");
+        }
+    }
 }
 
 #[test]

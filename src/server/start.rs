@@ -16,12 +16,15 @@ use super::clock::Clock;
 use super::core_loop::{CoreLoop, Doors};
 use super::descriptors;
 use super::executor::{self, Ground, Thread};
+use super::machine_files::Below;
 use super::mesh;
+use super::operator::probes::needs;
 use super::plan::Plan;
 use super::roles;
 use super::shared::{Phase, Shared};
 use super::signals::{self, Ending, Endings};
 use super::socket;
+use crate::topology::checks::cannot_be_had;
 
 /// A server that runs.
 pub(crate) struct Running {
@@ -66,6 +69,10 @@ pub(crate) fn begin(
     plan: Plan,
     clock: Clock,
 ) -> Result<(Running, Vec<Box<CoreLoop>>), String> {
+    // Before anything is made: a table that cannot be had would end the process with its log's file left.
+    if let Some(fault) = cannot_be_had(&Below::this_machine(), &needs(&plan)) {
+        return Err(fault);
+    }
     let doors = Doors {
         http: socket::listen("listen.http", plan.http)?,
         admin: socket::listen("listen.admin", plan.admin)?,

@@ -10,7 +10,11 @@ mod world;
 
 use super::Files;
 use super::machine::Machine;
+use super::placement::Policy;
 use super::table;
+
+pub use cpu::percent;
+pub use memory::cannot_be_had;
 
 /// How bad it is if a condition is not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,8 +168,22 @@ pub struct Needs {
     pub descriptors: u64,
     /// Connections that may wait to be accepted.
     pub backlog: u64,
+    /// The journal thread's CPU, if it is pinned.
+    pub journal_cpu: Option<usize>,
+    /// How CPUs are chosen.
+    pub policy: Policy,
+    /// The loops that spin, pinned or not.
+    pub spinning: Vec<String>,
+    /// Whether an answer waits for the disk.
+    pub durable: bool,
     /// Bytes that the data directory's disk must have free to start with.
     pub free_bytes: u64,
+    /// Bytes of the log's file.
+    pub log_bytes: u64,
+    /// Bytes of memory when every table is full, the log among them; history comes on top.
+    pub memory_bytes: u64,
+    /// The largest part of it that is asked for in one piece.
+    pub memory_piece_bytes: u64,
     /// Bytes that one loop's executor locks.
     pub locked_bytes_per_loop: u64,
 }
@@ -177,6 +195,15 @@ impl Needs {
             self.pinned.iter().filter(|thread| thread.is_hot).map(|thread| thread.cpu).collect();
         hot.sort_unstable();
         hot
+    }
+
+    /// Who is pinned to `cpu`, in words.
+    #[must_use]
+    pub fn threads_on(&self, cpu: usize) -> String {
+        let loops = self.pinned.iter().filter(|thread| thread.cpu == cpu).map(|thread| thread.name.as_str());
+        let journal = self.journal_cpu.filter(|&journal| journal == cpu).map(|_| "journal");
+        let names: Vec<&str> = loops.chain(journal).collect();
+        if names.is_empty() { "nothing pinned".to_owned() } else { names.join(", ") }
     }
 }
 
@@ -214,6 +241,19 @@ pub struct Gaps {
     pub lost_millionths: u64,
 }
 
+/// What a CPU with a loop may lose to others, as one gap in a hundred: as long as a loop sleeps and wakes.
+const GAP_P99_MAX_NS: u64 = 100_000;
+/// And in all: one part in a hundred.
+const LOST_MAX_MILLIONTHS: u64 = 10_000;
+
+impl Gaps {
+    /// Whether a loop on that CPU is left alone.
+    #[must_use]
+    pub const fn is_quiet(&self) -> bool {
+        self.p99_ns <= GAP_P99_MAX_NS && self.lost_millionths <= LOST_MAX_MILLIONTHS
+    }
+}
+
 /// What only a try can tell: each what was found, or why nobody could look.
 #[derive(Clone, Debug)]
 pub struct Probes {
@@ -227,12 +267,16 @@ pub struct Probes {
     pub io_uring: Result<Option<String>, String>,
     /// The data directory's disk.
     pub disk: Result<DiskProbe, String>,
-    /// Bytes free there.
-    pub free_bytes: Result<u64, String>,
+    /// Bytes free there; none if nothing can be written there.
+    pub free_bytes: Result<Option<u64>, String>,
+    /// The folder of the log's file, and the bytes free there.
+    pub log_room: Result<(String, u64), String>,
     /// Whether the clock is kept in step, and the kernel's estimate of its error in microseconds.
     pub clock: Result<(bool, u64), String>,
     /// `/proc/stat` a second earlier; without it, what counts is the time since boot.
     pub stat_before: Option<String>,
+    /// `/proc/stat` twice, half a second or more apart, while this process slept.
+    pub stat_quiet: Option<[String; 2]>,
     /// Gaps on each allowed CPU, if they were measured.
     pub jitter: Option<Vec<Gaps>>,
 }
@@ -249,8 +293,10 @@ impl Probes {
             io_uring: Err(why()),
             disk: Err(why()),
             free_bytes: Err(why()),
+            log_room: Err(why()),
             clock: Err(why()),
             stat_before: None,
+            stat_quiet: None,
             jitter: None,
         }
     }
@@ -268,6 +314,33 @@ pub struct Scene<'a> {
     pub probes: &'a Probes,
 }
 
+impl Scene<'_> {
+    /// The CPUs that a loop or the journal has; all allowed ones if nothing is pinned.
+    #[must_use]
+    pub fn cpus_with_loops(&self) -> Vec<usize> {
+        let mut cpus: Vec<usize> = self.needs.pinned.iter().map(|thread| thread.cpu).collect();
+        if cpus.is_empty() {
+            return self.machine.allowed.clone();
+        }
+        cpus.extend(self.needs.journal_cpu);
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+
+    /// The share of all CPUs that the host had for others, in millionths.
+    #[must_use]
+    pub fn stolen_millionths(&self) -> Option<u64> {
+        cpu::stolen_share(self).map(|(millionths, _)| millionths)
+    }
+
+    /// Which of the CPUs with a loop others use most now, and their share of it in millionths.
+    #[must_use]
+    pub fn busiest(&self) -> Option<(usize, u64)> {
+        cpu::busiest(self)
+    }
+}
+
 /// Every check, in the order of the table.
 #[must_use]
 pub fn run(scene: &Scene<'_>) -> Vec<Finding> {
@@ -277,7 +350,7 @@ pub fn run(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The table, the advice for what failed, and one line that counts.
+/// The table, what would mend what failed, and one line that counts.
 #[must_use]
 pub fn report(findings: &[Finding]) -> String {
     let row = |finding: &Finding| {
@@ -294,7 +367,7 @@ pub fn report(findings: &[Finding]) -> String {
     let mut lines = vec![table];
     for finding in findings.iter().filter(|finding| finding.verdict == Verdict::Failed) {
         lines.push(format!("{}: {}", finding.id, finding.why));
-        lines.extend(finding.fixes.iter().filter_map(advice).map(|advice| format!("    {advice}")));
+        lines.extend(finding.remedy().map(|remedy| format!("    {remedy}")));
     }
     let count = |verdict: Verdict, severity: Option<Severity>| {
         let of = |finding: &&Finding| {
@@ -313,13 +386,28 @@ pub fn report(findings: &[Finding]) -> String {
     lines.join("\n")
 }
 
-/// What a person has to do; `outcry tune` prints the rest.
-fn advice(fix: &Fix) -> Option<String> {
-    match fix {
-        Fix::Set { .. } | Fix::Stop(_) => None,
-        Fix::Boot(word) => Some(format!("at boot: add {word} to the kernel's command line")),
-        Fix::Advice(text) => Some(text.clone()),
+impl Finding {
+    /// What would mend it, in one line; none if it passed or nothing can be done.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        let first = match self.fixes.first()? {
+            Fix::Set { path, value } => format!("outcry tune: write {value} into {path}"),
+            Fix::Stop(name) => format!("outcry tune: stop {name}"),
+            Fix::Boot(word) => format!("at boot: add {word} to the kernel's command line"),
+            Fix::Advice(text) => text.clone(),
+        };
+        match self.fixes.len() {
+            1 => Some(first),
+            more => Some(format!("{first}, and {} more", more - 1)),
+        }
     }
+}
+
+/// Whether `outcry tune` has a line that changes something.
+#[must_use]
+pub fn can_be_tuned(findings: &[Finding]) -> bool {
+    let changes = |fix: &Fix| matches!(fix, Fix::Set { .. } | Fix::Stop(_) | Fix::Boot(_));
+    findings.iter().any(|finding| finding.verdict == Verdict::Failed && finding.fixes.iter().any(changes))
 }
 
 /// Whether anything failed that the exchange cannot run without.

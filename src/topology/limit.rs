@@ -1,64 +1,360 @@
-//! The one thing that limits this machine most, in a sentence.
+//! What limits this machine: every cause with its amount, the most costly first.
+//!
+//! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by
+//! its length, a CPU that others have by the slice for which the scheduler gives it to them, a disk by
+//! the write that was tried. The weights only order the list; what is told is what was found.
 
-use super::checks::{Finding, Needs, Severity, Verdict};
-use super::machine::{Machine, counted, cpus_of};
-use super::placement::SPARE_CORES;
+use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
+use super::machine::{counted, cpus_of};
+use super::placement::{Policy, SHARDS_AUTO_MAX, SPARE_CORES};
 
-/// What an operator would have to change first; the causes in the order of what they cost.
-#[must_use]
-pub fn sentence(machine: &Machine, needs: &Needs, findings: &[Finding]) -> String {
-    let failed =
-        |id: &str| findings.iter().find(|finding| finding.id == id && finding.verdict == Verdict::Failed);
-    let fatal = findings
-        .iter()
-        .find(|finding| finding.severity == Severity::Fatal && finding.verdict == Verdict::Failed);
-    let said = if let Some(fatal) = fatal {
-        format!("the exchange cannot run: {}, {}", fatal.id, fatal.current)
-    } else {
-        of_cpus(machine, needs).unwrap_or_else(|| {
-            const BY_COST: [&str; 8] = [
-                "cpu.steal",
-                "jitter",
-                "cpu.smt",
-                "numa.local",
-                "io.journal_fs",
-                "cpu.governor",
-                "irq.affinity",
-                "time.clocksource",
-            ];
-            match BY_COST.iter().find_map(|id| failed(id)) {
-                Some(finding) => format!("{} ({}): {}", finding.id, finding.current, finding.why),
-                None => of_shards(needs),
-            }
-        })
-    };
-    format!("what limits this machine: {said}")
+/// A thread that is ready waits about this long for one that has its CPU.
+const SLICE_NS: u64 = 4_000_000;
+/// The period of a quota, of which the rest is stood still when it is used up.
+const QUOTA_NS: u64 = 100_000_000;
+/// What waking a loop costs (an eventfd's 16 us).
+const WAKE_NS: u64 = 16_000;
+/// One CPU for everything: a read or a batch that was begun is finished first.
+const ONE_CPU_NS: u64 = 1_000_000;
+
+/// Conditions that cost whenever they fail, and about how much.
+const CONDITIONS: [(&str, u64); 8] = [
+    ("mem.room", 2_000_000),
+    ("cpu.governor", 12_000),
+    ("cpu.smt", 10_000),
+    ("numa.local", 8_000),
+    ("irq.affinity", 6_000),
+    ("time.clocksource", 4_000),
+    ("mem.swap", 3_000),
+    ("time.ntp", 0),
+];
+
+/// One cause, and what it can add to an order.
+struct Cause {
+    cost_ns: u64,
+    text: String,
 }
 
-fn of_cpus(machine: &Machine, needs: &Needs) -> Option<String> {
-    let (cores, needed) = (machine.cores(), needs.loops + SPARE_CORES);
-    if let Some(milli) = machine.quota_milli {
-        return Some(format!(
-            "a quota of {}; when it is used up every thread stands still for the rest of the period",
-            cpus_of(milli)
+/// Every cause in a short line, the most costly first; at least one.
+#[must_use]
+pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<String> {
+    let mut causes = fatal(findings);
+    causes.extend(gaps(scene));
+    causes.extend(others(scene, findings));
+    causes.extend(cores(scene));
+    causes.extend(disk(scene));
+    for (id, cost_ns) in CONDITIONS {
+        causes.extend(failed(findings, id).filter(|finding| finding.severity != Severity::Fatal).map(
+            |finding| Cause {
+                cost_ns,
+                text: format!("{id}: {}; wanted: {}", finding.current, finding.required),
+            },
         ));
     }
-    if machine.allowed.len() == 1 {
-        return Some("one CPU carries orders, reads and the journal in turn".to_owned());
+    if causes.is_empty() {
+        causes.push(Cause { cost_ns: 0, text: one_core(scene) });
     }
-    (cores < needed).then(|| {
-        format!(
-            "{cores} cores for {} loops, the journal thread and the system, {needed} would do: nothing can spin, \
-             so an order also waits until its loop has been woken",
-            needs.loops
-        )
+    // Stable: what weighs the same stays in the order above.
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
+    causes.into_iter().map(|cause| cause.text).collect()
+}
+
+/// The causes for people.
+#[must_use]
+pub fn text(causes: &[String]) -> String {
+    let head = "what limits this machine, the most costly first:".to_owned();
+    let rows = causes.iter().enumerate().map(|(index, cause)| format!("  {}. {cause}", index + 1));
+    let lines: Vec<String> = std::iter::once(head).chain(rows).collect();
+    format!("{}\n", lines.join("\n"))
+}
+
+fn failed<'a>(findings: &'a [Finding], id: &str) -> impl Iterator<Item = &'a Finding> {
+    findings.iter().filter(move |finding| finding.id == id && finding.verdict == Verdict::Failed)
+}
+
+fn fatal(findings: &[Finding]) -> Vec<Cause> {
+    let failed = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Fatal && finding.verdict == Verdict::Failed);
+    let cause = |finding: &Finding| Cause {
+        cost_ns: u64::MAX,
+        text: format!("the exchange cannot run: {}, {}", finding.id, finding.current),
+    };
+    failed.map(cause).collect()
+}
+
+/// Each CPU that a loop or the journal has and that was taken from a thread which never sleeps.
+fn gaps(scene: &Scene<'_>) -> Vec<Cause> {
+    let cared_for = scene.cpus_with_loops();
+    let measured = scene.probes.jitter.iter().flatten();
+    let bad = measured.filter(|gaps| cared_for.contains(&gaps.cpu) && !gaps.is_quiet());
+    let cause = |gaps: &Gaps| Cause {
+        cost_ns: gaps.p99_ns.max(share_of_slice(gaps.lost_millionths)),
+        text: format!(
+            "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} us, longest {} us",
+            gaps.cpu,
+            scene.needs.threads_on(gaps.cpu),
+            percent(gaps.lost_millionths),
+            gaps.p99_ns / 1_000,
+            gaps.max_ns / 1_000
+        ),
+    };
+    bad.map(cause).collect()
+}
+
+/// What a thread waits on average for a CPU of which others have this share.
+const fn share_of_slice(millionths: u64) -> u64 {
+    // In this order: a slice times a million is far below the largest number.
+    SLICE_NS * millionths / 1_000_000
+}
+
+/// The host and other processes, by what the kernel counts.
+fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
+    let rows = [
+        ("cpu.steal", scene.stolen_millionths(), "the host ran others on our CPUs"),
+        ("cpu.others", scene.busiest().map(|(_, millionths)| millionths), "other processes use our CPUs"),
+    ];
+    let cause = |(id, millionths, what): (&str, Option<u64>, &str)| {
+        let finding = failed(findings, id).next()?;
+        let cost_ns = share_of_slice(millionths.unwrap_or(0));
+        Some(Cause { cost_ns, text: format!("{what}: {}", finding.current) })
+    };
+    rows.into_iter().filter_map(cause).collect()
+}
+
+/// A quota, and too few cores for what would run on them; as it is set, not as it would be by itself.
+fn cores(scene: &Scene<'_>) -> Vec<Cause> {
+    let (machine, needs) = (scene.machine, scene.needs);
+    let (cores, needed) = (machine.cores(), needs.loops + SPARE_CORES);
+    let mut causes = Vec::new();
+    if let Some(milli) = machine.quota_milli {
+        let text =
+            format!("a quota of {}: used up, every thread stands still for up to 100 ms", cpus_of(milli));
+        causes.push(Cause { cost_ns: QUOTA_NS, text });
+    }
+    if machine.allowed.len() == 1 {
+        let text = "one CPU carries orders, reads and the journal in turn".to_owned();
+        causes.push(Cause { cost_ns: ONE_CPU_NS, text });
+        return causes;
+    }
+    let loops = counted(needs.loops, "loop");
+    let spinning = match needs.spinning.as_slice() {
+        [] => "nothing spins, so an order also waits for a wake-up of some 16 us".to_owned(),
+        names => format!("{} spins all the same, and the others share what is left", names.join(", ")),
+    };
+    if needs.policy == Policy::Unpinned {
+        let text = format!("cpu.policy is unpinned: {loops} wander over {cores} cores; {spinning}");
+        causes.push(Cause { cost_ns: SLICE_NS, text });
+    } else if machine.allowed.len() < needs.loops {
+        let text = format!("{loops} on {cores} cores: they wait for each other; {}", fewer(scene));
+        causes.push(Cause { cost_ns: SLICE_NS, text });
+    } else if cores < needed {
+        let text = format!(
+            "{cores} cores for {loops}, the journal and the system, {needed} would do{}: {spinning}",
+            if 1 < needs.shards { format!("; {}", fewer(scene)) } else { String::new() }
+        );
+        causes.push(Cause { cost_ns: WAKE_NS, text });
+    } else if needs.spinning.is_empty() && machine.quota_milli.is_none() {
+        let text = "no loop spins (cpu.wait): an order also waits for a wake-up of some 16 us".to_owned();
+        causes.push(Cause { cost_ns: WAKE_NS, text });
+    }
+    causes
+}
+
+/// How many shards would leave room.
+fn fewer(scene: &Scene<'_>) -> String {
+    let others = scene.needs.loops - scene.needs.shards;
+    let room = scene.machine.cores().saturating_sub(others + SPARE_CORES).max(1);
+    let shards = if room < scene.needs.shards { room } else { 1 };
+    format!("cpu.shards={shards} leaves more to each")
+}
+
+/// What a durable answer waits for.
+fn disk(scene: &Scene<'_>) -> Option<Cause> {
+    let Ok(DiskProbe { filesystem, direct_refused, write_us, fsync_us, .. }) = &scene.probes.disk else {
+        return None;
+    };
+    let (p50, p99) = if direct_refused.is_none() { *write_us } else { *fsync_us };
+    scene.needs.durable.then(|| Cause {
+        cost_ns: p50 * 1_000,
+        text: format!(
+            "durable answers wait for the disk: {p50} us at p50, {p99} at p99 for 4 KiB ({filesystem})"
+        ),
     })
 }
 
-fn of_shards(needs: &Needs) -> String {
+fn one_core(scene: &Scene<'_>) -> String {
+    let needs = scene.needs;
+    let spare = scene.machine.cores().saturating_sub(needs.loops + SPARE_CORES);
+    let cap = if needs.shards == SHARDS_AUTO_MAX && 0 < spare {
+        format!(
+            "; auto makes no more than {SHARDS_AUTO_MAX} (cpu.shards), so {} have none",
+            counted(spare, "core")
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "nothing in its settings; {} on {}, and one market is never faster than its one core",
+        "nothing in its settings; {} on {}, and one market is never faster than its one core{cap}",
         counted(needs.shards, "shard"),
         counted(needs.shards, "core")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Files;
+    use crate::topology::checks::{self, Needs, Pinned, Probes};
+    use crate::topology::machine::Machine;
+
+    /// A machine that says nothing of itself.
+    struct Silent;
+
+    impl Files for Silent {
+        fn text(&self, path: &str) -> Result<String, String> {
+            Err(path.to_owned())
+        }
+
+        fn names(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
+    fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
+        let names: Vec<String> = (0..shards).map(|shard| format!("shard{shard}")).collect();
+        let pinned = names.iter().cloned().chain(["reader".to_owned()]).enumerate().map(|(cpu, name)| {
+            Pinned { is_hot: name != "reader", spins: spin && name != "reader", name, cpu }
+        });
+        Needs {
+            pinned: if policy == Policy::Unpinned || cpus <= shards { Vec::new() } else { pinned.collect() },
+            loops: shards + 1,
+            shards,
+            connections: 1,
+            descriptors: 1,
+            backlog: 1,
+            journal_cpu: None,
+            policy,
+            spinning: if spin { names } else { Vec::new() },
+            durable: true,
+            free_bytes: 0,
+            log_bytes: 0,
+            memory_bytes: 0,
+            memory_piece_bytes: 0,
+            locked_bytes_per_loop: 0,
+        }
+    }
+
+    fn of(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<String> {
+        let machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
+        let scene = Scene { files: &Silent, machine: &machine, needs, probes };
+        causes(&scene, &checks::run(&scene))
+    }
+
+    #[test]
+    fn cores_limit_as_they_are_set_and_not_as_auto_would_set_them() {
+        let wake = "nothing spins, so an order also waits for a wake-up of some 16 us";
+        let (auto, explicit, unpinned) = (Policy::Auto, Policy::Explicit, Policy::Unpinned);
+        for (cpus, shards, policy, spin, expected) in [
+            (1, 1, auto, false, "one CPU carries orders, reads and the journal in turn".to_owned()),
+            (2, 1, auto, false, format!("2 cores for 2 loops, the journal and the system, 4 would do: {wake}")),
+            (
+                2,
+                1,
+                explicit,
+                true,
+                "2 cores for 2 loops, the journal and the system, 4 would do: shard0 spins all the same, and \
+                 the others share what is left"
+                    .to_owned(),
+            ),
+            (2, 1, unpinned, false, format!("cpu.policy is unpinned: 2 loops wander over 2 cores; {wake}")),
+            (
+                2,
+                2,
+                auto,
+                false,
+                "3 loops on 2 cores: they wait for each other; cpu.shards=1 leaves more to each".to_owned(),
+            ),
+            (
+                5,
+                3,
+                auto,
+                false,
+                format!(
+                    "5 cores for 4 loops, the journal and the system, 6 would do; cpu.shards=2 leaves more to \
+                     each: {wake}"
+                ),
+            ),
+            (4, 1, auto, false, "no loop spins (cpu.wait): an order also waits for a wake-up of some 16 us".to_owned()),
+            (
+                4,
+                1,
+                auto,
+                true,
+                "nothing in its settings; 1 shard on 1 core, and one market is never faster than its one core"
+                    .to_owned(),
+            ),
+            (
+                16,
+                4,
+                auto,
+                true,
+                "nothing in its settings; 4 shards on 4 cores, and one market is never faster than its one \
+                 core; auto makes no more than 4 (cpu.shards), so 9 cores have none"
+                    .to_owned(),
+            ),
+        ] {
+            let came = of(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"));
+            assert_eq!(came, [expected], "{cpus} CPUs, {shards} shards, {policy:?}");
+        }
+    }
+
+    #[test]
+    fn causes_come_with_amounts_the_most_costly_first() {
+        let gaps = |cpu, p99_ns, lost_millionths| Gaps {
+            cpu,
+            per_second: 1,
+            p50_ns: 1_000,
+            p99_ns,
+            p999_ns: p99_ns,
+            max_ns: 2 * p99_ns,
+            lost_millionths,
+        };
+        let disk = |p50| DiskProbe {
+            filesystem: "ext4".to_owned(),
+            is_local: true,
+            direct_refused: None,
+            write_us: (p50, 3_000),
+            fsync_us: (90, 4_000),
+        };
+        let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
+        let lost =
+            "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 us, longest 8000 us";
+        let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 %";
+        let disk_of =
+            |p50| format!("durable answers wait for the disk: {p50} us at p50, 3000 at p99 for 4 KiB (ext4)");
+        let wake = "2 cores for 2 loops";
+        for (jitter, used_now, p50, starts) in [
+            (
+                Some(vec![gaps(0, 9_000, 5_000), gaps(1, 4_000_000, 500_000)]),
+                0,
+                80,
+                vec![lost, &disk_of(80), wake],
+            ),
+            (Some(vec![gaps(0, 100_000, 10_000)]), 40, 80, vec![used, &disk_of(80), wake]),
+            (None, 40, 8_000, vec![&disk_of(8_000), used, wake]),
+            (None, 4, 9, vec![wake, &disk_of(9)]),
+        ] {
+            let mut probes = Probes::none("no");
+            probes.jitter = jitter;
+            probes.stat_quiet = Some([stat(0).replace(" 200 ", " 100 "), stat(used_now)]);
+            probes.disk = Ok(disk(p50));
+            let came = of(2, &needs(2, 1, Policy::Auto, false), &probes);
+            assert_eq!(came.len(), starts.len(), "{came:?}");
+            for (cause, start) in came.iter().zip(starts) {
+                assert!(cause.starts_with(start), "{cause}\n{start}");
+            }
+        }
+    }
 }

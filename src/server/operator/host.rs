@@ -37,8 +37,16 @@ impl Look {
     }
 
     fn findings(&self, probes: &Probes) -> Vec<Finding> {
+        self.judged(probes).0
+    }
+
+    /// Every condition, and what limits the machine.
+    fn judged(&self, probes: &Probes) -> (Vec<Finding>, Vec<String>) {
         let needs = probes::needs(&self.plan);
-        checks::run(&Scene { files: &self.files, machine: &self.machine, needs: &needs, probes })
+        let scene = Scene { files: &self.files, machine: &self.machine, needs: &needs, probes };
+        let findings = checks::run(&scene);
+        let causes = limit::causes(&scene, &findings);
+        (findings, causes)
     }
 
     fn probes(&self) -> Probes {
@@ -77,11 +85,10 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
         }
         Some(count) => return Err(format!("--plan: got {count}; allowed: 1 to {PLAN_CPUS_MAX} CPUs")),
     };
-    let needs = probes::needs(&look.plan);
-    let sentence = limit::sentence(&look.machine, &needs, &look.findings(&not_tried()));
+    let (_, causes) = look.judged(&not_tried());
     let rows = &look.plan.topology.rows;
     if args.json {
-        return say(&json(|json| topology_json(json, &look, &sentence)));
+        return say(&json(|json| topology_json(json, &look, &causes)));
     }
     let summary = match args.plan {
         Some(count) => vec![format!("{count} CPUs, each a core of its own, one node, one level-3 cache")],
@@ -89,7 +96,8 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
     };
     let policy = look.plan.topology.policy.text();
     let shards = counted(usize::from(look.plan.topology.shards), "shard");
-    say(&format!("{}\npolicy {policy}, {shards}\n\n{}\n{sentence}\n", lines(&summary), plan_table(rows)))
+    let (summary, causes) = (lines(&summary), limit::text(&causes));
+    say(&format!("{summary}\npolicy {policy}, {shards}\n\n{}\n{causes}", plan_table(rows)))
 }
 
 fn lines(lines: &[String]) -> String {
@@ -116,7 +124,7 @@ fn plan_table(rows: &[Row]) -> String {
     table::render(heads, &rows.iter().map(cells).collect::<Vec<_>>())
 }
 
-fn topology_json(json: &mut Writer<'_>, look: &Look, sentence: &str) {
+fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[String]) {
     let topology = &look.plan.topology;
     json.open_object();
     json.key("machine").open_object();
@@ -142,7 +150,17 @@ fn topology_json(json: &mut Writer<'_>, look: &Look, sentence: &str) {
     for row in &topology.rows {
         thread_json(json, row);
     }
-    json.close_array().key("limit").text(sentence).close_object();
+    json.close_array();
+    limits_json(json, causes);
+    json.close_object();
+}
+
+fn limits_json(json: &mut Writer<'_>, causes: &[String]) {
+    json.key("limits").open_array();
+    for cause in causes {
+        json.text(cause);
+    }
+    json.close_array();
 }
 
 fn thread_json(json: &mut Writer<'_>, row: &Row) {
@@ -201,16 +219,16 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
     if let Some(seconds) = args.jitter {
         probes.jitter = Some(jitter::measure(&look.machine.allowed, seconds)?);
     }
-    let findings = look.findings(&probes);
+    let (findings, causes) = look.judged(&probes);
     let needs = probes::needs(&look.plan);
-    let sentence = limit::sentence(&look.machine, &needs, &findings);
     let gaps = probes.jitter.as_deref().unwrap_or_default();
     if args.json {
-        say(&json(|json| check_json(json, &findings, gaps, &sentence)))?;
+        say(&json(|json| check_json(json, &findings, gaps, &causes)))?;
     } else {
         let warnings: Vec<String> = look.plan.warnings().iter().map(|line| format!("note: {line}")).collect();
         let notes = [lines(&warnings), probe_notes(&probes), gaps_table(gaps, &needs)].concat();
-        say(&format!("{}{notes}{sentence}\n", checks::report(&findings)))?;
+        let tune = if checks::can_be_tuned(&findings) { "`outcry tune` prints what to change\n" } else { "" };
+        say(&format!("{}{notes}{}{tune}", checks::report(&findings), limit::text(&causes)))?;
     }
     Ok(if checks::is_fatal(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -229,11 +247,10 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     }
     let us = |ns: u64| format!("{}.{:01} us", ns / 1_000, ns % 1_000 / 100);
     let cells = |gaps: &Gaps| {
-        let thread = needs.pinned.iter().find(|thread| thread.cpu == gaps.cpu);
         let lost = gaps.lost_millionths;
         [
             gaps.cpu.to_string(),
-            thread.map_or("-", |thread| &thread.name).to_owned(),
+            needs.threads_on(gaps.cpu),
             gaps.per_second.to_string(),
             us(gaps.p50_ns),
             us(gaps.p99_ns),
@@ -248,7 +265,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     format!("\ngaps of {above} us and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
 }
 
-fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], sentence: &str) {
+fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes: &[String]) {
     json.open_object().key("conditions").open_array();
     for finding in findings {
         json.open_object().key("condition").text(finding.id).key("required").text(&finding.required);
@@ -259,7 +276,12 @@ fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], senten
             Verdict::Failed => json.boolean(false),
             Verdict::Neither => json.null(),
         };
-        json.key("why").text(finding.why).close_object();
+        json.key("why").text(finding.why).key("remedy");
+        match finding.remedy() {
+            Some(remedy) => json.text(&remedy),
+            None => json.null(),
+        };
+        json.close_object();
     }
     json.close_array().key("jitter").open_array();
     for gaps in gaps {
@@ -268,7 +290,9 @@ fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], senten
         json.key("p999_ns").number(gaps.p999_ns).key("max_ns").number(gaps.max_ns);
         json.key("lost_millionths").number(gaps.lost_millionths).close_object();
     }
-    json.close_array().key("limit").text(sentence).close_object();
+    json.close_array();
+    limits_json(json, causes);
+    json.close_object();
 }
 
 /// Does `tune`: prints, changes nothing.

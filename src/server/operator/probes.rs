@@ -4,7 +4,7 @@
 //! directory that is not there yet is not made; its nearest folder that is there is looked at.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,15 @@ use rustix::fs::{FallocateFlags, OFlags, statfs, statvfs};
 use super::jitter::percentile;
 use crate::server::descriptors;
 use crate::server::executor::{self, Ground};
-use crate::server::plan::Plan;
+use crate::server::plan::{Durability, Plan};
 use crate::server::topology::Wait;
 use crate::server::{socket, system};
 use crate::topology::checks::{DiskProbe, Needs, Pinned, Probes};
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
 const SEGMENTS_AHEAD: u64 = 3;
+/// The first page of the log's file, which says whose it is.
+const LOG_HEAD_BYTES: u64 = 4_096;
 /// What one executor locks: three rings.
 const LOCKED_BYTES_PER_LOOP: u64 = 512 << 10;
 /// What the standard library asks `listen` for.
@@ -43,7 +45,14 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         connections: u64::from(plan.limits.connections_max),
         descriptors: descriptors::OTHERS,
         backlog: BACKLOG,
+        journal_cpu: plan.topology.journal_cpu,
+        policy: plan.topology.policy,
+        spinning: loops.iter().filter(|core| core.wait != Wait::Park).map(|core| core.name.clone()).collect(),
+        durable: plan.durability == Durability::Durable,
         free_bytes: plan.disk_free_min + SEGMENTS_AHEAD * plan.segment_bytes,
+        log_bytes: plan.log_bytes + LOG_HEAD_BYTES,
+        memory_bytes: plan.memory_bytes(),
+        memory_piece_bytes: plan.limits.books_bytes,
         locked_bytes_per_loop: LOCKED_BYTES_PER_LOOP,
     }
 }
@@ -53,7 +62,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
     let stat_before = std::fs::read_to_string("/proc/stat").ok();
     let began = Instant::now();
     let folder = nearest_folder(&plan.data_dir);
-    let probes = Probes {
+    let mut probes = Probes {
         config: Ok(None),
         ports: Ok(ports(plan)),
         lock: Ok(lock(&plan.data_dir)),
@@ -62,13 +71,39 @@ pub(crate) fn look(plan: &Plan) -> Probes {
             Ground::Threads(why) => Some(why),
         }),
         disk: folder.as_deref().ok_or_else(no_folder).and_then(disk),
-        free_bytes: folder.as_deref().ok_or_else(no_folder).and_then(free_bytes),
+        free_bytes: folder
+            .as_deref()
+            .ok_or_else(no_folder)
+            .and_then(|folder| if is_writable(folder) { free_bytes(folder).map(Some) } else { Ok(None) }),
+        log_room: log_room(plan.log_path.as_deref()),
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
         stat_before,
+        stat_quiet: None,
         jitter: None,
     };
-    std::thread::sleep(Duration::from_secs(1).saturating_sub(began.elapsed()));
+    // While this thread sleeps, whatever is counted is somebody else's.
+    let quiet = std::fs::read_to_string("/proc/stat");
+    std::thread::sleep(Duration::from_secs(1).saturating_sub(began.elapsed()).max(QUIET_TIME_MIN));
+    probes.stat_quiet = quiet.and_then(|before| Ok([before, std::fs::read_to_string("/proc/stat")?])).ok();
     probes
+}
+
+/// How long others are counted at least: fifty of the kernel's ticks.
+const QUIET_TIME_MIN: Duration = Duration::from_millis(500);
+
+fn is_writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Where the log's file is to be, and the room there; what a file of that name has is room as well.
+fn log_room(named: Option<&Path>) -> Result<(String, u64), String> {
+    let usual = Path::new("/dev/shm");
+    let folder = match named {
+        None => usual.to_owned(),
+        Some(path) => nearest_folder(path.parent().unwrap_or(usual)).ok_or_else(no_folder)?,
+    };
+    let had = named.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.blocks() * 512);
+    Ok((folder.display().to_string(), free_bytes(&folder)? + had))
 }
 
 fn no_folder() -> String {
@@ -90,7 +125,7 @@ fn ports(plan: &Plan) -> Vec<String> {
 fn lock(data_dir: &Path) -> Option<String> {
     let Some(folder) = nearest_folder(data_dir) else { return Some(no_folder()) };
     let is_there = data_dir.is_dir();
-    if rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_err() {
+    if !is_writable(&folder) {
         return Some(format!("{} cannot be written", folder.display()));
     }
     if !is_there {

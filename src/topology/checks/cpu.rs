@@ -1,23 +1,21 @@
 //! Conditions of CPUs, their interrupts and nodes.
 
-use super::{Finding, Fix, Gaps, Scene, Severity};
+use super::{Finding, Fix, GAP_P99_MAX_NS, Gaps, Scene, Severity};
 use crate::topology::list;
 use crate::topology::machine::{Cpu, cpus_of};
 use crate::topology::placement::SPARE_CORES;
 
-/// What a shard's CPU may lose to others, as one gap in a hundred: as long as a loop sleeps and wakes.
-const JITTER_P99_MAX_NS: u64 = 100_000;
-/// And in all: one part in a hundred.
-const JITTER_LOST_MAX_MILLIONTHS: u64 = 10_000;
 /// Idle states that take longer to leave than this are felt by an order.
 const IDLE_EXIT_MAX_US: u64 = 10;
+/// Other processes may use one part in twenty of a CPU: the kernel counts in steps of one in fifty.
+const OTHERS_MAX_MILLIONTHS: u64 = 50_000;
 /// The host may take one part in a thousand.
 const STEAL_MAX_MILLIONTHS: u64 = 1_000;
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = vec![allowed(scene), quota(scene), overcommit(scene), smt(scene)];
     findings.extend(apart(scene));
-    findings.extend([governor(scene), boost(scene), idle_states(scene), steal(scene)]);
+    findings.extend([governor(scene), boost(scene), idle_states(scene), steal(scene), others(scene)]);
     findings.extend([interrupts(scene), irqbalance(scene), nodes(scene), jitter(scene)]);
     findings
 }
@@ -255,24 +253,73 @@ fn steal(scene: &Scene<'_>) -> Finding {
         "below 0.1 %",
         "the host ran somebody else on our CPUs; no setting in here can mend that",
     );
-    let Some((stolen_now, all_now)) = scene.files.text("/proc/stat").ok().as_deref().and_then(stolen) else {
+    let Some((millionths, since)) = stolen_share(scene) else {
         return finding.unreadable("/proc/stat");
     };
-    let before = scene.probes.stat_before.as_deref().and_then(stolen);
-    let (stolen_before, all_before) = before.unwrap_or((0, 0));
-    let all = all_now.saturating_sub(all_before);
-    let Some(millionths) = (stolen_now.saturating_sub(stolen_before) * 1_000_000).checked_div(all) else {
-        return finding.unreadable("no time has passed");
-    };
-    let since = if before.is_some() { "in the last second" } else { "since boot" };
     let current = format!("{} {since}", percent(millionths));
     finding
         .judged(millionths < STEAL_MAX_MILLIONTHS, current)
         .mended_by(vec![Fix::Advice("ask for dedicated CPUs, or take another host".into())])
 }
 
+/// The share of time that the host took, in millionths, and since when.
+pub(super) fn stolen_share(scene: &Scene<'_>) -> Option<(u64, &'static str)> {
+    let (stolen_now, all_now) = stolen(&scene.files.text("/proc/stat").ok()?)?;
+    let before = scene.probes.stat_before.as_deref().and_then(stolen);
+    let (stolen_before, all_before) = before.unwrap_or((0, 0));
+    let all = all_now.saturating_sub(all_before);
+    let millionths = (stolen_now.saturating_sub(stolen_before) * 1_000_000).checked_div(all)?;
+    Some((millionths, if before.is_some() { "in the last second" } else { "since boot" }))
+}
+
+/// Busy ticks of `cpu` in a text of `/proc/stat`, without what the host took, and all ticks.
+fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
+    let name = format!("cpu{cpu} ");
+    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+    let times: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal
+    let at = |index: usize| times.get(index).copied().unwrap_or(0);
+    Some((at(0) + at(1) + at(2) + at(5) + at(6), times.iter().take(8).sum()))
+}
+
+/// The CPU with a loop of which others use most while this process sleeps, and their share.
+pub(super) fn busiest(scene: &Scene<'_>) -> Option<(usize, u64)> {
+    let [before, after] = scene.probes.stat_quiet.as_ref()?;
+    let share = |cpu: usize| {
+        let ((busy_before, all_before), (busy_after, all_after)) = (busy(before, cpu)?, busy(after, cpu)?);
+        let (busy, all) = (busy_after.saturating_sub(busy_before), all_after.saturating_sub(all_before));
+        Some((cpu, (busy * 1_000_000).checked_div(all)?))
+    };
+    scene.cpus_with_loops().into_iter().filter_map(share).max_by_key(|&(_, millionths)| millionths)
+}
+
+fn others(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "cpu.others",
+        Severity::Warning,
+        format!("below {} on cpus of loops and journal", percent(OTHERS_MAX_MILLIONTHS)),
+        "what runs there now takes a loop's CPU for milliseconds at a time",
+    );
+    if scene.probes.stat_quiet.is_none() {
+        return finding.unreadable("needs two looks at a machine that runs");
+    }
+    match busiest(scene) {
+        None => finding.unreadable("/proc/stat"),
+        Some((cpu, millionths)) => finding
+            .judged(
+                millionths < OTHERS_MAX_MILLIONTHS,
+                format!("cpu {cpu} ({}): {}", scene.needs.threads_on(cpu), percent(millionths)),
+            )
+            .mended_by(vec![Fix::Advice(
+                "stop it, or keep it off these CPUs (taskset, systemd: AllowedCPUs=); top -H says who it is"
+                    .into(),
+            )]),
+    }
+}
+
 /// Millionths as a percentage with two places.
-fn percent(millionths: u64) -> String {
+#[must_use]
+pub fn percent(millionths: u64) -> String {
     format!("{}.{:02} %", millionths / 10_000, millionths % 10_000 / 100)
 }
 
@@ -382,22 +429,22 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "jitter",
         Severity::Warning,
-        format!("p99 gap at most {} us, 1 % of time lost", JITTER_P99_MAX_NS / 1_000),
+        format!("p99 gap at most {} us, 1 % of time lost", GAP_P99_MAX_NS / 1_000),
         "a thread that never sleeps was stopped this long: no order can be answered faster",
     );
     let Some(measured) = &scene.probes.jitter else {
         return finding.told("not measured; ask with --jitter");
     };
-    let cared_for = cared_for(scene);
-    let worst = measured.iter().filter(|gaps| cared_for.contains(&gaps.cpu)).max_by_key(|gaps| gaps.p99_ns);
-    let Some(worst) = worst else {
+    let cared_for = scene.cpus_with_loops();
+    let rows = || measured.iter().filter(|gaps| cared_for.contains(&gaps.cpu));
+    let Some(worst) = rows().max_by_key(|gaps| (!gaps.is_quiet(), gaps.lost_millionths, gaps.p99_ns)) else {
         return finding.unreadable("no CPU could be measured");
     };
-    let is_good =
-        |gaps: &Gaps| gaps.p99_ns <= JITTER_P99_MAX_NS && gaps.lost_millionths <= JITTER_LOST_MAX_MILLIONTHS;
     let (us, lost) = (worst.p99_ns / 1_000, percent(worst.lost_millionths));
-    let passed = measured.iter().filter(|gaps| cared_for.contains(&gaps.cpu)).all(is_good);
-    finding.judged(passed, format!("cpu {}: p99 {us} us, {lost} lost", worst.cpu)).mended_by(vec![
-        Fix::Advice("stop other work on this CPU, isolate it, or take a quieter host".into()),
-    ])
+    let who = scene.needs.threads_on(worst.cpu);
+    finding
+        .judged(rows().all(Gaps::is_quiet), format!("cpu {} ({who}): p99 {us} us, {lost} lost", worst.cpu))
+        .mended_by(vec![Fix::Advice(
+            "stop other work on this CPU, isolate it, or take a quieter host".into(),
+        )])
 }

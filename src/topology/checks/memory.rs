@@ -1,13 +1,23 @@
 //! Conditions of memory and of its limits.
 
-use super::{Finding, Fix, Scene, Severity};
+use super::{Finding, Fix, Needs, Scene, Severity};
+use crate::topology::Files;
 
 /// Mappings of the exchange: arenas, rings and the log for each loop, and an open file for each segment
 /// that a reader is in. Far more than any start was seen to make.
 const MAPS: u64 = 4_096;
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
-    vec![huge_pages(scene), locked(scene), swap(scene), swappiness(scene), merging(scene), maps(scene)]
+    vec![
+        room(scene),
+        log_room(scene),
+        huge_pages(scene),
+        locked(scene),
+        swap(scene),
+        swappiness(scene),
+        merging(scene),
+        maps(scene),
+    ]
 }
 
 /// The word in brackets of a file such as `always [madvise] never`.
@@ -59,10 +69,72 @@ fn locked(scene: &Scene<'_>) -> Finding {
     }
 }
 
-fn swap_bytes(scene: &Scene<'_>) -> Option<u64> {
-    let text = scene.files.text("/proc/meminfo").ok()?;
-    let row = text.lines().find_map(|line| line.strip_prefix("SwapTotal:"))?;
+/// A row of `/proc/meminfo` in bytes.
+fn meminfo(files: &dyn Files, name: &str) -> Option<u64> {
+    let text = files.text("/proc/meminfo").ok()?;
+    let row = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(row.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
+fn swap_bytes(scene: &Scene<'_>) -> Option<u64> {
+    meminfo(scene.files, "SwapTotal")
+}
+
+/// Why the kernel will not give what `needs` asks for, if so: in its usual mode it refuses one piece
+/// that is larger than all memory and swap, in its strict one what goes beyond what it has promised.
+#[must_use]
+pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
+    let of = |name: &str| meminfo(files, name);
+    let refuse = |what: &str, needed: u64, had: u64| {
+        let (needed, had) = (needed >> 20, had >> 20);
+        (had < needed).then(|| format!("{what}: got {needed} MiB; allowed: up to {had} MiB on this machine"))
+    };
+    match files.number("/proc/sys/vm/overcommit_memory") {
+        Some(1) => None,
+        Some(2) => {
+            let left = of("CommitLimit")?.saturating_sub(of("Committed_AS")?);
+            refuse("sizes.* together (vm.overcommit_memory is 2)", needs.memory_bytes, left)
+        }
+        _ => {
+            let all = of("MemTotal")? + of("SwapTotal").unwrap_or(0);
+            refuse("sizes.books_bytes of a shard", needs.memory_piece_bytes, all)
+        }
+    }
+}
+
+fn room(scene: &Scene<'_>) -> Finding {
+    let needed = scene.needs.memory_bytes;
+    let fault = cannot_be_had(scene.files, scene.needs);
+    let finding = Finding::new(
+        "mem.room",
+        if fault.is_some() { Severity::Fatal } else { Severity::Warning },
+        format!("{} MiB when books and tables are full", needed >> 20),
+        "beyond it the kernel ends a process to get memory back; history that is read comes on top",
+    );
+    let fix =
+        Fix::Advice("lower sizes.books_bytes, sizes.digests or sizes.resting_orders, or add memory".into());
+    match (fault, meminfo(scene.files, "MemAvailable")) {
+        (Some(fault), _) => finding.judged(false, fault).mended_by(vec![fix]),
+        (None, None) => finding.unreadable("/proc/meminfo"),
+        (None, Some(free)) => {
+            finding.judged(needed <= free, format!("{} MiB available", free >> 20)).mended_by(vec![fix])
+        }
+    }
+}
+
+fn log_room(scene: &Scene<'_>) -> Finding {
+    let needed = scene.needs.log_bytes;
+    let finding = Finding::new(
+        "mem.log",
+        Severity::Fatal,
+        format!("{} MiB for the log", needed >> 20),
+        "the log's file is made whole at the start, so that no order waits for room",
+    );
+    finding.probed(&scene.probes.log_room, |finding, (folder, free)| {
+        finding.judged(needed <= *free, format!("{} MiB free in {folder}", free >> 20)).mended_by(vec![
+            Fix::Advice("free room there, widen it (docker: --shm-size), or lower journal.log_bytes".into()),
+        ])
+    })
 }
 
 fn swap(scene: &Scene<'_>) -> Finding {

@@ -1,7 +1,7 @@
 //! Conditions of network, disk, clock, limits and configuration.
 
 use super::memory::limit;
-use super::{Finding, Fix, Scene, Severity, Verdict};
+use super::{DiskProbe, Finding, Fix, Scene, Severity, Verdict};
 use crate::topology::list;
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
@@ -152,14 +152,20 @@ fn io_uring(scene: &Scene<'_>) -> Finding {
     );
     finding.probed(&scene.probes.io_uring, |finding, refused| match refused {
         None => finding.judged(true, "usable"),
-        Some(_) => finding.judged(false, "not usable: plain threads"),
+        Some(_) => finding.judged(false, "not usable: plain threads").mended_by(vec![Fix::Advice(
+            "allow io_uring_setup (the container's seccomp profile, sysctl kernel.io_uring_disabled=0)"
+                .into(),
+        )]),
     })
 }
 
 fn disk(scene: &Scene<'_>) -> Finding {
+    let in_memory = |disk: &DiskProbe| matches!(disk.filesystem.as_str(), "tmpfs" | "ramfs");
+    // A start refuses it: nothing there outlives the machine, whatever syncing says.
+    let is_refused = scene.needs.durable && scene.probes.disk.as_ref().is_ok_and(in_memory);
     let finding = Finding::new(
         "io.journal_fs",
-        Severity::Warning,
+        if is_refused { Severity::Fatal } else { Severity::Warning },
         "local, takes O_DIRECT|O_DSYNC",
         "a durable answer waits for one such write, so its time is the floor of order-to-ack",
     );
@@ -167,6 +173,7 @@ fn disk(scene: &Scene<'_>) -> Finding {
         let ((p50, p99), (sync_p50, sync_p99)) = (disk.write_us, disk.fsync_us);
         let name = &disk.filesystem;
         let current = match &disk.direct_refused {
+            _ if is_refused => format!("{name}: durable is refused there"),
             None => format!("{name}; 4 KiB p50/p99 {p50}/{p99} us, fsync {sync_p50}/{sync_p99} us"),
             Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} us"),
         };
@@ -184,10 +191,13 @@ fn free_space(scene: &Scene<'_>) -> Finding {
         format!("{} MiB", needed >> 20),
         "below it the exchange takes cancels only, then stops",
     );
-    finding.probed(&scene.probes.free_bytes, |finding, &free| {
-        finding
+    finding.probed(&scene.probes.free_bytes, |finding, free| match *free {
+        None => finding.judged(false, "not writable").mended_by(vec![Fix::Advice(
+            "let the user that runs the exchange write there, or give another data_dir".into(),
+        )]),
+        Some(free) => finding
             .judged(needed <= free, format!("{} MiB", free >> 20))
-            .mended_by(vec![Fix::Advice("free room, or lower journal.disk_free_min".into())])
+            .mended_by(vec![Fix::Advice("free room, or lower journal.disk_free_min".into())]),
     })
 }
 
@@ -298,7 +308,9 @@ fn ports(scene: &Scene<'_>) -> Finding {
     );
     finding.probed(&scene.probes.ports, |finding, faults| match faults.first() {
         None => finding.judged(true, "they can"),
-        Some(fault) => finding.judged(false, fault.clone()),
+        Some(fault) => finding
+            .judged(false, fault.clone())
+            .mended_by(vec![Fix::Advice("stop who has it, or name another address".into())]),
     })
 }
 
@@ -307,7 +319,9 @@ fn config(scene: &Scene<'_>) -> Finding {
         Finding::new("config.valid", Severity::Fatal, "valid", "the exchange refuses to start with it");
     finding.probed(&scene.probes.config, |finding, fault| match fault {
         None => finding.judged(true, "valid"),
-        Some(fault) => finding.judged(false, fault.clone()),
+        Some(fault) => finding
+            .judged(false, fault.clone())
+            .mended_by(vec![Fix::Advice("change the setting that it names".into())]),
     })
 }
 
