@@ -399,6 +399,31 @@ fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
 }
 
 #[test]
+fn a_copy_of_this_machine_is_judged_like_it() {
+    let folder = folder();
+    let copy = folder.path().join("copy");
+    let copy = copy.to_str().unwrap();
+    let words = ["--json", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let rows = |output: &Output| -> Vec<(String, String)> {
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+        let rows = json["conditions"].as_array().unwrap();
+        rows.iter().map(|row| (text(row, "condition"), text(row, "current"))).collect()
+    };
+    let data_dir = folder.path().join("data");
+    let here = [&["check", "--copy", copy, "--data-dir", data_dir.to_str().unwrap()], &words[..]].concat();
+    let here = rows(&outcry(&here));
+    let there = rows(&outcry(&[&["check", "--machine", copy], &words[..]].concat()));
+    assert_eq!(here.len(), there.len());
+    // What has to be tried, and what moves while the machine runs.
+    let moves = ["cpu.steal", "mem.room"];
+    for ((id, here), (_, there)) in here.iter().zip(&there) {
+        let is_tried = there.contains("a copy cannot be tried") || there.contains("needs two looks");
+        assert!(here == there || is_tried || moves.contains(&id.as_str()), "{id}: {here}, {there}");
+    }
+}
+
+#[test]
 fn every_warning_that_can_be_mended_says_how() {
     for machine in MACHINES {
         let (_folder, path) = unpacked(machine);

@@ -98,7 +98,7 @@ pub struct TopologyArgs {
     /// Plan for a machine of N CPUs instead: each a core of its own, one node, one level-3 cache
     #[arg(long, value_name = "N", conflicts_with = "machine")]
     pub plan: Option<usize>,
-    /// Look at a copy of another machine's /sys and /proc below this folder
+    /// Look at a copy of another machine's /sys and /proc below this folder; `check --copy` makes one there
     #[arg(long, value_name = "DIR")]
     pub machine: Option<PathBuf>,
 }
@@ -115,9 +115,13 @@ pub struct CheckArgs {
     /// Also spin on every allowed CPU at once, this long, and show how often each was taken away
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", conflicts_with = "machine")]
     pub jitter: Option<u64>,
-    /// Look at a copy of another machine's /sys and /proc below this folder
+    /// Look at a copy of another machine's /sys and /proc below this folder; --copy makes one there
     #[arg(long, value_name = "DIR")]
     pub machine: Option<PathBuf>,
+    /// Also copy every file below /sys and /proc that was looked at into this folder, for --machine
+    /// elsewhere; the names of processes are among them
+    #[arg(long, value_name = "DIR", conflicts_with = "machine")]
+    pub copy: Option<PathBuf>,
 }
 
 /// What `tune` takes.
@@ -129,7 +133,7 @@ pub struct TuneArgs {
     /// Print the script that takes back what the other one changed
     #[arg(long)]
     pub undo: bool,
-    /// Look at a copy of another machine's /sys and /proc below this folder
+    /// Look at a copy of another machine's /sys and /proc below this folder; `check --copy` makes one there
     #[arg(long, value_name = "DIR")]
     pub machine: Option<PathBuf>,
 }

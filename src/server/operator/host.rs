@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use super::{jitter, probes};
 use crate::json::Writer;
 use crate::server::command::{CheckArgs, ConfigArgs, TopologyArgs, TuneArgs};
-use crate::server::machine_files::{Below, this_machine};
+use crate::server::machine_files::Below;
 use crate::server::options::Options;
 use crate::server::plan::{self, Plan, Start};
 use crate::server::run::say;
+use crate::server::topology::allowed_cpus;
 use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};
 use crate::topology::machine::{Machine, counted};
 use crate::topology::placement::Row;
@@ -60,7 +61,9 @@ fn not_tried() -> Probes {
 
 fn machine_at(folder: Option<&Path>) -> Result<(Below, Machine), String> {
     let Some(folder) = folder else {
-        return Ok((Below::this_machine(), this_machine()));
+        let files = Below::this_machine();
+        let machine = Machine::read(&files, &allowed_cpus());
+        return Ok((files, machine));
     };
     let files = Below::folder(folder);
     if files.line("/proc/self/status").is_none() && files.names("/sys/devices/system/cpu").is_empty() {
@@ -222,6 +225,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
     let (findings, causes) = look.judged(&probes);
     let needs = probes::needs(&look.plan);
     let gaps = probes.jitter.as_deref().unwrap_or_default();
+    if let Some(folder) = &args.copy {
+        look.files.copy_what_was_read(folder)?;
+    }
     if args.json {
         say(&json(|json| check_json(json, &findings, gaps, &causes)))?;
     } else {
