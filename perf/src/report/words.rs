@@ -113,12 +113,17 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     found.extend(where_time_went(summary));
     let environment = &summary.environment;
     if environment.cpus.len() < 4 {
+        let beside = |cpu: usize| {
+            let there = summary.threads.iter().filter(|thread| thread.cpu.is_none_or(|own| own == cpu));
+            let names: Vec<&str> = there.map(|thread| thread.name.as_str()).collect();
+            if names.is_empty() { String::new() } else { format!(" beside {}", names.join(", ")) }
+        };
         found.push(format!(
-            "There are {} CPUs: the trading loop polls on CPU {}, and the reader and the journal share CPU {} with \
-             the client, so reads, durable answers and all tails pay for the client's polling.",
+            "There are {} CPUs: the client polls on CPU {}{}, so these wait for it: reads, durable answers and \
+             all tails pay for the client's polling.",
             environment.cpus.len(),
-            summary.server_cpu,
-            summary.client_cpu
+            summary.client_cpu,
+            beside(summary.client_cpu)
         ));
     }
     if environment.hypervisor != "none" {
@@ -198,13 +203,13 @@ fn went(parts: &Parts) -> String {
     let percent = |part_us: f64| format!("{:.0} %", parts.percent(part_us));
     let outside =
         format!("outside the server's stages (sockets, wake-ups, the client), {}", percent(parts.outside_us));
-    let inside = format!("{stage}, {} ({})", percent(stage_us), micros(stage_us));
+    let inside = format!("in {stage}, {} ({})", percent(stage_us), micros(stage_us));
     let late = format!("before they were sent, {}", percent(parts.late_us));
     let mut by_size = [(stage_us, inside), (parts.outside_us, outside), (parts.late_us, late)];
     by_size.sort_by(|one, other| other.0.total_cmp(&one.0));
     let [(_, first), (_, second), (_, third)] = by_size;
     format!(
-        "{which} of {} ({} of them, {} on average) most of it went to {first}; then {second}; {third}.",
+        "{which} of {} ({} of them, {} on average) most of it passed {first}; then {second}; {third}.",
         class(&parts.class),
         count_of(parts.requests),
         micros(parts.latency_us)
@@ -250,11 +255,11 @@ mod tests {
             (2, "outcry-shard0 worked 6 % of the time. 2,000 requests a second, 30.0 µs each in"),
             (
                 3,
-                "Around the median of orders that rest (2,000 of them, 40.0 µs on average) most of it went to sign, 65 %",
+                "Around the median of orders that rest (2,000 of them, 40.0 µs on average) most of it passed in sign, 65 %",
             ),
             (
                 4,
-                "In the slowest thousandth of orders that rest (10 of them, 4.0 ms on average) most of it went to journal, 98 %",
+                "In the slowest thousandth of orders that rest (10 of them, 4.0 ms on average) most of it passed in journal, 98 %",
             ),
         ] {
             assert!(said[place].starts_with(start), "{}", said[place]);
