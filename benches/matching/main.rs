@@ -74,11 +74,14 @@ fn main() {
         let round = || Core::new(ticks, live, CORE_COMMANDS).run(&workload);
         let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
         println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1})");
+        let what = format!("a trading core's command, {ticks} ticks, {live} live orders");
+        figures::note(what, median, figures::Unit::Ns);
     }
     let (median, best) = figure((0..ROUNDS).map(|_| trade_core::signed(CORE_COMMANDS)).collect());
     println!(
         "what was signed, written alone: {median:.1} ({best:.1}) an order; 65 of 100 commands are orders"
     );
+    figures::note("of an order, writing what was signed", median, figures::Unit::Ns);
 }
 
 /// Median and best.
