@@ -343,6 +343,15 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let text = said(&free);
     assert!(row(&text, "port.bind").ends_with("yes") && row(&text, "data.lock").ends_with("yes"), "{text}");
 
+    // Nobody makes a file there, whatever the permissions say.
+    let nowhere =
+        ["check", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data-dir", "/proc/x"];
+    let refused = outcry(&nowhere);
+    assert_eq!(refused.status.code(), Some(1));
+    for id in ["io.free_space", "data.lock"] {
+        assert!(row(&said(&refused), id).contains("not writable"), "{}", said(&refused));
+    }
+
     let refused = outcry(&[&here[..], &["--set", "journal.durability=maybe"]].concat());
     assert_eq!(refused.status.code(), Some(1));
     assert!(row(&said(&refused), "config.valid").contains("maybe is not one of durable, committed"));

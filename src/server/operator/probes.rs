@@ -71,10 +71,9 @@ pub(crate) fn look(plan: &Plan) -> Probes {
             Ground::Threads(why) => Some(why),
         }),
         disk: folder.as_deref().ok_or_else(no_folder).and_then(disk),
-        free_bytes: folder
-            .as_deref()
-            .ok_or_else(no_folder)
-            .and_then(|folder| if is_writable(folder) { free_bytes(folder).map(Some) } else { Ok(None) }),
+        free_bytes: folder.as_deref().ok_or_else(no_folder).and_then(|folder| {
+            if writable(folder).is_ok() { free_bytes(folder).map(Some) } else { Ok(None) }
+        }),
         log_room: log_room(plan.log_path.as_deref()),
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
         stat_before,
@@ -91,8 +90,11 @@ pub(crate) fn look(plan: &Plan) -> Probes {
 /// How long others are counted at least: fifty of the kernel's ticks.
 const QUIET_TIME_MIN: Duration = Duration::from_millis(500);
 
-fn is_writable(folder: &Path) -> bool {
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+/// Makes a file in `folder` and removes it: permissions alone do not say that one can.
+fn writable(folder: &Path) -> Result<(), String> {
+    let path = folder.join(format!(".outcry-check-{}-there", std::process::id()));
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    made.and_then(|_| std::fs::remove_file(&path)).map_err(|fault| format!("{}: {fault}", folder.display()))
 }
 
 /// Where the log's file is to be, and the room there; what a file of that name has is room as well.
@@ -125,8 +127,8 @@ fn ports(plan: &Plan) -> Vec<String> {
 fn lock(data_dir: &Path) -> Option<String> {
     let Some(folder) = nearest_folder(data_dir) else { return Some(no_folder()) };
     let is_there = data_dir.is_dir();
-    if !is_writable(&folder) {
-        return Some(format!("{} cannot be written", folder.display()));
+    if let Err(fault) = writable(&folder) {
+        return Some(format!("not writable: {fault}"));
     }
     if !is_there {
         return None;
@@ -233,6 +235,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let found = disk(folder.path()).expect("it can be written");
         assert!(found.fsync_us.0 <= found.fsync_us.1 && !found.filesystem.is_empty(), "{found:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn a_folder_where_nothing_can_be_made_is_not_writable_whoever_asks() {
+        // Even root makes no file there, though its permissions let everybody in.
+        let fault = lock(Path::new("/proc/outcry")).expect("refused");
+        assert!(fault.starts_with("not writable: /proc: "), "{fault}");
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(writable(folder.path()), Ok(()));
         assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
     }
 
