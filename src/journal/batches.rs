@@ -203,7 +203,11 @@ impl Batches {
         let path = segment::path(&place.directory, number);
         let spare = std::thread::Builder::new()
             .name("journal-spare".to_owned())
-            .spawn(move || place.prepare(number))
+            .spawn(move || {
+                // Not the writer's priority, which it would inherit: nobody waits for it.
+                let _ = rustix::process::setpriority_process(None, 0);
+                place.prepare(number)
+            })
             .map_err(Fault::io("start a thread to make", &path))?;
         self.spare = Some(spare);
         Ok(())

@@ -26,6 +26,9 @@ use crate::journal::layout::Close;
 /// How long the thread sleeps unless it is woken: short against the time in which 32 MiB fill.
 const NAP: Duration = Duration::from_millis(10);
 
+/// As `nice` counts it.
+const HIGHEST_PRIORITY: i32 = -20;
+
 /// Called with the new durable position after each write, and once more when writing failed.
 pub type Waker = Box<dyn FnMut(Position) + Send>;
 
@@ -56,7 +59,12 @@ impl WriterHandle {
             waker,
             stopping: Arc::clone(&stopping),
         };
-        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run())?;
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
+            // Answers wait for it, and it only ever runs for microseconds. On Linux a priority belongs to the
+            // thread that sets it; where it is refused the thread is as any other.
+            let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
+            writer.run()
+        })?;
         log.set_writer(thread.thread().clone());
         Ok(Self { log: Arc::clone(log), log_path, stopping, thread })
     }
