@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::bench;
 use crate::figures::{Figure, Unit};
-use crate::machine::{self, Environment};
+use crate::machine::Environment;
 use crate::report;
 use crate::run::{self, BUT_SIGN, Ground, Outcome};
 use crate::scenario::Plan;
@@ -88,7 +88,8 @@ pub(crate) fn run(ground: &Ground, extent: Extent) -> Result<(), String> {
     print!("{}", shards::text(&shards));
     let mut figures = figures(&rows, &growths);
     figures.extend(shards::figures(&shards));
-    let verdict = Verdict::of_share(watch.share(), machine::allowed_cpus().len(), reasons(&rows));
+    // Each size is judged by itself; in between servers start and end, and a history is written.
+    let verdict = Verdict::because(reasons(&rows));
     let sheet =
         Sheet::new("scale".to_owned(), verdict, (watch.seconds(), watch.share()), figures, environment);
     print!("{}", bench::verdict(&sheet.verdict));
