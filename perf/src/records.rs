@@ -154,6 +154,9 @@ pub(crate) fn all(folder: &Path) -> Result<Records, String> {
             Record::Figures(sheet) => records.sheets.push(*sheet),
         }
     }
+    // Names have the day and the commit, which say nothing of the order within a day.
+    records.runs.sort_by(|one, other| one.environment.date.cmp(&other.environment.date));
+    records.sheets.sort_by(|one, other| one.environment.date.cmp(&other.environment.date));
     Ok(records)
 }
 
@@ -217,15 +220,21 @@ mod tests {
     fn records_are_read_oldest_first_each_as_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(all(folder.path()), Ok(Records::default()));
-        for day in ["2026-11-23", "2026-11-22"] {
+        // The later of one day has the commit that comes first in the alphabet.
+        for (date, commit) in [
+            ("2026-11-23T00:00:00Z", "abc1234"),
+            ("2026-11-22T05:00:00Z", "fff1234"),
+            ("2026-11-22T06:00:00Z", "aaa1234"),
+        ] {
             let mut summary = example();
-            summary.environment.date = format!("{day}T00:00:00Z");
+            summary.environment.date = date.to_owned();
+            summary.environment.commit = commit.to_owned();
             keep_in(folder.path(), &Record::Run(Box::new(summary))).unwrap();
         }
         keep_in(folder.path(), &figures()).unwrap();
         let records = all(folder.path()).unwrap();
-        let days: Vec<&str> = records.runs.iter().map(|row| row.environment.day()).collect();
-        assert_eq!(days, ["2026-11-22", "2026-11-23"]);
+        let commits: Vec<&str> = records.runs.iter().map(|row| row.environment.commit.as_str()).collect();
+        assert_eq!(commits, ["fff1234", "aaa1234", "abc1234"]);
         assert!(records.runs.iter().all(|run| run.curves.is_empty() && run.time_line.is_empty()));
         assert_eq!(records.sheets, [sheet::example()]);
         std::fs::write(folder.path().join("x.json"), "{}").unwrap();
