@@ -3,12 +3,12 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a strict general parser says of the same bytes.
-fn serde_takes(text: &[u8]) -> bool {
+/// What a strict general parser says of the same bytes; none if it stopped at a number that it has no
+/// float for, as it says nothing of what follows.
+fn serde_takes(text: &[u8]) -> Option<bool> {
     match serde_json::from_slice::<serde_json::Value>(text) {
-        Ok(_) => true,
-        // It makes floats of such numbers, and has none that large.
-        Err(error) => error.to_string().starts_with("number out of range"),
+        Ok(_) => Some(true),
+        Err(error) => (!error.to_string().starts_with("number out of range")).then_some(false),
     }
 }
 
@@ -59,7 +59,9 @@ fn what_is_json_is_what_another_strict_parser_takes() {
         "{}\u{a0}",
         "{}\u{0}",
     ] {
-        assert_eq!(we_take(text.as_bytes()), serde_takes(text.as_bytes()), "{text:?}");
+        // Large numbers stand in good texts only.
+        let expected = serde_takes(text.as_bytes()).unwrap_or(true);
+        assert_eq!(we_take(text.as_bytes()), expected, "{text:?}");
     }
 }
 
@@ -123,7 +125,9 @@ proptest! {
                 Change::Remove => drop(text.remove(at)),
             }
         }
-        prop_assert_eq!(we_take(&text), serde_takes(&text), "{:?}", String::from_utf8_lossy(&text));
+        if let Some(expected) = serde_takes(&text) {
+            prop_assert_eq!(we_take(&text), expected, "{:?}", String::from_utf8_lossy(&text));
+        }
     }
 }
 
