@@ -153,16 +153,10 @@ mod tests {
     #[test]
     fn who_had_the_cpu_is_told_as_far_as_the_kernel_knows() {
         let row = Jitter {
-            cpu: 1,
-            seconds: 1.0,
-            gaps_per_s: 250.0,
-            p50_us: 2.0,
-            p99_us: 8.0,
-            p999_us: 9.0,
-            max_us: 10.0,
             lost_percent: 67.0,
             threads_percent: Some(60.0),
             host_percent: Some(5.0),
+            ..crate::summary::example().jitter_before[0]
         };
         let rest = "interrupts and what nobody is charged with";
         assert_eq!(row.takers(), format!("other threads 60.0 %, the host 5.0 %, {rest} 2.0 %"));

@@ -21,7 +21,7 @@ use crate::domain::{
 };
 use crate::memory::arena::{Arena, Ends, Slot};
 use crate::memory::links::Links;
-use crate::memory::pages::make_ready;
+use crate::memory::pages::filled;
 use crate::memory::table::{Index, digest_key, spread};
 
 /// The expiry of an order without one, which is in 2106.
@@ -134,6 +134,10 @@ pub struct Placement {
 }
 
 const _: () = assert!(size_of::<Placement>() == 32, "a placement is half a cache line");
+const _: () = assert!(
+    size_of::<Resting>() + size_of::<Placement>() + 2 * Links::BYTES + Index::BYTES == 128,
+    "what README says that an order takes"
+);
 
 impl Placement {
     const NONE: Self =
@@ -159,12 +163,9 @@ pub struct Orders {
 
 impl Orders {
     pub(super) fn with_capacity(resting_max: u32, secret: u64) -> Self {
-        let mut placements = Vec::with_capacity(resting_max as usize);
-        make_ready(placements.spare_capacity_mut());
-        placements.resize(resting_max as usize, Placement::NONE);
         Self {
             lines: Arena::with_capacity(resting_max),
-            placements,
+            placements: filled(resting_max as usize, Placement::NONE),
             by_account: Links::with_capacity(resting_max),
             by_id: Index::with_capacity(resting_max),
             secret,

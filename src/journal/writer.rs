@@ -60,8 +60,8 @@ impl WriterHandle {
             stopping: Arc::clone(&stopping),
         };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
-            // Answers wait for it, and it only ever runs for microseconds. On Linux a priority belongs to the
-            // thread that sets it; where it is refused the thread is as any other.
+            // Answers wait for it, and it waits for the disk. On Linux a priority belongs to the thread that
+            // sets it; where it is refused the thread is as any other.
             let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
             writer.run()
         })?;

@@ -6,7 +6,7 @@
 //! - LINKS-1: a slot is in at most one list of a `Links`, and whoever holds the list's [`Ends`] says which.
 
 use super::arena::{Ends, Slot};
-use super::pages::make_ready;
+use super::pages::filled;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -21,13 +21,13 @@ pub struct Links {
 }
 
 impl Links {
+    /// Bytes that a slot takes.
+    pub const BYTES: usize = size_of::<Link>();
+
     /// Links for slots `0..slots_max`, none of which is in a list.
     #[must_use]
     pub fn with_capacity(slots_max: u32) -> Self {
-        let mut links = Vec::with_capacity(slots_max as usize);
-        make_ready(links.spare_capacity_mut());
-        links.resize(slots_max as usize, Link { next: Slot::NONE, previous: Slot::NONE });
-        Self { links }
+        Self { links: filled(slots_max as usize, Link { next: Slot::NONE, previous: Slot::NONE }) }
     }
 
     /// The member behind this one.

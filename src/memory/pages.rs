@@ -31,5 +31,14 @@ pub fn make_ready<T>(values: &mut [T]) {
     }
 }
 
+/// `count` times `value`, in memory that is there: what is written before it is asked for in huge pages gets none.
+#[must_use]
+pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
+    let mut values = Vec::with_capacity(count);
+    make_ready(values.spare_capacity_mut());
+    values.resize(count, value);
+    values
+}
+
 #[cfg(test)]
 mod tests;

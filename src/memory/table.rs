@@ -15,7 +15,7 @@
 //! - TABLE-2: at most half of the places are used. At half, one bucket in 20 is full, by Poisson's law.
 #![allow(unsafe_code, reason = "comparing eight tags at once is an instruction that not every processor has")]
 
-use super::pages::make_ready;
+use super::pages::filled;
 use std::arch::x86_64::{
     _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32, _mm_set_epi32, _mm_set1_epi32,
     _mm_setzero_si128,
@@ -81,12 +81,14 @@ pub struct Index {
 }
 
 impl Index {
+    /// Bytes that a number takes in an index that is full: two places (TABLE-2).
+    pub const BYTES: usize = 2 * size_of::<Bucket>() / PLACES;
+
     /// An index for at most `numbers_max` numbers.
     #[must_use]
     pub fn with_capacity(numbers_max: u32) -> Self {
         let numbers_max = numbers_max as usize;
-        let mut buckets = vec![Bucket::EMPTY; (numbers_max * 2).div_ceil(PLACES).max(1)].into_boxed_slice();
-        make_ready(&mut buckets);
+        let buckets = filled((numbers_max * 2).div_ceil(PLACES).max(1), Bucket::EMPTY).into_boxed_slice();
         Self { buckets, len: 0, numbers_max }
     }
 

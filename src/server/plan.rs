@@ -284,7 +284,7 @@ impl Plan {
     }
 
     /// Bytes of memory when every table is full, the log among them. What a row takes with its places in
-    /// the indexes was measured by doubling each size (2026-11-22: 177, 118 and 297 bytes).
+    /// the indexes is what doubling each size added to a process, rounded up.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         const RESTING_ORDER: u64 = 192;

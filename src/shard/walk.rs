@@ -16,7 +16,7 @@
 use super::Shard;
 use crate::book::Face;
 use crate::book::legs::{self, Legs, Meeting, Ratio};
-use crate::book::orders::Resting;
+use crate::book::orders::{Placement, Resting};
 use crate::domain::{
     Collateral, FeeSchedule, MarketNo, OrderType, Outcome, Price, Reject, SelfTrade, Shares, Side, Tick,
     TimeMs, WalletNo,
@@ -233,8 +233,8 @@ impl Shard {
             return Ok(false);
         };
         let taker_fee = fee_within(taker.side, taker.fee.taker_fee(shares, price), legs.taker);
-        let maker_fee = self.maker_fee(taker, slot, maker, shares, legs.maker);
         let placement = self.books.orders().placement(slot);
+        let maker_fee = maker_fee(taker, maker, placement, shares, legs.maker);
         let due = match maker.side {
             Side::Buy if !placement.reserves() => legs.maker + maker_fee,
             Side::Buy | Side::Sell => Collateral::ZERO,
@@ -246,25 +246,6 @@ impl Shard {
             }
         }
         Ok(true)
-    }
-
-    /// The maker's fee: within a sell's proceeds, and within what was set aside for a buy after
-    /// its leg and after what its rest may still cost.
-    fn maker_fee(
-        &self,
-        taker: &Taker,
-        slot: Slot,
-        maker: &Resting,
-        shares: Shares,
-        leg: Collateral,
-    ) -> Collateral {
-        let fee = fee_within(maker.side, taker.fee.maker_fee(shares, maker.price), leg);
-        let placement = self.books.orders().placement(slot);
-        if !placement.reserves() {
-            return fee;
-        }
-        let rest = maker.price.cost_ceil(maker.open - shares);
-        fee.min(placement.reserved - leg - rest)
     }
 
     /// Takes what a maker owes, in thought or in fact.
@@ -310,6 +291,23 @@ fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<Remo
         return (taker.self_trade != SelfTrade::ExpireTaker).then_some(RemovalReason::SelfTrade);
     }
     legs::is_dust(maker.price, maker.open).then_some(RemovalReason::Dust)
+}
+
+/// The maker's fee: within a sell's proceeds, and within what was set aside for a buy after its leg and
+/// after what its rest may still cost.
+fn maker_fee(
+    taker: &Taker,
+    maker: &Resting,
+    placement: &Placement,
+    shares: Shares,
+    leg: Collateral,
+) -> Collateral {
+    let fee = fee_within(maker.side, taker.fee.maker_fee(shares, maker.price), leg);
+    if !placement.reserves() {
+        return fee;
+    }
+    let rest = maker.price.cost_ceil(maker.open - shares);
+    fee.min(placement.reserved - leg - rest)
 }
 
 /// A fee on top of a buy is what it is; out of a sell's proceeds it is at most the proceeds.
