@@ -92,7 +92,7 @@ fn figure(mut rounds: Vec<f64>) -> (f64, f64) {
 
 /// A book under the commands.
 trait Engine {
-    fn add(&mut self, digest: &[u8; 32], command: &Command);
+    fn add(&mut self, command: &Command);
     fn cancel(&mut self, digest: &[u8; 32]);
     fn take(&mut self, side: Side, shares: u32, tally: &mut Tally);
 }
@@ -101,13 +101,13 @@ trait Engine {
 fn run(workload: &Workload, mut engine: impl Engine) -> f64 {
     let mut tally = Tally::default();
     for command in &workload.prefill {
-        engine.add(&workload.digests[command.order as usize], command);
+        engine.add(command);
     }
     let before = cpu_ns();
     for command in &workload.commands {
         match command.kind {
-            Kind::Add => engine.add(&workload.digests[command.order as usize], command),
-            Kind::Cancel => engine.cancel(&workload.digests[command.order as usize]),
+            Kind::Add => engine.add(command),
+            Kind::Cancel => engine.cancel(&command.digest),
             Kind::Take => engine.take(command.side, command.shares, &mut tally),
         }
     }
@@ -122,8 +122,8 @@ fn cpu_ns() -> f64 {
 }
 
 impl Engine for Floor {
-    fn add(&mut self, digest: &[u8; 32], command: &Command) {
-        self.add(digest, command.order, command.side, command.price, command.shares);
+    fn add(&mut self, command: &Command) {
+        self.add(&command.digest, command.order, command.side, command.price, command.shares);
     }
 
     fn cancel(&mut self, digest: &[u8; 32]) {
@@ -159,9 +159,9 @@ const fn side(side: Side) -> domain::Side {
 }
 
 impl Engine for Book {
-    fn add(&mut self, digest: &[u8; 32], command: &Command) {
+    fn add(&mut self, command: &Command) {
         let order = NewOrder {
-            id: OrderId(*digest),
+            id: OrderId(command.digest),
             owner: ApiKey::ZERO,
             open: Shares(command.shares.into()),
             position: Position(command.order.into()),

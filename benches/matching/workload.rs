@@ -2,7 +2,9 @@
 //!
 //! 55 % of the commands rest an order near a fair value that wanders, never crossing; 35 % cancel an order that
 //! rests, any of them with the same chance; 10 % take what rests, always in full, 2.5 makers on average.
-//! Live orders stay as many as they were. Each order has a digest of 32 random bytes.
+//! Live orders stay as many as they were. Each order has a digest of 32 random bytes, which lies in the commands that
+//! name it, as it would lie in a request: what it costs to look up a digest that is long out of every cache is not the
+//! book's.
 
 use std::collections::VecDeque;
 
@@ -32,15 +34,16 @@ pub(crate) struct Command {
     /// In ticks, from 1.
     pub(crate) price: u16,
     pub(crate) shares: u32,
-    /// The order that rests or is cancelled: its digest is `digests[order]`.
+    /// The order that rests or is cancelled.
     pub(crate) order: u32,
+    /// Its digest; of an order that takes, its own.
+    pub(crate) digest: [u8; 32],
 }
 
 /// All of it.
 pub(crate) struct Workload {
     pub(crate) prefill: Vec<Command>,
     pub(crate) commands: Vec<Command>,
-    pub(crate) digests: Vec<[u8; 32]>,
     /// What the model's fills come to.
     pub(crate) tally: Tally,
 }
@@ -84,6 +87,16 @@ impl Random {
     }
 }
 
+/// The digest of an order: four words that nothing but its number tells.
+fn digest(order: u32) -> [u8; 32] {
+    let mut random = Random(u64::from(order) << 32);
+    let mut digest = [0; 32];
+    for word in digest.as_chunks_mut().0 {
+        *word = random.next().to_le_bytes();
+    }
+    digest
+}
+
 /// The model: a queue for each price, from which what was cancelled is passed over.
 struct Model {
     random: Random,
@@ -99,6 +112,7 @@ struct Model {
     place: Vec<u32>,
     tally: Tally,
     live_wanted: usize,
+    takes: u32,
 }
 
 impl Workload {
@@ -118,12 +132,11 @@ impl Workload {
             place: Vec::new(),
             tally: Tally::default(),
             live_wanted: live,
+            takes: 0,
         };
         let prefill = (0..live).map(|_| model.add()).collect();
         let commands = (0..commands).map(|_| model.command()).collect();
-        let mut random = Random(!seed);
-        let digests = model.open.iter().map(|_| std::array::from_fn(|_| random.next().to_le_bytes()[0]));
-        Self { prefill, commands, digests: digests.collect(), tally: model.tally }
+        Self { prefill, commands, tally: model.tally }
     }
 }
 
@@ -171,14 +184,14 @@ impl Model {
         self.live.push(order);
         self.levels[side as usize][usize::from(price)].push_back(order);
         self.resting[side as usize][usize::from(price)] += 1;
-        Command { kind: Kind::Add, side, price, shares, order }
+        Command { kind: Kind::Add, side, price, shares, order, digest: digest(order) }
     }
 
     fn cancel(&mut self) -> Command {
         let order = self.live[usize::try_from(self.random.below(self.live.len() as u64)).expect("a place")];
         let (side, price) = (self.side_of[order as usize], self.price_of[order as usize]);
         self.gone(order);
-        Command { kind: Kind::Cancel, side, price, shares: 0, order }
+        Command { kind: Kind::Cancel, side, price, shares: 0, order, digest: digest(order) }
     }
 
     /// What takes them names no order; the first maker's price bounds nothing here.
@@ -208,7 +221,8 @@ impl Model {
                 break;
             }
         }
-        Command { kind: Kind::Take, side, price: 0, shares, order: 0 }
+        self.takes += 1;
+        Command { kind: Kind::Take, side, price: 0, shares, order: 0, digest: digest(!self.takes) }
     }
 
     fn gone(&mut self, order: u32) {
