@@ -104,6 +104,10 @@ impl Books {
     ///
     /// Matching comes first: an order that still crosses must never rest, or the next taker would
     /// get a price that somebody better placed had already offered.
+    // In line, as is what it calls: an order handed over in memory is written in its fields and read in
+    // larger pieces, and such a read waits until every store before it has reached the cache.
+    #[allow(clippy::inline_always, reason = "with 100,000 orders it takes 5 ns of 47 off a command")]
+    #[inline(always)]
     pub fn rest(&mut self, tick: Tick, order: &NewOrder) -> Result<Slot, Full> {
         self.room(order.market, tick)?;
         assert!(order.open > Shares::ZERO, "BOOK-3");
@@ -120,17 +124,22 @@ impl Books {
     }
 
     /// Takes an order out of its book, wherever in its level it stands.
+    #[allow(clippy::inline_always, reason = "with 100,000 orders it takes 1.5 ns of 26 off a command")]
+    #[inline(always)]
     pub fn remove(&mut self, slot: Slot) {
         let order = &self.orders[slot];
-        let place = &mut self.ladders[order.market.index()];
-        let ladder = place.as_mut().expect("a book with an order has a ladder");
-        ladder.unlink(order.face(), slot, &mut self.pool, &mut self.queues);
-        if ladder.is_empty() {
-            let block = ladder.block();
-            *place = None;
-            self.pool.give(block);
+        let market = order.market;
+        let ladder = self.ladders[market.index()].as_mut().expect("a book with an order has a ladder");
+        if ladder.unlink(order.face(), slot, &mut self.pool, &mut self.queues) {
+            self.give_ladder_back(market);
         }
         self.orders.remove(slot);
+    }
+
+    #[cold]
+    fn give_ladder_back(&mut self, market: MarketNo) {
+        let empty = self.ladders[market.index()].take().expect("it has just become empty");
+        self.pool.give(empty.block());
     }
 
     /// Puts an order in the place of another of the same price and side, which is gone then.

@@ -65,10 +65,6 @@ impl Ladder {
         self.block
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.best == NOBODY
-    }
-
     pub(super) const fn best(&self, side: Side) -> Option<Price> {
         Price::new(self.best[side.index()])
     }
@@ -112,21 +108,29 @@ impl Ladder {
         levels[level] = word(queues.push(queue, slot));
     }
 
-    pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) {
+    /// Takes an order out of its level; true if it was the last of the book.
+    pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) -> bool {
         let level = self.level(face.price);
-        let shape = self.shape;
-        let (levels, bitmap) = self.parts_mut(pool);
+        let (levels, _) = self.parts_mut(pool);
         let queue = queues.remove(ends(levels[level]), slot);
         levels[level] = word(queue);
-        if queue.is_empty() {
-            shape.remove(bitmap, level);
-            if self.best(face.side) == Some(face.price) {
-                // Below a bid there are only bids and above an ask only asks (BOOK-1).
-                let side = face.side.index();
-                let next = self.beyond(face, pool);
-                self.best[side] = next.map_or(NOBODY[side], Price::ten_thousandths);
-            }
+        queue.is_empty() && self.vacate(face, pool)
+    }
+
+    /// Leaves a level that has no order any more; true if no other has one.
+    #[cold]
+    fn vacate(&mut self, face: Face, pool: &mut Pool) -> bool {
+        let level = self.level(face.price);
+        let shape = self.shape;
+        let (_, bitmap) = self.parts_mut(pool);
+        shape.remove(bitmap, level);
+        if self.best(face.side) == Some(face.price) {
+            // Below a bid there are only bids and above an ask only asks (BOOK-1).
+            let side = face.side.index();
+            let next = self.beyond(face, pool);
+            self.best[side] = next.map_or(NOBODY[side], Price::ten_thousandths);
         }
+        self.best == NOBODY
     }
 
     /// Links `slot` where `former` was.
