@@ -202,10 +202,11 @@ impl OrderFields {
     #[must_use]
     pub fn exact_price(&self, tick: Tick) -> Option<Price> {
         let (numerator, shares) = self.ratio();
-        if shares == 0 || !numerator.is_multiple_of(shares) {
+        let (quotient, rest) = divided(numerator, shares)?;
+        if rest != 0 {
             return None;
         }
-        let price = Price::new(u16::try_from(numerator / shares).ok()?)?;
+        let price = Price::new(u16::try_from(quotient).ok()?)?;
         tick.holds(price).then_some(price)
     }
 
@@ -227,6 +228,18 @@ impl OrderFields {
     fn ratio(&self) -> (u128, u128) {
         (u128::from(self.collateral().0) * u128::from(PRICE_ONE), u128::from(self.shares().0))
     }
+}
+
+/// Quotient and rest, if there is a divisor. Whatever an order may ask for fits 64 bits, whose division is one
+/// instruction.
+fn divided(numerator: u128, divisor: u128) -> Option<(u128, u128)> {
+    if divisor == 0 {
+        return None;
+    }
+    Some(match (u64::try_from(numerator), u64::try_from(divisor)) {
+        (Ok(numerator), Ok(divisor)) => ((numerator / divisor).into(), (numerator % divisor).into()),
+        _ => (numerator / divisor, numerator % divisor),
+    })
 }
 
 /// The longest signature: the ERC-7739 wrap of [`SignatureType::Deposit`].
@@ -294,6 +307,10 @@ mod tests {
         let floored = buy(10_000_000, 19_607_800);
         assert_eq!(exact.exact_price(cent), Price::new(5_100));
         assert_eq!(floored.exact_price(cent), None);
+        // Ten-thousandths of this collateral need more than 64 bits.
+        let large = buy(u64::MAX / 100 * 51, u64::MAX / 100 * 100);
+        assert_eq!(large.exact_price(cent), Price::new(5_100));
+        assert_eq!(buy(1, 0).exact_price(cent), None);
         assert_eq!(floored.nearest_price(cent), Price::new(5_100));
         assert_eq!(buy(1, 0).nearest_price(cent), None);
     }

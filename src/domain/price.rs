@@ -35,15 +35,25 @@ impl Price {
     /// What `shares` cost at this price, rounded down to a millionth.
     #[must_use]
     pub fn cost_floor(self, shares: Shares) -> Collateral {
-        let product = u128::from(shares.0) * u128::from(self.0);
-        Collateral(narrow(product / u128::from(PRICE_ONE)))
+        Collateral(self.cost(shares).0)
     }
 
     /// What `shares` cost at this price, rounded up to a millionth.
     #[must_use]
     pub fn cost_ceil(self, shares: Shares) -> Collateral {
+        let (floor, rest) = self.cost(shares);
+        Collateral(floor + u64::from(rest != 0))
+    }
+
+    /// What `shares` cost in millionths, and what that leaves in ten-thousandths of one.
+    fn cost(self, shares: Shares) -> (u64, u64) {
+        let one = u64::from(PRICE_ONE);
+        // Whatever an order may ask for fits 64 bits, whose division by a constant is a multiplication.
+        if let Some(product) = shares.0.checked_mul(self.0.into()) {
+            return (product / one, product % one);
+        }
         let product = u128::from(shares.0) * u128::from(self.0);
-        Collateral(narrow(product.div_ceil(u128::from(PRICE_ONE))))
+        (narrow(product / u128::from(one)), narrow(product % u128::from(one)))
     }
 
     /// The most shares that `collateral` buys at this price, rounded down to a millionth.
@@ -127,5 +137,21 @@ mod tests {
         assert_eq!(third.cost_ceil(Shares(1)), Collateral(1));
         let bought = third.shares_for(Collateral(1_000));
         assert!(third.cost_ceil(bought) <= Collateral(1_000));
+    }
+
+    #[test]
+    fn costs_are_the_same_on_both_sides_of_what_64_bits_hold() {
+        for price in [1, 5, 3_333, 9_999].map(|price| Price::new(price).expect("in range")) {
+            let last = u64::MAX / u64::from(price.0);
+            let bounds = [0, last, last.saturating_add(1), u64::MAX - 10_000];
+            for shares in
+                bounds.into_iter().flat_map(|bound| bound.saturating_sub(9)..=bound.saturating_add(9))
+            {
+                let exact = u128::from(shares) * u128::from(price.0);
+                let (floor, ceil) = (price.cost_floor(Shares(shares)), price.cost_ceil(Shares(shares)));
+                assert_eq!(u128::from(floor.0), exact / 10_000, "{shares} at {price:?}");
+                assert_eq!(u128::from(ceil.0), exact.div_ceil(10_000), "{shares} at {price:?}");
+            }
+        }
     }
 }

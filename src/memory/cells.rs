@@ -102,6 +102,9 @@ impl Cells {
 
     /// Adds to what a shard collected. Only that shard calls it.
     pub fn fee_credit(&self, shard: ShardNo, amount: Collateral) {
+        if amount.is_zero() {
+            return;
+        }
         // Release: pairs with the Acquire in `fee_debit`. The shard has claimed its frame before, so
         // whoever pays out what is seen here claims behind it.
         self.shard(shard).fees.fetch_add(amount.0, Ordering::Release);

@@ -86,6 +86,35 @@ pub trait Wire: Sized {
     fn put(&self, out: &mut Vec<u8>);
     /// Reads the value.
     fn take(input: &mut Input<'_>) -> Result<Self, Damage>;
+    /// Appends values one behind the other.
+    fn put_each(values: &[Self], out: &mut Vec<u8>) {
+        for value in values {
+            value.put(out);
+        }
+    }
+    /// Reads `count` values that lie one behind the other.
+    fn take_each(count: usize, input: &mut Input<'_>) -> Result<Vec<Self>, Damage> {
+        let mut values = Vec::with_capacity(input.capacity(count));
+        for _ in 0..count {
+            values.push(Self::take(input)?);
+        }
+        Ok(values)
+    }
+}
+
+impl Wire for u8 {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        Ok(input.array::<1>()?[0])
+    }
+    fn put_each(values: &[Self], out: &mut Vec<u8>) {
+        out.extend_from_slice(values);
+    }
+    fn take_each(count: usize, input: &mut Input<'_>) -> Result<Vec<Self>, Damage> {
+        input.bytes(count).map(<[u8]>::to_vec)
+    }
 }
 
 macro_rules! integers {
@@ -100,7 +129,7 @@ macro_rules! integers {
         }
     )* };
 }
-integers!(u8, u16, u32, u64, u128, i64, i128);
+integers!(u16, u32, u64, u128, i64, i128);
 
 macro_rules! newtypes {
     ($($name:ident),*) => { $(
@@ -205,21 +234,17 @@ impl<T: Wire> Wire for Option<T> {
 /// A count, then the values.
 impl<T: Wire> Wire for Vec<T> {
     fn put(&self, out: &mut Vec<u8>) {
-        put_all(self.len(), self, out);
+        put_list(self, out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         let count = take_count(input)?;
-        let mut values = Self::with_capacity(input.capacity(count));
-        for _ in 0..count {
-            values.push(T::take(input)?);
-        }
-        Ok(values)
+        T::take_each(count, input)
     }
 }
 
 impl<T: Wire> Wire for Box<[T]> {
     fn put(&self, out: &mut Vec<u8>) {
-        put_all(self.len(), self, out);
+        put_list(self, out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         Vec::take(input).map(Vec::into_boxed_slice)
@@ -228,7 +253,10 @@ impl<T: Wire> Wire for Box<[T]> {
 
 impl<T: Wire + Ord> Wire for BTreeSet<T> {
     fn put(&self, out: &mut Vec<u8>) {
-        put_all(self.len(), self, out);
+        put_count(self.len(), out);
+        for value in self {
+            value.put(out);
+        }
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         Vec::take(input).map(Self::from_iter)
@@ -262,11 +290,9 @@ impl<K: Wire + Ord + Hash, V: Wire, S: BuildHasher + Default> Wire for HashMap<K
     }
 }
 
-fn put_all<'a, T: Wire + 'a>(count: usize, values: impl IntoIterator<Item = &'a T>, out: &mut Vec<u8>) {
-    put_count(count, out);
-    for value in values {
-        value.put(out);
-    }
+fn put_list<T: Wire>(values: &[T], out: &mut Vec<u8>) {
+    put_count(values.len(), out);
+    T::put_each(values, out);
 }
 
 fn put_pairs<'a, K: Wire + 'a, V: Wire + 'a>(
