@@ -172,8 +172,8 @@ fn order_signatures_are_checked_without_allocating() {
     });
     let count = allocations_of(|| {
         for order in &orders {
-            assert!(verifier.order(order, &address, Venue::Kuest, false).is_ok());
-            assert!(verifier.order(order, &address, Venue::Kuest, true).is_err());
+            assert!(verifier.order(order, &address, Venue::Kuest, false, |_| ()).is_ok());
+            assert!(verifier.order(order, &address, Venue::Kuest, true, |_| ()).is_err());
         }
     });
     assert_eq!(count, 0);

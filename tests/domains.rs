@@ -140,7 +140,7 @@ fn judged(
     neg: bool,
 ) -> Result<OrderId, Reject> {
     let mut verifier = Verifier::new(Domains::new(chain));
-    match verifier.order(order, owner, row.venue, neg) {
+    match verifier.order(order, owner, row.venue, neg, |_| ()) {
         Err(Reject::SignatureInvalid) if verifier.is_for_another_version(order, owner) => {
             Err(Reject::OrderVersionMismatch)
         }

@@ -188,10 +188,10 @@ fn every_order_verifies_or_is_known_for_its_version() {
         let owner = address(text_of(vector, "eoa"));
         if let Some(neg_risk) = neg_risk(vector) {
             let id = OrderId(word(text_of(vector, "order_digest_eip712")).0);
-            assert_eq!(verifier.order(&order, &owner, venue, neg_risk), Ok(id));
+            assert_eq!(verifier.order(&order, &owner, venue, neg_risk, |_| ()), Ok(id));
             good += 1;
         } else {
-            let judged = verifier.order(&order, &owner, venue, false);
+            let judged = verifier.order(&order, &owner, venue, false, |_| ());
             assert_eq!(judged, Err(Reject::SignatureInvalid));
             assert!(verifier.is_for_another_version(&order, &owner));
             version_3 += 1;

@@ -167,7 +167,7 @@ impl Desk {
             let start = Instant::now();
             let order = self.read(&request.bytes)?;
             let read = Instant::now();
-            let id = self.verifier.order(&order, &self.owner, Venue::Polymarket, false);
+            let id = self.verifier.order(&order, &self.owner, Venue::Polymarket, false, |_| ());
             let id = id.map_err(|reject| format!("the signature: {reject:?}"))?;
             let verified = Instant::now();
             self.place(&order, id)?;

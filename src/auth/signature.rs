@@ -79,21 +79,23 @@ impl Verifier {
 
     /// Checks that `caller` signed this order for a market of this kind, and gives the order's id.
     /// `venue` is that of the request's headers; a deposit wallet's order names its own. At most
-    /// one curve operation.
+    /// one curve operation, and before it `known` is told the id that is still to be proved.
     pub fn order(
         &mut self,
         order: &SignedOrder,
         caller: &Address,
         venue: Venue,
         neg_risk: bool,
+        known: impl FnOnce(&OrderId),
     ) -> Result<OrderId, Reject> {
         let fields = &order.fields;
         Self::parties(fields, caller)?;
         let hash = self.domains.order_hash(fields);
         if fields.signature_type == SignatureType::Deposit {
-            return self.deposit_order(order, &hash, caller, neg_risk);
+            return self.deposit_order(order, &hash, caller, neg_risk, known);
         }
         let id = Domains::order_id(self.domains.orders(venue, neg_risk), &hash);
+        known(&id);
         self.signed(&Word(id.0), order.signature(), caller).map(|()| id)
     }
 
@@ -131,6 +133,7 @@ impl Verifier {
         hash: &Word,
         caller: &Address,
         neg_risk: bool,
+        known: impl FnOnce(&OrderId),
     ) -> Result<OrderId, Reject> {
         let wrap: &[u8; SIGNATURE_BYTES_MAX] =
             order.signature().try_into().map_err(|_| Reject::SignatureInvalid)?;
@@ -142,9 +145,10 @@ impl Verifier {
         {
             return Err(Reject::SignatureInvalid);
         }
+        let id = Domains::order_id(&separator, hash);
+        known(&id);
         let digest = self.domains.deposit_order_digest(&separator, hash, &order.fields.maker);
-        self.signed(&digest, &wrap[..SIGNATURE_BYTES], caller)?;
-        Ok(Domains::order_id(&separator, hash))
+        self.signed(&digest, &wrap[..SIGNATURE_BYTES], caller).map(|()| id)
     }
 
     /// The separator that a wrap carries, if orders of this kind of market are taken under it.

@@ -197,6 +197,11 @@ impl Orders {
         self.by_id.find(self.hash(id), same).map(Slot::from_number)
     }
 
+    /// Has what [`Orders::find`] looks at, and what resting an order writes, fetched into the cache meanwhile.
+    pub fn fetch_ahead(&self, id: &OrderId) {
+        self.by_id.fetch_ahead(self.hash(id));
+    }
+
     /// What is known of an order outside its book.
     #[must_use]
     pub fn placement(&self, slot: Slot) -> &Placement {

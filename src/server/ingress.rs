@@ -452,7 +452,9 @@ impl Trade {
         let venue = venue_of(caller.dialect, self.venue);
         let neg_risk = self.registry.market(market).neg_risk;
         self.signatures_left -= 1;
-        let id = match self.verifier.order(&order, &caller.address, venue, neg_risk) {
+        let shard = self.shard.as_ref();
+        let ahead = |id: &OrderId| shard.into_iter().for_each(|shard| shard.fetch_ahead(id));
+        let id = match self.verifier.order(&order, &caller.address, venue, neg_risk, ahead) {
             Ok(id) => id,
             Err(Reject::SignatureInvalid) => {
                 return Err(plain(self.other_version(&order, caller, Reject::SignatureInvalid)));

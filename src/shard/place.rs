@@ -64,6 +64,13 @@ impl Shard {
         }
     }
 
+    /// Has what [`Shard::place`] will look for under this digest fetched into the cache, and waits for nothing.
+    /// Between digest and decision lies the check of the signature: microseconds, of which memory takes a tenth.
+    pub fn fetch_ahead(&self, id: &OrderId) {
+        self.recall.fetch_ahead(id);
+        self.books.orders().fetch_ahead(id);
+    }
+
     /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
     /// not, or what it came to before. Loads only, and nothing is remembered.
     pub fn foresee(&mut self, now: TimeMs, order: &PlaceOrder) -> Result<(), Placed> {

@@ -58,6 +58,11 @@ impl Recall {
         self.horizon_ms
     }
 
+    /// Has what [`Recall::find`] looks at fetched into the cache meanwhile.
+    pub(super) fn fetch_ahead(&self, id: &OrderId) {
+        self.index.fetch_ahead(self.hash(id));
+    }
+
     /// The first result of this digest and whose it was. Stamps at the horizon are forgotten
     /// together, though their entries are only used again one by one.
     pub(super) fn find(&self, id: &OrderId) -> Option<(WalletNo, First)> {

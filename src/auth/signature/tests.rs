@@ -55,7 +55,7 @@ const KINDS: [SignatureType; 4] =
     [SignatureType::Eoa, SignatureType::Proxy, SignatureType::Safe, SignatureType::Deposit];
 
 fn judge(order: &SignedOrder, venue: Venue, neg_risk: bool) -> Result<OrderId, Reject> {
-    Verifier::new(domains()).order(order, owner().address(), venue, neg_risk)
+    Verifier::new(domains()).order(order, owner().address(), venue, neg_risk, |_| ())
 }
 
 #[test]
