@@ -433,7 +433,7 @@ fn a_copy_of_this_machine_is_judged_like_it() {
 }
 
 #[test]
-fn every_warning_that_can_be_mended_says_how() {
+fn what_fails_says_what_it_costs_and_every_warning_how_it_is_mended() {
     for machine in MACHINES {
         let (_folder, path) = unpacked(machine);
         let json: Value =
@@ -442,12 +442,20 @@ fn every_warning_that_can_be_mended_says_how() {
             let is_wrong = row["passed"] == false && row["severity"] != "Info";
             assert!(row["remedy"].is_string() || !is_wrong, "{machine}: {row}");
             assert!(row["remedy"].is_null() || row["passed"] == false, "{machine}: {row}");
+            // What fails says what it costs or what is missing, whether or not it can be mended.
+            assert_eq!(row["costs"].is_string(), row["passed"] == false, "{machine}: {row}");
         }
         let limits = json["limits"].as_array().unwrap();
-        assert!(!limits.is_empty());
-        for limit in limits {
-            let limit = limit.as_str().unwrap();
+        let changes = json["changes"].as_array().unwrap();
+        assert!(!limits.is_empty() && limits.len() == changes.len());
+        for (limit, change) in limits.iter().zip(changes) {
+            let (limit, change) = (limit.as_str().unwrap(), change.as_str().unwrap());
             assert!(!limit.starts_with("what limits") && limit.chars().count() < 160, "{limit}");
+            // A limit has its amount; what to change says more than to look elsewhere.
+            assert!(
+                limit.bytes().any(|byte| byte.is_ascii_digit()) && 20 < change.len(),
+                "{limit}: {change}"
+            );
         }
     }
 }

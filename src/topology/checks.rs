@@ -9,7 +9,8 @@ mod memory;
 mod world;
 
 use super::Files;
-use super::machine::Machine;
+use super::cost;
+use super::machine::{Machine, counted};
 use super::placement::Policy;
 use super::table;
 
@@ -99,6 +100,8 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Why it matters, in one sentence.
     pub why: &'static str,
+    /// What it costs an order, or what is missing; none if it passed or nobody can say.
+    pub amount: Option<String>,
     /// What would mend it; empty if it passed.
     pub fixes: Vec<Fix>,
 }
@@ -106,7 +109,8 @@ pub struct Finding {
 impl Finding {
     fn new(id: &'static str, severity: Severity, required: impl Into<String>, why: &'static str) -> Self {
         let (required, current) = (required.into(), String::new());
-        Self { id, required, current, severity, verdict: Verdict::Neither, why, fixes: Vec::new() }
+        let verdict = Verdict::Neither;
+        Self { id, required, current, severity, verdict, why, amount: None, fixes: Vec::new() }
     }
 
     fn judged(mut self, passed: bool, current: impl Into<String>) -> Self {
@@ -124,6 +128,20 @@ impl Finding {
         self.told(format!("not readable: {why}"))
     }
 
+    /// Says what it costs or what is missing, if it failed.
+    fn costing(mut self, amount: impl Into<String>) -> Self {
+        if self.verdict == Verdict::Failed {
+            self.amount = Some(amount.into());
+        }
+        self
+    }
+
+    /// Says by how much `had` is below `needed`, if it failed.
+    fn short_by(self, needed: u64, had: u64, unit: Unit) -> Self {
+        let missing = needed.saturating_sub(had);
+        self.costing(format!("{} short", unit.text(missing)))
+    }
+
     fn mended_by(mut self, fixes: Vec<Fix>) -> Self {
         if self.verdict == Verdict::Failed {
             self.fixes = fixes;
@@ -136,6 +154,25 @@ impl Finding {
         match probe {
             Ok(found) => judge(self, found),
             Err(why) => self.unreadable(why),
+        }
+    }
+}
+
+/// What is counted where something is missing.
+#[derive(Clone, Copy)]
+enum Unit {
+    One,
+    KiB,
+    MiB,
+}
+
+impl Unit {
+    /// So many of it, of which part of one is one.
+    fn text(self, amount: u64) -> String {
+        match self {
+            Self::One => amount.to_string(),
+            Self::KiB => format!("{} KiB", amount.div_ceil(1 << 10)),
+            Self::MiB => format!("{} MiB", amount.div_ceil(1 << 20)),
         }
     }
 }
@@ -347,6 +384,11 @@ pub fn run(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = cpu::checks(scene);
     findings.extend(memory::checks(scene));
     findings.extend(world::checks(scene));
+    for finding in &mut findings {
+        if finding.verdict == Verdict::Failed && finding.amount.is_none() {
+            finding.amount = cost::text(finding.id);
+        }
+    }
     findings
 }
 
@@ -367,7 +409,8 @@ pub fn report(findings: &[Finding]) -> String {
     let mut lines = vec![table];
     for finding in findings.iter().filter(|finding| finding.verdict == Verdict::Failed) {
         lines.push(format!("{}: {}", finding.id, finding.why));
-        lines.extend(finding.remedy().map(|remedy| format!("    {remedy}")));
+        lines.extend(finding.amount.as_ref().map(|amount| format!("    costs: {amount}")));
+        lines.extend(finding.remedy().map(|remedy| format!("    mend: {remedy}")));
     }
     let count = |verdict: Verdict, severity: Option<Severity>| {
         let of = |finding: &&Finding| {
@@ -375,12 +418,13 @@ pub fn report(findings: &[Finding]) -> String {
         };
         findings.iter().filter(of).count()
     };
+    let failed = |severity: Severity, word: &str| counted(count(Verdict::Failed, Some(severity)), word);
     lines.push(format!(
-        "{} passed; failed: {} fatal, {} warnings, {} infos; {} not judged\n",
+        "{} passed; failed: {} fatal, {}, {}; {} not judged\n",
         count(Verdict::Passed, None),
         count(Verdict::Failed, Some(Severity::Fatal)),
-        count(Verdict::Failed, Some(Severity::Warning)),
-        count(Verdict::Failed, Some(Severity::Info)),
+        failed(Severity::Warning, "warning"),
+        failed(Severity::Info, "info"),
         count(Verdict::Neither, None)
     ));
     lines.join("\n")

@@ -1,75 +1,89 @@
-//! What limits this machine: every cause with its amount, the most costly first.
+//! What limits this machine: every cause with its amount and what to change, the most costly first.
 //!
 //! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by
 //! its length, a CPU that others have by the slice for which the scheduler gives it to them, a disk by
 //! the write that was tried. The weights only order the list; what is told is what was found.
 
 use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
+use super::cost::{self, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SPARE_CORES};
 
-/// A thread that is ready waits about this long for one that has its CPU.
-const SLICE_NS: u64 = 4_000_000;
-/// The period of a quota, of which the rest is stood still when it is used up.
-const QUOTA_NS: u64 = 100_000_000;
-/// What waking a loop costs (an eventfd's 16 us).
-const WAKE_NS: u64 = 16_000;
-/// One CPU for everything: a read or a batch that was begun is finished first.
-const ONE_CPU_NS: u64 = 1_000_000;
-
-/// Conditions that cost whenever they fail, and about how much.
-const CONDITIONS: [(&str, u64); 8] = [
-    ("mem.room", 2_000_000),
-    ("cpu.governor", 12_000),
-    ("cpu.smt", 10_000),
-    ("numa.local", 8_000),
-    ("irq.affinity", 6_000),
-    ("time.clocksource", 4_000),
-    ("mem.swap", 3_000),
-    ("time.ntp", 0),
+/// Conditions that cost whenever they fail, and have no cause of their own below.
+const CONDITIONS: [&str; 8] = [
+    "mem.room",
+    "cpu.governor",
+    "cpu.smt",
+    "numa.local",
+    "irq.affinity",
+    "time.clocksource",
+    "mem.swap",
+    "time.ntp",
 ];
+
+/// One thing that limits a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What it is, with its amount.
+    pub text: String,
+    /// What to buy or to change; none if nobody can.
+    pub change: Option<String>,
+}
 
 /// One cause, and what it can add to an order.
 struct Cause {
     cost_ns: u64,
     text: String,
+    change: Option<String>,
 }
 
-/// Every cause in a short line, the most costly first; at least one.
+/// Every limit in a short line, the most costly first; at least one.
 #[must_use]
-pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<String> {
+pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let mut causes = fatal(findings);
-    causes.extend(gaps(scene));
+    causes.extend(gaps(scene, findings));
     causes.extend(others(scene, findings));
-    causes.extend(cores(scene));
+    causes.extend(cores(scene, findings));
     causes.extend(disk(scene));
-    for (id, cost_ns) in CONDITIONS {
-        causes.extend(failed(findings, id).filter(|finding| finding.severity != Severity::Fatal).map(
-            |finding| Cause {
-                cost_ns,
-                text: format!("{id}: {}; wanted: {}", finding.current, finding.required),
-            },
-        ));
+    for id in CONDITIONS {
+        let failed = failed(findings, id).filter(|finding| finding.severity != Severity::Fatal);
+        causes.extend(failed.map(condition));
     }
     if causes.is_empty() {
-        causes.push(Cause { cost_ns: 0, text: one_core(scene) });
+        causes.push(one_core(scene));
     }
     // Stable: what weighs the same stays in the order above.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
-    causes.into_iter().map(|cause| cause.text).collect()
+    causes.into_iter().map(|Cause { text, change, .. }| Limit { text, change }).collect()
 }
 
-/// The causes for people.
+/// The limits for people.
 #[must_use]
-pub fn text(causes: &[String]) -> String {
-    let head = "what limits this machine, the most costly first:".to_owned();
-    let rows = causes.iter().enumerate().map(|(index, cause)| format!("  {}. {cause}", index + 1));
-    let lines: Vec<String> = std::iter::once(head).chain(rows).collect();
+pub fn text(limits: &[Limit]) -> String {
+    let mut lines = vec!["what limits this machine, the most costly first:".to_owned()];
+    for (index, limit) in limits.iter().enumerate() {
+        lines.push(format!("  {}. {}", index + 1, limit.text));
+        lines.extend(limit.change.as_ref().map(|change| format!("     change: {change}")));
+    }
     format!("{}\n", lines.join("\n"))
 }
 
 fn failed<'a>(findings: &'a [Finding], id: &str) -> impl Iterator<Item = &'a Finding> {
     findings.iter().filter(move |finding| finding.id == id && finding.verdict == Verdict::Failed)
+}
+
+/// What would mend the condition `id`, if it failed.
+fn remedy(findings: &[Finding], id: &str) -> Option<String> {
+    failed(findings, id).find_map(Finding::remedy)
+}
+
+fn condition(finding: &Finding) -> Cause {
+    let amount = finding.amount.as_ref().map_or_else(String::new, |amount| format!("; {amount}"));
+    Cause {
+        cost_ns: cost::weight_ns(finding.id),
+        text: format!("{}: {}; wanted: {}{amount}", finding.id, finding.current, finding.required),
+        change: finding.remedy(),
+    }
 }
 
 fn fatal(findings: &[Finding]) -> Vec<Cause> {
@@ -79,17 +93,18 @@ fn fatal(findings: &[Finding]) -> Vec<Cause> {
     let cause = |finding: &Finding| Cause {
         cost_ns: u64::MAX,
         text: format!("the exchange cannot run: {}, {}", finding.id, finding.current),
+        change: finding.remedy(),
     };
     failed.map(cause).collect()
 }
 
 /// Each CPU that a loop or the journal has and that was taken from a thread which never sleeps.
-fn gaps(scene: &Scene<'_>) -> Vec<Cause> {
+fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
     let cared_for = scene.cpus_with_loops();
     let measured = scene.probes.jitter.iter().flatten();
     let bad = measured.filter(|gaps| cared_for.contains(&gaps.cpu) && !gaps.is_quiet());
     let cause = |gaps: &Gaps| Cause {
-        cost_ns: gaps.p99_ns.max(share_of_slice(gaps.lost_millionths)),
+        cost_ns: gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths)),
         text: format!(
             "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} us, longest {} us",
             gaps.cpu,
@@ -98,14 +113,9 @@ fn gaps(scene: &Scene<'_>) -> Vec<Cause> {
             gaps.p99_ns / 1_000,
             gaps.max_ns / 1_000
         ),
+        change: remedy(findings, "jitter"),
     };
     bad.map(cause).collect()
-}
-
-/// What a thread waits on average for a CPU of which others have this share.
-const fn share_of_slice(millionths: u64) -> u64 {
-    // In this order: a slice times a million is far below the largest number.
-    SLICE_NS * millionths / 1_000_000
 }
 
 /// The host and other processes, by what the kernel counts.
@@ -116,49 +126,67 @@ fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
     ];
     let cause = |(id, millionths, what): (&str, Option<u64>, &str)| {
         let finding = failed(findings, id).next()?;
-        let cost_ns = share_of_slice(millionths.unwrap_or(0));
-        Some(Cause { cost_ns, text: format!("{what}: {}", finding.current) })
+        let millionths = millionths.unwrap_or(0);
+        Some(Cause {
+            cost_ns: cost::share_of_slice(millionths),
+            text: format!("{what}: {}; {}", finding.current, cost::of_share(millionths)),
+            change: finding.remedy(),
+        })
     };
     rows.into_iter().filter_map(cause).collect()
 }
 
 /// A quota, and too few cores for what would run on them; as it is set, not as it would be by itself.
-fn cores(scene: &Scene<'_>) -> Vec<Cause> {
+fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
     let (machine, needs) = (scene.machine, scene.needs);
-    let (cores, needed) = (machine.cores(), needs.loops + SPARE_CORES);
+    let more_cores = || remedy(findings, "cpu.overcommit");
     let mut causes = Vec::new();
     if let Some(milli) = machine.quota_milli {
+        let stop = time(cost::QUOTA_NS);
         let text =
-            format!("a quota of {}: used up, every thread stands still for up to 100 ms", cpus_of(milli));
-        causes.push(Cause { cost_ns: QUOTA_NS, text });
+            format!("a quota of {}: used up, every thread stands still for up to {stop}", cpus_of(milli));
+        causes.push(Cause { cost_ns: cost::QUOTA_NS, text, change: remedy(findings, "cpu.cgroup_quota") });
     }
     if machine.allowed.len() == 1 {
-        let text = "one CPU carries orders, reads and the journal in turn".to_owned();
-        causes.push(Cause { cost_ns: ONE_CPU_NS, text });
+        let text = format!(
+            "one CPU carries orders, reads and the journal in turn: up to about {} an order behind a read",
+            time(cost::ONE_CPU_NS)
+        );
+        causes.push(Cause { cost_ns: cost::ONE_CPU_NS, text, change: more_cores() });
         return causes;
     }
-    let loops = counted(needs.loops, "loop");
-    let spinning = match needs.spinning.as_slice() {
-        [] => "nothing spins, so an order also waits for a wake-up of some 16 us".to_owned(),
-        names => format!("{} spins all the same, and the others share what is left", names.join(", ")),
-    };
+    let (cores, needed) = (machine.cores(), needs.loops + SPARE_CORES);
+    let (loops, on_cores) = (counted(needs.loops, "loop"), counted(cores, "core"));
+    let waits = format!("they wait for each other, up to {} an order", time(cost::SLICE_NS));
     if needs.policy == Policy::Unpinned {
-        let text = format!("cpu.policy is unpinned: {loops} wander over {cores} cores; {spinning}");
-        causes.push(Cause { cost_ns: SLICE_NS, text });
+        let text = format!("cpu.policy is unpinned: {loops} wander over {on_cores}; {}", spinning(scene));
+        let change = Some("cpu.policy=auto, so that each loop has a CPU".to_owned());
+        causes.push(Cause { cost_ns: cost::SLICE_NS, text, change });
     } else if machine.allowed.len() < needs.loops {
-        let text = format!("{loops} on {cores} cores: they wait for each other; {}", fewer(scene));
-        causes.push(Cause { cost_ns: SLICE_NS, text });
+        let text = format!("{loops} on {on_cores}: {waits}; {}", fewer(scene));
+        causes.push(Cause { cost_ns: cost::SLICE_NS, text, change: more_cores() });
     } else if cores < needed {
+        let fewer = if 1 < needs.shards { format!("; {}", fewer(scene)) } else { String::new() };
         let text = format!(
-            "{cores} cores for {loops}, the journal and the system, {needed} would do{}: {spinning}",
-            if 1 < needs.shards { format!("; {}", fewer(scene)) } else { String::new() }
+            "{on_cores} for {loops}, the journal and the system, {needed} would do{fewer}: {}",
+            spinning(scene)
         );
-        causes.push(Cause { cost_ns: WAKE_NS, text });
+        causes.push(Cause { cost_ns: cost::WAKE_NS, text, change: more_cores() });
     } else if needs.spinning.is_empty() && machine.quota_milli.is_none() {
-        let text = "no loop spins (cpu.wait): an order also waits for a wake-up of some 16 us".to_owned();
-        causes.push(Cause { cost_ns: WAKE_NS, text });
+        let wake = time(cost::WAKE_NS);
+        let text = format!("no loop spins (cpu.wait): an order also waits for a wake-up of some {wake}");
+        let change = Some("cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs".to_owned());
+        causes.push(Cause { cost_ns: cost::WAKE_NS, text, change });
     }
     causes
+}
+
+/// What spinning costs, or what nobody spinning costs.
+fn spinning(scene: &Scene<'_>) -> String {
+    match scene.needs.spinning.as_slice() {
+        [] => format!("nothing spins, so an order also waits for a wake-up of some {}", time(cost::WAKE_NS)),
+        names => format!("{} spins all the same, and the others share what is left", names.join(", ")),
+    }
 }
 
 /// How many shards would leave room.
@@ -175,30 +203,40 @@ fn disk(scene: &Scene<'_>) -> Option<Cause> {
         return None;
     };
     let (p50, p99) = if direct_refused.is_none() { *write_us } else { *fsync_us };
-    scene.needs.durable.then(|| Cause {
+    scene.needs.durable.then(|| {
+        Cause {
         cost_ns: p50 * 1_000,
         text: format!(
-            "durable answers wait for the disk: {p50} us at p50, {p99} at p99 for 4 KiB ({filesystem})"
+            "durable answers wait for the disk: {p50} us at p50, {p99} us at p99 for 4 KiB ({filesystem})"
         ),
+        change: Some(
+            "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
+             answers then"
+                .to_owned(),
+        ),
+    }
     })
 }
 
-fn one_core(scene: &Scene<'_>) -> String {
+fn one_core(scene: &Scene<'_>) -> Cause {
     let needs = scene.needs;
     let spare = scene.machine.cores().saturating_sub(needs.loops + SPARE_CORES);
     let cap = if needs.shards == SHARDS_AUTO_MAX && 0 < spare {
+        let have = if spare == 1 { "has" } else { "have" };
         format!(
-            "; auto makes no more than {SHARDS_AUTO_MAX} (cpu.shards), so {} have none",
+            "; auto makes no more than {SHARDS_AUTO_MAX} (cpu.shards), so {} {have} none",
             counted(spare, "core")
         )
     } else {
         String::new()
     };
-    format!(
+    let text = format!(
         "nothing in its settings; {} on {}, and one market is never faster than its one core{cap}",
         counted(needs.shards, "shard"),
         counted(needs.shards, "core")
-    )
+    );
+    let change = "faster cores for one market; cpu.shards and more cores for more markets at once".to_owned();
+    Cause { cost_ns: 0, text, change: Some(change) }
 }
 
 #[cfg(test)]
@@ -247,6 +285,10 @@ mod tests {
     }
 
     fn of(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<String> {
+        limits(cpus, needs, probes).into_iter().map(|limit| limit.text).collect()
+    }
+
+    fn limits(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<Limit> {
         let machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
         let scene = Scene { files: &Silent, machine: &machine, needs, probes };
         causes(&scene, &checks::run(&scene))
@@ -257,7 +299,7 @@ mod tests {
         let wake = "nothing spins, so an order also waits for a wake-up of some 16 us";
         let (auto, explicit, unpinned) = (Policy::Auto, Policy::Explicit, Policy::Unpinned);
         for (cpus, shards, policy, spin, expected) in [
-            (1, 1, auto, false, "one CPU carries orders, reads and the journal in turn".to_owned()),
+            (1, 1, auto, false, "one CPU carries orders, reads and the journal in turn: up to about 1 ms an order behind a read".to_owned()),
             (2, 1, auto, false, format!("2 cores for 2 loops, the journal and the system, 4 would do: {wake}")),
             (
                 2,
@@ -274,7 +316,8 @@ mod tests {
                 2,
                 auto,
                 false,
-                "3 loops on 2 cores: they wait for each other; cpu.shards=1 leaves more to each".to_owned(),
+                "3 loops on 2 cores: they wait for each other, up to 4 ms an order; cpu.shards=1 leaves more to each"
+                    .to_owned(),
             ),
             (
                 5,
@@ -331,9 +374,10 @@ mod tests {
         let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
         let lost =
             "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 us, longest 8000 us";
-        let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 %";
-        let disk_of =
-            |p50| format!("durable answers wait for the disk: {p50} us at p50, 3000 at p99 for 4 KiB (ext4)");
+        let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 %; about 1.6 ms an order on average, up to 4 ms";
+        let disk_of = |p50| {
+            format!("durable answers wait for the disk: {p50} us at p50, 3000 us at p99 for 4 KiB (ext4)")
+        };
         let wake = "2 cores for 2 loops";
         for (jitter, used_now, p50, starts) in [
             (
@@ -355,6 +399,34 @@ mod tests {
             for (cause, start) in came.iter().zip(starts) {
                 assert!(cause.starts_with(start), "{cause}\n{start}");
             }
+        }
+    }
+
+    #[test]
+    fn each_limit_says_what_to_change() {
+        let (auto, unpinned) = (Policy::Auto, Policy::Unpinned);
+        for (cpus, shards, policy, spin, expected) in [
+            (1, 1, auto, false, "a machine with 4 cores; it runs as it is, with longer tails"),
+            (2, 1, auto, false, "a machine with 4 cores; it runs as it is, with longer tails"),
+            (
+                2,
+                2,
+                auto,
+                false,
+                "a machine with 5 cores, or fewer shards (cpu.shards); it runs as it is, with longer tails",
+            ),
+            (2, 1, unpinned, false, "cpu.policy=auto, so that each loop has a CPU"),
+            (4, 1, auto, false, "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs"),
+            (
+                4,
+                1,
+                auto,
+                true,
+                "faster cores for one market; cpu.shards and more cores for more markets at once",
+            ),
+        ] {
+            let came = limits(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"));
+            assert_eq!(came[0].change.as_deref(), Some(expected), "{cpus} CPUs, {shards} shards, {policy:?}");
         }
     }
 }

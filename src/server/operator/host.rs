@@ -15,12 +15,17 @@ use crate::server::plan::{self, Plan, Start};
 use crate::server::run::say;
 use crate::server::topology::allowed_cpus;
 use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};
+use crate::topology::limit::{self, Limit};
 use crate::topology::machine::{Machine, counted};
 use crate::topology::placement::Row;
-use crate::topology::{Files, limit, list, table, tune as script};
+use crate::topology::{Files, list, table, tune as script};
 
 /// The most CPUs that a plan can be asked for.
 const PLAN_CPUS_MAX: usize = 4_096;
+
+/// What a look at files alone cannot say of the machine at hand.
+const UNTRIED: &str = "the disk, other processes and pauses of the host are not in this list: `outcry check --jitter` \
+                       tries them\n";
 
 /// A machine, this one or another, and what would run on it.
 struct Look {
@@ -42,7 +47,7 @@ impl Look {
     }
 
     /// Every condition, and what limits the machine.
-    fn judged(&self, probes: &Probes) -> (Vec<Finding>, Vec<String>) {
+    fn judged(&self, probes: &Probes) -> (Vec<Finding>, Vec<Limit>) {
         let needs = probes::needs(&self.plan);
         let scene = Scene { files: &self.files, machine: &self.machine, needs: &needs, probes };
         let findings = checks::run(&scene);
@@ -100,7 +105,8 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
     let policy = look.plan.topology.policy.text();
     let shards = counted(usize::from(look.plan.topology.shards), "shard");
     let (summary, causes) = (lines(&summary), limit::text(&causes));
-    say(&format!("{summary}\npolicy {policy}, {shards}\n\n{}\n{causes}", plan_table(rows)))
+    let untried = if look.is_here { UNTRIED } else { "" };
+    say(&format!("{summary}\npolicy {policy}, {shards}\n\n{}\n{causes}{untried}", plan_table(rows)))
 }
 
 fn lines(lines: &[String]) -> String {
@@ -127,7 +133,7 @@ fn plan_table(rows: &[Row]) -> String {
     table::render(heads, &rows.iter().map(cells).collect::<Vec<_>>())
 }
 
-fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[String]) {
+fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[Limit]) {
     let topology = &look.plan.topology;
     json.open_object();
     json.key("machine").open_object();
@@ -158,12 +164,24 @@ fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[String]) {
     json.close_object();
 }
 
-fn limits_json(json: &mut Writer<'_>, causes: &[String]) {
+/// The limits, and beside each in the same order what to change.
+fn limits_json(json: &mut Writer<'_>, limits: &[Limit]) {
     json.key("limits").open_array();
-    for cause in causes {
-        json.text(cause);
+    for limit in limits {
+        json.text(&limit.text);
+    }
+    json.close_array().key("changes").open_array();
+    for limit in limits {
+        optional_text(json, limit.change.as_deref());
     }
     json.close_array();
+}
+
+fn optional_text(json: &mut Writer<'_>, text: Option<&str>) {
+    match text {
+        Some(text) => json.text(text),
+        None => json.null(),
+    };
 }
 
 fn thread_json(json: &mut Writer<'_>, row: &Row) {
@@ -271,7 +289,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     format!("\ngaps of {above} us and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
 }
 
-fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes: &[String]) {
+fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes: &[Limit]) {
     json.open_object().key("conditions").open_array();
     for finding in findings {
         json.open_object().key("condition").text(finding.id).key("required").text(&finding.required);
@@ -282,11 +300,10 @@ fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes
             Verdict::Failed => json.boolean(false),
             Verdict::Neither => json.null(),
         };
-        json.key("why").text(finding.why).key("remedy");
-        match finding.remedy() {
-            Some(remedy) => json.text(&remedy),
-            None => json.null(),
-        };
+        json.key("why").text(finding.why).key("costs");
+        optional_text(json, finding.amount.as_deref());
+        json.key("remedy");
+        optional_text(json, finding.remedy().as_deref());
         json.close_object();
     }
     json.close_array().key("jitter").open_array();

@@ -1,8 +1,9 @@
 //! Conditions of CPUs, their interrupts and nodes.
 
 use super::{Finding, Fix, GAP_P99_MAX_NS, Gaps, Scene, Severity};
+use crate::topology::cost;
 use crate::topology::list;
-use crate::topology::machine::{Cpu, cpus_of};
+use crate::topology::machine::{Cpu, counted, cpus_of};
 use crate::topology::placement::SPARE_CORES;
 
 /// Idle states that take longer to leave than this are felt by an order.
@@ -32,9 +33,10 @@ fn allowed(scene: &Scene<'_>) -> Finding {
         "a loop cannot be pinned to a CPU that affinity or cpuset forbid",
     );
     let allowed = &scene.machine.allowed;
-    let passed = pinned.iter().all(|cpu| allowed.contains(cpu));
+    let missing: Vec<usize> = pinned.into_iter().filter(|cpu| !allowed.contains(cpu)).collect();
     finding
-        .judged(passed, format!("allowed: {}", list::text(allowed)))
+        .judged(missing.is_empty(), format!("allowed: {}", list::text(allowed)))
+        .costing(format!("the start is refused: cpus {} are missing", list::text(&missing)))
         .mended_by(vec![Fix::Advice("name allowed CPUs, or widen the cpuset (systemd: AllowedCPUs=)".into())])
 }
 
@@ -60,13 +62,31 @@ fn overcommit(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "cpu.overcommit",
         Severity::Warning,
-        format!("{needed} cores ({loops} loops, journal, system)"),
+        format!("{needed} cores ({}, journal, system)", counted(loops, "loop")),
         "threads that share a core wait for each other; nothing spins then, so orders also wait for wake-ups",
     );
     let by_quota = if scene.machine.quota_milli.is_some() { " (by the quota)" } else { "" };
-    finding.judged(needed <= cores, format!("{cores} cores{by_quota}")).mended_by(vec![Fix::Advice(
-        "fewer shards (cpu.shards), or a machine with more cores; it runs as it is, with longer tails".into(),
-    )])
+    let missing = counted(needed.saturating_sub(cores), "core");
+    let costs = match scene.needs.spinning.as_slice() {
+        [] => format!("{} an order for a wake-up", cost::time(cost::WAKE_NS)),
+        _ => format!("up to {} an order, while what spins has its core", cost::time(cost::SLICE_NS)),
+    };
+    finding
+        .judged(needed <= cores, format!("{}{by_quota}", counted(cores, "core")))
+        .costing(format!("{missing} short: about {costs}"))
+        .mended_by(vec![Fix::Advice(more_cores(scene))])
+}
+
+/// What gives each loop a core, and leaves some.
+fn more_cores(scene: &Scene<'_>) -> String {
+    // One CPU carries the reader's loop as well; with more it has its own.
+    let needed = scene.needs.loops.max(scene.needs.shards + 1) + SPARE_CORES;
+    let shards = scene.needs.shards;
+    let fewer = if 1 < shards { ", or fewer shards (cpu.shards)" } else { "" };
+    match scene.machine.quota_milli {
+        Some(_) => format!("a quota of {needed} CPUs or none{fewer}; it runs as it is, with longer tails"),
+        None => format!("a machine with {needed} cores{fewer}; it runs as it is, with longer tails"),
+    }
 }
 
 fn smt(scene: &Scene<'_>) -> Finding {
@@ -152,7 +172,9 @@ fn boot_word(scene: &Scene<'_>, word: &str, named: &str, marked: &[usize]) -> Fi
         ));
     }
     if scene.machine.cores() < scene.needs.loops + SPARE_CORES {
-        return Fix::Advice("not on a machine without cores to spare: the system needs them as well".into());
+        return Fix::Advice(
+            "nothing on a machine without cores to spare: the system needs them as well".into(),
+        );
     }
     if scene.needs.hot().contains(&0) {
         let text = "cpu 0 carries the kernel's own work; name other CPUs first (cpu.policy=explicit)";
@@ -189,7 +211,26 @@ fn governor(scene: &Scene<'_>) -> Finding {
         value: "performance".into(),
     };
     let fixes: Vec<Fix> = wrong.map(set).collect();
-    finding.judged(governors == ["performance"], governors.join(", ")).mended_by(fixes)
+    let finding = finding.judged(governors == ["performance"], governors.join(", "));
+    let finding = match slowest_clock(scene, &cpus) {
+        Some((low, high)) => finding.costing(format!(
+            "up to {}.{} times as long after a pause: the clock falls to {low} of {high} MHz",
+            high / low,
+            high % low * 10 / low
+        )),
+        None => finding,
+    };
+    finding.mended_by(fixes)
+}
+
+/// The lowest clock that `cpus` may fall to beside the highest of the same CPU, in MHz, if the kernel says.
+fn slowest_clock(scene: &Scene<'_>, cpus: &[&Cpu]) -> Option<(u64, u64)> {
+    let of = |cpu: &Cpu, name: &str| {
+        scene.files.number(&format!("/sys/devices/system/cpu/cpu{}/cpufreq/{name}", cpu.id))
+    };
+    let range =
+        |cpu: &&Cpu| Some((of(cpu, "scaling_min_freq")? / 1_000, of(cpu, "cpuinfo_max_freq")? / 1_000));
+    cpus.iter().filter_map(range).filter(|&(low, high)| 0 < low && low <= high).min()
 }
 
 fn boost(scene: &Scene<'_>) -> Finding {
@@ -235,7 +276,10 @@ fn idle_states(scene: &Scene<'_>) -> Finding {
         0 => "none".to_owned(),
         slowest => format!("{slowest} us"),
     };
-    finding.judged(fixes.is_empty(), current).mended_by(fixes)
+    finding
+        .judged(fixes.is_empty(), current)
+        .costing(format!("up to {slowest} us for an order after a pause"))
+        .mended_by(fixes)
 }
 
 /// Steal and the sum of all kinds of time on the first line of `/proc/stat`.
@@ -259,6 +303,7 @@ fn steal(scene: &Scene<'_>) -> Finding {
     let current = format!("{} {since}", percent(millionths));
     finding
         .judged(millionths < STEAL_MAX_MILLIONTHS, current)
+        .costing(cost::of_share(millionths))
         .mended_by(vec![Fix::Advice("ask for dedicated CPUs, or take another host".into())])
 }
 
@@ -310,6 +355,7 @@ fn others(scene: &Scene<'_>) -> Finding {
                 millionths < OTHERS_MAX_MILLIONTHS,
                 format!("cpu {cpu} ({}): {}", scene.needs.threads_on(cpu), percent(millionths)),
             )
+            .costing(cost::of_share(millionths))
             .mended_by(vec![Fix::Advice(
                 "stop it, or keep it off these CPUs (taskset, systemd: AllowedCPUs=); top -H says who it is"
                     .into(),
@@ -444,6 +490,7 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let who = scene.needs.threads_on(worst.cpu);
     finding
         .judged(rows().all(Gaps::is_quiet), format!("cpu {} ({who}): p99 {us} us, {lost} lost", worst.cpu))
+        .costing(format!("up to {} an order (measured)", cost::time(worst.max_ns)))
         .mended_by(vec![Fix::Advice(
             "stop other work on this CPU, isolate it, or take a quieter host".into(),
         )])

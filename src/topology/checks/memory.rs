@@ -1,7 +1,8 @@
 //! Conditions of memory and of its limits.
 
-use super::{Finding, Fix, Needs, Scene, Severity};
+use super::{Finding, Fix, Needs, Scene, Severity, Unit};
 use crate::topology::Files;
+use crate::topology::machine::counted;
 
 /// Mappings of the exchange: arenas, rings and the log for each loop, and an open file for each segment
 /// that a reader is in. Far more than any start was seen to make.
@@ -57,7 +58,7 @@ fn locked(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "mem.memlock",
         Severity::Warning,
-        format!("{} KiB ({loops} executors)", needed >> 10),
+        format!("{} KiB ({})", needed >> 10, counted(scene.needs.loops, "executor")),
         "without it loops run on plain threads instead of executors; the start says so",
     );
     match limit(scene, "Max locked memory") {
@@ -65,6 +66,7 @@ fn locked(scene: &Scene<'_>) -> Finding {
         Some((None, _)) => finding.judged(true, "unlimited"),
         Some((Some(soft), _)) => finding
             .judged(needed <= soft, format!("{} KiB", soft >> 10))
+            .short_by(needed, soft, Unit::KiB)
             .mended_by(vec![Fix::Advice("ulimit -l unlimited, or systemd: LimitMEMLOCK=infinity".into())]),
     }
 }
@@ -114,11 +116,12 @@ fn room(scene: &Scene<'_>) -> Finding {
     let fix =
         Fix::Advice("lower sizes.books_bytes, sizes.digests or sizes.resting_orders, or add memory".into());
     match (fault, meminfo(scene.files, "MemAvailable")) {
-        (Some(fault), _) => finding.judged(false, fault).mended_by(vec![fix]),
+        (Some(fault), _) => finding.judged(false, fault).costing("the start is refused").mended_by(vec![fix]),
         (None, None) => finding.unreadable("/proc/meminfo"),
-        (None, Some(free)) => {
-            finding.judged(needed <= free, format!("{} MiB available", free >> 20)).mended_by(vec![fix])
-        }
+        (None, Some(free)) => finding
+            .judged(needed <= free, format!("{} MiB available", free >> 20))
+            .short_by(needed, free, Unit::MiB)
+            .mended_by(vec![fix]),
     }
 }
 
@@ -131,9 +134,12 @@ fn log_room(scene: &Scene<'_>) -> Finding {
         "the log's file is made whole at the start, so that no order waits for room",
     );
     finding.probed(&scene.probes.log_room, |finding, (folder, free)| {
-        finding.judged(needed <= *free, format!("{} MiB free in {folder}", free >> 20)).mended_by(vec![
-            Fix::Advice("free room there, widen it (docker: --shm-size), or lower journal.log_bytes".into()),
-        ])
+        finding
+            .judged(needed <= *free, format!("{} MiB free in {folder}", free >> 20))
+            .short_by(needed, *free, Unit::MiB)
+            .mended_by(vec![Fix::Advice(
+                "free room there, widen it (docker: --shm-size), or lower journal.log_bytes".into(),
+            )])
     })
 }
 
@@ -198,6 +204,7 @@ fn maps(scene: &Scene<'_>) -> Finding {
         None => finding.unreadable(PATH),
         Some(value) => finding
             .judged(MAPS <= value, value.to_string())
+            .short_by(MAPS, value, Unit::One)
             .mended_by(vec![Fix::Set { path: PATH.into(), value: "65530".into() }]),
     }
 }

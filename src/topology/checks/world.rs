@@ -1,7 +1,7 @@
 //! Conditions of network, disk, clock, limits and configuration.
 
 use super::memory::limit;
-use super::{DiskProbe, Finding, Fix, Scene, Severity, Verdict};
+use super::{DiskProbe, Finding, Fix, Scene, Severity, Unit, Verdict};
 use crate::topology::list;
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
@@ -28,6 +28,7 @@ fn backlogs(scene: &Scene<'_>) -> Vec<Finding> {
             None => finding.unreadable(path),
             Some(value) => finding
                 .judged(needed <= value, value.to_string())
+                .short_by(needed, value, Unit::One)
                 .mended_by(vec![Fix::Set { path: path.into(), value: needed.to_string() }]),
         }
     };
@@ -177,9 +178,16 @@ fn disk(scene: &Scene<'_>) -> Finding {
             None => format!("{name}; 4 KiB p50/p99 {p50}/{p99} us, fsync {sync_p50}/{sync_p99} us"),
             Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} us"),
         };
-        finding.judged(disk.is_local && disk.direct_refused.is_none(), current).mended_by(vec![Fix::Advice(
-            "put data_dir on a local disk (ext4 or xfs), not on a network, an overlay or memory".into(),
-        )])
+        let costs = match &disk.direct_refused {
+            _ if is_refused => "the start is refused".to_owned(),
+            None => format!("{p50} us a durable answer at p50, {p99} at p99 (measured)"),
+            Some(_) => format!("{sync_p50} us a durable answer at p50, {sync_p99} at p99 (measured)"),
+        };
+        finding.judged(disk.is_local && disk.direct_refused.is_none(), current).costing(costs).mended_by(
+            vec![Fix::Advice(
+                "put data_dir on a local disk (ext4 or xfs), not on a network, an overlay or memory".into(),
+            )],
+        )
     })
 }
 
@@ -192,11 +200,12 @@ fn free_space(scene: &Scene<'_>) -> Finding {
         "below it the exchange takes cancels only, then stops",
     );
     finding.probed(&scene.probes.free_bytes, |finding, free| match *free {
-        None => finding.judged(false, "not writable").mended_by(vec![Fix::Advice(
-            "let the user that runs the exchange write there, or give another data_dir".into(),
-        )]),
+        None => finding.judged(false, "not writable").costing("the start is refused").mended_by(vec![
+            Fix::Advice("let the user that runs the exchange write there, or give another data_dir".into()),
+        ]),
         Some(free) => finding
             .judged(needed <= free, format!("{} MiB", free >> 20))
+            .short_by(needed, free, Unit::MiB)
             .mended_by(vec![Fix::Advice("free room, or lower journal.disk_free_min".into())]),
     })
 }
@@ -256,7 +265,8 @@ fn descriptors(scene: &Scene<'_>) -> Finding {
         None => finding.unreadable("/proc/self/limits"),
         Some((_, None)) => finding.judged(true, "unlimited"),
         Some((_, Some(hard))) => {
-            finding.judged(needed <= hard, hard.to_string()).mended_by(vec![Fix::Advice(
+            let finding = finding.judged(needed <= hard, hard.to_string());
+            finding.short_by(needed, hard, Unit::One).mended_by(vec![Fix::Advice(
                 "ulimit -Hn, systemd: LimitNOFILE=, or a lower sizes.connections".into(),
             )])
         }

@@ -1,0 +1,112 @@
+//! What a condition that is not met costs an order.
+//!
+//! What a check measured or read it says itself, as what is missing or how long it took. The others are
+//! here: estimates of a size, each marked by `about` or `up to`, for a condition that fails and no more.
+//! `--jitter` measures what several of them add together.
+
+/// A thread that is ready waits about this long for one that has its CPU.
+pub(super) const SLICE_NS: u64 = 4_000_000;
+/// The period of a quota, of which the rest is stood still when it is used up.
+pub(super) const QUOTA_NS: u64 = 100_000_000;
+/// What waking a loop costs (an eventfd's 16 us).
+pub(super) const WAKE_NS: u64 = 16_000;
+/// One CPU for everything: a read or a batch that was begun is finished first.
+pub(super) const ONE_CPU_NS: u64 = 1_000_000;
+
+/// A condition's name, its weight in lists of what costs most, and what it costs; `{}` is the weight.
+type Estimate = (&'static str, u64, &'static str);
+
+const ESTIMATES: &[Estimate] = &[
+    ("cpu.cgroup_quota", QUOTA_NS, "up to {} each time it is used up"),
+    ("cpu.isolated", SLICE_NS, "up to {} an order when something else is ready there"),
+    ("mem.room", 2_000_000, "the process, when the rest is used up"),
+    // 2 MiB at 10 GB a second.
+    ("mem.thp", 200_000, "about {} for each huge page that is put together"),
+    ("cpu.governor", 12_000, "about {} an order after a pause"),
+    ("cpu.smt", 10_000, "about {} an order while both threads work"),
+    ("numa.local", 8_000, "about {} an order"),
+    ("irq.affinity", 6_000, "about {} an order that an interrupt meets"),
+    ("irq.irqbalance", 6_000, "about {} an order that a moved interrupt meets"),
+    ("net.rps", 5_000, "about {} a packet, of all connections"),
+    ("net.xps", 5_000, "about {} a packet, of all connections"),
+    ("cpu.nohz_full", 5_000, "up to {} an order that a tick meets"),
+    ("cpu.rcu_nocbs", 5_000, "about {} an order that such work meets"),
+    ("time.clocksource", 4_000, "about {} an order"),
+    // Far rarer than it is long.
+    (
+        "mem.swap",
+        3_000,
+        "a read of the disk for each page that was swapped out; nothing while memory is free",
+    ),
+    (
+        "mem.swappiness",
+        3_000,
+        "a read of the disk for each page that was swapped out; nothing while memory is free",
+    ),
+    ("mem.ksm", 2_000, "about {} for each page that is copied first"),
+    // Ten packets of 1,460 bytes go out before the first is acknowledged.
+    ("net.slow_start_after_idle", 0, "a round trip more for an answer above 14 KiB"),
+    ("io.uring", 0, "nothing that an order would notice"),
+    ("time.ntp", 0, "nothing until the clock is off by auth.window_s"),
+    ("config.valid", 0, "the start is refused"),
+    ("port.bind", 0, "the start is refused"),
+    ("data.lock", 0, "the start is refused"),
+];
+
+fn estimate(id: &str) -> Option<&'static Estimate> {
+    ESTIMATES.iter().find(|(known, ..)| *known == id)
+}
+
+/// What the condition `id` weighs when it fails, in nanoseconds of an order.
+pub(super) fn weight_ns(id: &str) -> u64 {
+    estimate(id).map_or(0, |(_, ns, _)| *ns)
+}
+
+/// What the condition `id` costs when it fails.
+pub(super) fn text(id: &str) -> Option<String> {
+    estimate(id).map(|(_, ns, text)| text.replace("{}", &time(*ns)))
+}
+
+/// What a thread waits on average for a CPU of which others have this share.
+pub(super) const fn share_of_slice(millionths: u64) -> u64 {
+    // In this order: a slice times a million is far below the largest number.
+    SLICE_NS * millionths / 1_000_000
+}
+
+/// `share_of_slice` as a cost.
+pub(super) fn of_share(millionths: u64) -> String {
+    format!("about {} an order on average, up to {}", time(share_of_slice(millionths)), time(SLICE_NS))
+}
+
+/// A time as the checks write it: `16 us`, `1.5 ms`.
+pub(super) fn time(ns: u64) -> String {
+    match ns {
+        0..1_000 => "below 1 us".to_owned(),
+        1_000..1_000_000 => format!("{} us", ns / 1_000),
+        _ if ns.is_multiple_of(1_000_000) || 100_000_000 <= ns => format!("{} ms", ns / 1_000_000),
+        _ => format!("{}.{} ms", ns / 1_000_000, ns % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_has_its_unit() {
+        for (ns, expected) in [
+            (0, "below 1 us"),
+            (999, "below 1 us"),
+            (1_000, "1 us"),
+            (38_999, "38 us"),
+            (1_000_000, "1 ms"),
+            (8_031_600, "8.0 ms"),
+            (123_400_000, "123 ms"),
+        ] {
+            assert_eq!(time(ns), expected);
+        }
+        assert_eq!(text("cpu.governor").as_deref(), Some("about 12 us an order after a pause"));
+        assert_eq!(of_share(9_700), "about 38 us an order on average, up to 4 ms");
+        assert_eq!((text("cpu.none"), weight_ns("cpu.none")), (None, 0));
+    }
+}
