@@ -41,6 +41,7 @@ mod ingress;
 mod key_acts;
 mod links;
 mod machine_files;
+mod machine_view;
 mod marks;
 mod mesh;
 mod message;

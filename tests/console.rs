@@ -5,12 +5,16 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::Side;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// How long anything may take before it counts as hung.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn folder() -> TempDir {
     TempDir::with_prefix_in("console-", env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -25,16 +29,17 @@ fn ask(exchange: &Exchange, method: &str, path: &str, lines: &str) -> Answer {
 }
 
 /// Every route that the page has to have: where it is, what it is, and whether a page may ask for it.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("/", "text/html; charset=utf-8"),
     ("/console", "text/html; charset=utf-8"),
     ("/console.js", "text/javascript; charset=utf-8"),
+    ("/machine.js", "text/javascript; charset=utf-8"),
     ("/console.css", "text/css; charset=utf-8"),
 ];
 const READS: [&str; 7] =
-    ["/ready", "/metrics", "/debug/latency", "/debug/latency?counts=true", "/topology", "/limits", "/books"];
-const CLOSED_TO_PAGES: [&str; 5] =
-    ["/health", "/markets", "/accounts/fees", "/debug/latency.hgrm", "/console.html"];
+    ["/ready", "/metrics", "/debug/latency", "/debug/latency?counts=true", "/machine", "/limits", "/books"];
+const CLOSED_TO_PAGES: [&str; 6] =
+    ["/health", "/topology", "/markets", "/accounts/fees", "/debug/latency.hgrm", "/console.html"];
 
 /// What a browser says of who asks; and whether the page, its other files, and its reads are given.
 fn browsers(port: u16) -> Vec<(String, [bool; 3])> {
@@ -223,5 +228,44 @@ fn counts_behind_percentiles_are_told_to_who_asks() {
     let refused = latency("?counts=all");
     assert_eq!(refused.status, 400);
     assert_eq!(refused.json()["error"], "counts: got all; allowed: true or false");
+    exchange.stop();
+}
+
+#[test]
+fn the_machine_is_told_as_the_commands_tell_it() {
+    let folder = folder();
+    let exchange = dev(&folder);
+    let deadline = Instant::now() + PATIENCE;
+    // The first who asks has it looked up.
+    let seen = loop {
+        let answer = ask(&exchange, "GET", "/machine", "");
+        assert_eq!(answer.status, 200);
+        match answer.json() {
+            Value::Null => assert!(Instant::now() < deadline, "nothing is seen of the machine"),
+            seen => break seen,
+        }
+    };
+    let of_command = |command: &str| -> Value {
+        let words = [command, "--json", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+        serde_json::from_slice(&outcry(&words).stdout).unwrap()
+    };
+    let (topology, check) = (of_command("topology"), of_command("check"));
+    for key in ["policy", "shards"] {
+        assert_eq!(seen[key], topology[key], "{key}");
+    }
+    let names = |rows: &Value, key: &str| -> Vec<String> {
+        rows.as_array().unwrap().iter().map(|row| row[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&seen["threads"], "thread"), names(&topology["threads"], "thread"));
+    assert_eq!(names(&seen["conditions"], "condition"), names(&check["conditions"], "condition"));
+    let governor = |rows: &Value| -> Value {
+        let mut rows = rows.as_array().unwrap().iter();
+        rows.find(|row| row["condition"] == "cpu.governor").unwrap()["current"].clone()
+    };
+    assert_eq!(governor(&seen["conditions"]), governor(&check["conditions"]));
+    let limits = seen["limits"].as_array().unwrap();
+    assert!(!limits.is_empty() && limits.len() == seen["changes"].as_array().unwrap().len(), "{seen}");
+    assert!(seen["summary"][0].as_str().unwrap().starts_with("processor: "), "{seen}");
+    assert!(0 < seen["looked_at_ms"].as_u64().unwrap());
     exchange.stop();
 }

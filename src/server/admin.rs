@@ -123,6 +123,7 @@ pub(crate) fn begin(
                 json.close_array();
             });
         }
+        (Method::Get, "/machine") => machine(answer, core, &extras),
         (Method::Get, "/limits") => limits(answer, &core.shared, &extras),
         (Method::Get, "/metrics") => metrics::write(answer, core, &extras),
         (Method::Get, "/debug/latency") => {
@@ -191,6 +192,16 @@ fn is_loopback_name(host: &str) -> bool {
 fn is_json(content_type: &str) -> bool {
     let media = content_type.split(';').next().unwrap_or("");
     media.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// What was seen of the machine; `null` until somebody has asked before.
+fn machine(out: &mut Vec<u8>, core: &CoreLoop, extras: &Extras<'_>) {
+    let shared = &core.shared;
+    let (now, elapsed_ms) = (shared.clock.now(), shared.clock.elapsed_ms());
+    let seen = shared.machine.ask(&shared.plan, now, elapsed_ms);
+    let response = Response::begin(out, 200, ContentType::Json, extras);
+    out.extend_from_slice(seen.as_deref().unwrap_or(b"null"));
+    response.finish(out);
 }
 
 fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {

@@ -1,4 +1,4 @@
-//! The operator's console: a page in three files on the operator's listener, and which requests of
+//! The operator's console: a page in four files on the operator's listener, and which requests of
 //! a browser are the page's own.
 //!
 //! A browser on this machine reaches loopback on behalf of any web page. It says for whom in
@@ -20,7 +20,7 @@ use crate::http::respond::{ContentType, Extras, Response};
 use crate::http::{Head, Method};
 
 /// What the page may read; and `/books/{market}`.
-const READS: [&str; 6] = ["/ready", "/metrics", "/debug/latency", "/topology", "/limits", "/books"];
+const READS: [&str; 6] = ["/ready", "/metrics", "/debug/latency", "/machine", "/limits", "/books"];
 
 /// What the browser must not do with the page: take anything from elsewhere, run anything that is
 /// not in its files, make HTML of data, show it in a frame, keep it, or tell others of it.
@@ -49,6 +49,7 @@ pub(crate) struct File {
 pub(crate) fn file(path: &str) -> Option<File> {
     let (content_type, text) = match path {
         "/" | "/console" => (ContentType::Html, include_str!("console/page.html")),
+        "/machine.js" => (ContentType::Script, include_str!("console/machine.js")),
         "/console.js" => (ContentType::Script, include_str!("console/page.js")),
         "/console.css" => (ContentType::Style, include_str!("console/page.css")),
         _ => return None,
@@ -130,9 +131,18 @@ mod tests {
 
     const ROUTES: [&[&str]; 4] = [
         &["/", "/console"],
-        &["/console.js", "/console.css"],
-        &["/ready", "/metrics", "/debug/latency", "/topology", "/limits", "/books", "/books/7"],
-        &["/health", "/markets", "/markets/7", "/accounts/fees", "/debug/latency.hgrm", "/bookshop", "/x"],
+        &["/console.js", "/machine.js", "/console.css"],
+        &["/ready", "/metrics", "/debug/latency", "/machine", "/limits", "/books", "/books/7"],
+        &[
+            "/health",
+            "/topology",
+            "/markets",
+            "/markets/7",
+            "/accounts/fees",
+            "/debug/latency.hgrm",
+            "/bookshop",
+            "/x",
+        ],
     ];
 
     #[test]

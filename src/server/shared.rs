@@ -8,6 +8,7 @@ use crossbeam::utils::CachePadded;
 
 use super::clock::Clock;
 use super::core_loop::Roles;
+use super::machine_view::MachineView;
 use super::mesh::Posts;
 use super::plan::Plan;
 use super::signals::EndingSender;
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) posts: Posts,
     /// Roles on their way to their loops, once recovery is done.
     pub(crate) roles: Vec<ArrayQueue<Roles>>,
+    /// What was seen of the machine, for the operator.
+    pub(crate) machine: Arc<MachineView>,
     /// Requests for snapshots and their answers.
     pub(crate) snapshots: Requests,
     /// How anybody ends the process.
@@ -80,6 +83,7 @@ impl Shared {
             wakers: (0..loops).map(|_| Waker::new()).collect::<Result<_, _>>()?,
             posts: Posts::new(loops),
             roles: (0..loops).map(|_| ArrayQueue::new(1)).collect(),
+            machine: Arc::new(MachineView::new(&plan)),
             snapshots: Requests::new(),
             ending,
             clients: AtomicU32::new(0),

@@ -74,6 +74,7 @@ def look(exchange, page, folder):
     print("ok: a book shows what was just placed and traded")
     numbers(exchange, page, orders=9)
     words(exchange, page)
+    machine(exchange, page)
     pictures(page, folder)
 
 
@@ -117,6 +118,23 @@ def words(exchange, page):
     exchange.operator("mode", "open")
     page.until(f"!{says}.includes('post-only')")
     print("ok: what is wrong is said in words")
+
+
+def machine(exchange, page):
+    """What the page says of the machine is what the listener says, and what limits it is said above all."""
+    told = json.loads(fetch(exchange.admin_url + "/machine"))
+    heads = "[...document.querySelectorAll('#{} tbody th')].map((cell) => cell.textContent)"
+    page.until(f"JSON.stringify({heads.format('threads')})", json.dumps([row["thread"] for row in told["threads"]], separators=(",", ":")))
+    failed = [row for row in told["conditions"] if row["passed"] is False]
+    assert page.evaluate(heads.format("failed")) == [row["condition"] for row in failed], failed
+    costs = page.evaluate("[...document.querySelectorAll('#failed tbody tr')].map((row) => row.cells[4].textContent)")
+    assert costs == [row["costs"] for row in failed], costs
+    limits = page.evaluate("[...document.querySelectorAll('#machine-limits li')].map((item) => item.firstChild.textContent)")
+    assert limits == told["limits"], limits
+    assert told["limits"][0] in page.text("#limit") and told["changes"][0] in page.text("#limit"), page.text("#limit")
+    facts = page.text("#machine-facts")
+    assert all(name in facts for name in ("processor", "frequency governor", "placement")), facts
+    print("ok: the machine, its threads and what limits it are told")
 
 
 def pictures(page, folder):

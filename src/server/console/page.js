@@ -4,7 +4,7 @@
 //   ask     one round of questions, and the token
 //   memory  samples of the last minutes, and differences between two of them
 //   words   what is wrong or slowest, as a person would say it
-//   show    one function for each part of the page
+//   show    one function for each part of the page; the machine's is in machine.js
 "use strict";
 
 const EVERY_MS = 1000;
@@ -52,7 +52,7 @@ async function ask(path) {
 
 const json = async (path) => (await ask(path)).json();
 const state = {
-  round: 0, samples: [], topology: [], limits: null, ready: null, book: null, market: "", outcome: 0,
+  round: 0, samples: [], machine: null, limits: null, ready: null, book: null, market: "", outcome: 0,
   bookWords: "", answeredAt: 0, fault: "",
 };
 
@@ -62,7 +62,8 @@ async function round() {
     state.fault = "";
     if (!$("door").hidden && !sessionStorage.getItem(TOKEN)) return;
     const rarely = state.round % RARELY === 0;
-    if (rarely) state.topology = [await json("/topology")].flat().filter((line) => typeof line === "string");
+    // The first answer is nothing: it is looked up for the next one.
+    if (rarely || !state.machine) state.machine = (await json("/machine")) ?? state.machine;
     if (rarely) state.limits = await json("/limits");
     const metrics = await (await ask("/metrics")).text();
     remember(parseMetrics(metrics), await json("/debug/latency?counts=true"));
@@ -301,9 +302,10 @@ function meter(share) {
 
 function showWords() {
   const wrong = complaints();
-  const items = wrong.length ? wrong : state.samples.length ? [{ level: "good", text: "Nothing is wrong." }] : [];
+  const items = wrong.length ? wrong : state.samples.length ? [{ level: "good", text: "Nothing is wrong with the exchange." }] : [];
   // Beside what is read out when it changes: this changes every second.
   write("slow", slowest());
+  write("limit", limitWords());
   if (!items.length) items.push({ text: state.ready ? "Everything else wants the operator's token." : "Asking the exchange…" });
   const list = $("words");
   if ([...list.children].map((item) => item.textContent).join() !== items.map((item) => item.text).join()) {
@@ -393,30 +395,17 @@ const longestEver = (sample, loop, stage) =>
 function showLoops() {
   const now = state.samples.at(-1);
   const minute = back(60);
-  const lines = new Map();
-  for (const line of state.topology) {
-    const found = /^([^:]+): (.*)$/.exec(line);
-    // A place and a wait, then roles, then why; a line in other words is shown as it is.
-    if (found) lines.set(found[1], /^(.+?)(?:, | \()([A-Za-z -]+)\)?: ([^;]*)(?:; .*)?$/.exec(found[2]) ?? [line, "–", "–", found[2]]);
-  }
-  const words = { park: "sleeping", spin: "spinning", spinthenpark: "spinning, then sleeping" };
-  const waits = (wait) => words[wait?.toLowerCase().replaceAll("-", "")] ?? wait ?? "–";
   const names = now.latency.map((part) => part.loop);
   const rows = names.map((loop) => {
-    const [, place, wait, roles] = lines.get(loop) ?? [];
-    const stalls = number(now, "stalls_total", { loop });
     const turns = since(minute === now ? undefined : minute, now, loop, "turn");
-    const made = row(loop, element("td", place ?? "–", { class: "word" }), element("td", waits(wait), { class: "word" }),
-      element("td", roles ?? "–", { class: "word" }), perSecond(rate(minute, now, "requests_total", { loop })),
+    const made = row(loop, String(cpuOf(loop)), perSecond(rate(minute, now, "requests_total", { loop })),
       percent(rate(minute, now, "duration_seconds_sum", { loop, stage: "turn" })),
       ...["loop_connections", "undecided_requests", "questions_in_flight", "resting_orders"].map((name) => whole(number(now, name, { loop }))),
-      whole(stalls), duration(quantile(turns, 0.5)), duration(quantile(turns, 0.99)));
+      whole(number(now, "stalls_total", { loop })), duration(quantile(turns, 0.5)), duration(quantile(turns, 0.99)));
     made.dataset.loop = loop;
     return made;
   });
   fill("loops", rows);
-  const others = state.topology.filter((line) => !names.some((name) => line.startsWith(`${name}: `)));
-  write("threads", others.length ? `Besides: ${others.join("; ")}.` : "");
   const select = $("stages-loop");
   if (select.options.length !== names.length + 1) {
     select.replaceChildren(select.options[0], ...names.map((name) => element("option", name, { value: name })));
@@ -456,7 +445,7 @@ function showJournal() {
 function showLimits() {
   const now = state.samples.at(-1);
   const words = { waited: "held back, then answered", refused: "refused with 429", warned: "over a limit, and only told so" };
-  write("limits-mode", state.limits ? `mode ${state.limits.mode}` : "");
+  write("limits-mode", state.limits ? `mode ${state.limits.mode}; requests since the start` : "");
   fill("limits", (now.metrics.get("outcry_limited_requests_total") ?? []).map(({ labels, value }) =>
     row(words[labels.what] ?? labels.what, whole(value))));
 }
@@ -554,6 +543,7 @@ function show() {
   showLine("late", (sample) => sample.late, duration);
   showLoops();
   showStages();
+  showMachine();
   showJournal();
   showLimits();
   showBook();

@@ -1,12 +1,14 @@
 //! `topology`, `check` and `tune`: what the machine is, what is wrong with it, how to mend that.
 //!
 //! All three make the same plan that `serve` would, for this machine or for a copy of another one's
-//! files (`--machine`); nothing of a copy can be tried out, so its probes say so.
+//! files (`--machine`); nothing of a copy can be tried out, so its probes say so. A running exchange
+//! tells the same of its own machine and plan ([`seen`]), without a try.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{jitter, probes};
+use crate::domain::TimeMs;
 use crate::json::Writer;
 use crate::server::command::{CheckArgs, ConfigArgs, TopologyArgs, TuneArgs};
 use crate::server::machine_files::Below;
@@ -133,8 +135,28 @@ fn plan_table(rows: &[Row]) -> String {
     table::render(heads, &rows.iter().map(cells).collect::<Vec<_>>())
 }
 
+/// What files say of this machine, on which `plan` runs, as JSON; `now` is told as the time of the look.
+pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
+    let files = Below::this_machine();
+    let machine = Machine::read(&files, &allowed_cpus());
+    let look = Look { files, machine, plan, is_here: true };
+    let (findings, limits) = look.judged(&Probes::none("not tried while the exchange runs"));
+    let text = json(|json| {
+        json.open_object().key("looked_at_ms").number(now.0);
+        json.key("summary").open_array();
+        for line in look.machine.summary() {
+            json.text(&line);
+        }
+        json.close_array();
+        placement_json(json, &look);
+        conditions_json(json, &findings);
+        limits_json(json, &limits);
+        json.close_object();
+    });
+    text.into_bytes()
+}
+
 fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[Limit]) {
-    let topology = &look.plan.topology;
     json.open_object();
     json.key("machine").open_object();
     json.key("processor").text(&look.machine.model).key("virtual").boolean(look.machine.is_virtual);
@@ -154,14 +176,19 @@ fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[Limit]) {
         json.key("nohz_full").boolean(cpu.nohz_full).close_object();
     }
     json.close_array().close_object();
+    placement_json(json, look);
+    limits_json(json, causes);
+    json.close_object();
+}
+
+fn placement_json(json: &mut Writer<'_>, look: &Look) {
+    let topology = &look.plan.topology;
     json.key("policy").text(topology.policy.text()).key("shards").number(u64::from(topology.shards));
     json.key("threads").open_array();
     for row in &topology.rows {
         thread_json(json, row);
     }
     json.close_array();
-    limits_json(json, causes);
-    json.close_object();
 }
 
 /// The limits, and beside each in the same order what to change.
@@ -290,7 +317,22 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
 }
 
 fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes: &[Limit]) {
-    json.open_object().key("conditions").open_array();
+    json.open_object();
+    conditions_json(json, findings);
+    json.key("jitter").open_array();
+    for gaps in gaps {
+        json.open_object().key("cpu").number(wide(gaps.cpu)).key("gaps_per_second").number(gaps.per_second);
+        json.key("p50_ns").number(gaps.p50_ns).key("p99_ns").number(gaps.p99_ns);
+        json.key("p999_ns").number(gaps.p999_ns).key("max_ns").number(gaps.max_ns);
+        json.key("lost_millionths").number(gaps.lost_millionths).close_object();
+    }
+    json.close_array();
+    limits_json(json, causes);
+    json.close_object();
+}
+
+fn conditions_json(json: &mut Writer<'_>, findings: &[Finding]) {
+    json.key("conditions").open_array();
     for finding in findings {
         json.open_object().key("condition").text(finding.id).key("required").text(&finding.required);
         json.key("current").text(&finding.current).key("severity").text(finding.severity.text());
@@ -306,16 +348,7 @@ fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes
         optional_text(json, finding.remedy().as_deref());
         json.close_object();
     }
-    json.close_array().key("jitter").open_array();
-    for gaps in gaps {
-        json.open_object().key("cpu").number(wide(gaps.cpu)).key("gaps_per_second").number(gaps.per_second);
-        json.key("p50_ns").number(gaps.p50_ns).key("p99_ns").number(gaps.p99_ns);
-        json.key("p999_ns").number(gaps.p999_ns).key("max_ns").number(gaps.max_ns);
-        json.key("lost_millionths").number(gaps.lost_millionths).close_object();
-    }
     json.close_array();
-    limits_json(json, causes);
-    json.close_object();
 }
 
 /// Does `tune`: prints, changes nothing.
