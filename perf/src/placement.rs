@@ -1,4 +1,5 @@
-//! Where the server's threads are: as they were measured, and as it would have put them by itself.
+//! Where the server's threads are, as they were measured and as it would have put them by itself, and
+//! what it says limits its machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,8 +30,26 @@ impl Thread {
     }
 }
 
-/// The threads of `server` under `settings`, by its own `topology`; none if it cannot say.
-pub(crate) fn of(server: &Path, settings: &[String]) -> Vec<Thread> {
+/// What limits the machine by the server's own account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MachineLimit {
+    /// What it is, with its amount.
+    pub(crate) limit: String,
+    /// What to buy or to change, if the server says.
+    pub(crate) change: Option<String>,
+}
+
+/// What the server's `topology` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Placement {
+    /// Its threads.
+    pub(crate) threads: Vec<Thread>,
+    /// What limits the machine, the most costly first.
+    pub(crate) limits: Vec<MachineLimit>,
+}
+
+/// What `server` says of its threads and its machine under `settings`; nothing if it cannot say.
+pub(crate) fn of(server: &Path, settings: &[String]) -> Placement {
     let mut command = Command::new(server);
     command.args(["topology", "--json"]).stderr(Stdio::null());
     for setting in settings {
@@ -40,7 +59,7 @@ pub(crate) fn of(server: &Path, settings: &[String]) -> Vec<Thread> {
     command.output().map(|output| parse(&output.stdout)).unwrap_or_default()
 }
 
-fn parse(json: &[u8]) -> Vec<Thread> {
+fn parse(json: &[u8]) -> Placement {
     let json: Value = serde_json::from_slice(json).unwrap_or_default();
     let thread = |row: &Value| {
         Some(Thread {
@@ -49,7 +68,15 @@ fn parse(json: &[u8]) -> Vec<Thread> {
             wait: row["wait"].as_str()?.to_owned(),
         })
     };
-    json["threads"].as_array().into_iter().flatten().filter_map(thread).collect()
+    let array = |key: &str| json[key].as_array().into_iter().flatten();
+    let limit = |(index, limit): (usize, &Value)| {
+        let change = json["changes"][index].as_str().map(str::to_owned);
+        Some(MachineLimit { limit: limit.as_str()?.to_owned(), change })
+    };
+    Placement {
+        threads: array("threads").filter_map(thread).collect(),
+        limits: array("limits").enumerate().filter_map(limit).collect(),
+    }
 }
 
 /// The CPUs that `threads` are pinned to and `more`, ascending.
@@ -80,11 +107,14 @@ mod tests {
     use super::*;
 
     const TOPOLOGY: &str = r#"{"threads":[{"thread":"outcry-shard0","cpu":0,"wait":"spin"},
-        {"thread":"journal","cpu":null,"wait":"blocks"}]}"#;
+        {"thread":"journal","cpu":null,"wait":"blocks"}],
+        "limits":["few cores","a disk"],"changes":["more",null]}"#;
 
     #[test]
     fn a_placement_that_serve_would_not_choose_is_named_beside_its_own() {
-        let measured = parse(TOPOLOGY.as_bytes());
+        let Placement { threads: measured, limits } = parse(TOPOLOGY.as_bytes());
+        let said: Vec<_> = limits.iter().map(|row| (row.limit.as_str(), row.change.as_deref())).collect();
+        assert_eq!(said, [("few cores", Some("more")), ("a disk", None)]);
         assert_eq!((measured.len(), cpus(&measured, &[3, 0])), (2, vec![0, 3]));
         let mut own = measured.clone();
         assert_eq!(caution(&measured, &own), None);
@@ -95,6 +125,8 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("`serve` here runs outcry-shard0 on CPU 0 (park), journal"), "{said}");
-        assert_eq!((parse(b"no"), caution(&[], &own)), (Vec::new(), None));
+        assert_eq!((parse(b"no"), caution(&[], &own)), (Placement::default(), None));
+        // A server from before it said what to change.
+        assert_eq!(parse(br#"{"limits":["x"]}"#).limits[0].change, None);
     }
 }

@@ -111,8 +111,10 @@ mod tests {
         for part in [
             "<b>VALID.</b>",
             "2,000 requests a second were offered",
-            "Orders that rest: half of them within 40.0 µs",
+            "Orders that rest: half of them within 40.0\u{a0}µs",
             "What limits this box",
+            "To change: a machine with 4 cores.",
+            "What to know of these figures",
             "How long requests took",
             "Over time",
             "Inside the server",
@@ -147,7 +149,8 @@ mod tests {
         draw(folder.path(), &summary).unwrap();
         let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
         let at = |words: &str| html.find(words).unwrap();
-        assert!(at("<b>INVALID.</b>") < at("steal: 3 %") && at("steal: 3 %") < at("half of them"));
+        assert!(at("<b>INVALID.</b>") < at("steal: 3\u{a0}%") && at("steal: 3\u{a0}%") < at("half of them"));
+        assert!(at("steal: 3\u{a0}%") < at("take another host"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::jitter::{self, Jitter};
 use crate::machine::{self, Environment};
 use crate::orders::Account;
 use crate::parts::{self, Seen};
-use crate::placement::{self, Thread};
+use crate::placement::{self, Placement, Thread};
 use crate::scenario::{Class, Data, Plan};
 use crate::schedule::{Schedule, nanos};
 use crate::server::Server;
@@ -224,15 +224,15 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     if schedule.due_ns.len() == schedule.warm_up {
         return Err(format!("{}: nothing is due in {:?} at {} a second", plan.name, plan.time, plan.rate));
     }
-    let threads = placement::of(&ground.server, &settings(plan, cpus));
-    let threads_by_itself = placement::of(&ground.server, &[]);
+    let threads = placement::of(&ground.server, &settings(plan, cpus)).threads;
+    let by_itself = placement::of(&ground.server, &[]);
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter)?;
     let mut stage = Rig::set(ground, &ground.server, plan, cpus)?;
     let loaded = stage.load(plan, &schedule, cpus)?;
     let said = stage.end();
     let jitter_after = jitter::measure(&watched, ground.jitter)?;
-    let machine = About { cpus, environment, said, jitter_before, jitter_after, threads, threads_by_itself };
+    let machine = About { cpus, environment, said, jitter_before, jitter_after, threads, by_itself };
     Ok(outcome(plan, &schedule, &loaded, machine))
 }
 
@@ -244,7 +244,7 @@ struct About {
     jitter_before: Vec<Jitter>,
     jitter_after: Vec<Jitter>,
     threads: Vec<Thread>,
-    threads_by_itself: Vec<Thread>,
+    by_itself: Placement,
 }
 
 /// The times of every class that has any.
@@ -352,7 +352,8 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         }
         .to_owned(),
         threads: about.threads,
-        threads_by_itself: about.threads_by_itself,
+        threads_by_itself: about.by_itself.threads,
+        machine_limits: about.by_itself.limits,
         server_said: words_of(&about.said),
         jitter_before: about.jitter_before,
         jitter_after: about.jitter_after,

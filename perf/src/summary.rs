@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::jitter::Jitter;
 use crate::machine::Environment;
 use crate::parts::Parts;
-use crate::placement::Thread;
+use crate::placement::{MachineLimit, Thread};
 use crate::stats::Quantiles;
 use crate::verdict::Verdict;
 use crate::watch::Share;
@@ -85,6 +85,9 @@ pub(crate) struct Summary {
     /// See `threads`.
     #[serde(default)]
     pub(crate) threads_by_itself: Vec<Thread>,
+    /// What the server says limits the machine, with its own placement.
+    #[serde(default)]
+    pub(crate) machine_limits: Vec<MachineLimit>,
     /// What the server printed at its start: placement, sizes, durability.
     pub(crate) server_said: Vec<String>,
     /// The same CPUs before the run, with nothing of ours on them.
@@ -249,6 +252,10 @@ pub(crate) fn example() -> Summary {
         data: "memory".to_owned(),
         threads: vec![example_thread("spin")],
         threads_by_itself: vec![example_thread("park")],
+        machine_limits: vec![MachineLimit {
+            limit: "2 cores for 2 loops".to_owned(),
+            change: Some("a machine with 4 cores".to_owned()),
+        }],
         server_said: vec!["durability committed".to_owned()],
         jitter_before: vec![jitter(0), jitter(1)],
         jitter_after: vec![jitter(0), jitter(1)],

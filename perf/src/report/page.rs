@@ -14,7 +14,10 @@ use crate::sweep::Step;
 pub(crate) const QUANTILES: [&str; 8] = ["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
 /// A cell of more letters than this is text, which may wrap.
-const LONG: usize = 24;
+const LONG: usize = 32;
+
+/// A table of more columns than this has to be narrow in each.
+const MANY: usize = 8;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -54,17 +57,17 @@ impl Page {
 
     /// A paragraph; `soft` ones explain.
     pub(crate) fn paragraph(&mut self, text: &str) {
-        self.push(&format!("<p>{}</p>", escaped(text)));
+        self.push(&format!("<p>{}</p>", prose(text)));
     }
 
     /// A paragraph that explains.
     pub(crate) fn note(&mut self, text: &str) {
-        self.push(&format!("<p class=\"soft\">{}</p>", escaped(text)));
+        self.push(&format!("<p class=\"soft\">{}</p>", prose(text)));
     }
 
     /// A list.
     pub(crate) fn list(&mut self, items: &[String]) {
-        let items: Vec<String> = items.iter().map(|item| format!("<li>{}</li>", escaped(item))).collect();
+        let items: Vec<String> = items.iter().map(|item| format!("<li>{}</li>", prose(item))).collect();
         self.push(&format!("<ul>{}</ul>", items.concat()));
     }
 
@@ -91,7 +94,9 @@ impl Page {
             };
             cells.map(cell).collect::<Vec<_>>().concat()
         };
-        let mut html = format!("<div class=\"wide\"><table><caption>{}</caption>\n<tr>", escaped(caption));
+        let class = if MANY < head.len() { " class=\"dense\"" } else { "" };
+        let mut html =
+            format!("<div class=\"wide\"><table{class}><caption>{}</caption>\n<tr>", escaped(caption));
         html.push_str(&cells(&mut head.iter().copied(), "th"));
         html.push_str("</tr>");
         for row in rows {
@@ -123,6 +128,9 @@ impl Page {
         self.push(&format!("<div class=\"{class}\"><b>{}.</b>{says}", verdict.word()));
         if !verdict.valid {
             self.list(&verdict.reasons);
+            for words in words::next_time(verdict) {
+                self.paragraph(words);
+            }
         }
         self.push("</div>");
     }
@@ -134,6 +142,8 @@ impl Page {
         self.list(&words::answers(summary));
         self.heading("What limits this box");
         self.list(&words::limits(summary));
+        self.heading("What to know of these figures");
+        self.list(&words::cautions(summary));
         self.percentiles(summary)?;
         self.time_line(summary)?;
         self.stages(summary)?;
@@ -189,14 +199,15 @@ impl Page {
         self.heading("How long requests took");
         self.note(
             "From the moment at which a request was due, so a stall is charged to all that it held up. To the \
-             right the rare ones: at 99 %, one of a hundred took at least this.",
+             right the rare ones: at 99 %, one of a hundred took at least this. Upwards each line is ten times \
+             the one below.",
         );
         let mut series = Vec::new();
         let mut names = Vec::new();
         for (colour, curve) in summary.curves.iter().enumerate() {
             let points = curve.points.iter().map(|&(quantile, micros)| (plot::nines(quantile), micros));
             series.push(Series { colour, points: points.collect() });
-            names.push((colour, curve.class.as_str()));
+            names.push((colour, words::class(&curve.class)));
         }
         let right = series.iter().filter_map(|line| Some(line.points.last()?.0)).fold(2.0, f64::max);
         let chart = Chart {
@@ -208,9 +219,11 @@ impl Page {
             dots: false,
         };
         self.chart(&names, &chart.svg()?);
-        let rows = summary.classes.iter().map(|times| quantile_row(&times.class, &times.latency));
+        let rows =
+            summary.classes.iter().map(|times| quantile_row(words::class(&times.class), &times.latency));
         self.table("From the moment at which each was due", &QUANTILES, &rows.collect::<Vec<_>>());
-        let rows = summary.classes.iter().map(|times| quantile_row(&times.class, &times.service));
+        let rows =
+            summary.classes.iter().map(|times| quantile_row(words::class(&times.class), &times.service));
         let mut rows: Vec<_> = rows.collect();
         rows.push(quantile_row("sent late by", &summary.late));
         self.table("From the moment at which each was sent", &QUANTILES, &rows);
@@ -249,9 +262,9 @@ impl Page {
         self.note("What the server said about each answer (Server-Timing); its own clock.");
         let most = summary.classes.iter().filter(|times| !times.stages.is_empty());
         let most = most.max_by_key(|times| times.latency.count);
-        let (class, stages) =
-            most.map_or(("all classes", &summary.stages), |times| (times.class.as_str(), &times.stages));
-        self.note(&format!("At p50, {class}:"));
+        let (class, stages) = most
+            .map_or(("all classes", &summary.stages), |times| (words::class(&times.class), &times.stages));
+        self.note(&format!("The median of each stage, one behind the other, of {class}:"));
         self.chart(&[], &plot::bars(&stage_bars(stages))?);
         self.parts(summary);
         let rows = |stages: &[Stage]| -> Vec<Vec<String>> {
@@ -281,7 +294,8 @@ impl Page {
         let row = |parts: &Parts| {
             let of =
                 |name: &&str| parts.stages.iter().find(|(known, _)| known == name).map_or(0.0, |(_, us)| *us);
-            let first = [format!("{}, {}", parts.class, parts.of), words::count_of(parts.requests)];
+            let first =
+                [format!("{}, {}", words::class(&parts.class), parts.of), words::count_of(parts.requests)];
             let times = [parts.latency_us, parts.late_us].into_iter();
             let times = times.chain(names.iter().map(of)).chain([parts.outside_us]);
             first.into_iter().chain(times.map(words::micros)).collect()
@@ -306,8 +320,10 @@ impl Page {
             (
                 "CPUs",
                 format!(
-                    "{:?}; server {}, client {}",
-                    environment.cpus, summary.server_cpu, summary.client_cpu
+                    "{}; server on {}, client on {}",
+                    environment.cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+                    summary.server_cpu,
+                    summary.client_cpu
                 ),
             ),
             ("CPU time", cpu_time(summary)),
@@ -347,7 +363,11 @@ fn stage_bars(stages: &[Stage]) -> Vec<Bar> {
             name: stage.stage.clone(),
             from: start,
             to: end,
-            text: format!("{} · p99 {}", words::micros(stage.time.p50_us), words::micros(stage.time.p99_us)),
+            text: format!(
+                "p50 {} · p99 {}",
+                words::micros(stage.time.p50_us),
+                words::micros(stage.time.p99_us)
+            ),
         }
     };
     stages.iter().map(bar).collect()
@@ -395,6 +415,27 @@ pub(crate) fn jitter_row(name: &str, row: &Jitter) -> Vec<String> {
     first.into_iter().chain(times).chain([format!("{:.2} %", row.lost_percent)]).collect()
 }
 
+/// A sentence: a number stays on the line of its unit, and what is between two backticks is code.
+fn prose(text: &str) -> String {
+    let mut text = escaped(text);
+    for unit in ["µs", "ms", "ns", "%"] {
+        for digit in '0'..='9' {
+            text = text.replace(&format!("{digit} {unit}"), &format!("{digit}\u{a0}{unit}"));
+        }
+    }
+    let mut html = String::new();
+    let parts: Vec<&str> = text.split('`').collect();
+    for (index, part) in parts.iter().enumerate() {
+        let is_closed = index + 1 < parts.len();
+        match (index % 2 == 1, is_closed) {
+            (true, true) => write!(html, "<code>{part}</code>").expect("a string takes all"),
+            (true, false) => write!(html, "`{part}").expect("a string takes all"),
+            (false, _) => html.push_str(part),
+        }
+    }
+    html
+}
+
 /// Text in which nothing is markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -415,6 +456,18 @@ mod tests {
             assert!(!html.contains(planted), "{planted}");
         }
         assert!(html.contains("&lt;script&gt;") && html.ends_with("</html>\n"));
+    }
+
+    #[test]
+    fn a_sentence_keeps_numbers_with_their_units_and_marks_code() {
+        for (text, html) in [
+            ("within 43.6 µs, 0.0 % of it", "within 43.6\u{a0}µs, 0.0\u{a0}% of it"),
+            ("for 5 s; of 2 servers", "for 5 s; of 2 servers"),
+            ("ask `serve <x>` here", "ask <code>serve &lt;x&gt;</code> here"),
+            ("one ` alone", "one ` alone"),
+        ] {
+            assert_eq!(prose(text), html);
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
 use crate::parts::{self, Parts};
-use crate::placement;
+use crate::placement::{self, MachineLimit};
 use crate::summary::{ClassTimes, Summary};
-use crate::verdict::LOST_PERCENT_MAX;
+use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED, Verdict};
 
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 const GAP_US_MAX: f64 = 100.0;
@@ -104,13 +104,27 @@ pub(crate) fn lost(summary: &Summary) -> String {
     )
 }
 
-/// What limits this box, the hardest limit first.
+/// What limits this box, what was measured first, each with what to change.
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
+    let mut found: Vec<String> =
+        measured(summary).filter(|told| told.is_limit).map(|told| told.text).collect();
+    found.extend(summary.machine_limits.iter().map(|MachineLimit { limit, change }| {
+        let change = change.as_ref().map_or_else(String::new, |change| format!(" To change: {change}."));
+        format!("By the server's own account: {limit}.{change}")
+    }));
+    let governor = &summary.environment.governor;
+    if summary.machine_limits.is_empty() && !["performance", "unknown"].contains(&governor.as_str()) {
+        found.push(format!("The CPUs' governor is {governor}: their frequency changes under load."));
+    }
+    found.extend(where_time_went(summary));
+    found
+}
+
+/// What to know before the figures are compared with others, or believed of `serve`.
+pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(placement::caution(&summary.threads, &summary.threads_by_itself));
-    jitter_limit(summary, &mut found);
-    found.extend(full_loop(summary));
-    found.extend(where_time_went(summary));
+    found.extend(measured(summary).filter(|told| !told.is_limit).map(|told| told.text));
     let environment = &summary.environment;
     if environment.cpus.len() < 4 {
         let beside = |cpu: usize| {
@@ -140,23 +154,28 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !["performance", "unknown"].contains(&environment.governor.as_str()) {
-        found.push(format!(
-            "The CPUs' governor is {}: their frequency changes under load.",
-            environment.governor
-        ));
-    }
     if summary.data == "memory" {
         found.push("All data were in shared memory: no disk is in these figures.".to_owned());
     }
     found
 }
 
+/// Something that was measured, in words, and whether it limits the box.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    is_limit: bool,
+    text: String,
+}
+
+fn measured(summary: &Summary) -> impl Iterator<Item = Told> {
+    pauses(summary).into_iter().chain(full_loop(summary))
+}
+
 /// A loop that works this part of the time has no room for a burst.
 const FULL: f64 = 0.9;
 
 /// Whether a trading loop can do no more, and what would carry more.
-fn full_loop(summary: &Summary) -> Option<String> {
+fn full_loop(summary: &Summary) -> Option<Told> {
     let is_trading =
         |name: &str| ["outcry-shard", "outcry-ingress"].iter().any(|start| name.starts_with(start));
     let trading = summary.threads.iter().filter(|thread| thread.is_trading()).count().max(1);
@@ -177,15 +196,17 @@ fn full_loop(summary: &Summary) -> Option<String> {
         parts::BUSY.join(", "),
         if trading == 1 { "" } else { "s" }
     );
-    match (is_full, busiest.is_some() || needed > 0.0) {
-        (_, false) => None,
-        (false, true) => Some(format!("{sum}: there is room.")),
-        (true, true) => Some(format!(
+    let text = if is_full {
+        format!(
             "The trading loop is full. {sum}. More is carried by signers that are known \
              (auth.known_signers_bytes), loops for sockets and signatures alone (cpu.ingress), or more shards \
              (cpu.shards)."
-        )),
-    }
+        )
+    } else {
+        format!("{sum}: there is room.")
+    };
+    let is_told = busiest.is_some() || needed > 0.0;
+    is_told.then_some(Told { is_limit: is_full, text })
 }
 
 /// Where the time of the commonest class went, in its middle and in its tail.
@@ -216,29 +237,43 @@ fn went(parts: &Parts) -> String {
     )
 }
 
-fn jitter_limit(summary: &Summary, found: &mut Vec<String>) {
+/// What a thread that only spins lost.
+fn pauses(summary: &Summary) -> Option<Told> {
     let rows = || summary.jitter_before.iter().chain(&summary.jitter_after);
-    let Some(worst) = rows().max_by(|one, other| one.max_us.total_cmp(&other.max_us)) else { return };
-    let Some(most) = rows().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent)) else {
-        return;
-    };
-    if worst.max_us > GAP_US_MAX || most.lost_percent > LOST_PERCENT_MAX {
-        found.push(format!(
+    let worst = rows().max_by(|one, other| one.max_us.total_cmp(&other.max_us))?;
+    let most = rows().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent))?;
+    let is_quiet = worst.max_us <= GAP_US_MAX && most.lost_percent <= LOST_PERCENT_MAX;
+    let text = if is_quiet {
+        format!(
+            "The cores are quiet: a thread that only spins never lost more than {} at once.",
+            micros(worst.max_us)
+        )
+    } else {
+        format!(
             "The machine stops a thread that only spins, without any load of ours: for up to {} at once (CPU {}), \
              and for {:.2} % of the time on CPU {}: {}. Tails up to that length may be the machine's doing, not \
-             the server's.",
+             the server's. To change: stop what else runs there (`top -H` says who), or take a quieter host.",
             micros(worst.max_us),
             worst.cpu,
             most.lost_percent,
             most.cpu,
             most.takers()
-        ));
-    } else {
-        found.push(format!(
-            "The cores are quiet: a thread that only spins never lost more than {} at once.",
-            micros(worst.max_us)
-        ));
-    }
+        )
+    };
+    Some(Told { is_limit: !is_quiet, text })
+}
+
+/// What makes the next run VALID, as far as the reasons say.
+pub(crate) fn next_time(verdict: &Verdict) -> Vec<&'static str> {
+    let rows = [
+        ("others had", "Stop what else runs here (`top -H` says who), then run it again."),
+        ("steal", "Ask for CPUs that the host gives to nobody else, or take another host."),
+        ("generator late", "Give the client a CPU of its own, or offer less (`--rate`)."),
+        (RATE_MISSED, "Offer less (`--rate`): the server cannot do more here."),
+        ("errors", "Read what the server said, below."),
+    ];
+    let applies = |start: &str| verdict.reasons.iter().any(|reason| reason.starts_with(start));
+    rows.iter().filter(|(start, _)| applies(start)).map(|(_, words)| *words).collect()
 }
 
 #[cfg(test)]
@@ -250,19 +285,56 @@ mod tests {
     fn limits_say_where_time_went_and_what_was_measured() {
         let said = limits(&crate::summary::example());
         for (place, start) in [
-            (0, "This placement was chosen for measuring: outcry-shard0 on CPU 0 (spin)."),
-            (1, "The cores are quiet"),
-            (2, "outcry-shard0 worked 6 % of the time. 2,000 requests a second, 30.0 µs each in"),
+            (0, "By the server's own account: 2 cores for 2 loops. To change: a machine with 4 cores."),
             (
-                3,
+                1,
                 "Around the median of orders that rest (2,000 of them, 40.0 µs on average) most of it passed in sign, 65 %",
             ),
             (
-                4,
+                2,
                 "In the slowest thousandth of orders that rest (10 of them, 4.0 ms on average) most of it passed in journal, 98 %",
             ),
         ] {
             assert!(said[place].starts_with(start), "{}", said[place]);
+        }
+    }
+
+    #[test]
+    fn a_pause_is_a_limit_and_quiet_cores_are_only_told() {
+        let mut summary = crate::summary::example();
+        let told = cautions(&summary);
+        assert!(
+            told[0].starts_with("This placement was chosen for measuring: outcry-shard0 on CPU 0 (spin).")
+        );
+        assert!(told[1].starts_with("The cores are quiet"), "{}", told[1]);
+        assert!(
+            told[2].starts_with(
+                "outcry-shard0 worked 6 % of the time. 2,000 requests a second, 30.0 µs each in"
+            ),
+            "{}",
+            told[2]
+        );
+        summary.jitter_after[1].max_us = 4_000.0;
+        let said = limits(&summary);
+        assert!(
+            said[0].contains("for up to 4.0 ms at once (CPU 1)") && said[0].contains("To change: "),
+            "{}",
+            said[0]
+        );
+        assert!(!cautions(&summary).iter().any(|words| words.starts_with("The cores are quiet")));
+    }
+
+    #[test]
+    fn every_reason_against_a_run_has_something_to_do() {
+        for (reason, word) in [
+            ("others had CPU 0: after the run", "top -H"),
+            ("steal: 3 %", "host"),
+            ("generator late: it sent", "--rate"),
+            ("rate missed: 1 of 2", "Offer less"),
+            ("errors: 3 requests", "below"),
+        ] {
+            let said = next_time(&Verdict::because(vec![reason.to_owned()]));
+            assert!(said.len() == 1 && said[0].contains(word), "{reason}: {said:?}");
         }
     }
 
@@ -278,8 +350,8 @@ mod tests {
         ] {
             let summary =
                 Summary { loops: busy, loops_needed: needed, offered_per_s: offered, ..example.clone() };
-            let said = full_loop(&summary).unwrap();
-            assert_eq!(said.starts_with("The trading loop is full."), full, "{said}");
+            let Told { is_limit, text: said } = full_loop(&summary).unwrap();
+            assert_eq!((is_limit, said.starts_with("The trading loop is full.")), (full, full), "{said}");
             assert_eq!(said.contains("cpu.ingress"), full, "{said}");
         }
         let silent = Summary { loops: Vec::new(), loops_needed: 0.0, ..example };
