@@ -237,8 +237,9 @@ fn the_machine_is_told_as_the_commands_tell_it() {
     let exchange = dev(&folder);
     let deadline = Instant::now() + PATIENCE;
     // The first who asks has it looked up.
+    let mut connection = Connection::open(exchange.admin);
     let seen = loop {
-        let answer = ask(&exchange, "GET", "/machine", "");
+        let answer = connection.request("GET", "/machine", "", b"").unwrap();
         assert_eq!(answer.status, 200);
         match answer.json() {
             Value::Null => assert!(Instant::now() < deadline, "nothing is seen of the machine"),
@@ -267,5 +268,9 @@ fn the_machine_is_told_as_the_commands_tell_it() {
     assert!(!limits.is_empty() && limits.len() == seen["changes"].as_array().unwrap().len(), "{seen}");
     assert!(seen["summary"][0].as_str().unwrap().starts_with("processor: "), "{seen}");
     assert!(0 < seen["looked_at_ms"].as_u64().unwrap());
+    // Since the boot it would be diluted.
+    let mut rows = seen["conditions"].as_array().unwrap().iter();
+    let steal = rows.find(|row| row["condition"] == "cpu.steal").unwrap()["current"].as_str().unwrap();
+    assert!(steal.ends_with(" in the last second"), "{steal}");
     exchange.stop();
 }

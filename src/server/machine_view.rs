@@ -3,7 +3,7 @@
 //!
 //! That is some hundred small files of the kernel's, milliseconds which no loop has. So whoever asks
 //! gets what was seen last, and if that is old a thread of the lowest priority, off the loops' CPUs where
-//! there are others, looks again. The first who asks gets nothing, and has it a moment later.
+//! there are others, looks again. The first who asks gets nothing, and has it a second later.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -14,6 +14,7 @@ use super::core_loop::Roles;
 use super::executor;
 use super::ingress::{self, Trade};
 use super::marks::Marks;
+use super::operator::journal::law;
 use super::plan::{self, Plan};
 use super::reading::{self, Reading};
 use super::recovery;
@@ -205,10 +206,11 @@ fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String),
         None => format!("all {} frames", opened.recovered().frames),
     };
     let said = format!(
-        "recovered from {whence}, in {} ms; met {} state hashes, state hash {:032x}, conservation holds: {totals:?}",
+        "recovered from {whence}, in {} ms; met {} state hashes, state hash {:032x}, {}",
         began.elapsed().as_millis(),
         ledger.hashes_met(),
-        ledger.state_hash()
+        ledger.state_hash(),
+        law(&totals)
     );
     Ok((opened, reader, said))
 }

@@ -192,6 +192,18 @@ impl Machine {
         values.len()
     }
 
+    /// The governors of the allowed CPUs, each once.
+    fn governors(&self) -> String {
+        let mut governors: Vec<&str> = self.usable().filter_map(|cpu| cpu.governor.as_deref()).collect();
+        governors.sort_unstable();
+        governors.dedup();
+        match governors.as_slice() {
+            [] if self.is_virtual => "not told (the host decides)".to_owned(),
+            [] => "not told".to_owned(),
+            governors => governors.join(", "),
+        }
+    }
+
     /// One paragraph for people.
     #[must_use]
     pub fn summary(&self) -> Vec<String> {
@@ -228,6 +240,7 @@ impl Machine {
             of(|cpu| cpu.isolated),
             of(|cpu| cpu.nohz_full)
         ));
+        lines.push(format!("frequency governor: {}", self.governors()));
         if let Some(milli) = self.quota_milli {
             lines.push(format!("quota: {} of CPU time", cpus_of(milli)));
         }

@@ -4,7 +4,7 @@
 
 // Facts that are conditions as well: where they stand, and how they are called here.
 const FACTS = {
-  "cpu.governor": "frequency governor", "cpu.steal": "taken by the host", "time.clocksource": "clock source",
+  "cpu.steal": "taken by the host", "time.clocksource": "clock source",
   "mem.swap": "swap", "mem.room": "memory", "irq.irqbalance": "irqbalance",
 };
 const WAITS = { park: "sleeping", spin: "spinning", "spin-then-park": "spinning, then sleeping", blocks: "blocking" };

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use super::{jitter, probes};
 use crate::domain::TimeMs;
@@ -136,11 +137,15 @@ fn plan_table(rows: &[Row]) -> String {
 }
 
 /// What files say of this machine, on which `plan` runs, as JSON; `now` is told as the time of the look.
+/// Takes a second: what the host took is counted over one, for since the boot it would be long diluted.
 pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
     let files = Below::this_machine();
     let machine = Machine::read(&files, &allowed_cpus());
     let look = Look { files, machine, plan, is_here: true };
-    let (findings, limits) = look.judged(&Probes::none("not tried while the exchange runs"));
+    let mut probes = Probes::none("not tried while the exchange runs");
+    probes.stat_before = look.files.text("/proc/stat").ok();
+    std::thread::sleep(Duration::from_secs(1));
+    let (findings, limits) = look.judged(&probes);
     let text = json(|json| {
         json.open_object().key("looked_at_ms").number(now.0);
         json.key("summary").open_array();
@@ -173,7 +178,9 @@ fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[Limit]) {
         json.key("package").number(wide(cpu.package)).key("node").number(wide(cpu.node));
         json.key("l2").number(wide(cpu.l2)).key("l3").number(wide(cpu.l3));
         json.key("efficient").boolean(cpu.efficient).key("isolated").boolean(cpu.isolated);
-        json.key("nohz_full").boolean(cpu.nohz_full).close_object();
+        json.key("nohz_full").boolean(cpu.nohz_full).key("governor");
+        optional_text(json, cpu.governor.as_deref());
+        json.close_object();
     }
     json.close_array().close_object();
     placement_json(json, look);

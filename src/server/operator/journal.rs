@@ -233,7 +233,8 @@ fn end_text(closed: bool) -> &'static str {
     if closed { "stopped in good order" } else { "not closed" }
 }
 
-fn law(totals: &Totals) -> String {
+/// The law of conservation with its sums, in USDC.
+pub(crate) fn law(totals: &Totals) -> String {
     format!(
         "conserved: cells {} + fees {} + reserved {} + backing {} = credited {} - debited {}",
         usdc(totals.cells),
