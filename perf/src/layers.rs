@@ -302,11 +302,15 @@ fn bars(layers: &[Layer]) -> Vec<Bar> {
     let [inner @ .., whole, durable, bare] = layers else { return Vec::new() };
     let text = |layer: &Layer| {
         let Quantiles { p50_us, p99_us, .. } = Quantiles::of(&layer.times);
-        format!("{} · p99 {}", report::micros(p50_us), report::micros(p99_us))
+        format!("p50 {} · p99 {}", report::micros(p50_us), report::micros(p99_us))
+    };
+    let bar = |layer: &Layer, from, to| {
+        let (name, text) = (layer.name.to_owned(), text(layer));
+        Bar { name, from, to, text, is_whole: false }
     };
     let (mut from, mut bars) = (0.0, Vec::new());
     for layer in inner {
-        bars.push(Bar { name: layer.name.to_owned(), from, to: from + p50(layer), text: text(layer) });
+        bars.push(bar(layer, from, from + p50(layer)));
         from += p50(layer);
     }
     let rest = (p50(whole) - from).max(0.0);
@@ -315,12 +319,13 @@ fn bars(layers: &[Layer]) -> Vec<Bar> {
         from,
         to: from + rest,
         text: format!("{} · what is left", report::micros(rest)),
+        is_whole: false,
     });
-    bars.push(Bar { name: whole.name.to_owned(), from: 0.0, to: p50(whole), text: text(whole) });
+    bars.push(Bar { is_whole: true, ..bar(whole, 0.0, p50(whole)) });
     let end = p50(whole) + p50(durable);
-    bars.push(Bar { name: durable.name.to_owned(), from: p50(whole), to: end, text: text(durable) });
+    bars.push(bar(durable, p50(whole), end));
     let end = p50(whole) + p50(bare);
-    bars.push(Bar { name: bare.name.to_owned(), from: p50(whole), to: end, text: text(bare) });
+    bars.push(bar(bare, p50(whole), end));
     bars
 }
 

@@ -127,7 +127,7 @@ def machine(exchange, page):
     page.until(f"JSON.stringify({heads.format('threads')})", json.dumps([row["thread"] for row in told["threads"]], separators=(",", ":")))
     failed = [row for row in told["conditions"] if row["passed"] is False]
     assert page.evaluate(heads.format("failed")) == [row["condition"] for row in failed], failed
-    costs = page.evaluate("[...document.querySelectorAll('#failed tbody tr')].map((row) => row.cells[4].textContent)")
+    costs = page.evaluate("[...document.querySelectorAll('#failed tbody tr')].map((row) => row.cells[1].textContent)")
     assert costs == [row["costs"] for row in failed], costs
     limits = page.evaluate("[...document.querySelectorAll('#machine-limits li')].map((item) => item.firstChild.textContent)")
     assert limits == told["limits"], limits

@@ -363,6 +363,7 @@ fn stage_bars(stages: &[Stage]) -> Vec<Bar> {
             name: stage.stage.clone(),
             from: start,
             to: end,
+            is_whole: stage.stage == "total",
             text: format!(
                 "p50 {} · p99 {}",
                 words::micros(stage.time.p50_us),

@@ -140,6 +140,8 @@ pub(crate) struct Bar {
     pub(crate) to: f64,
     /// What is written behind it.
     pub(crate) text: String,
+    /// Whether it is all of the others together, and so of another colour.
+    pub(crate) is_whole: bool,
 }
 
 /// Bars below each other, each from where it starts: stages, or layers that add up.
@@ -154,6 +156,8 @@ pub(crate) fn bars(bars: &[Bar]) -> Result<String, String> {
 const NAME_WIDTH: i32 = 190;
 const TEXT_WIDTH: i32 = 190;
 const ROW: i32 = 30;
+/// The colour of a bar that is all of the others together.
+const WHOLE: usize = 5;
 
 fn draw_bars(svg: &mut String, bars: &[Bar]) -> Result<(), Box<dyn std::error::Error>> {
     let height = ROW * i32::try_from(bars.len())? + 8;
@@ -164,7 +168,8 @@ fn draw_bars(svg: &mut String, bars: &[Bar]) -> Result<(), Box<dyn std::error::E
     for (row, bar) in bars.iter().enumerate() {
         let top = 4 + ROW * i32::try_from(row)?;
         let (left, right) = (place(bar.from), place(bar.to).max(place(bar.from) + 1));
-        area.draw(&Rectangle::new([(left, top + 4), (right, top + ROW - 4)], mark(0).filled()))?;
+        let colour = mark(if bar.is_whole { WHOLE } else { 0 });
+        area.draw(&Rectangle::new([(left, top + 4), (right, top + ROW - 4)], colour.filled()))?;
         let text = |anchor| ("sans-serif", 14).into_font().color(&INK).pos(Pos::new(anchor, VPos::Center));
         let middle = top + ROW / 2;
         area.draw(&Text::new(bar.name.clone(), (NAME_WIDTH - 10, middle), text(HPos::Right)))?;
@@ -216,9 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn bars_carry_their_names() {
-        let bar = |name: &str, from, to| Bar { name: name.to_owned(), from, to, text: "x".to_owned() };
-        let svg = bars(&[bar("parse", 0.0, 1.0), bar("sign", 1.0, 27.0)]).unwrap();
-        assert!(svg.contains("parse") && svg.contains("sign"), "{svg}");
+    fn bars_carry_their_names_and_the_whole_its_own_colour() {
+        let bar = |name: &str, from, to, is_whole| {
+            let (name, text) = (name.to_owned(), "x".to_owned());
+            Bar { name, from, to, text, is_whole }
+        };
+        let svg = bars(&[bar("parse", 0.0, 1.0, false), bar("total", 0.0, 27.0, true)]).unwrap();
+        for part in ["parse", "total", "#000100", "#000105"] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
     }
 }

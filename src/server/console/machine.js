@@ -37,7 +37,7 @@ function showMachine() {
   const failed = machine.conditions.filter(({ passed }) => passed === false);
   write("failed-count", `${some(failed.length, "condition")} of ${machine.conditions.length} not met`);
   fill("failed", failed.map(({ condition, severity, current, required, costs, remedy }) =>
-    row(condition, ...[severity.toLowerCase(), current, required, costs ?? "–", remedy ?? "–"].map(textCell))));
+    row(condition, ...[costs ?? "–", remedy ?? "–", current, required, severity.toLowerCase()].map(textCell))));
 }
 
 const textCell = (text) => element("td", text, { class: "text" });
