@@ -1,14 +1,15 @@
-//! The open-loop client: one thread that polls and never sleeps sends each request at its moment,
-//! whatever the answers do.
+//! The open-loop client: one thread sends each request at its moment, whatever the answers do. It polls
+//! and never sleeps, unless something that the figures are about would have to wait for its CPU.
 //!
 //! What happens while the clock runs is little: due requests go out, one write a connection;
-//! epoll is asked without waiting; whole answers are checked and their times noted in memory that
+//! epoll is asked, without waiting if the client polls; whole answers are checked and their times noted in memory that
 //! was touched before. Everything else is worked out afterwards. A time counts from the moment at
 //! which the request was due, so a stall is charged to every request that it held up.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll;
@@ -30,6 +31,9 @@ const TIMING_BYTES: usize = 256;
 
 /// How long no answer at all may come while nothing is measured: others may have the server's CPU.
 const UNMEASURED_PATIENCE: Duration = Duration::from_mins(1);
+
+/// How long the client sleeps at a time.
+const IDLE_MAX: Duration = Duration::from_millis(10);
 
 /// A request that was not answered, or not sent.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -83,11 +87,15 @@ pub(crate) struct Generator {
     poller: rustix::fd::OwnedFd,
     events: Vec<epoll::Event>,
     chunk: Vec<u8>,
+    sleeps: bool,
 }
 
+/// How exact an alarm is to be; the kernel's own measure is 50 µs.
+const SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
+
 impl Generator {
-    /// Opens so many connections to a port of this machine.
-    pub(crate) fn connect(port: u16, connections: usize) -> Result<Self, String> {
+    /// Opens so many connections to a port of this machine; says whether to sleep while nothing is due.
+    pub(crate) fn connect(port: u16, connections: usize, sleeps: bool) -> Result<Self, String> {
         let fault = |fault: std::io::Error| format!("port {port}: {fault}");
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| fault(error.into()))?;
         let mut pipes = Vec::with_capacity(connections);
@@ -105,7 +113,7 @@ impl Generator {
             });
         }
         let events = Vec::with_capacity(connections.clamp(1, 256));
-        Ok(Self { pipes, poller, events, chunk: vec![1; CHUNK_BYTES] })
+        Ok(Self { pipes, poller, events, chunk: vec![1; CHUNK_BYTES], sleeps })
     }
 
     /// Sends everything as fast as it is answered; an answer that is not as expected is the error.
@@ -127,7 +135,7 @@ impl Generator {
                 }
                 pipe.flush()?;
             }
-            let came = self.receive(begin, requests, &mut times)?;
+            let came = self.receive(Duration::ZERO, begin, requests, &mut times)?;
             answered += came;
             if 0 < came {
                 last = Instant::now();
@@ -149,11 +157,16 @@ impl Generator {
         let mut times = Times::of(requests.len());
         let end = Duration::from_nanos(due_ns.last().copied().unwrap_or(0)) + PATIENCE;
         let (mut next, mut answered) = (0, 0);
+        if self.sleeps {
+            rustix::thread::set_current_timer_slack(Some(SLACK_NS))
+                .map_err(|fault| format!("alarms: {fault}"))?;
+        }
         let begin = Instant::now();
         loop {
             let now = begin.elapsed();
             next = self.send_due(begin, requests, due_ns, next, &mut times)?;
-            answered += self.receive(begin, requests, &mut times)?;
+            let idle = if self.sleeps { until_due(begin, due_ns.get(next)) } else { Duration::ZERO };
+            answered += self.receive(idle, begin, requests, &mut times)?;
             if (next == requests.len() && answered == next) || end < now {
                 return Ok(times);
             }
@@ -188,12 +201,18 @@ impl Generator {
         Ok(next)
     }
 
-    /// One look at all connections; returns how many answers came.
-    fn receive(&mut self, begin: Instant, requests: &[Request], times: &mut Times) -> Result<usize, String> {
-        let Self { pipes, poller, events, chunk } = self;
+    /// One look at all connections, for which something has to come within `idle`; returns how many answers came.
+    fn receive(
+        &mut self,
+        idle: Duration,
+        begin: Instant,
+        requests: &[Request],
+        times: &mut Times,
+    ) -> Result<usize, String> {
+        let Self { pipes, poller, events, chunk, sleeps: _ } = self;
         events.clear();
-        let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        match epoll::wait(&*poller, rustix::buffer::spare_capacity(events), Some(&at_once)) {
+        let idle = rustix::time::Timespec::try_from(idle).expect("an idle time is short");
+        match epoll::wait(&*poller, rustix::buffer::spare_capacity(events), Some(&idle)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(fault) => return Err(format!("epoll: {fault}")),
         }
@@ -204,6 +223,12 @@ impl Generator {
         }
         Ok(answered)
     }
+}
+
+/// How long nothing is due, at most [`IDLE_MAX`].
+fn until_due(begin: Instant, due_ns: Option<&u64>) -> Duration {
+    let due = due_ns.map_or(IDLE_MAX, |&due| Duration::from_nanos(due.saturating_sub(nanos_since(begin))));
+    due.min(IDLE_MAX)
 }
 
 impl Pipe {

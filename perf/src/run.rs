@@ -129,6 +129,11 @@ fn in_older_words(settings: &[String]) -> Option<Vec<String>> {
     settings.iter().any(|setting| setting == EXPLICIT).then(|| settings.iter().map(older).collect())
 }
 
+/// Whether the client of this plan sleeps here.
+fn sleeps(plan: &Plan) -> bool {
+    plan.client.sleeps(machine::allowed_cpus().len())
+}
+
 impl Rig {
     /// Starts `binary` as the plan says, makes its markets and its accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
@@ -151,7 +156,7 @@ impl Rig {
             server.credit(&account.address(), MONEY)?;
             accounts.push(account);
         }
-        let generator = Generator::connect(server.http, plan.connections as usize)?;
+        let generator = Generator::connect(server.http, plan.connections as usize, sleeps(plan))?;
         Ok(Self { server, generator, accounts, tokens, folder })
     }
 
@@ -332,6 +337,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         unanswered: rates.unanswered,
         seed: plan.seed,
         connections: plan.connections,
+        client_sleeps: sleeps(plan),
         all: classes.all(),
         classes: classes.times,
         late,

@@ -19,6 +19,7 @@ const KEYS: &[&str] = &[
     "load.warm_up_s",
     "load.time_s",
     "load.late_us_max",
+    "load.client",
     "mix.place",
     "mix.cancel",
     "mix.replace",
@@ -80,6 +81,26 @@ pub(crate) enum Arrivals {
     Poisson,
 }
 
+/// What the client does until the next request is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// It asks for answers again and again: no wake-up is in the figures.
+    Polls,
+    /// The same where it has a CPU of its own, but it sleeps where a thread of the server that waits for the
+    /// disk has no other CPU: such a thread would else wait for the scheduler and not for the disk.
+    SleepsWhereShared,
+}
+
+/// CPUs with which the trading loop, the journal's thread and the client have one each.
+const CPUS_APART: usize = 3;
+
+impl Client {
+    /// Whether it sleeps if it has its place among so many CPUs.
+    pub(crate) fn sleeps(self, cpus: usize) -> bool {
+        self == Self::SleepsWhereShared && cpus < CPUS_APART
+    }
+}
+
 /// Where the server keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
@@ -123,6 +144,8 @@ pub(crate) struct Plan {
     pub(crate) time: Duration,
     /// How late the generator may send at p99 in a valid run.
     pub(crate) late_max: Duration,
+    /// What the client does in between.
+    pub(crate) client: Client,
     /// Parts of each class, in the order of [`Class::ALL`].
     pub(crate) mix: [u32; Class::ALL.len()],
     /// Markets with a book each.
@@ -190,6 +213,11 @@ impl Plan {
                 1_000_000,
                 Some(100),
             )?)),
+            client: match file.text("load.client", Some("polls"))?.as_str() {
+                "polls" => Client::Polls,
+                "sleeps-where-shared" => Client::SleepsWhereShared,
+                got => return Err(format!("load.client: got {got}; allowed: polls, sleeps-where-shared")),
+            },
             mix,
             markets: file.small("books.markets", 1, 10_000, Some(1))?,
             resting: file.small("books.resting", 0, 1_000_000, Some(100))?,

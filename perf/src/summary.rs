@@ -45,6 +45,9 @@ pub(crate) struct Summary {
     pub(crate) seed: u64,
     /// Connections.
     pub(crate) connections: u32,
+    /// Whether the client slept until the next request was due.
+    #[serde(default)]
+    pub(crate) client_sleeps: bool,
     /// All classes together, from the moment at which each request was due.
     pub(crate) all: Quantiles,
     /// Each class: from the moment at which a request was due, and from when it was sent.
@@ -224,6 +227,7 @@ pub(crate) fn example() -> Summary {
         unanswered: 0,
         seed: 1,
         connections: 4,
+        client_sleeps: false,
         all: quantiles(10_000, 40.0),
         classes: vec![ClassTimes {
             class: "place".to_owned(),

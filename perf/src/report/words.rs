@@ -132,13 +132,19 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
             let names: Vec<&str> = there.map(|thread| thread.name.as_str()).collect();
             if names.is_empty() { String::new() } else { format!(" beside {}", names.join(", ")) }
         };
-        found.push(format!(
-            "There are {} CPUs: the client polls on CPU {}{}, so these wait for it: reads, durable answers and \
-             all tails pay for the client's polling.",
-            environment.cpus.len(),
-            summary.client_cpu,
-            beside(summary.client_cpu)
-        ));
+        let (count, cpu) = (environment.cpus.len(), summary.client_cpu);
+        let beside = beside(cpu);
+        found.push(if summary.client_sleeps {
+            format!(
+                "There are {count} CPUs: the client is on CPU {cpu}{beside}, and sleeps until a request is due or an \
+                 answer comes, so that these need not wait for it; every time has the client's wake-up in it."
+            )
+        } else {
+            format!(
+                "There are {count} CPUs: the client polls on CPU {cpu}{beside}, so these wait for it: reads, \
+                 durable answers and all tails pay for the client's polling."
+            )
+        });
     }
     if environment.hypervisor != "none" {
         found.push(
