@@ -253,6 +253,8 @@ pub struct DiskProbe {
     pub is_local: bool,
     /// Why writes cannot go past the page cache, if they cannot.
     pub direct_refused: Option<String>,
+    /// Whether freed blocks are discarded at once (the mount option `discard`), during which writes wait.
+    pub discards: bool,
     /// Median and 99th percentile of one 4 KiB write with `O_DIRECT|O_DSYNC`, in microseconds.
     pub write_us: (u64, u64),
     /// The same of one 4 KiB write and `fsync`.

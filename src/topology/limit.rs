@@ -5,7 +5,7 @@
 //! the write that was tried. The weights only order the list; what is told is what was found.
 
 use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
-use super::cost::{self, time};
+use super::cost::{self, DISCARD, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SPARE_CORES};
 
@@ -199,22 +199,21 @@ fn fewer(scene: &Scene<'_>) -> String {
 
 /// What a durable answer waits for.
 fn disk(scene: &Scene<'_>) -> Option<Cause> {
-    let Ok(DiskProbe { filesystem, direct_refused, write_us, fsync_us, .. }) = &scene.probes.disk else {
+    let Ok(DiskProbe { filesystem, direct_refused, discards, write_us, fsync_us, .. }) = &scene.probes.disk
+    else {
         return None;
     };
     let (p50, p99) = if direct_refused.is_none() { *write_us } else { *fsync_us };
-    scene.needs.durable.then(|| {
-        Cause {
+    let stops = if *discards { format!("; {DISCARD}, as it is mounted with discard") } else { String::new() };
+    let sooner = "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
+                  answers then";
+    let change = if *discards { format!("{WITHOUT_DISCARD}; {sooner}") } else { sooner.to_owned() };
+    scene.needs.durable.then(|| Cause {
         cost_ns: p50 * 1_000,
         text: format!(
-            "durable answers wait for the disk: {p50} us at p50, {p99} us at p99 for 4 KiB ({filesystem})"
+            "durable answers wait for the disk: {p50} us at p50, {p99} us at p99 for 4 KiB ({filesystem}){stops}"
         ),
-        change: Some(
-            "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
-             answers then"
-                .to_owned(),
-        ),
-    }
+        change: Some(change),
     })
 }
 
@@ -368,6 +367,7 @@ mod tests {
             filesystem: "ext4".to_owned(),
             is_local: true,
             direct_refused: None,
+            discards: false,
             write_us: (p50, 3_000),
             fsync_us: (90, 4_000),
         };

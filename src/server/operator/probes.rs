@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FallocateFlags, OFlags, statfs, statvfs};
+use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs, statvfs};
 
 use super::jitter::percentile;
 use crate::server::descriptors;
@@ -189,7 +189,20 @@ fn disk(folder: &Path) -> Result<DiskProbe, String> {
         Ok(times) => (times, None),
         Err(fault) => ((0, 0), Some(fault.to_string())),
     };
-    Ok(DiskProbe { filesystem, is_local, direct_refused, write_us, fsync_us })
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let device = std::fs::metadata(folder).map_err(|fault| format!("stat: {fault}"))?.dev();
+    let discards = is_mounted_with(&mounts, (major(device), minor(device)), "discard");
+    Ok(DiskProbe { filesystem, is_local, direct_refused, discards, write_us, fsync_us })
+}
+
+/// Whether the filesystem of this device has an option, by the text of `/proc/self/mountinfo` (proc(5)): the
+/// third field is the device, the options of the filesystem come last.
+fn is_mounted_with(mounts: &str, (major, minor): (u32, u32), option: &str) -> bool {
+    let device = format!("{major}:{minor}");
+    let mut of_device = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(&device));
+    of_device.any(|line| {
+        line.rsplit(' ').next().is_some_and(|options| options.split(',').any(|one| one == option))
+    })
 }
 
 type Times = (u64, u64);
@@ -236,6 +249,16 @@ mod tests {
         let found = disk(folder.path()).expect("it can be written");
         assert!(found.fsync_us.0 <= found.fsync_us.1 && !found.filesystem.is_empty(), "{found:?}");
         assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn options_of_a_filesystem_are_those_of_its_device() {
+        let mounts = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,discard,errors=remount-ro\n\
+                      23 1 8:2 / /data rw,discard - xfs /dev/sda2 rw,attr2,nodiscard\n\
+                      24 1 0:21 / /dev/shm rw - tmpfs tmpfs rw\n";
+        for (device, discards) in [((8, 1), true), ((8, 2), false), ((0, 21), false), ((9, 9), false)] {
+            assert_eq!(is_mounted_with(mounts, device, "discard"), discards, "{device:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::memory::limit;
 use super::{DiskProbe, Finding, Fix, Scene, Severity, Unit, Verdict};
-use crate::topology::list;
+use crate::topology::{cost, list};
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = backlogs(scene);
@@ -173,21 +173,25 @@ fn disk(scene: &Scene<'_>) -> Finding {
     finding.probed(&scene.probes.disk, |finding, disk| {
         let ((p50, p99), (sync_p50, sync_p99)) = (disk.write_us, disk.fsync_us);
         let name = &disk.filesystem;
+        let stops = scene.needs.durable && disk.discards;
         let current = match &disk.direct_refused {
             _ if is_refused => format!("{name}: durable is refused there"),
+            None if stops => format!("{name} mounted with discard; 4 KiB p50/p99 {p50}/{p99} us"),
             None => format!("{name}; 4 KiB p50/p99 {p50}/{p99} us, fsync {sync_p50}/{sync_p99} us"),
             Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} us"),
         };
         let costs = match &disk.direct_refused {
             _ if is_refused => "the start is refused".to_owned(),
+            None if stops => format!("{p50} us a durable answer at p50 (measured); {}", cost::DISCARD),
             None => format!("{p50} us a durable answer at p50, {p99} at p99 (measured)"),
             Some(_) => format!("{sync_p50} us a durable answer at p50, {sync_p99} at p99 (measured)"),
         };
-        finding.judged(disk.is_local && disk.direct_refused.is_none(), current).costing(costs).mended_by(
-            vec![Fix::Advice(
-                "put data_dir on a local disk (ext4 or xfs), not on a network, an overlay or memory".into(),
-            )],
-        )
+        let place = "put data_dir on a local disk (ext4 or xfs), not on a network, an overlay or memory";
+        let advice = if stops { cost::WITHOUT_DISCARD } else { place };
+        finding
+            .judged(disk.is_local && disk.direct_refused.is_none() && !stops, current)
+            .costing(costs)
+            .mended_by(vec![Fix::Advice(advice.into())])
     })
 }
 
