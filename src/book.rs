@@ -106,7 +106,7 @@ impl Books {
     /// get a price that somebody better placed had already offered.
     // In line, as is what it calls: an order handed over in memory is written in its fields and read in
     // larger pieces, and such a read waits until every store before it has reached the cache.
-    #[allow(clippy::inline_always, reason = "with 100,000 orders it takes 5 ns of 47 off a command")]
+    #[allow(clippy::inline_always, reason = "without, a command takes 36 ns with 100,000 orders, not 26")]
     #[inline(always)]
     pub fn rest(&mut self, tick: Tick, order: &NewOrder) -> Result<Slot, Full> {
         self.room(order.market, tick)?;
@@ -124,7 +124,7 @@ impl Books {
     }
 
     /// Takes an order out of its book, wherever in its level it stands.
-    #[allow(clippy::inline_always, reason = "with 100,000 orders it takes 1.5 ns of 26 off a command")]
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub fn remove(&mut self, slot: Slot) {
         let order = &self.orders[slot];

@@ -87,6 +87,8 @@ impl Ladder {
         found.map(|level| self.price(level))
     }
 
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
     pub(super) fn append(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) {
         // Without a branch on the side, which nobody could predict.
         let price = face.price.ten_thousandths();
@@ -109,6 +111,8 @@ impl Ladder {
     }
 
     /// Takes an order out of its level; true if it was the last of the book.
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
     pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) -> bool {
         let level = self.level(face.price);
         let (levels, _) = self.parts_mut(pool);

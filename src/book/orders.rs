@@ -91,6 +91,8 @@ pub struct Resting {
 const _: () = assert!(size_of::<Resting>() == 64, "an order is one cache line");
 
 impl Resting {
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
     const fn of(order: &NewOrder) -> Self {
         Self {
             id: order.id,
@@ -234,6 +236,8 @@ impl Orders {
     }
 
     /// The caller saw the room.
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
     pub(super) fn insert(&mut self, order: &NewOrder) -> Slot {
         debug_assert!(self.find(&order.id).is_none(), "a digest rests once");
         let slot = self.lines.insert(Resting::of(order)).expect("the room was looked at");
@@ -244,6 +248,8 @@ impl Orders {
         slot
     }
 
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
     pub(super) fn remove(&mut self, slot: Slot) {
         let hash = self.hash(&self.lines[slot].id);
         self.by_id.remove(hash, slot.number());

@@ -84,6 +84,8 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Puts a value into a free slot; `None` if there is none.
+    #[allow(clippy::inline_always, reason = "else the value is first copied to where it is handed over")]
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<Slot> {
         if let Some(slot) = self.free.pop() {
             self.values[slot.index()] = value;

@@ -105,6 +105,8 @@ impl Index {
 
     /// The number with this hash whose key is the `same`.
     #[must_use]
+    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    #[inline(always)]
     pub fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         let tag = tag(hash);
         let mut at = self.home(tag);
@@ -121,6 +123,8 @@ impl Index {
     }
 
     /// Adds a number whose key is not in yet; false if the index is full.
+    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    #[inline(always)]
     pub fn insert(&mut self, hash: u64, number: u32) -> bool {
         if self.len == self.numbers_max {
             return false;
@@ -139,6 +143,8 @@ impl Index {
     }
 
     /// Takes out a number that was inserted with this hash.
+    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    #[inline(always)]
     pub fn remove(&mut self, hash: u64, number: u32) {
         let tag = tag(hash);
         let mut at = self.home(tag);
