@@ -411,6 +411,23 @@ mod tests {
     }
 
     #[test]
+    fn a_client_sleeps_only_where_it_says_so_and_shares_a_cpu() {
+        let plan = |client: &str| {
+            let text = LEAST.replacen("rate = ", &format!("client = \"{client}\"\nrate = "), 1);
+            Plan::parse("t", &text)
+        };
+        for (client, cpus, sleeps) in [
+            ("polls", 2, false),
+            ("sleeps-where-shared", 1, true),
+            ("sleeps-where-shared", 2, true),
+            ("sleeps-where-shared", 3, false),
+        ] {
+            assert_eq!(plan(client).unwrap().client.sleeps(cpus), sleeps, "{client} with {cpus}");
+        }
+        assert_eq!(plan("naps").unwrap_err(), "load.client: got naps; allowed: polls, sleeps-where-shared");
+    }
+
+    #[test]
     fn settings_of_the_server_are_handed_on_as_they_are() {
         let text = format!("{LEAST}[server.set]\n\"cpu.shards\" = 2\n\"journal.durability\" = \"durable\"\n");
         let plan = Plan::parse("t", &text).unwrap();
