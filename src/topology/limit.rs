@@ -402,6 +402,41 @@ mod tests {
         }
     }
 
+    /// A machine whose CPUs are all on, of which this process may use some.
+    fn masked(cpus: usize, allowed: &[usize]) -> Machine {
+        let mut machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
+        allowed.clone_into(&mut machine.allowed);
+        machine
+    }
+
+    #[test]
+    fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
+        let lift = "kept from this process: lift its mask (taskset, the cpuset, systemd's CPUAffinity=)";
+        let tails = "it runs as it is, with longer tails";
+        for (machine, expected) in [
+            (masked(2, &[1]), format!("CPU 0 is {lift}; beyond that a machine with 4 cores; {tails}")),
+            (masked(4, &[1]), format!("CPUs 0,2-3 are {lift}; {tails}")),
+            (masked(8, &[4, 5]), format!("CPUs 0-3,6-7 are {lift}; {tails}")),
+            (masked(2, &[0, 1]), format!("a machine with 4 cores; {tails}")),
+        ] {
+            let mut needs = needs(machine.allowed.len(), 1, Policy::Auto, false);
+            needs.loops = machine.allowed.len().min(2);
+            // Where they are pinned is not the question here.
+            needs.pinned.clear();
+            let probes = Probes::none("no");
+            let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+            let findings = checks::run(&scene);
+            let came = causes(&scene, &findings);
+            assert_eq!(came[0].change.as_ref(), Some(&expected), "{:?}", machine.allowed);
+        }
+        // The second thread of a core that we have is no core more.
+        let mut machine = masked(2, &[0]);
+        for cpu in &mut machine.cpus {
+            cpu.threads = vec![0, 1];
+        }
+        assert_eq!((machine.kept(), machine.online_cores()), (vec![], 1));
+    }
+
     #[test]
     fn each_limit_says_what_to_change() {
         let (auto, unpinned) = (Policy::Auto, Policy::Unpinned);

@@ -166,12 +166,29 @@ impl Machine {
         self.cpus.iter().filter(|cpu| self.allowed.contains(&cpu.id))
     }
 
+    /// The CPUs that are on but kept from this process by its mask or cpuset, if they are on cores of which
+    /// it has no thread: those that it would gain by lifting that.
+    #[must_use]
+    pub fn kept(&self) -> Vec<usize> {
+        let has = |core: usize| self.usable().any(|cpu| cpu.core() == core);
+        self.cpus.iter().filter(|cpu| !has(cpu.core())).map(|cpu| cpu.id).collect()
+    }
+
     /// How many whole cores the allowed CPUs make, by the quota if there is one: at least one.
     #[must_use]
     pub fn cores(&self) -> usize {
         let cores = self.distinct(Cpu::core);
         let quota = self.quota_milli.map(|milli| usize::try_from(milli / 1_000).unwrap_or(usize::MAX));
         quota.map_or(cores, |quota| cores.min(quota)).max(1)
+    }
+
+    /// How many cores the CPUs that are on make, allowed or not.
+    #[must_use]
+    pub fn online_cores(&self) -> usize {
+        let mut cores: Vec<usize> = self.cpus.iter().map(Cpu::core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len()
     }
 
     /// How many of the allowed cores are of the faster kind, or of the only one.

@@ -34,8 +34,12 @@ fn allowed(scene: &Scene<'_>) -> Finding {
     );
     let allowed = &scene.machine.allowed;
     let missing: Vec<usize> = pinned.into_iter().filter(|cpu| !allowed.contains(cpu)).collect();
+    let kept = match scene.machine.kept().as_slice() {
+        [] => String::new(),
+        kept => format!("; kept from us: {}", list::text(kept)),
+    };
     finding
-        .judged(missing.is_empty(), format!("allowed: {}", list::text(allowed)))
+        .judged(missing.is_empty(), format!("allowed: {}{kept}", list::text(allowed)))
         .costing(format!("the start is refused: cpus {} are missing", list::text(&missing)))
         .mended_by(vec![Fix::Advice("name allowed CPUs, or widen the cpuset (systemd: AllowedCPUs=)".into())])
 }
@@ -77,16 +81,34 @@ fn overcommit(scene: &Scene<'_>) -> Finding {
         .mended_by(vec![Fix::Advice(more_cores(scene))])
 }
 
-/// What gives each loop a core, and leaves some.
+/// What gives each loop a core, and leaves some: cores that are here but kept from us before others.
 fn more_cores(scene: &Scene<'_>) -> String {
     // One CPU carries the reader's loop as well; with more it has its own.
     let needed = scene.needs.loops.max(scene.needs.shards + 1) + SPARE_CORES;
     let shards = scene.needs.shards;
     let fewer = if 1 < shards { ", or fewer shards (cpu.shards)" } else { "" };
-    match scene.machine.quota_milli {
-        Some(_) => format!("a quota of {needed} CPUs or none{fewer}; it runs as it is, with longer tails"),
-        None => format!("a machine with {needed} cores{fewer}; it runs as it is, with longer tails"),
+    let lift = lifting(scene, needed);
+    let what = match (lift, scene.machine.quota_milli) {
+        (None, Some(_)) => format!("a quota of {needed} CPUs or none"),
+        (None, None) => format!("a machine with {needed} cores"),
+        (Some(lift), Some(_)) => format!("{lift}, and a quota of {needed} CPUs or none"),
+        (Some(lift), None) if needed <= scene.machine.online_cores() => lift,
+        (Some(lift), None) => format!("{lift}; beyond that a machine with {needed} cores"),
+    };
+    format!("{what}{fewer}; it runs as it is, with longer tails")
+}
+
+/// What costs nothing, if fewer cores than `needed` are allowed and others are here.
+fn lifting(scene: &Scene<'_>, needed: usize) -> Option<String> {
+    let kept = scene.machine.kept();
+    if kept.is_empty() || needed <= scene.machine.distinct(Cpu::core) {
+        return None;
     }
+    let (cpus, verb) = if kept.len() == 1 { ("CPU", "is") } else { ("CPUs", "are") };
+    Some(format!(
+        "{cpus} {} {verb} kept from this process: lift its mask (taskset, the cpuset, systemd's CPUAffinity=)",
+        list::text(&kept)
+    ))
 }
 
 fn smt(scene: &Scene<'_>) -> Finding {
