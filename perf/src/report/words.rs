@@ -8,6 +8,9 @@ use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED, Verdict};
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 const GAP_US_MAX: f64 = 100.0;
 
+/// With fewer CPUs than this the client cannot have one of its own.
+const CPUS_APART: usize = 4;
+
 /// A time as people read it: `8.2 µs`, `1.4 ms`, `2.1 s`.
 pub(crate) fn micros(micros: f64) -> String {
     match micros {
@@ -126,14 +129,10 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
     found.extend(placement::caution(&summary.threads, &summary.threads_by_itself));
     found.extend(measured(summary).filter(|told| !told.is_limit).map(|told| told.text));
     let environment = &summary.environment;
-    if environment.cpus.len() < 4 {
-        let beside = |cpu: usize| {
-            let there = summary.threads.iter().filter(|thread| thread.cpu.is_none_or(|own| own == cpu));
-            let names: Vec<&str> = there.map(|thread| thread.name.as_str()).collect();
-            if names.is_empty() { String::new() } else { format!(" beside {}", names.join(", ")) }
-        };
+    if environment.cpus.len() < CPUS_APART {
         let (count, cpu) = (environment.cpus.len(), summary.client_cpu);
-        let beside = beside(cpu);
+        let names = beside_client(summary).join(", ");
+        let beside = if names.is_empty() { names } else { format!(" beside {names}") };
         found.push(if summary.client_sleeps {
             format!(
                 "There are {count} CPUs: the client is on CPU {cpu}{beside}, and sleeps until a request is due or an \
@@ -221,10 +220,11 @@ fn where_time_went(summary: &Summary) -> Vec<String> {
     let Some(most) = summary.classes.iter().filter(told).max_by_key(|times| times.latency.count) else {
         return Vec::new();
     };
-    summary.parts.iter().filter(|parts| parts.class == most.class).map(went).collect()
+    let of_most = summary.parts.iter().filter(|parts| parts.class == most.class);
+    of_most.map(|parts| went(parts, summary)).collect()
 }
 
-fn went(parts: &Parts) -> String {
+fn went(parts: &Parts, summary: &Summary) -> String {
     let which = if parts.of == "p50" { "Around the median" } else { "In the slowest thousandth" };
     let (stage, stage_us) = parts.longest().unwrap_or(("none", 0.0));
     let percent = |part_us: f64| format!("{:.0} %", parts.percent(part_us));
@@ -232,15 +232,79 @@ fn went(parts: &Parts) -> String {
         format!("outside the server's stages (sockets, wake-ups, the client), {}", percent(parts.outside_us));
     let inside = format!("in {stage}, {} ({})", percent(stage_us), micros(stage_us));
     let late = format!("before they were sent, {}", percent(parts.late_us));
-    let mut by_size = [(stage_us, inside), (parts.outside_us, outside), (parts.late_us, late)];
+    let mut by_size = [
+        (stage_us, inside, of_stage(stage, summary)),
+        (parts.outside_us, outside, of_outside(parts, summary)),
+        (parts.late_us, late, String::new()),
+    ];
     by_size.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let [(_, first), (_, second), (_, third)] = by_size;
+    let [(_, first, advice), (_, second, _), (_, third, _)] = by_size;
     format!(
-        "{which} of {} ({} of them, {} on average) most of it passed {first}; then {second}; {third}.",
+        "{which} of {} ({} of them, {} on average) most of it passed {first}; then {second}; {third}.{advice}",
         class(&parts.class),
         count_of(parts.requests),
         micros(parts.latency_us)
     )
+}
+
+/// What can be done about a stage that takes most of the time, if anybody asks what to buy for it.
+fn of_stage(stage: &str, summary: &Summary) -> String {
+    const KNOWN: &str = "auth.known_signers_bytes=";
+    if stage != "sign" {
+        return String::new();
+    }
+    let is_on = |setting: &String| setting.strip_prefix(KNOWN).is_some_and(|bytes| bytes != "0");
+    let known = if summary.settings.iter().any(is_on) {
+        ""
+    } else {
+        "; `auth.known_signers_bytes` brings a known signer's check from some 26 µs to 7 (off until it has been \
+         reviewed)"
+    };
+    format!(
+        " A signature is the software's arithmetic at the CPU's speed, not a setting of the machine{known}."
+    )
+}
+
+/// Whose the time outside the server's stages is: what the machine explains of it, and what the rig does.
+fn of_outside(parts: &Parts, summary: &Summary) -> String {
+    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    // The requests in the middle meet no gap.
+    let longest_us = rows.map(|row| row.max_us).reduce(f64::max).filter(|_| parts.of != "p50");
+    let mut said = match longest_us {
+        None => String::new(),
+        Some(gap_us) if gap_us < parts.outside_us => format!(
+            " Of what is outside, one stop of the machine explains at most {} (the longest gap of a thread that only \
+             spins).",
+            micros(gap_us)
+        ),
+        Some(gap_us) => format!(
+            " One stop of the machine may be all that is outside: a thread that only spins lost up to {} at once.",
+            micros(gap_us)
+        ),
+    };
+    let beside = beside_client(summary).join(", ");
+    if !beside.is_empty() {
+        let cpu = summary.client_cpu;
+        let what = if summary.client_sleeps {
+            "its own wake-ups are outside as well"
+        } else {
+            "what they wait for each other is the rig's"
+        };
+        let shared = format!(
+            " The client shared CPU {cpu} with {beside}: {what}, and no reason to buy anything for the server."
+        );
+        said.push_str(&shared);
+    }
+    said
+}
+
+/// The server's threads that may run where the client does.
+fn beside_client(summary: &Summary) -> Vec<&str> {
+    // Where there are more CPUs, a thread that is not pinned has others.
+    let is_tight = summary.environment.cpus.len() < CPUS_APART;
+    let may_run = |cpu: Option<usize>| cpu.map_or(is_tight, |cpu| cpu == summary.client_cpu);
+    let there = summary.threads.iter().filter(|thread| may_run(thread.cpu));
+    there.map(|thread| thread.name.as_str()).collect()
 }
 
 /// What a thread that only spins lost.
@@ -303,6 +367,39 @@ mod tests {
         ] {
             assert!(said[place].starts_with(start), "{}", said[place]);
         }
+    }
+
+    #[test]
+    fn what_takes_most_says_whose_it_is() {
+        let example = crate::summary::example();
+        let sign = "not a setting of the machine; `auth.known_signers_bytes` brings";
+        assert!(limits(&example)[1].contains(sign), "{}", limits(&example)[1]);
+        let known = |bytes: &str| Summary {
+            settings: vec![format!("auth.known_signers_bytes={bytes}")],
+            ..example.clone()
+        };
+        assert!(limits(&known("0"))[1].contains(sign));
+        assert!(limits(&known("16777216"))[1].ends_with("not a setting of the machine."));
+
+        let tail = |longest_us: f64, client_cpu: usize| {
+            let mut summary = Summary { client_cpu, ..example.clone() };
+            summary.parts[1].stages[1].1 = 100.0;
+            summary.parts[1].outside_us = 3_874.0;
+            summary.jitter_after[0].max_us = longest_us;
+            limits(&summary).pop().unwrap()
+        };
+        let shared = " The client shared CPU 0 with outcry-shard0: what they wait";
+        for (longest_us, client_cpu, part, is_shared) in [
+            (193.0, 0, "explains at most 193 µs", true),
+            (193.0, 1, "explains at most 193 µs", false),
+            (4_000.0, 1, "may be all that is outside: a thread that only spins lost up to 4.0 ms", false),
+        ] {
+            let said = tail(longest_us, client_cpu);
+            assert!(said.contains("most of it passed outside the server's stages"), "{said}");
+            assert!(said.contains(part) && said.contains(shared) == is_shared, "{said}");
+        }
+        // A disk that takes most is told, and nothing is said of the machine's stops.
+        assert!(limits(&example)[2].ends_with("before they were sent, 0 %."), "{}", limits(&example)[2]);
     }
 
     #[test]
