@@ -11,12 +11,16 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::machine;
+use crate::report;
 use crate::schedule::nanos;
 use crate::verdict::LOST_PERCENT_MAX;
 use crate::watch;
 
 /// A thread that runs reads the clock far more often than this.
 const GAP: Duration = Duration::from_micros(1);
+
+/// Gaps that a tail cannot be told from: longer than this, the box is the limit.
+pub(crate) const GAP_US_MAX: f64 = 100.0;
 
 /// The gaps of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,13 +55,45 @@ impl Jitter {
         let said = |percent: Option<f64>| {
             percent.map_or_else(|| "not known".to_owned(), |percent| format!("{percent:.1} %"))
         };
-        let known = self.threads_percent.unwrap_or(0.0) + self.host_percent.unwrap_or(0.0);
         format!(
             "other threads {}, the host {}, interrupts and what nobody is charged with {:.1} %",
             said(self.threads_percent),
             said(self.host_percent),
-            (self.lost_percent - known).max(0.0)
+            self.uncharged_percent()
         )
+    }
+
+    /// Of the time, what neither other threads nor the host are charged with.
+    fn uncharged_percent(&self) -> f64 {
+        let known = self.threads_percent.unwrap_or(0.0) + self.host_percent.unwrap_or(0.0);
+        (self.lost_percent - known).max(0.0)
+    }
+
+    /// What would give the CPU back, by who had most of it.
+    pub(crate) fn remedy(&self) -> String {
+        let (threads, host) = match (self.threads_percent, self.host_percent) {
+            (None, None) => {
+                return "stop what else runs there (`top -H` says who), or take a quieter host".into();
+            }
+            (threads, host) => (threads.unwrap_or(0.0), host.unwrap_or(0.0)),
+        };
+        let rest = self.uncharged_percent();
+        if rest < threads && host <= threads {
+            "stop what else runs there (`top -H` says who)".into()
+        } else if rest < host {
+            "ask for CPUs that the host gives to nobody else, or take a quieter host".into()
+        } else if self.lost_percent <= LOST_PERCENT_MAX && self.p99_us <= GAP_US_MAX {
+            format!(
+                "boot with nohz_full and move interrupts off that CPU, or leave it: 99 of 100 gaps are within {}, \
+                 the longest is {}",
+                report::micros(self.p99_us),
+                report::micros(self.max_us)
+            )
+        } else {
+            "boot with nohz_full and move interrupts off that CPU; what stays then is the host's, which need not \
+             say so"
+                .into()
+        }
     }
 }
 
@@ -162,5 +198,38 @@ mod tests {
         assert_eq!(row.takers(), format!("other threads 60.0 %, the host 5.0 %, {rest} 2.0 %"));
         let silent = Jitter { threads_percent: None, host_percent: None, ..row };
         assert_eq!(silent.takers(), format!("other threads not known, the host not known, {rest} 67.0 %"));
+        assert!(silent.remedy().contains("top -H") && silent.remedy().contains("quieter host"));
+    }
+
+    #[test]
+    fn who_had_most_of_a_cpu_says_what_gives_it_back() {
+        for (threads, host, lost, p99_us, expected) in [
+            (60.0, 5.0, 67.0, 4_000.0, "stop what else runs there (`top -H` says who)"),
+            (
+                5.0,
+                60.0,
+                67.0,
+                4_000.0,
+                "ask for CPUs that the host gives to nobody else, or take a quieter host",
+            ),
+            (
+                0.0,
+                0.0,
+                0.6,
+                8.0,
+                "boot with nohz_full and move interrupts off that CPU, or leave it: 99 of 100 gaps",
+            ),
+            (0.0, 0.0, 0.6, 101.0, "boot with nohz_full and move interrupts off that CPU; what stays"),
+            (0.5, 0.5, 2.1, 8.0, "boot with nohz_full and move interrupts off that CPU; what stays"),
+        ] {
+            let row = Jitter {
+                lost_percent: lost,
+                p99_us,
+                threads_percent: Some(threads),
+                host_percent: Some(host),
+                ..crate::summary::example().jitter_before[0]
+            };
+            assert!(row.remedy().starts_with(expected), "{row:?}: {}", row.remedy());
+        }
     }
 }

@@ -258,6 +258,19 @@ mod tests {
         }
     }
 
+    /// A machine that says only where its time went.
+    struct Stat(String);
+
+    impl Files for Stat {
+        fn text(&self, path: &str) -> Result<String, String> {
+            if path == "/proc/stat" { Ok(self.0.clone()) } else { Err(path.to_owned()) }
+        }
+
+        fn names(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
     /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
     fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
         let names: Vec<String> = (0..shards).map(|shard| format!("shard{shard}")).collect();
@@ -435,6 +448,44 @@ mod tests {
             cpu.threads = vec![0, 1];
         }
         assert_eq!((machine.kept(), machine.online_cores()), (vec![], 1));
+    }
+
+    #[test]
+    fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
+        let lost = Gaps {
+            cpu: 0,
+            per_second: 250,
+            p50_ns: 2_000,
+            p99_ns: 200_000,
+            p999_ns: 200_000,
+            max_ns: 300_000,
+            lost_millionths: 20_000,
+        };
+        // The fourth and the eighth number are what nobody used and what the host took.
+        let stat = |busy: u64, stolen: u64| {
+            let line = format!("{busy} 0 0 {} 0 0 0 {stolen}", 1_000 - busy - stolen);
+            format!("cpu  {line}\ncpu0 {line}\n")
+        };
+        for (others, stolen, expected) in [
+            (400, 0, "stop what runs on this CPU (top -H says who), or isolate it"),
+            (3, 400, "ask for dedicated CPUs, or take a quieter host"),
+            (0, 0, "no other thread and no host had it"),
+            (20, 0, "stop other work on this CPU, isolate it, or take a quieter host"),
+        ] {
+            let mut probes = Probes::none("no");
+            probes.jitter = Some(vec![lost.clone()]);
+            probes.stat_quiet = Some([stat(0, 0).replace(" 1000 ", " 0 "), stat(others, stolen)]);
+            probes.stat_before = Some(stat(0, 0).replace(" 1000 ", " 0 "));
+            let machine = Machine::plain(&[0, 1]);
+            let needs = needs(2, 1, Policy::Auto, false);
+            let stat = Stat(stat(others, stolen));
+            let scene = Scene { files: &stat, machine: &machine, needs: &needs, probes: &probes };
+            let came = causes(&scene, &checks::run(&scene));
+            let of_gaps =
+                came.iter().find(|limit| limit.text.contains("never sleeps lost")).expect("a limit");
+            let change = of_gaps.change.as_deref().expect("a remedy");
+            assert!(change.starts_with(expected), "{change}");
+        }
     }
 
     #[test]

@@ -128,8 +128,8 @@ impl Page {
         self.push(&format!("<div class=\"{class}\"><b>{}.</b>{says}", verdict.word()));
         if !verdict.valid {
             self.list(&verdict.reasons);
-            for words in words::next_time(verdict) {
-                self.paragraph(words);
+            for words in words::next_time(summary) {
+                self.paragraph(&words);
             }
         }
         self.push("</div>");

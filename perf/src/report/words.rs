@@ -1,12 +1,10 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
+use crate::jitter::GAP_US_MAX;
 use crate::parts::{self, Parts};
 use crate::placement::{self, MachineLimit};
 use crate::summary::{ClassTimes, Summary};
-use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED, Verdict};
-
-/// Gaps that a tail cannot be told from: longer than this, the box is the limit.
-const GAP_US_MAX: f64 = 100.0;
+use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 
 /// With fewer CPUs than this the client cannot have one of its own.
 const CPUS_APART: usize = 4;
@@ -322,34 +320,41 @@ fn pauses(summary: &Summary) -> Option<Told> {
         format!(
             "The machine stops a thread that only spins, without any load of ours: for up to {} at once (CPU {}), \
              and for {:.2} % of the time on CPU {}: {}. Tails up to that length may be the machine's doing, not \
-             the server's. To change: stop what else runs there (`top -H` says who), or take a quieter host.",
+             the server's. To change: {}.",
             micros(worst.max_us),
             worst.cpu,
             most.lost_percent,
             most.cpu,
-            most.takers()
+            most.takers(),
+            most.remedy()
         )
     };
     Some(Told { is_limit: !is_quiet, text })
 }
 
 /// What makes the next run VALID, as far as the reasons say.
-pub(crate) fn next_time(verdict: &Verdict) -> Vec<&'static str> {
+pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
+    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
+    let of_cpu = most.map_or_else(String::new, |row| format!("CPU {}: {}.", row.cpu, row.remedy()));
     let rows = [
-        ("others had", "Stop what else runs here (`top -H` says who), then run it again."),
+        ("others had CPU", of_cpu.as_str()),
+        ("others had the machine", "Stop what else runs here (`top -H` says who), then run it again."),
         ("steal", "Ask for CPUs that the host gives to nobody else, or take another host."),
         ("generator late", "Give the client a CPU of its own, or offer less (`--rate`)."),
         (RATE_MISSED, "Offer less (`--rate`): the server cannot do more here."),
         ("errors", "Read what the server said, below."),
     ];
-    let applies = |start: &str| verdict.reasons.iter().any(|reason| reason.starts_with(start));
-    rows.iter().filter(|(start, _)| applies(start)).map(|(_, words)| *words).collect()
+    let applies = |start: &str| summary.verdict.reasons.iter().any(|reason| reason.starts_with(start));
+    rows.iter().filter(|(start, _)| applies(start)).map(|(_, words)| (*words).to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jitter::Jitter;
     use crate::summary::LoopBusy;
+    use crate::verdict::Verdict;
 
     #[test]
     fn limits_say_where_time_went_and_what_was_measured() {
@@ -429,14 +434,19 @@ mod tests {
 
     #[test]
     fn every_reason_against_a_run_has_something_to_do() {
+        let mut summary = crate::summary::example();
+        summary.jitter_after[1] =
+            Jitter { lost_percent: 67.0, threads_percent: Some(60.0), ..summary.jitter_after[1] };
         for (reason, word) in [
-            ("others had CPU 0: after the run", "top -H"),
+            ("others had CPU 1: after the run", "CPU 1: stop what else runs there (`top -H`"),
+            ("others had the machine: 3 %", "top -H"),
             ("steal: 3 %", "host"),
             ("generator late: it sent", "--rate"),
             ("rate missed: 1 of 2", "Offer less"),
             ("errors: 3 requests", "below"),
         ] {
-            let said = next_time(&Verdict::because(vec![reason.to_owned()]));
+            summary.verdict = Verdict::because(vec![reason.to_owned()]);
+            let said = next_time(&summary);
             assert!(said.len() == 1 && said[0].contains(word), "{reason}: {said:?}");
         }
     }

@@ -351,13 +351,16 @@ fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
 
 /// The CPU with a loop of which others use most while this process sleeps, and their share.
 pub(super) fn busiest(scene: &Scene<'_>) -> Option<(usize, u64)> {
+    let shares = scene.cpus_with_loops().into_iter().filter_map(|cpu| Some((cpu, used(scene, cpu)?)));
+    shares.max_by_key(|&(_, millionths)| millionths)
+}
+
+/// The share of `cpu` that others use while this process sleeps, in millionths.
+fn used(scene: &Scene<'_>, cpu: usize) -> Option<u64> {
     let [before, after] = scene.probes.stat_quiet.as_ref()?;
-    let share = |cpu: usize| {
-        let ((busy_before, all_before), (busy_after, all_after)) = (busy(before, cpu)?, busy(after, cpu)?);
-        let (busy, all) = (busy_after.saturating_sub(busy_before), all_after.saturating_sub(all_before));
-        Some((cpu, (busy * 1_000_000).checked_div(all)?))
-    };
-    scene.cpus_with_loops().into_iter().filter_map(share).max_by_key(|&(_, millionths)| millionths)
+    let ((busy_before, all_before), (busy_after, all_after)) = (busy(before, cpu)?, busy(after, cpu)?);
+    let (busy, all) = (busy_after.saturating_sub(busy_before), all_after.saturating_sub(all_before));
+    (busy * 1_000_000).checked_div(all)
 }
 
 fn others(scene: &Scene<'_>) -> Finding {
@@ -513,7 +516,22 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     finding
         .judged(rows().all(Gaps::is_quiet), format!("cpu {} ({who}): p99 {us} us, {lost} lost", worst.cpu))
         .costing(format!("up to {} an order (measured)", cost::time(worst.max_ns)))
-        .mended_by(vec![Fix::Advice(
-            "stop other work on this CPU, isolate it, or take a quieter host".into(),
-        )])
+        .mended_by(vec![Fix::Advice(quieter(scene, worst.cpu).into())])
+}
+
+/// What makes `cpu` quieter, by who had it when that was counted.
+fn quieter(scene: &Scene<'_>, cpu: usize) -> &'static str {
+    match (used(scene, cpu), stolen_share(scene)) {
+        (Some(others), Some((stolen, _))) if OTHERS_MAX_MILLIONTHS <= others && stolen <= others => {
+            "stop what runs on this CPU (top -H says who), or isolate it"
+        }
+        (Some(_), Some((stolen, _))) if STEAL_MAX_MILLIONTHS <= stolen => {
+            "ask for dedicated CPUs, or take a quieter host"
+        }
+        (Some(0), Some(_)) => {
+            "no other thread and no host had it, as far as the kernel counts: boot with nohz_full and move \
+             interrupts off this CPU; what stays is the host's or the firmware's"
+        }
+        _ => "stop other work on this CPU, isolate it, or take a quieter host",
+    }
 }
