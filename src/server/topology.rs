@@ -14,7 +14,7 @@ use super::options::Options;
 use super::waits::{self, Loops};
 use crate::topology::list;
 use crate::topology::machine::Machine;
-use crate::topology::placement::{self, Policy, Row, SPARE_CORES};
+use crate::topology::placement::{self, Policy, Row, SHARDS_MAX, SPARE_CORES};
 
 /// How a loop waits when it has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +45,6 @@ impl Wait {
 
 /// Empty turns before a `spin-then-park` loop sleeps: about 50 µs.
 pub const SPIN_TURNS: u32 = 400;
-
-/// The most shards; each costs a core and slack in the log.
-pub const SHARDS_MAX: u16 = 64;
 
 /// One loop and what it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
 use super::cost::{self, DISCARD, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
-use super::placement::{Policy, SHARDS_AUTO_MAX, SPARE_CORES};
+use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
 /// Conditions that cost whenever they fail, and have no cause of their own below.
 const CONDITIONS: [&str; 8] = [
@@ -28,6 +28,8 @@ pub struct Limit {
     pub text: String,
     /// What to buy or to change; none if nobody can.
     pub change: Option<String>,
+    /// Whether nothing was found: then this is the only one, and says what would carry more.
+    pub is_none: bool,
 }
 
 /// One cause, and what it can add to an order.
@@ -50,19 +52,24 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         causes.extend(failed.map(condition));
     }
     if causes.is_empty() {
-        causes.push(one_core(scene));
+        return vec![one_core(scene)];
     }
     // Stable: what weighs the same stays in the order above.
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
-    causes.into_iter().map(|Cause { text, change, .. }| Limit { text, change }).collect()
+    causes.into_iter().map(|Cause { text, change, .. }| Limit { text, change, is_none: false }).collect()
 }
 
 /// The limits for people.
 #[must_use]
 pub fn text(limits: &[Limit]) -> String {
-    let mut lines = vec!["what limits this machine, the most costly first:".to_owned()];
+    let mut lines = Vec::new();
     for (index, limit) in limits.iter().enumerate() {
-        lines.push(format!("  {}. {}", index + 1, limit.text));
+        if limit.is_none {
+            lines.push(format!("what limits this machine: {}", limit.text));
+        } else {
+            lines.extend((index == 0).then(|| "what limits this machine, the most costly first:".to_owned()));
+            lines.push(format!("  {}. {}", index + 1, limit.text));
+        }
         lines.extend(limit.change.as_ref().map(|change| format!("     change: {change}")));
     }
     format!("{}\n", lines.join("\n"))
@@ -217,25 +224,42 @@ fn disk(scene: &Scene<'_>) -> Option<Cause> {
     })
 }
 
-fn one_core(scene: &Scene<'_>) -> Cause {
+/// Nothing was found: what would carry more is said all the same.
+fn one_core(scene: &Scene<'_>) -> Limit {
     let needs = scene.needs;
-    let spare = scene.machine.cores().saturating_sub(needs.loops + SPARE_CORES);
-    let cap = if needs.shards == SHARDS_AUTO_MAX && 0 < spare {
-        let have = if spare == 1 { "has" } else { "have" };
-        format!(
-            "; auto makes no more than {SHARDS_AUTO_MAX} (cpu.shards), so {} {have} none",
-            counted(spare, "core")
-        )
-    } else {
-        String::new()
+    let idle = idle_for_shards(scene);
+    let have = if idle == 1 { "has" } else { "have" };
+    let idle_cores = counted(idle, "core");
+    let cap = match idle {
+        0 => String::new(),
+        _ if needs.shards == SHARDS_AUTO_MAX => {
+            format!("; auto makes no more than {SHARDS_AUTO_MAX} (cpu.shards), so {idle_cores} {have} none")
+        }
+        _ => format!("; {idle_cores} {have} none"),
     };
     let text = format!(
         "nothing in its settings; {} on {}, and one market is never faster than its one core{cap}",
         counted(needs.shards, "shard"),
         counted(needs.shards, "core")
     );
-    let change = "faster cores for one market; cpu.shards and more cores for more markets at once".to_owned();
-    Cause { cost_ns: 0, text, change: Some(change) }
+    let shards = (needs.shards + idle).min(usize::from(SHARDS_MAX));
+    let more = if idle == 0 {
+        "; cpu.shards and more cores for more markets at once".to_owned()
+    } else if needs.shards < shards {
+        format!("; cpu.shards={shards} for more markets at once, on cores that are here")
+    } else {
+        String::new()
+    };
+    let change = format!("faster cores for one market{more}");
+    Limit { text, change: Some(change), is_none: true }
+}
+
+/// How many shards more would have a fast core each, with all loops and the spare cores as they are.
+fn idle_for_shards(scene: &Scene<'_>) -> usize {
+    let (machine, needs) = (scene.machine, scene.needs);
+    let spare = machine.cores().saturating_sub(needs.loops + SPARE_CORES);
+    let fast = machine.performance_cores().saturating_sub(needs.shards);
+    spare.min(fast)
 }
 
 #[cfg(test)]
@@ -510,9 +534,39 @@ mod tests {
                 true,
                 "faster cores for one market; cpu.shards and more cores for more markets at once",
             ),
+            (
+                16,
+                4,
+                auto,
+                true,
+                "faster cores for one market; cpu.shards=13 for more markets at once, on cores that are here",
+            ),
+            (
+                100,
+                4,
+                auto,
+                true,
+                "faster cores for one market; cpu.shards=64 for more markets at once, on cores that are here",
+            ),
         ] {
             let came = limits(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"));
             assert_eq!(came[0].change.as_deref(), Some(expected), "{cpus} CPUs, {shards} shards, {policy:?}");
         }
+    }
+
+    #[test]
+    fn limits_are_numbered_and_none_is_not() {
+        let said = |spin| text(&limits(4, &needs(4, 1, Policy::Auto, spin), &Probes::none("no")));
+        let none = said(true);
+        assert!(
+            none.starts_with("what limits this machine: nothing in its settings; 1 shard on 1 core"),
+            "{none}"
+        );
+        assert!(none.contains("\n     change: faster cores") && !none.contains("1. "), "{none}");
+        let one = said(false);
+        assert!(
+            one.starts_with("what limits this machine, the most costly first:\n  1. no loop spins"),
+            "{one}"
+        );
     }
 }

@@ -170,8 +170,8 @@ impl Machine {
     /// it has no thread: those that it would gain by lifting that.
     #[must_use]
     pub fn kept(&self) -> Vec<usize> {
-        let has = |core: usize| self.usable().any(|cpu| cpu.core() == core);
-        self.cpus.iter().filter(|cpu| !has(cpu.core())).map(|cpu| cpu.id).collect()
+        let had: Vec<usize> = self.usable().map(Cpu::core).collect();
+        self.cpus.iter().filter(|cpu| !had.contains(&cpu.core())).map(|cpu| cpu.id).collect()
     }
 
     /// How many whole cores the allowed CPUs make, by the quota if there is one: at least one.

@@ -54,6 +54,9 @@ pub const SPARE_CORES: usize = 2;
 /// The most shards that are made when nobody says: more help only venues that four cores cannot carry.
 pub const SHARDS_AUTO_MAX: usize = 4;
 
+/// The most shards there can be; each costs a core and slack in the log.
+pub const SHARDS_MAX: u16 = 64;
+
 /// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader, one
 /// to each of `ingress` loops, and the spare ones, without which no loop spins. A loop that sleeps is
 /// woken for every order; a second shard helps only where one is full.
