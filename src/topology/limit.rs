@@ -218,7 +218,8 @@ fn disk(scene: &Scene<'_>) -> Option<Cause> {
     scene.needs.durable.then(|| Cause {
         cost_ns: p50 * 1_000,
         text: format!(
-            "durable answers wait for the disk: {p50} us at p50, {p99} us at p99 for 4 KiB ({filesystem}){stops}"
+            "durable answers wait for the disk: {p50} us at p50, {p99} us at p99 for 4 KiB, one at a time with no load \
+             of ours ({filesystem}){stops}"
         ),
         change: Some(change),
     })
@@ -413,7 +414,10 @@ mod tests {
             "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 us, longest 8000 us";
         let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 %; about 1.6 ms an order on average, up to 4 ms";
         let disk_of = |p50| {
-            format!("durable answers wait for the disk: {p50} us at p50, 3000 us at p99 for 4 KiB (ext4)")
+            format!(
+                "durable answers wait for the disk: {p50} us at p50, 3000 us at p99 for 4 KiB, one at a time with \
+                 no load of ours (ext4)"
+            )
         };
         let wake = "2 cores for 2 loops";
         for (jitter, used_now, p50, starts) in [

@@ -164,10 +164,12 @@ fn disk(scene: &Scene<'_>) -> Finding {
     let in_memory = |disk: &DiskProbe| matches!(disk.filesystem.as_str(), "tmpfs" | "ramfs");
     // A start refuses it: nothing there outlives the machine, whatever syncing says.
     let is_refused = scene.needs.durable && scene.probes.disk.as_ref().is_ok_and(in_memory);
+    // Only a durable answer waits while a disk discards.
+    let and_no_discard = if scene.needs.durable { ", no discard" } else { "" };
     let finding = Finding::new(
         "io.journal_fs",
         if is_refused { Severity::Fatal } else { Severity::Warning },
-        "local, takes O_DIRECT|O_DSYNC",
+        format!("local, takes O_DIRECT|O_DSYNC{and_no_discard}"),
         "a durable answer waits for one such write, so its time is the floor of order-to-ack",
     );
     finding.probed(&scene.probes.disk, |finding, disk| {
