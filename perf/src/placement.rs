@@ -24,6 +24,11 @@ impl Thread {
         ["outcry-shard", "outcry-ingress"].iter().any(|start| self.name.starts_with(start))
     }
 
+    /// Whether it spins when it has nothing to do, for a while at least.
+    pub(crate) fn spins(&self) -> bool {
+        self.wait.starts_with("spin")
+    }
+
     fn text(&self) -> String {
         let place = self.cpu.map_or_else(|| "on any CPU".to_owned(), |cpu| format!("on CPU {cpu}"));
         format!("{} {place} ({})", self.name, self.wait)

@@ -121,6 +121,7 @@ mod tests {
             "What the cores lose by themselves",
             "Machine, build, settings",
             "durability committed",
+            "server 1.00 CPUs (outcry-shard0 spins:",
         ] {
             assert!(html.contains(part), "{part} is missing");
         }

@@ -382,8 +382,15 @@ pub(crate) fn short_reasons(reasons: &[String]) -> String {
 
 fn cpu_time(summary: &Summary) -> String {
     let share = summary.share;
+    let spins = summary.threads.iter().filter(|thread| thread.spins());
+    let names: Vec<&str> = spins.map(|thread| thread.name.as_str()).collect();
+    let spun = match names.as_slice() {
+        [] => String::new(),
+        [name] => format!(" ({name} spins: its CPU counts as used whether it works or not)"),
+        names => format!(" ({} spin: their CPUs count as used whether they work or not)", names.join(", ")),
+    };
     format!(
-        "server {:.2} CPUs, others {:.2}, stolen by the hypervisor {:.2}",
+        "server {:.2} CPUs{spun}, others {:.2}, stolen by the hypervisor {:.2}",
         share.server, share.others, share.stolen
     )
 }

@@ -111,7 +111,8 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
         measured(summary).filter(|told| told.is_limit).map(|told| told.text).collect();
     found.extend(summary.machine_limits.iter().map(|MachineLimit { limit, change }| {
         let change = change.as_ref().map_or_else(String::new, |change| format!(" To change: {change}."));
-        format!("By the server's own account: {limit}.{change}")
+        let apart = if is_of_waiting(limit) { spins_here(summary) } else { String::new() };
+        format!("By the server's own account: {limit}.{apart}{change}")
     }));
     let governor = &summary.environment.governor;
     if summary.machine_limits.is_empty() && !["performance", "unknown"].contains(&governor.as_str()) {
@@ -119,6 +120,25 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     }
     found.extend(where_time_went(summary));
     found
+}
+
+/// Whether a limit of the server's is that its loops sleep (`nothing spins`, `no loop spins`).
+fn is_of_waiting(limit: &str) -> bool {
+    limit.contains("nothing spins") || limit.contains("no loop spins")
+}
+
+/// Loops that spun in this run and would sleep if `serve` had been left alone: its account is not of them.
+fn spins_here(summary: &Summary) -> String {
+    let sleeps = |name: &str| summary.threads_by_itself.iter().any(|own| own.name == name && !own.spins());
+    let spins = summary.threads.iter().filter(|thread| thread.spins() && sleeps(&thread.name));
+    let names: Vec<&str> = spins.map(|thread| thread.name.as_str()).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        " That is of `serve` left alone: in this run {} spun, and its wake-ups are not in these figures.",
+        names.join(", ")
+    )
 }
 
 /// What to know before the figures are compared with others, or believed of `serve`.
@@ -371,6 +391,26 @@ mod tests {
             ),
         ] {
             assert!(said[place].starts_with(start), "{}", said[place]);
+        }
+    }
+
+    #[test]
+    fn a_wake_up_that_this_run_did_without_is_said_to_be_of_serve_left_alone() {
+        let account = |limit: &str, wait: &str| {
+            let mut summary = crate::summary::example();
+            limit.clone_into(&mut summary.machine_limits[0].limit);
+            wait.clone_into(&mut summary.threads[0].wait);
+            limits(&summary).remove(0)
+        };
+        let apart = "That is of `serve` left alone: in this run outcry-shard0 spun";
+        for (limit, wait, is_apart) in [
+            ("2 cores for 2 loops: nothing spins, so an order also waits", "spin", true),
+            ("no loop spins (cpu.wait): an order also waits", "spin-then-park", true),
+            ("no loop spins (cpu.wait): an order also waits", "park", false),
+            ("durable answers wait for the disk", "spin", false),
+        ] {
+            let said = account(limit, wait);
+            assert!(said.contains(apart) == is_apart && said.contains("To change: "), "{said}");
         }
     }
 
