@@ -50,8 +50,13 @@ pub(crate) fn text(summary: &Summary) -> String {
     )];
     for times in &summary.classes {
         let Quantiles { count, p50_us, p90_us, p99_us, p999_us, max_us, .. } = times.latency;
-        let row = format!("{count:9} {p50_us:10.1} {p90_us:10.1} {p99_us:10.1} {p999_us:10.1} {max_us:10.1}");
+        let [p99, p999] = [(p99_us, 100), (p999_us, 1_000)]
+            .map(|(us, needed)| format!("{us:10.1}{:1}", page::mark(count, needed)));
+        let row = format!("{count:9} {p50_us:10.1} {p90_us:10.1} {p99}{p999}{max_us:10.1}");
         lines.push(format!("{:8} {row}", times.class));
+    }
+    if lines.iter().any(|line| line.contains(page::ALONE)) {
+        lines.push(page::ALONE_TEXT.to_owned());
     }
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));

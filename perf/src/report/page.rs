@@ -13,6 +13,13 @@ use crate::sweep::Step;
 /// The head of a table of [`quantile_row`]s.
 pub(crate) const QUANTILES: [&str; 8] = ["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
+/// Behind a quantile that is the slowest request alone.
+pub(crate) const ALONE: &str = "*";
+
+/// What [`ALONE`] means.
+pub(crate) const ALONE_TEXT: &str =
+    "* this is the slowest request alone: p99 takes 100 requests, p99.9 takes 1,000, p99.99 takes 10,000";
+
 /// A cell of more letters than this is text, which may wrap.
 const LONG: usize = 32;
 
@@ -24,13 +31,15 @@ const STYLE: &str = include_str!("style.css");
 /// A page that is being written.
 pub(crate) struct Page {
     html: String,
+    /// Whether [`ALONE_TEXT`] stands on it.
+    is_alone_told: bool,
 }
 
 impl Page {
     /// A page with this title.
     pub(crate) fn new(title: &str) -> Self {
         let title = escaped(title);
-        let mut page = Self { html: String::new() };
+        let mut page = Self { html: String::new(), is_alone_told: false };
         page.push(&format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -105,6 +114,10 @@ impl Page {
         }
         html.push_str("</table></div>");
         self.push(&html);
+        if !self.is_alone_told && rows.iter().flatten().any(|cell| cell.ends_with(ALONE)) {
+            self.note(&format!("{ALONE_TEXT}."));
+            self.is_alone_told = true;
+        }
     }
 
     /// A table of names and what they are.
@@ -182,13 +195,14 @@ impl Page {
         };
         self.chart(&[(0, "p50"), (1, "p99"), (3, "p99.9")], &chart.svg()?);
         let rows = steps.iter().map(|step| {
-            let times = [step.latency.p50_us, step.latency.p99_us, step.latency.p999_us, step.latency.max_us];
+            let row = quantile_row("", &step.latency);
+            let times = [2, 4, 5, 7].map(|column: usize| row[column].clone());
             let rates = [step.offered_per_s, step.achieved_per_s].map(words::count);
             let verdict = match step.verdict.reasons.as_slice() {
                 [] => step.verdict.word().to_owned(),
                 reasons => format!("{}: {}", step.verdict.word(), short_reasons(reasons)),
             };
-            rates.into_iter().chain(times.map(words::micros)).chain([verdict]).collect()
+            rates.into_iter().chain(times).chain([verdict]).collect()
         });
         let head = ["offered/s", "achieved/s", "p50", "p99", "p99.9", "max", "verdict"];
         self.table("Each rate with a server of its own", &head, &rows.collect::<Vec<_>>());
@@ -406,14 +420,20 @@ fn loops_worked(summary: &Summary) -> String {
 pub(crate) fn quantile_row(name: &str, quantiles: &Quantiles) -> Vec<String> {
     let count = words::count_of(quantiles.count);
     let times = [
-        quantiles.p50_us,
-        quantiles.p90_us,
-        quantiles.p99_us,
-        quantiles.p999_us,
-        quantiles.p9999_us,
-        quantiles.max_us,
+        (quantiles.p50_us, 0),
+        (quantiles.p90_us, 0),
+        (quantiles.p99_us, 100),
+        (quantiles.p999_us, 1_000),
+        (quantiles.p9999_us, 10_000),
+        (quantiles.max_us, 0),
     ];
-    [name.to_owned(), count].into_iter().chain(times.map(words::micros)).collect()
+    let cell = |(us, needed)| format!("{}{}", words::micros(us), mark(quantiles.count, needed));
+    [name.to_owned(), count].into_iter().chain(times.map(cell)).collect()
+}
+
+/// What stands behind a quantile of `count` requests that needs so many.
+pub(crate) fn mark(count: u64, needed: u64) -> &'static str {
+    if 0 < count && count < needed { ALONE } else { "" }
 }
 
 /// A row of gaps.
@@ -475,6 +495,29 @@ mod tests {
             ("one ` alone", "one ` alone"),
         ] {
             assert_eq!(prose(text), html);
+        }
+    }
+
+    #[test]
+    fn a_quantile_of_the_slowest_request_alone_is_marked_and_explained() {
+        for (count, marked) in [
+            (0, [false; 3]),
+            (99, [true; 3]),
+            (100, [false, true, true]),
+            (999, [false, true, true]),
+            (1_000, [false, false, true]),
+            (9_999, [false, false, true]),
+            (10_000, [false; 3]),
+        ] {
+            let row = quantile_row("orders", &Quantiles { count, ..Quantiles::default() });
+            let came = [4, 5, 6].map(|column: usize| row[column].ends_with('*'));
+            assert_eq!(came, marked, "{count}: {row:?}");
+            assert!([2, 3, 7].iter().all(|&column: &usize| !row[column].ends_with('*')), "{row:?}");
+            let mut page = Page::new("x");
+            page.table("c", &QUANTILES, std::slice::from_ref(&row));
+            page.table("the line is not said twice", &QUANTILES, &[row]);
+            let lines = page.end().matches("the slowest request alone").count();
+            assert_eq!(lines, usize::from(marked[2]), "{count}");
         }
     }
 
