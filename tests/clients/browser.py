@@ -10,6 +10,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -25,7 +26,7 @@ class Browser:
     def __init__(self):
         program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
         assert program, "no chromium: apt-get install chromium, or name one in CHROMIUM"
-        self.folder = tempfile.TemporaryDirectory(prefix="chromium-")
+        self.folder = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
         their_in, our_out = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, FREE_FROM) for end in os.pipe())
         our_in, their_out = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, FREE_FROM) for end in os.pipe())
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"]
@@ -38,7 +39,12 @@ class Browser:
 
         log = open(os.path.join(self.folder.name, "log"), "w")
         self.process = subprocess.Popen(
-            [program, *flags], preexec_fn=place, pass_fds=(3, 4), stdout=log, stderr=subprocess.STDOUT
+            [program, *flags],
+            preexec_fn=place,
+            pass_fds=(3, 4),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         os.close(their_in)
         os.close(their_out)
@@ -75,7 +81,8 @@ class Browser:
         return Page(self)
 
     def close(self):
-        self.process.kill()
+        # Its children as well: one that still writes its profile would bring the folder back.
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.folder.cleanup()
 
