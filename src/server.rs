@@ -63,6 +63,7 @@ mod shared;
 mod signals;
 mod snapshotter;
 mod socket;
+mod staging;
 mod start;
 mod system;
 mod tally;

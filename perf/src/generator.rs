@@ -209,7 +209,7 @@ impl Generator {
         requests: &[Request],
         times: &mut Times,
     ) -> Result<usize, String> {
-        let Self { pipes, poller, events, chunk, sleeps: _ } = self;
+        let Self { pipes, poller, events, chunk, .. } = self;
         events.clear();
         let idle = rustix::time::Timespec::try_from(idle).expect("an idle time is short");
         match epoll::wait(&*poller, rustix::buffer::spare_capacity(events), Some(&idle)) {

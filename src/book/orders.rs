@@ -199,7 +199,7 @@ impl Orders {
         self.by_id.find(self.hash(id), same).map(Slot::from_number)
     }
 
-    /// Has what [`Orders::find`] looks at, and what resting an order writes, fetched into the cache meanwhile.
+    /// Has the bucket that finding or resting an order begins with fetched into the cache meanwhile.
     pub fn fetch_ahead(&self, id: &OrderId) {
         self.by_id.fetch_ahead(self.hash(id));
     }

@@ -5,7 +5,7 @@
 
 use super::amount::{Collateral, Shares};
 use super::ids::{Address, ApiKey, ConditionId, TokenId, Word};
-use super::price::{PRICE_ONE, Price, Tick};
+use super::price::{PRICE_ONE, Price, Tick, divided};
 
 /// Buy or sell, of the order's own token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -201,8 +201,10 @@ impl OrderFields {
     /// The price signed, if collateral / shares is exactly a price on `tick`'s grid.
     #[must_use]
     pub fn exact_price(&self, tick: Tick) -> Option<Price> {
-        let (numerator, shares) = self.ratio();
-        let (quotient, rest) = divided(numerator, shares)?;
+        if self.shares().is_zero() {
+            return None;
+        }
+        let (quotient, rest) = divided(self.ratio().0, self.shares().0);
         if rest != 0 {
             return None;
         }
@@ -228,18 +230,6 @@ impl OrderFields {
     fn ratio(&self) -> (u128, u128) {
         (u128::from(self.collateral().0) * u128::from(PRICE_ONE), u128::from(self.shares().0))
     }
-}
-
-/// Quotient and rest, if there is a divisor. Whatever an order may ask for fits 64 bits, whose division is one
-/// instruction.
-fn divided(numerator: u128, divisor: u128) -> Option<(u128, u128)> {
-    if divisor == 0 {
-        return None;
-    }
-    Some(match (u64::try_from(numerator), u64::try_from(divisor)) {
-        (Ok(numerator), Ok(divisor)) => ((numerator / divisor).into(), (numerator % divisor).into()),
-        _ => (numerator / divisor, numerator % divisor),
-    })
 }
 
 /// The longest signature: the ERC-7739 wrap of [`SignatureType::Deposit`].

@@ -47,13 +47,8 @@ impl Price {
 
     /// What `shares` cost in millionths, and what that leaves in ten-thousandths of one.
     fn cost(self, shares: Shares) -> (u64, u64) {
-        let one = u64::from(PRICE_ONE);
-        // Whatever an order may ask for fits 64 bits, whose division by a constant is a multiplication.
-        if let Some(product) = shares.0.checked_mul(self.0.into()) {
-            return (product / one, product % one);
-        }
-        let product = u128::from(shares.0) * u128::from(self.0);
-        (narrow(product / u128::from(one)), narrow(product % u128::from(one)))
+        let (floor, rest) = divided(u128::from(shares.0) * u128::from(self.0), PRICE_ONE.into());
+        (narrow(floor), rest)
     }
 
     /// The most shares that `collateral` buys at this price, rounded down to a millionth.
@@ -62,6 +57,15 @@ impl Price {
         let product = u128::from(collateral.0) * u128::from(PRICE_ONE);
         Shares(narrow(product / u128::from(self.0)))
     }
+}
+
+/// Quotient and rest. Whatever an order may ask for fits 64 bits, whose division is one instruction.
+#[inline]
+pub(super) fn divided(numerator: u128, divisor: u64) -> (u128, u64) {
+    if let Ok(numerator) = u64::try_from(numerator) {
+        return ((numerator / divisor).into(), numerator % divisor);
+    }
+    (numerator / u128::from(divisor), narrow(numerator % u128::from(divisor)))
 }
 
 /// Amounts are at most 1e15 and prices below 1e4, so quotients fit; a larger one is a bug.

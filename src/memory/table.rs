@@ -95,8 +95,8 @@ impl Index {
         Self { buckets, len: 0, numbers_max }
     }
 
-    /// Has the bucket that a search for this hash begins with fetched into the cache, and waits for nothing: in a
-    /// large index it lies in memory, some hundred nanoseconds away.
+    /// Has the bucket that a search for this hash begins with fetched into the cache, and waits for nothing: of a
+    /// large index it mostly lies in memory.
     pub fn fetch_ahead(&self, hash: u64) {
         let bucket = &raw const self.buckets[self.home(tag(hash))];
         // SAFETY: a hint that reads nothing; the bucket is one of ours.

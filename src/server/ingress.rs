@@ -21,17 +21,17 @@ use super::connection::{Intent, Line, Timed};
 use super::connections::Client;
 use super::core_loop::connection_word;
 use super::guard_acts::{Promise, promise};
-use super::links::Claimed;
-use super::mesh::{Mesh, Share};
-use super::message::{ActJob, Asked, Question, Ticket};
+use super::mesh::Mesh;
+use super::message::{ActJob, Ticket};
 use super::plan::{Plan, Venue};
 use super::render;
 use super::replaces::ReplaceJobs;
 use super::request::Request;
+use super::staging::Staged;
 use super::timing;
 use super::toll::Toll;
 use super::wide::WideJobs;
-use super::work::{Asker, Form, Item, ORDERS_MAX, Outcome, Refused, Works};
+use super::work::{Asker, Form, ORDERS_MAX, Outcome, Refused, Works};
 use crate::auth::{self, Verifier};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
@@ -43,7 +43,7 @@ use crate::json::{BodyReader, ReadError};
 use crate::limits::Moment;
 use crate::registrar::Registrar;
 use crate::registry::Registry;
-use crate::shard::{PlaceOrder, Shard};
+use crate::shard::Shard;
 use crate::stats::{Laps, Stage};
 
 /// Curve operations in one turn; each costs 26 µs, or 7 for a known signer.
@@ -66,20 +66,6 @@ pub(crate) enum Began {
     Held,
 }
 
-/// Orders of one request that wait for their curve operations.
-struct Staged {
-    work: u32,
-    caller: Caller,
-    next: usize,
-}
-
-/// An order that its own shard has to be asked about.
-struct Judged {
-    place: PlaceOrder,
-    /// Its wallet has to be linked first.
-    links: bool,
-}
-
 /// Sockets' side and shard's side of trading on one loop.
 pub(crate) struct Trade {
     /// What this loop's shard is; an ingress loop has none.
@@ -98,10 +84,10 @@ pub(crate) struct Trade {
     /// The first order of a deposit wallet links it: `dev` only.
     pub(super) first_order_links: bool,
     /// Refused signatures are explained: `dev` only.
-    explains: bool,
+    pub(super) explains: bool,
     pub(super) bodies: BodyReader,
     pub(super) body: Vec<u8>,
-    staged: Option<Staged>,
+    pub(super) staged: Option<Staged>,
     pub(super) orders: Vec<Result<SignedOrder, ReadError>>,
     pub(super) ids: Vec<OrderId>,
     pub(super) signatures_left: usize,
@@ -294,7 +280,7 @@ impl Trade {
             }
             Endpoint::Replace => {
                 let work = self.take_replace(asker, &request.head, &caller, toll)?;
-                self.staged = Some(Staged { work, caller, next: 0 });
+                self.staged = Some(Staged::first(work, caller));
                 work
             }
             Endpoint::CancelOrder => {
@@ -355,144 +341,6 @@ impl Trade {
             Mode::CancelOnly if places => Err(Reject::CancelOnly),
             Mode::Closed | Mode::Resolved if places => Err(Reject::TradingDisabled),
             _ => Ok(()),
-        }
-    }
-
-    /// Puts the orders that were just read in line for their signatures.
-    fn stage(&mut self, work: u32, caller: Caller) {
-        let items = self.orders.iter().map(|_| Item { id: None, outcome: Outcome::Open });
-        self.works.work(work).items.extend(items);
-        for _ in 0..self.orders.len() {
-            self.works.expect(work);
-        }
-        self.staged = Some(Staged { work, caller, next: 0 });
-    }
-
-    /// Checks and places staged orders as far as this turn's budget goes.
-    fn run_staged(&mut self, now: TimeMs, mesh: &mut Mesh) {
-        while let Some(staged) = &mut self.staged {
-            if staged.next == self.orders.len() {
-                self.staged = None;
-                self.run_replace(now, mesh);
-                return;
-            }
-            if self.signatures_left == 0 {
-                return;
-            }
-            let (work, caller, item) = (staged.work, staged.caller, staged.next);
-            staged.next += 1;
-            let ticket = Ticket { work, item: u32::try_from(item).expect("a request has few orders") };
-            self.lap_of(work, Stage::Queue);
-            let judged = self.judge(&caller, item);
-            self.lap_of(work, Stage::Sign);
-            if self.replaces.is_staged() {
-                match judged {
-                    Ok(Judged { place, links: false }) => self.add_to_replace(&place),
-                    // A wallet that nobody has traded with has nothing to replace.
-                    Ok(_) => self.stop_replace(item, Refused::plain(Reject::MakerNotAuthorized)),
-                    Err(refused) => {
-                        if self.explains {
-                            self.explain_item(work, item, &caller, &refused);
-                        }
-                        self.stop_replace(item, refused);
-                    }
-                }
-                continue;
-            }
-            match judged {
-                Ok(Judged { place, links }) => {
-                    self.works.work(work).items[item].id = Some(place.id);
-                    if links {
-                        self.link_and_place(ticket, &place, mesh);
-                    } else {
-                        self.place(ticket, &place, now, mesh);
-                    }
-                }
-                Err(refused) => {
-                    if self.explains {
-                        self.explain_item(work, item, &caller, &refused);
-                    }
-                    self.refuse_item(ticket, refused);
-                }
-            }
-        }
-    }
-
-    fn stop_replace(&mut self, item: usize, refused: Refused) {
-        self.staged = None;
-        self.refuse_replace(item, refused);
-    }
-
-    /// Everything about an order that its own shard need not be asked.
-    fn judge(&mut self, caller: &Caller, item: usize) -> Result<Judged, Refused> {
-        let order = *self.orders[item].as_ref().map_err(of_read)?;
-        let fields = &order.fields;
-        let plain = Refused::plain;
-        if self.registry.exchange_mode() == Mode::PostOnly && !order.post_only {
-            return Err(plain(Reject::PostOnlyMode));
-        }
-        if order.owner != caller.api_key {
-            return Err(plain(Reject::OwnerMismatch));
-        }
-        Verifier::parties(fields, &caller.address).map_err(plain)?;
-        let Some((market, outcome)) = self.registry.token(&fields.token) else {
-            // Version 3 orders name positions where others name tokens.
-            return Err(plain(self.other_version(&order, caller, Reject::TokenUnknown)));
-        };
-        if let Some(condition) = &order.condition {
-            let named = self.registry.condition(condition).ok_or(plain(Reject::ConditionUnknown))?;
-            if named != market {
-                return Err(plain(Reject::ConditionMismatch));
-            }
-        }
-        let wallet = match self.wallet_of(caller, &fields.maker) {
-            Ok(wallet) => Ok(wallet),
-            Err(refused) => Err(self.claimed(fields).ok_or(refused)?),
-        };
-        let venue = venue_of(caller.dialect, self.venue);
-        let neg_risk = self.registry.market(market).neg_risk;
-        self.signatures_left -= 1;
-        let shard = self.shard.as_ref();
-        let ahead = |id: &OrderId| shard.into_iter().for_each(|shard| shard.fetch_ahead(id));
-        let id = match self.verifier.order(&order, &caller.address, venue, neg_risk, ahead) {
-            Ok(id) => id,
-            Err(Reject::SignatureInvalid) => {
-                return Err(plain(self.other_version(&order, caller, Reject::SignatureInvalid)));
-            }
-            Err(reject) => return Err(plain(reject)),
-        };
-        if self.registry.wallet(caller.principal).frozen() {
-            return Err(plain(Reject::Frozen));
-        }
-        let (wallet, links) = match wallet {
-            Ok(wallet) => (wallet, false),
-            Err(Claimed::Unlinked(wallet)) => (wallet, true),
-            Err(Claimed::Unknown) => return Err(plain(Reject::NotEnoughBalance)),
-        };
-        let place = PlaceOrder { order, id, principal: caller.principal, wallet, market, outcome };
-        Ok(Judged { place, links })
-    }
-
-    /// Why an order is refused whose token or signature means nothing here; one curve operation.
-    fn other_version(&mut self, order: &SignedOrder, caller: &Caller, otherwise: Reject) -> Reject {
-        self.signatures_left = self.signatures_left.saturating_sub(1);
-        let other = self.verifier.is_for_another_version(order, &caller.address);
-        if other { Reject::OrderVersionMismatch } else { otherwise }
-    }
-
-    fn place(&mut self, ticket: Ticket, place: &PlaceOrder, now: TimeMs, mesh: &mut Mesh) {
-        let owner = self.registry.shard_of(place.market, self.shards);
-        if Some(owner) == self.shard_no {
-            let time = self.time_for(place, now);
-            let placed = self.own_shard().place(time, place);
-            let at = self.last_decided();
-            self.placed(ticket, &placed, at);
-            self.lap_of(ticket.work, Stage::Match);
-            return;
-        }
-        let asked = Asked { ticket, question: Question::Place(*place) };
-        if !mesh.ask(usize::from(owner.0), &asked, Share::Order) {
-            self.refuse_item(ticket, Refused::plain(Reject::Busy));
         }
     }
 

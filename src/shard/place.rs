@@ -65,7 +65,7 @@ impl Shard {
     }
 
     /// Has what [`Shard::place`] will look for under this digest fetched into the cache, and waits for nothing.
-    /// Between digest and decision lies the check of the signature, which takes a hundred times as long as memory.
+    /// Between digest and decision lies the check of the signature.
     pub fn fetch_ahead(&self, id: &OrderId) {
         self.recall.fetch_ahead(id);
         self.books.orders().fetch_ahead(id);

@@ -19,9 +19,6 @@ QUESTION = "Does the console <b>show</b> this & that?"
 # Two browsers' widths: a desk's and a phone's.
 DESK, PHONE = 1280, 390
 
-# How often page and listener are compared until they tell of the same look at the machine: half a minute.
-LOOKS = 120
-
 # What serve is started with: as small as dev.
 SMALL = ["sizes.books_bytes=16777216", "sizes.digests=10000", "sizes.resting_orders=10000", "sizes.wallets=10000"]
 
@@ -124,43 +121,29 @@ def words(exchange, page):
 
 
 def machine(exchange, page):
-    """What the page says of the machine is what the listener says, and what limits it is said above all."""
+    """What the page says of the machine is what the listener told it, and what limits it is said above all."""
     page.until("0 < document.querySelectorAll('#threads tbody th').length")
-    for _ in range(LOOKS):
-        told = json.loads(fetch(exchange.admin_url + "/machine"))
-        expected, shown = machine_told(told), machine_shown(page)
-        above = page.text("#limit")
-        if shown == expected:
-            break
-        # Some of it is of the last second: the page may be a look behind.
-        page.until("new Promise((done) => setTimeout(() => done(true), 250))")
-    assert shown == expected, (shown, expected)
-    assert told["limits"][0] in above and told["changes"][0] in above, above
+    # At once, and of one look: some of it is of the last second.
+    seen = page.evaluate("""({
+        told: state.machine,
+        above: document.querySelector("#limit").textContent,
+        threads: [...document.querySelectorAll("#threads tbody th")].map((cell) => cell.textContent),
+        failed: [...document.querySelectorAll("#failed tbody th")].map((cell) => cell.textContent),
+        costs: [...document.querySelectorAll("#failed tbody tr")].map((row) => row.cells[1].textContent),
+        limits: [...document.querySelectorAll("#machine-limits li")].map((item) => item.firstChild.textContent),
+    })""")
+    told, listener = seen["told"], json.loads(fetch(exchange.admin_url + "/machine"))
+    failed = [row for row in told["conditions"] if row["passed"] is False]
+    assert seen["threads"] == [row["thread"] for row in told["threads"]], seen
+    assert seen["failed"] == [row["condition"] for row in failed], seen
+    assert seen["costs"] == [row["costs"] for row in failed], seen
+    assert seen["limits"] == told["limits"], seen
+    assert told["limits"][0] in seen["above"] and told["changes"][0] in seen["above"], seen
+    assert listener["threads"] == told["threads"], listener
+    assert [row["condition"] for row in listener["conditions"]] == [row["condition"] for row in told["conditions"]]
     facts = page.text("#machine-facts")
     assert all(name in facts for name in ("processor", "frequency governor", "placement")), facts
     print("ok: the machine, its threads and what limits it are told")
-
-
-def machine_told(told):
-    failed = [row for row in told["conditions"] if row["passed"] is False]
-    return {
-        "threads": [row["thread"] for row in told["threads"]],
-        "failed": [row["condition"] for row in failed],
-        "costs": [row["costs"] for row in failed],
-        "limits": told["limits"],
-    }
-
-
-def machine_shown(page):
-    heads = "[...document.querySelectorAll('#{} tbody th')].map((cell) => cell.textContent)"
-    costs = "[...document.querySelectorAll('#failed tbody tr')].map((row) => row.cells[1].textContent)"
-    limits = "[...document.querySelectorAll('#machine-limits li')].map((item) => item.firstChild.textContent)"
-    return {
-        "threads": page.evaluate(heads.format("threads")),
-        "failed": page.evaluate(heads.format("failed")),
-        "costs": page.evaluate(costs),
-        "limits": page.evaluate(limits),
-    }
 
 
 def pictures(page, folder):
