@@ -7,7 +7,7 @@ use crate::summary::{ClassTimes, Summary};
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 
 /// With fewer CPUs than this the client cannot have one of its own.
-const CPUS_APART: usize = 4;
+const CLIENTS_OWN_FROM_CPUS: usize = 4;
 
 /// A time as people read it: `8.2 µs`, `1.4 ms`, `2.1 s`.
 pub(crate) fn micros(micros: f64) -> String {
@@ -147,7 +147,7 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
     found.extend(placement::caution(&summary.threads, &summary.threads_by_itself));
     found.extend(measured(summary).filter(|told| !told.is_limit).map(|told| told.text));
     let environment = &summary.environment;
-    if environment.cpus.len() < CPUS_APART {
+    if environment.cpus.len() < CLIENTS_OWN_FROM_CPUS {
         let (count, cpu) = (environment.cpus.len(), summary.client_cpu);
         let names = beside_client(summary).join(", ");
         let beside = if names.is_empty() { names } else { format!(" beside {names}") };
@@ -319,7 +319,7 @@ fn of_outside(parts: &Parts, summary: &Summary) -> String {
 /// The server's threads that may run where the client does.
 fn beside_client(summary: &Summary) -> Vec<&str> {
     // Where there are more CPUs, a thread that is not pinned has others.
-    let is_tight = summary.environment.cpus.len() < CPUS_APART;
+    let is_tight = summary.environment.cpus.len() < CLIENTS_OWN_FROM_CPUS;
     let may_run = |cpu: Option<usize>| cpu.map_or(is_tight, |cpu| cpu == summary.client_cpu);
     let there = summary.threads.iter().filter(|thread| may_run(thread.cpu));
     there.map(|thread| thread.name.as_str()).collect()
