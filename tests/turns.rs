@@ -1,5 +1,6 @@
 //! What one turn of a trading loop does first, and how much of it: cancels before everything
-//! else, and never more than two signature checks. And what lies between the turns of two loops.
+//! else, never more than two signature checks, and each answer before the next of them. And what lies
+//! between the turns of two loops.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -260,4 +261,33 @@ fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at()
     epoll::wait(&order_of_answers, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
     let answered: Vec<u64> = events.iter().map(|event| event.data.u64()).collect();
     assert_eq!(answered, [0, 1], "the cancel's answer is the first of one turn");
+}
+
+/// Milliseconds of a stage, as `Server-Timing` of an answer says.
+fn lasted(answer: &str, stage: &str) -> f64 {
+    let (_, timing) = answer.split_once("Server-Timing: ").unwrap();
+    let (_, tail) = timing.split_once(&format!("{stage};dur=")).unwrap();
+    tail.split([',', '\r']).next().unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn an_answer_does_not_wait_for_the_signature_of_the_next_order() {
+    const ROUNDS: usize = 25;
+    let Ground { mut rig, mut maker, mut taker, mut clients, tokens, .. } = Ground::new(0);
+    let mut apart = 0;
+    for _ in 0..ROUNDS {
+        let orders = [maker.sign(&bid(tokens[0], 1_000)), taker.sign(&bid(tokens[1], 1_000))];
+        for (client, (trader, order)) in clients.iter_mut().zip([&maker, &taker].into_iter().zip(&orders)) {
+            client.write_all(&trader.request("POST", "/order", &order.body)).unwrap();
+        }
+        let mut answers = clients.each_mut().map(|client| turn_until(&mut rig, client).1);
+        assert!(answers.iter().all(|answer| answer.contains("\"live\"")), "{answers:?}");
+        answers.sort_by(|one, other| lasted(one, "total").total_cmp(&lasted(other, "total")));
+        let [first, second] = answers;
+        // Both were received at once: if they left at once too, the times of both would be the same.
+        let between = lasted(&second, "total") - lasted(&first, "total");
+        apart += usize::from(lasted(&second, "sign") / 2.0 < between);
+    }
+    // Not each: a thread that is kept from its CPU between two receipts looks the same.
+    assert!(ROUNDS / 2 < apart, "{apart} of {ROUNDS} times");
 }

@@ -353,7 +353,7 @@ impl Log {
         at.0 < self.reclaimed().load(Ordering::Relaxed)
     }
 
-    /// Tells the journal thread that there is something to write: once a turn, not per frame.
+    /// Tells the journal thread that there is something to write: once a request, not per frame.
     ///
     /// One atomic swap; a system call only if the thread sleeps.
     pub fn wake_writer(&self) {

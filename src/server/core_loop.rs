@@ -3,7 +3,8 @@
 //! A turn, in this order, each step bounded:
 //! 1. what epoll reports: new clients, bytes in, room to send;
 //! 2. requests: cancels of all ready sockets first, and their answers out, then the rest, at most
-//!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks;
+//!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks; behind each the journal is told, and answers
+//!    that are due go out before the next is begun;
 //! 3. what other loops sent;
 //! 4. the roles' own work: expiries and removals of the shard, frames for the reader;
 //! 5. deadlines are looked at; answers whose position is acknowledged and what streams have to say go
@@ -92,6 +93,10 @@ pub(crate) struct CoreLoop {
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
+    /// Up to where the journal's thread was told to write.
+    told_journal: Position,
+    /// What was acknowledged when answers were last looked through.
+    released: Position,
     /// Errands that go on here in the next turn, and the loops that sent them.
     going_on: VecDeque<(usize, Box<ActJob>)>,
     /// The house's acts for which the post had no room, and where they go.
@@ -148,6 +153,8 @@ impl CoreLoop {
             held_until: None,
             token,
             claimed: Position(0),
+            told_journal: Position(0),
+            released: Position(0),
             going_on: VecDeque::new(),
             unsent: VecDeque::new(),
             lost: Vec::new(),

@@ -78,10 +78,30 @@ impl CoreLoop {
         if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
             took |= trade.run_left_over(self.now, &mut self.mesh);
         }
+        if took {
+            self.see_out(phase);
+        }
         for _ in 0..self.connections.ready.len() {
-            took |= self.serve_next(phase, Pass::All);
+            if self.serve_next(phase, Pass::All) {
+                took = true;
+                self.see_out(phase);
+            }
         }
         took
+    }
+
+    /// Has the journal write what was just decided, and sends the answers that are due, before the next
+    /// request is begun: with a signature it takes longer than a write. The last of a turn is followed by the
+    /// turn's own end.
+    fn see_out(&mut self, phase: Phase) {
+        self.tell_journal();
+        if self.connections.ready.is_empty() {
+            return;
+        }
+        self.finish();
+        if self.may_release_more() && self.release() {
+            self.send_all(phase);
+        }
     }
 
     fn trade(&mut self) -> Option<&mut ingress::Trade> {

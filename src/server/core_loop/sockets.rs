@@ -165,6 +165,7 @@ impl CoreLoop {
             Some(roles) => roles.released(),
             None => Position(0),
         };
+        self.released = mark;
         let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
         let mut released = false;
         let now_ns = self.shared.clock.elapsed_ns();
@@ -173,6 +174,11 @@ impl CoreLoop {
         }
         self.spare = waiting;
         released
+    }
+
+    /// Whether more is acknowledged than when answers were last looked through.
+    pub(super) fn may_release_more(&mut self) -> bool {
+        self.roles.as_mut().is_some_and(|roles| roles.released() != self.released)
     }
 
     fn release_slot(&mut self, slot: u32, mark: Position, now_ns: u64) -> bool {

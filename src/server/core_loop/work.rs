@@ -1,6 +1,6 @@
 //! What other loops sent, and the roles' own work.
 
-use super::{CoreLoop, REGISTRAR_LOOP};
+use super::{CoreLoop, REGISTRAR_LOOP, Roles};
 use crate::domain::Position;
 use crate::server::acts;
 use crate::server::connection::Door;
@@ -159,11 +159,12 @@ impl CoreLoop {
                     self.rang_reader_ms = self.elapsed_ms;
                     self.mesh.touch(self.shared.plan.topology.reader_loop());
                 }
-                if roles.marks.durability() == Durability::Durable {
-                    roles.marks.log().wake_writer();
-                }
             }
         }
+        self.tell_journal();
+        let Some(roles) = &mut self.roles else {
+            return false;
+        };
         let mark = roles.marks.advance();
         if let Some(reading) = &mut roles.reading {
             if let Some(archive) = self.shared.snapshots.next_archive() {
@@ -187,6 +188,18 @@ impl CoreLoop {
             busy |= intake::look_for_room(self);
         }
         busy
+    }
+
+    /// Wakes the journal's thread if something was decided since, and answers wait for the disk.
+    pub(super) fn tell_journal(&mut self) {
+        let Some(Roles { marks, trade: Some(trade), .. }) = &self.roles else {
+            return;
+        };
+        let claimed = trade.last_claimed();
+        if marks.durability() == Durability::Durable && claimed != self.told_journal {
+            self.told_journal = claimed;
+            marks.log().wake_writer();
+        }
     }
 
     /// Renders what the shards have decided into its place in the line.
