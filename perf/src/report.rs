@@ -60,6 +60,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     }
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
+    lines.extend(words::kernel(summary));
     lines.push(summary.verdict.word().to_owned());
     lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
     lines.push(String::new());
@@ -157,6 +158,25 @@ mod tests {
         let at = |words: &str| html.find(words).unwrap();
         assert!(at("<b>INVALID.</b>") < at("steal: 3\u{a0}%") && at("steal: 3\u{a0}%") < at("half of them"));
         assert!(at("steal: 3\u{a0}%") < at("take another host"));
+    }
+
+    #[test]
+    fn what_the_kernels_threads_had_is_told_where_the_data_are_on_a_disk() {
+        for (data, is_told) in [("disk", true), ("memory", false)] {
+            let mut summary = Summary { data: data.to_owned(), ..example() };
+            summary.share.kernel = 0.042;
+            let words = "threads of the kernel, which write to the disk for the server, had 0.042 CPUs";
+            let folder = tempfile::tempdir().unwrap();
+            draw(folder.path(), &summary).unwrap();
+            let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+            // Beside the verdict, and with the CPU time.
+            let told = html.replace('\u{a0}', " ").matches(words).count();
+            assert_eq!(
+                (told, text(&summary).contains(words)),
+                (if is_told { 2 } else { 0 }, is_told),
+                "{data}"
+            );
+        }
     }
 
     #[test]

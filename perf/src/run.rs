@@ -16,7 +16,7 @@ use crate::stats::{self, Nanos, Quantiles, histogram, record};
 use crate::summary::{ClassTimes, Curve, LoopBusy, Moment, SCHEMA, Stage, Summary};
 use crate::timing;
 use crate::verdict::{Evidence, Verdict};
-use crate::watch::{Share, Watch};
+use crate::watch::{KernelThreads, Share, Watch};
 use crate::workload::{Request, Workload};
 
 /// Collateral of every account, in USDC.
@@ -134,6 +134,15 @@ fn sleeps(plan: &Plan) -> bool {
     plan.client.sleeps(machine::allowed_cpus().len())
 }
 
+/// Whose the kernel's threads are while this plan runs: with the data on a disk they write for the
+/// server, and what they have then is the cost of its load, not a disturbance.
+fn kernel_threads(plan: &Plan) -> KernelThreads {
+    match plan.data {
+        Data::Memory => KernelThreads::Others,
+        Data::Disk => KernelThreads::Apart,
+    }
+}
+
 impl Rig {
     /// Starts `binary` as the plan says, makes its markets and its accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
@@ -168,7 +177,7 @@ impl Rig {
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
         let (began, worked) = (Instant::now(), self.server.worked());
-        let watch = Watch::begin(self.server.pid());
+        let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let share = watch.share();
         let loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
@@ -352,11 +361,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         client_cpu: about.cpus.client,
         server_cpu: about.cpus.server,
         settings: settings(plan, about.cpus),
-        data: match plan.data {
-            Data::Memory => "memory",
-            Data::Disk => "disk",
-        }
-        .to_owned(),
+        data: plan.data.name().to_owned(),
         threads: about.threads,
         threads_by_itself: about.by_itself.threads,
         machine_limits: about.by_itself.limits,

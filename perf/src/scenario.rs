@@ -110,6 +110,16 @@ pub(crate) enum Data {
     Disk,
 }
 
+impl Data {
+    /// The word in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+        }
+    }
+}
+
 /// Rates for a sweep, in requests a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Steps {

@@ -157,6 +157,10 @@ mod tests {
         reasons(&Evidence { share: share(0.02, 0.02), ..QUIET }, &[]);
         reasons(&Evidence { share: share(0.021, 0.0), ..QUIET }, &["steal"]);
         reasons(&Evidence { share: share(0.0, 0.021), ..QUIET }, &["others had the machine"]);
+        // What the kernel's threads had apart from others is the load's own.
+        let kernel = |others| Share { others, kernel: 0.5, ..QUIET.share };
+        reasons(&Evidence { share: kernel(0.02), ..QUIET }, &[]);
+        reasons(&Evidence { share: kernel(0.021), ..QUIET }, &["others had the machine"]);
     }
 
     #[test]

@@ -18,11 +18,23 @@ struct Spent {
     ours: u64,
     /// All threads of the server.
     server: u64,
+    /// The kernel's own threads, where they are told apart.
+    kernel: u64,
+}
+
+/// Whose the kernel's own threads are, which nobody here started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KernelThreads {
+    /// Others': what was measured writes to no disk, so they work for somebody else.
+    Others,
+    /// Told apart: what was measured writes to a disk, and they write it out.
+    Apart,
 }
 
 /// CPU time from a moment on.
 pub(crate) struct Watch {
     server: u32,
+    kernel: KernelThreads,
     begin: Instant,
     spent: Spent,
 }
@@ -36,8 +48,8 @@ pub(crate) struct Share {
     pub(crate) others: f64,
     /// By the server; of a benchmark, by everything that it started.
     pub(crate) server: f64,
-    /// By threads of the kernel, where they are told apart from others: a benchmark that writes
-    /// gigabytes has the kernel write them to the disk.
+    /// By threads of the kernel, where they are told apart from others: they write to the disk what a
+    /// benchmark, or a server with its data there, gives them. 0 where they count as others.
     #[serde(default)]
     pub(crate) kernel: f64,
 }
@@ -56,13 +68,13 @@ impl Share {
 
 impl Watch {
     /// Watches this process and the server.
-    pub(crate) fn begin(server: u32) -> Self {
-        Self { server, begin: Instant::now(), spent: spent(server) }
+    pub(crate) fn begin(server: u32, kernel: KernelThreads) -> Self {
+        Self { server, kernel, begin: Instant::now(), spent: spent(server, kernel) }
     }
 
     /// What was spent since.
     pub(crate) fn share(&self) -> Share {
-        share(self.spent, spent(self.server), self.begin.elapsed().as_secs_f64())
+        share(self.spent, spent(self.server, self.kernel), self.begin.elapsed().as_secs_f64())
     }
 }
 
@@ -72,9 +84,10 @@ fn share(before: Spent, after: Spent, seconds: f64) -> Share {
     let busy = after.busy.saturating_sub(before.busy);
     let stolen = after.stolen.saturating_sub(before.stolen);
     let ours = after.ours.saturating_sub(before.ours);
-    let others = busy.saturating_sub(stolen).saturating_sub(ours);
+    let kernel = after.kernel.saturating_sub(before.kernel);
+    let others = busy.saturating_sub(stolen).saturating_sub(ours).saturating_sub(kernel);
     let server = after.server.saturating_sub(before.server);
-    Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server), kernel: 0.0 }
+    Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server), kernel: cpus(kernel) }
 }
 
 /// CPU time from a moment on of this process and of all that it starts and waits for.
@@ -104,14 +117,10 @@ impl FamilyWatch {
     pub(crate) fn share(&self) -> Share {
         let now = Self::begin();
         let children = now.children.saturating_sub(self.children);
-        let kernel = now.kernel.saturating_sub(self.kernel);
-        let before = Spent { busy: self.busy, stolen: self.stolen, ours: 0, server: 0 };
-        let ours = now.own.saturating_sub(self.own) + children + kernel;
-        let after = Spent { busy: now.busy, stolen: now.stolen, ours, server: children };
-        let seconds = self.seconds();
-        #[allow(clippy::cast_precision_loss, reason = "a run's nanoseconds are far below 2^53")]
-        let kernel = kernel as f64 / 1e9 / seconds;
-        Share { kernel, ..share(before, after, seconds) }
+        let before = Spent { busy: self.busy, stolen: self.stolen, ours: 0, server: 0, kernel: self.kernel };
+        let ours = now.own.saturating_sub(self.own) + children;
+        let after = Spent { busy: now.busy, stolen: now.stolen, ours, server: children, kernel: now.kernel };
+        share(before, after, self.seconds())
     }
 }
 
@@ -138,11 +147,15 @@ fn kernel_threads_ns() -> u64 {
     pids.filter(is_kernels).map(used_ns).sum()
 }
 
-fn spent(server: u32) -> Spent {
+fn spent(server: u32, kernel: KernelThreads) -> Spent {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let (busy, stolen) = of_stat(&stat);
     let server = used_ns(server);
-    Spent { busy, stolen, ours: server + used_ns(std::process::id()), server }
+    let kernel = match kernel {
+        KernelThreads::Others => 0,
+        KernelThreads::Apart => kernel_threads_ns(),
+    };
+    Spent { busy, stolen, ours: server + used_ns(std::process::id()), server, kernel }
 }
 
 /// Busy and stolen nanoseconds of the line of all CPUs.
@@ -211,11 +224,36 @@ mod tests {
     }
 
     #[test]
-    fn others_are_what_neither_we_nor_the_hypervisor_had() {
-        let (busy, stolen) = (5_000_000_000, 1_000_000_000);
-        let after = Spent { busy, stolen, ours: 3_500_000_000, server: 2_000_000_000 };
-        let share = share(Spent::default(), after, 2.0);
-        assert_eq!(share, Share { stolen: 0.5, others: 0.25, server: 1.0, kernel: 0.0 });
+    fn others_are_what_neither_we_nor_the_hypervisor_nor_a_kernel_that_is_told_apart_had() {
+        // CPU seconds within two seconds, and the CPUs that they come to: 0.25 of ours are the client's.
+        for (busy, stolen, ours, server, kernel, expected) in [
+            (5.0, 1.0, 3.5, 2.0, 0.0, Share { stolen: 0.5, others: 0.25, server: 1.0, kernel: 0.0 }),
+            (5.0, 1.0, 3.5, 2.0, 0.25, Share { stolen: 0.5, others: 0.125, server: 1.0, kernel: 0.125 }),
+            (5.0, 1.0, 3.5, 2.0, 0.5, Share { stolen: 0.5, others: 0.0, server: 1.0, kernel: 0.25 }),
+            // Ticks are coarser than what threads are charged with: nobody had less than nothing.
+            (5.0, 1.0, 4.0, 2.0, 0.5, Share { stolen: 0.5, others: 0.0, server: 1.0, kernel: 0.25 }),
+        ] {
+            let ns = |seconds: f64| crate::schedule::nanos(std::time::Duration::from_secs_f64(seconds));
+            // Since boot all of them have had something.
+            let before = Spent { busy: 70, stolen: 10, ours: 20, server: 15, kernel: 40 };
+            let after = Spent {
+                busy: 70 + ns(busy),
+                stolen: 10 + ns(stolen),
+                ours: 20 + ns(ours),
+                server: 15 + ns(server),
+                kernel: 40 + ns(kernel),
+            };
+            assert_eq!(share(before, after, 2.0), expected, "kernel {kernel} s");
+        }
+    }
+
+    #[test]
+    fn the_kernels_threads_are_asked_for_only_where_they_are_told_apart() {
+        let pid = std::process::id();
+        assert_eq!(spent(pid, KernelThreads::Others).kernel, 0);
+        // Since boot some thread of the kernel has run, if this machine shows them at all.
+        let shown = 0 < kernel_threads_ns();
+        assert_eq!(0 < spent(pid, KernelThreads::Apart).kernel, shown);
     }
 
     #[test]

@@ -403,8 +403,9 @@ fn cpu_time(summary: &Summary) -> String {
         [name] => format!(" ({name} spins: its CPU counts as used whether it works or not)"),
         names => format!(" ({} spin: their CPUs count as used whether they work or not)", names.join(", ")),
     };
+    let kernel = words::kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
     format!(
-        "server {:.2} CPUs{spun}, others {:.2}, stolen by the hypervisor {:.2}",
+        "server {:.2} CPUs{spun}, others {:.2}, stolen by the hypervisor {:.2}{kernel}",
         share.server, share.others, share.stolen
     )
 }

@@ -3,6 +3,7 @@
 use crate::jitter::GAP_US_MAX;
 use crate::parts::{self, Parts};
 use crate::placement::{self, MachineLimit};
+use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 
@@ -98,11 +99,20 @@ fn capital(text: &str) -> String {
 pub(crate) fn lost(summary: &Summary) -> String {
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let most = rows.map(|row| row.lost_percent).fold(0.0, f64::max);
+    let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
     format!(
-        "Meanwhile other processes had {:.3} CPUs and the host {:.3}; before and after, a thread that only spins \
-         lost at most {most:.2} % of a CPU.",
+        "Meanwhile other processes had {:.3} CPUs and the host {:.3}{kernel}; before and after, a thread that only \
+         spins lost at most {most:.2} % of a CPU.",
         summary.share.others, summary.share.stolen
     )
+}
+
+/// What the kernel's own threads had, where they are told apart.
+pub(crate) fn kernel(summary: &Summary) -> Option<String> {
+    let had = summary.share.kernel;
+    let is_apart = summary.data == Data::Disk.name();
+    let who = "threads of the kernel, which write to the disk for the server,";
+    is_apart.then(|| format!("{who} had {had:.3} CPUs"))
 }
 
 /// What limits this box, what was measured first, each with what to change.
