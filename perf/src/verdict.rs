@@ -11,6 +11,9 @@ const RATE_MIN: f64 = 0.99;
 /// How the reason begins that is the server's own: it answered less than was offered.
 pub(crate) const RATE_MISSED: &str = "rate missed";
 
+/// How the reason begins that is the client's: it sent behind its schedule at p99.
+pub(crate) const GENERATOR_LATE: &str = "generator late";
+
 /// What a thread that only spins may lose of a CPU, in hundredths. A guest of two CPUs with nothing else
 /// to do loses 0.5 to that thread's own timer ticks; a neighbour that matters takes many times this.
 pub(crate) const LOST_PERCENT_MAX: f64 = 2.0;
@@ -61,7 +64,7 @@ impl Verdict {
         }
         if evidence.late_max_us < evidence.late_p99_us {
             reasons.push(format!(
-                "generator late: it sent {:.0} µs behind its schedule at p99 (at most {:.0} µs)",
+                "{GENERATOR_LATE}: it sent {:.0} µs behind its schedule at p99 (at most {:.0} µs)",
                 evidence.late_p99_us, evidence.late_max_us
             ));
         }
