@@ -120,8 +120,8 @@ impl Topology {
     }
 
     /// Where threads that can wait belong: those of `allowed` that no loop is pinned to; if there
-    /// are none, those without a shard, unless the loop there spins and would leave them no time.
-    /// None at all means anywhere.
+    /// are none, those without a shard, unless the loop there spins and would leave them no time; if
+    /// there are none of these and a loop spins, those on which none does. None at all means anywhere.
     #[must_use]
     pub fn cpus_for_waiting(&self, allowed: &[usize]) -> Vec<usize> {
         let without = |is_in_the_way: &dyn Fn(&LoopPlan) -> bool| -> Vec<usize> {
@@ -133,7 +133,12 @@ impl Topology {
         if !beside_loops.is_empty() {
             return beside_loops;
         }
-        without(&|plan| plan.shard.is_some() || plan.ingress || plan.wait == Wait::Spin)
+        let beside_the_reader =
+            without(&|plan| plan.shard.is_some() || plan.ingress || plan.wait == Wait::Spin);
+        if !beside_the_reader.is_empty() || self.loops.iter().all(|plan| plan.wait != Wait::Spin) {
+            return beside_the_reader;
+        }
+        without(&|plan| plan.wait == Wait::Spin)
     }
 
     /// One line for each thread, for the start and the operator's listener.
@@ -178,7 +183,7 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let merged = cpus.len() == 1 && shards == 1 && ingress == 0;
     let count = if merged { 1 } else { usize::from(shards) + ingress + 1 };
     let order = placement::order(machine, policy, count);
-    let places = match policy {
+    let mut places = match policy {
         Policy::Explicit => named_places(options, &order, shards, merged)?,
         Policy::Unpinned => vec![None; count],
         _ if cpus.len() < count || merged => vec![None; count],
@@ -188,6 +193,7 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let has_spare_cores = count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
     let loops = Loops { count, ingress, has_spare_cores, dev };
     let waits = waits::parse(&options.cpu_wait, loops)?;
+    keep_the_reader_off_a_spin(&mut places, &order, &waits);
     let journal_cpu = match options.cpu_journal.as_str() {
         "auto" => journal_place(machine, &order, &places, &waits),
         text => Some(cpu("cpu.journal", text, cpus)?),
@@ -230,6 +236,18 @@ fn policy(options: &Options) -> Result<Policy, String> {
         }
     }
     Ok(policy)
+}
+
+/// Gives a reader without a CPU, where every other loop has one, the first on which no loop spins: on any
+/// CPU it would take turns with one that spins, and orders would wait for it.
+fn keep_the_reader_off_a_spin(places: &mut [Option<usize>], order: &[usize], waits: &[Wait]) {
+    let Some((reader @ None, loops)) = places.split_last_mut() else { return };
+    let Some(taken) = loops.iter().copied().collect::<Option<Vec<usize>>>() else { return };
+    if taken.is_empty() || !waits.contains(&Wait::Spin) {
+        return;
+    }
+    let spins = |cpu| taken.iter().zip(waits).any(|(&place, wait)| place == cpu && *wait == Wait::Spin);
+    *reader = order.iter().copied().find(|&cpu| !spins(cpu));
 }
 
 /// A CPU of its own for the journal thread if there is one, else one that no loop spins on; none
@@ -501,6 +519,36 @@ mod tests {
         assert_eq!(topology.journal_cpu, Some(1));
         assert_eq!(with(|_| (), 2).expect("a topology").journal_cpu, None);
         assert_eq!(with(|_| (), 4).expect("a topology").journal_cpu, Some(3));
+    }
+
+    #[test]
+    fn who_has_no_cpu_of_its_own_keeps_off_a_loop_that_spins() {
+        // Two CPUs, the shard on 0 and sockets on 1: who waits how; the CPUs of reader, journal, what can wait.
+        for (wait, reader, journal, waiting) in [
+            ("shard=spin,ingress=park", Some(1), Some(1), vec![1]),
+            ("shard=park,ingress=spin", Some(0), Some(0), vec![0]),
+            ("park", None, None, vec![]),
+        ] {
+            let topology = with(
+                |options| {
+                    options.cpu_policy = "explicit".into();
+                    options.cpu_shard_cpus = vec!["0".into()];
+                    options.cpu_ingress = vec!["1".into()];
+                    options.cpu_wait = wait.into();
+                },
+                2,
+            )
+            .expect(wait);
+            let cpus: Vec<_> = topology.loops.iter().map(|plan| plan.cpu).collect();
+            assert_eq!(cpus, [Some(0), Some(1), reader], "{wait}");
+            assert_eq!(
+                (topology.journal_cpu, topology.cpus_for_waiting(&[0, 1])),
+                (journal, waiting),
+                "{wait}"
+            );
+            let why = &topology.rows[2].why;
+            assert_eq!(why.contains("shares this one with outcry-"), reader.is_some(), "{why}");
+        }
     }
 
     #[test]

@@ -227,6 +227,11 @@ fn core_reason(machine: &Machine, cpu: &Cpu, others: &[(String, usize)]) -> Stri
         .map(|(name, _)| name.as_str())
         .collect();
     let siblings = list::text(&cpu.siblings());
+    let here: Vec<&str> =
+        others.iter().filter(|(_, other)| *other == cpu.id).map(|(name, _)| name.as_str()).collect();
+    if !here.is_empty() {
+        return format!("not every loop has a CPU: shares this one with {}", here.join(", "));
+    }
     match (cpu.threads.len(), beside.is_empty()) {
         (1, _) => format!("a {kind} of its own").replace("a eff", "an eff"),
         (_, true) => {

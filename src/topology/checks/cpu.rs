@@ -121,7 +121,9 @@ fn smt(scene: &Scene<'_>) -> Finding {
     let pinned = &scene.needs.pinned;
     let core = |cpu: usize| scene.machine.cpu(cpu).map_or(cpu, Cpu::core);
     for (index, one) in pinned.iter().enumerate() {
-        if let Some(other) = pinned[..index].iter().find(|other| core(other.cpu) == core(one.cpu)) {
+        // Two on one CPU take turns, which is told with the number of loops.
+        let shares = |cpu: usize| cpu != one.cpu && core(cpu) == core(one.cpu);
+        if let Some(other) = pinned[..index].iter().find(|other| shares(other.cpu)) {
             let current = format!("cpus {} and {}: {}, {}", other.cpu, one.cpu, other.name, one.name);
             return finding.judged(false, current).mended_by(vec![Fix::Advice(
                 "fewer shards, or name CPUs of different cores (cpu.policy=explicit)".into(),
