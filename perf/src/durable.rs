@@ -171,10 +171,7 @@ pub(crate) fn plan(scenarios: &std::path::Path, time: std::time::Duration) -> Re
 
 /// The same with an answer that waits for this.
 fn with(plan: &Plan, durability: &str) -> Plan {
-    let mut settings = plan.settings.clone();
-    settings.retain(|setting| !setting.starts_with("journal.durability="));
-    settings.push(format!("journal.durability={durability}"));
-    Plan { settings, ..plan.clone() }
+    plan.clone().set(&[format!("journal.durability={durability}")])
 }
 
 /// Whether a run was late at p99.

@@ -61,6 +61,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
     lines.extend(words::kernel(summary));
+    lines.extend(words::shared(summary));
     lines.push(summary.verdict.word().to_owned());
     lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
     lines.push(String::new());

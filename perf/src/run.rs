@@ -233,6 +233,7 @@ fn busy(before: &[(String, f64)], after: &[(String, f64)], seconds: f64) -> Vec<
 /// Runs a plan.
 pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let cpus = Cpus::choose()?;
+    let plan = &plan.on(machine::allowed_cpus().len())?;
     let environment = Environment::capture(&ground.project, &ground.profile);
     let schedule = Schedule::of(plan);
     if schedule.due_ns.len() == schedule.warm_up {

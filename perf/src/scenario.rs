@@ -1,14 +1,16 @@
 //! A scenario file: options as they are written, checked into a [`Plan`].
 //!
 //! [`KEYS`] is all that knows the names; a name that is not in it is refused with the nearest one.
-//! Every number has a range, and the message of a refusal says what, got and allowed.
+//! Every number has a range, and the message of a refusal says what, got and allowed. What depends on the
+//! machine is decided when a plan is run there ([`Plan::on`]).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::{Table, Value};
 
-/// Every key that a scenario may have, but for those of `[server.set]`, which are the server's own.
+/// Every key that a scenario may have, but for those of `[server.set]` and `[server.set_on_fewer]`, which are
+/// the server's own.
 const KEYS: &[&str] = &[
     "purpose",
     "seed",
@@ -32,6 +34,8 @@ const KEYS: &[&str] = &[
     "books.history",
     "server.data",
     "server.set",
+    "server.cpus",
+    "server.set_on_fewer",
     "sweep.first",
     "sweep.factor",
     "sweep.steps",
@@ -93,6 +97,9 @@ pub(crate) enum Client {
 
 /// CPUs with which the trading loop, the journal's thread and the client have one each.
 const CPUS_APART: usize = 3;
+
+/// CPUs without which nothing is measured: the server's and the client's.
+const CPUS_MIN: u32 = 2;
 
 impl Client {
     /// Whether it sleeps if it has its place among so many CPUs.
@@ -170,6 +177,10 @@ pub(crate) struct Plan {
     pub(crate) data: Data,
     /// Settings of the server, each `key=value`.
     pub(crate) settings: Vec<String>,
+    /// CPUs that these settings need, the client's among them.
+    pub(crate) cpus: u32,
+    /// With fewer, these are laid over them.
+    pub(crate) on_fewer: Option<Vec<String>>,
     /// What `sweep` does.
     pub(crate) sweep: Steps,
 }
@@ -238,17 +249,51 @@ impl Plan {
                 "disk" => Data::Disk,
                 got => return Err(format!("server.data: got {got}; allowed: memory, disk")),
             },
-            settings: file.settings()?,
+            settings: file.settings("server.set")?.unwrap_or_default(),
+            cpus: file.small("server.cpus", CPUS_MIN, 1_024, Some(CPUS_MIN))?,
+            on_fewer: file.settings("server.set_on_fewer")?,
             sweep: Steps {
                 first: file.float("sweep.first", 1.0, 10_000_000.0, Some((rate / 4.0).max(1.0)))?,
                 factor: file.float("sweep.factor", 1.01, 10.0, Some(1.5))?,
                 count: file.small("sweep.steps", 1, 100, Some(12))?,
             },
         };
+        if plan.on_fewer.is_some() && plan.cpus == CPUS_MIN {
+            return Err(format!(
+                "server.set_on_fewer: is never used; say with server.cpus how many CPUs server.set needs, {} to 1024",
+                CPUS_MIN + 1
+            ));
+        }
         if plan.purpose.trim().is_empty() {
             return Err("purpose: is empty; say in one sentence what the scenario is for".to_owned());
         }
         Ok(plan)
+    }
+
+    /// The plan as a machine with so many CPUs runs it.
+    pub(crate) fn on(&self, cpus: usize) -> Result<Self, String> {
+        if self.cpus as usize <= cpus {
+            return Ok(self.clone());
+        }
+        let over = self.on_fewer.as_ref().ok_or_else(|| {
+            format!("{}: got {cpus} CPUs; needed: {}, or server.set_on_fewer in it", self.name, self.cpus)
+        })?;
+        // What is laid over is for the CPUs that there are, and is not to be laid over again.
+        let plan = Self { cpus: 0, on_fewer: None, ..self.clone() };
+        Ok(plan.set(over))
+    }
+
+    /// The same with settings laid over its own: the same key gets the other value, and one with nothing behind
+    /// its `=` is left out.
+    pub(crate) fn set(mut self, over: &[String]) -> Self {
+        let key = |setting: &str| setting.split('=').next().unwrap_or_default().to_owned();
+        for setting in over {
+            self.settings.retain(|own| key(own) != key(setting));
+            if !setting.ends_with('=') {
+                self.settings.push(setting.clone());
+            }
+        }
+        self
     }
 
     /// Another rate, everything else the same.
@@ -342,23 +387,21 @@ impl Written {
         }
     }
 
-    /// What stands in `[server.set]`: names and values are the server's to judge.
-    fn settings(&self) -> Result<Vec<String>, String> {
-        let table = match self.value("server.set") {
-            None => return Ok(Vec::new()),
+    /// What stands in a table of settings, if there is one: names and values are the server's to judge.
+    fn settings(&self, place: &str) -> Result<Option<Vec<String>>, String> {
+        let table = match self.value(place) {
+            None => return Ok(None),
             Some(Value::Table(table)) => table,
             Some(other) => {
-                return Err(format!("server.set: got {other}; allowed: a table of the server's keys"));
+                return Err(format!("{place}: got {other}; allowed: a table of the server's keys"));
             }
         };
         let setting = |(name, value): (&String, &Value)| match value {
             Value::String(text) => Ok(format!("{name}={text}")),
             Value::Integer(_) | Value::Boolean(_) => Ok(format!("{name}={value}")),
-            other => {
-                Err(format!("server.set.\"{name}\": got {other}; allowed: a text, a number, true, false"))
-            }
+            other => Err(format!("{place}.\"{name}\": got {other}; allowed: a text, a number, true, false")),
         };
-        table.iter().map(setting).collect()
+        table.iter().map(setting).collect::<Result<_, _>>().map(Some)
     }
 }
 
@@ -404,6 +447,15 @@ mod tests {
         refused("[books]\nwallets = 7", "books.wallets: got 7; allowed: a whole number, 8 to 100000");
         refused("[books]\nhistory = -1", "books.history: got -1; allowed: a whole number, 0 to 3000000");
         refused("[server]\nset = 3", "server.set: got 3; allowed: a table of the server's keys");
+        refused("[server]\ncpus = 1", "server.cpus: got 1; allowed: a whole number, 2 to 1024");
+        refused(
+            "[server.set_on_fewer]\n\"cpu.wait\" = \"park\"",
+            "server.set_on_fewer: is never used; say with server.cpus how many CPUs server.set needs, 3 to 1024",
+        );
+        refused(
+            "[server]\ncpus = 3\n[server.set_on_fewer]\n\"a.b\" = 1.5",
+            "server.set_on_fewer.\"a.b\": got 1.5; allowed: a text, a number, true, false",
+        );
     }
 
     #[test]
@@ -445,6 +497,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_set_goes_by_the_number_of_cpus() {
+        let set = "[server]\ncpus = 3\n[server.set]\n\"cpu.ingress\" = \"1\"\n\"cpu.wait\" = \"spin\"\n";
+        let apart = ["cpu.ingress=1", "cpu.wait=spin"];
+        let refusal = "t: got 2 CPUs; needed: 3, or server.set_on_fewer in it";
+        for (on_fewer, cpus, settings) in [
+            ("", 2, Err(refusal)),
+            ("", 3, Ok(&apart[..])),
+            ("\"cpu.wait\" = \"park\"", 3, Ok(&apart[..])),
+            ("\"cpu.wait\" = \"park\"", 4, Ok(&apart[..])),
+            ("\"cpu.wait\" = \"park\"", 2, Ok(&["cpu.ingress=1", "cpu.wait=park"][..])),
+            ("\"cpu.ingress\" = \"\"", 1, Ok(&["cpu.wait=spin"][..])),
+            ("\"cpu.reader\" = \"1\"", 2, Ok(&["cpu.ingress=1", "cpu.wait=spin", "cpu.reader=1"][..])),
+        ] {
+            let table = if on_fewer.is_empty() { "" } else { "[server.set_on_fewer]\n" };
+            let plan = Plan::parse("t", &format!("{LEAST}{set}{table}{on_fewer}\n")).unwrap();
+            let got = plan.on(cpus);
+            let said = got.as_ref().map(|plan| plan.settings.as_slice()).map_err(String::as_str);
+            let wanted = settings.map(|all| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+            assert_eq!(said, wanted.as_deref().map_err(|complaint| *complaint), "{on_fewer} on {cpus}");
+            // Asked twice, the answer is the same.
+            if let Ok(once) = got {
+                assert_eq!(once.on(cpus).as_ref(), Ok(&once));
+            }
+        }
+    }
+
+    #[test]
     fn every_scenario_of_the_project_is_whole() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         let names = names(&folder);
@@ -463,7 +542,9 @@ mod tests {
             assert!(names.iter().any(|name| name == needed), "{needed} is missing");
         }
         for name in names {
-            Plan::read(&folder, &name).unwrap();
+            let plan = Plan::read(&folder, &name).unwrap();
+            // The least that the rig runs on.
+            plan.on(2).unwrap();
         }
     }
 

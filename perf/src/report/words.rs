@@ -164,7 +164,8 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
         found.push(if summary.client_sleeps {
             format!(
                 "There are {count} CPUs: the client is on CPU {cpu}{beside}, and sleeps until a request is due or an \
-                 answer comes, so that these need not wait for it; every time has the client's wake-up in it."
+                 answer comes, so that these need not wait for it; every time has the client's wake-up in it.{}",
+                orders_wait(summary)
             )
         } else {
             format!(
@@ -191,6 +192,30 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
         found.push("All data were in shared memory: no disk is in these figures.".to_owned());
     }
     found
+}
+
+/// What it means if a thread that works on orders has no CPU but the client's.
+fn orders_wait(summary: &Summary) -> String {
+    let beside = beside_client(summary);
+    let trading = summary.threads.iter().filter(|thread| thread.is_trading());
+    let names: Vec<&str> =
+        trading.map(|thread| thread.name.as_str()).filter(|name| beside.contains(name)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        " {} works on orders there: while it does, nothing is sent and no answer is read, and while the client does, \
+         orders wait. So the times say what these threads cost on one CPU, not what they can do with one each.",
+        names.join(", ")
+    )
+}
+
+/// Who shares the client's CPU, for a terminal.
+pub(crate) fn shared(summary: &Summary) -> Option<String> {
+    let beside = beside_client(summary);
+    let waits = if summary.client_sleeps { "sleeps in between" } else { "polls" };
+    let cpu = summary.client_cpu;
+    (!beside.is_empty()).then(|| format!("the client ({waits}) shares CPU {cpu} with {}", beside.join(", ")))
 }
 
 /// Something that was measured, in words, and whether it limits the box.
@@ -480,6 +505,40 @@ mod tests {
             said[0]
         );
         assert!(!cautions(&summary).iter().any(|words| words.starts_with("The cores are quiet")));
+    }
+
+    #[test]
+    fn who_shares_the_clients_cpu_is_named() {
+        let mut example = crate::summary::example();
+        let mut ingress = example.threads[0].clone();
+        (ingress.name, ingress.wait) = ("outcry-ingress0".to_owned(), "park".to_owned());
+        let mut reader = ingress.clone();
+        reader.name = "outcry-reader".to_owned();
+        example.threads.extend([ingress, reader]);
+        for (ingress_cpu, reader_cpu, sleeps, line, orders_wait) in [
+            (Some(2), Some(2), true, None, false),
+            (
+                Some(2),
+                Some(1),
+                true,
+                Some("the client (sleeps in between) shares CPU 1 with outcry-reader"),
+                false,
+            ),
+            (Some(2), None, false, Some("the client (polls) shares CPU 1 with outcry-reader"), false),
+            (
+                Some(1),
+                Some(1),
+                true,
+                Some("the client (sleeps in between) shares CPU 1 with outcry-ingress0, outcry-reader"),
+                true,
+            ),
+        ] {
+            let mut summary = Summary { client_sleeps: sleeps, ..example.clone() };
+            (summary.threads[1].cpu, summary.threads[2].cpu) = (ingress_cpu, reader_cpu);
+            assert_eq!(shared(&summary).as_deref(), line);
+            let said = cautions(&summary).join("\n");
+            assert_eq!(said.contains("it. outcry-ingress0 works on orders there: "), orders_wait, "{said}");
+        }
     }
 
     #[test]
