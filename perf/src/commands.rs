@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::compare::{self, Side};
 use crate::run::{self, Ground};
 use crate::scenario::{self, Plan};
 use crate::summary::Summary;
-use crate::{bench, compare, durable, jitter, layers, machine, readme, records, report, scale, sweep};
+use crate::{bench, durable, jitter, layers, machine, readme, records, report, scale, sweep};
 
 /// Measures a running outcry from outside.
 #[derive(Parser)]
@@ -84,7 +85,7 @@ enum Command {
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
     },
-    /// Two servers under the same load, in turn; says whether they differ.
+    /// Two servers, or two settings of one, under the same load, in turn; says whether they differ.
     Compare {
         /// A binary, or a revision whose binary is at target/perf/servers/REVISION/outcry.
         before: String,
@@ -93,6 +94,12 @@ enum Command {
         /// The scenario.
         #[arg(long, default_value = "maker-quote")]
         scenario: String,
+        /// A setting of A's server, laid over the scenario's; nothing behind the = leaves it out.
+        #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+        a_set: Vec<String>,
+        /// The same of B's.
+        #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+        b_set: Vec<String>,
         /// Pairs of runs; the order within each changes.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(4..=1_000))]
         pairs: u32,
@@ -170,10 +177,11 @@ impl Cli {
                 let plan = durable::plan(&scenarios, seconds_of(seconds)?)?;
                 durable::run(&ground.among_many(), &plan, pairs)?;
             }
-            Command::Compare { before, after, scenario, pairs, seconds } => {
+            Command::Compare { before, after, scenario, a_set, b_set, pairs, seconds } => {
                 let plan = Plan::read(&scenarios, scenario)?;
                 let plan = Plan { time: seconds_of(*seconds)?, warm_up: Duration::from_millis(500), ..plan };
-                compare::run(&ground.among_many(), &plan, [before, after], *pairs)?;
+                let sides = [Side { server: before, set: a_set }, Side { server: after, set: b_set }];
+                compare::run(&ground.among_many(), &plan, sides, *pairs)?;
             }
             Command::Jitter { seconds } => {
                 print!(
@@ -230,6 +238,13 @@ impl Load {
             plan.time = seconds_of(seconds)?;
         }
         Ok(plan)
+    }
+}
+
+fn setting(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((key, _)) if !key.is_empty() => Ok(text.to_owned()),
+        _ => Err(format!("got {text}; allowed: KEY=VALUE")),
     }
 }
 

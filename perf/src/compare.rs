@@ -1,11 +1,12 @@
-//! Two servers under the same load: runs in pairs whose order changes (AB, BA, …), so that what
-//! drifts meets both alike, and a ratio with an interval from resampling the pairs.
+//! Two servers, or two settings of one, under the same load: runs in pairs whose order changes (AB, BA, …),
+//! so that what drifts meets both alike, and a ratio with an interval from resampling the pairs.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Serialize;
 
+use crate::machine;
 use crate::report::{self, Page};
 use crate::run::{self, Ground};
 use crate::scenario::Plan;
@@ -50,12 +51,33 @@ impl Ratio {
     }
 }
 
+/// One of the two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side<'a> {
+    /// A binary, or a revision.
+    pub(crate) server: &'a str,
+    /// Settings that are laid over the scenario's.
+    pub(crate) set: &'a [String],
+}
+
+impl Side<'_> {
+    fn text(&self) -> String {
+        if self.set.is_empty() {
+            self.server.to_owned()
+        } else {
+            format!("{} with {}", self.server, self.set.join(" "))
+        }
+    }
+}
+
 /// What a comparison leaves behind.
 #[derive(Debug, Serialize)]
 struct Comparison<'a> {
     scenario: &'a str,
     a: &'a str,
     b: &'a str,
+    a_set: &'a [String],
+    b_set: &'a [String],
     pairs: u32,
     invalid_runs: usize,
     ratios: &'a [Ratio],
@@ -63,15 +85,17 @@ struct Comparison<'a> {
 }
 
 /// Compares two servers and writes what was found.
-pub(crate) fn run(ground: &Ground, plan: &Plan, names: [&String; 2], pairs: u32) -> Result<(), String> {
-    let binaries = [binary(ground, names[0])?, binary(ground, names[1])?];
-    println!("A is {}, B is {}; {pairs} pairs of {} at {}/s", names[0], names[1], plan.name, plan.rate);
+pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32) -> Result<(), String> {
+    let binaries = [binary(ground, sides[0].server)?, binary(ground, sides[1].server)?];
+    let plans = plans(plan, sides, machine::allowed_cpus().len())?;
+    let [a, b] = sides.map(|side| side.text());
+    println!("A is {a}; B is {b}; {pairs} pairs of {} at {}/s", plan.name, plan.rate);
     let mut runs: [Vec<Summary>; 2] = [Vec::new(), Vec::new()];
     for pair in 0..pairs {
         let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         for side in order {
             let ground = Ground { server: binaries[side].clone(), ..ground.clone() };
-            let summary = run::run(&ground, plan)?.summary;
+            let summary = run::run(&ground, &plans[side])?.summary;
             println!(
                 "{}{:3}: p50 {:9.1} µs  p99 {:9.1} µs  {}",
                 ["A", "B"][side],
@@ -93,15 +117,23 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, names: [&String; 2], pairs: u32)
     let last = runs[1].last().expect("there are pairs");
     let comparison = Comparison {
         scenario: &plan.name,
-        a: names[0],
-        b: names[1],
+        a: sides[0].server,
+        b: sides[1].server,
+        a_set: sides[0].set,
+        b_set: sides[1].set,
         pairs,
         invalid_runs: invalid,
         ratios: &ratios,
         environment: &last.environment,
     };
-    println!("{}", write(ground, &comparison, &caution)?);
+    println!("{}", write(ground, &comparison, [&a, &b], &caution)?);
     Ok(())
+}
+
+/// What each side runs on a machine with so many CPUs: its own settings come last.
+fn plans(plan: &Plan, sides: [Side<'_>; 2], cpus: usize) -> Result<[Plan; 2], String> {
+    let here = plan.on(cpus)?;
+    Ok(sides.map(|side| here.clone().set(side.set)))
 }
 
 /// How much the ratios may be believed.
@@ -202,14 +234,19 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-fn write(ground: &Ground, comparison: &Comparison<'_>, caution: &str) -> Result<String, String> {
+fn write(
+    ground: &Ground,
+    comparison: &Comparison<'_>,
+    sides: [&str; 2],
+    caution: &str,
+) -> Result<String, String> {
     let name = format!("compare-{}", comparison.scenario);
     let folder = report::new_folder(&ground.out, &name, &crate::machine::now())?;
     let mut json = serde_json::to_string_pretty(comparison).expect("it has no maps with odd keys");
     json.push('\n');
     report::save(&folder.join("compare.json"), json.as_bytes())?;
     let mut page = Page::new(&format!("outcry perf: two servers under {}", comparison.scenario));
-    page.paragraph(&format!("A is {}, B is {}. {caution}", comparison.a, comparison.b));
+    page.paragraph(&format!("A is {}; B is {}. {caution}", sides[0], sides[1]));
     page.note(&format!(
         "{} pairs of runs, in changing order. The ratio is the median of B to A over the pairs; the interval \
          holds the medians of 95 of 100 resamples of the pairs.",
@@ -253,6 +290,32 @@ mod tests {
         let same = ratio("x".to_owned(), &before, &other, 7);
         assert_eq!(same.says(), "no difference seen", "{same:?}");
         assert!(same.low <= same.median && same.median <= same.high, "{same:?}");
+    }
+
+    #[test]
+    fn the_sides_differ_in_what_is_set_for_each_and_in_nothing_else() {
+        let text = "purpose = \"x\"\n[load]\nrate = 1\n[mix]\nplace = 1\n[server]\ncpus = 3\n[server.set]\n\
+                    \"cpu.ingress\" = \"1\"\n\"cpu.wait\" = \"spin\"\n[server.set_on_fewer]\n\"cpu.wait\" = \"park\"\n";
+        let plan = Plan::parse("t", text).unwrap();
+        for (set, cpus, settings, said) in [
+            (vec![], 2, vec!["cpu.ingress=1", "cpu.wait=park"], "outcry"),
+            (vec![], 3, vec!["cpu.ingress=1", "cpu.wait=spin"], "outcry"),
+            (
+                vec!["cpu.ingress=", "cpu.wait=spin"],
+                2,
+                vec!["cpu.wait=spin"],
+                "outcry with cpu.ingress= cpu.wait=spin",
+            ),
+        ] {
+            let set: Vec<String> = set.into_iter().map(str::to_owned).collect();
+            let (own, none) = (Side { server: "outcry", set: &set }, Side { server: "outcry", set: &[] });
+            let [a, b] = plans(&plan, [own, none], cpus).unwrap();
+            assert_eq!(
+                (a.settings.clone(), own.text().as_str()),
+                (settings.into_iter().map(str::to_owned).collect(), said)
+            );
+            assert_eq!(Plan { settings: b.settings.clone(), ..a }, b);
+        }
     }
 
     #[test]
