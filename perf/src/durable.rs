@@ -31,11 +31,12 @@ const PART: f64 = 0.5;
 /// How many times a bare write the wait may be.
 const GOOD: f64 = 2.0;
 
-/// The part of a median that the client's lateness may be, if the run counts though it was late at p99.
+/// The part of the wait that the client's lateness may be, if runs count though they were late at p99.
 ///
-/// A late hundredth of the requests can move a median past one hundredth of the others only, and the time of every
-/// request is known both from when it was due and from when it was sent. So the medians of the two differ by all that
-/// lateness did to the median, and where that is next to nothing a late tail is no reason against the median.
+/// A late hundredth of the requests can move a median past one hundredth of the others only, and every time has the
+/// client's alarm in it, with `committed` as with `durable`. What lateness did to each median is known, for the time
+/// of every request is known from when it was due and from when it was sent; where it did the same to both, but for
+/// this part of the wait between them, a late tail is no reason against the wait.
 const LATE_PART: f64 = 0.05;
 
 /// The stage in which the server waits for the disk.
@@ -89,11 +90,6 @@ impl Middle {
             journal_us: of(|run| run.journal_us),
         }
     }
-
-    /// Whether a client that was late at p99 has left it where it was.
-    fn is_on_time(self) -> bool {
-        self.late_us <= LATE_PART * self.order_us
-    }
 }
 
 /// What was found.
@@ -104,7 +100,7 @@ struct Found {
     /// Of the runs.
     committed: Middle,
     durable: Middle,
-    /// Runs that were late at p99 and count, and how many there were of all.
+    /// Runs that were late at p99, and how many there were of all.
     late_runs: usize,
     runs: usize,
     /// Microseconds.
@@ -115,6 +111,16 @@ struct Found {
 impl Found {
     fn wait_us(&self) -> f64 {
         (self.durable.order_us - self.committed.order_us).max(0.0)
+    }
+
+    /// What lateness did to the wait.
+    fn late_us(&self) -> f64 {
+        (self.durable.late_us - self.committed.late_us).abs()
+    }
+
+    /// Whether runs that were late at p99 count all the same.
+    fn is_on_time(&self) -> bool {
+        self.late_us() <= LATE_PART * self.wait_us()
     }
 }
 
@@ -127,7 +133,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
     println!("{rate:.0} a second, half of what was held, in turn:");
     let mut middles: [Vec<Middle>; 2] = [Vec::new(), Vec::new()];
     let mut writes = histogram();
-    let (mut reasons, mut late_runs) = (Vec::new(), 0);
+    let (mut reasons, mut late) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
         let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         for side in order {
@@ -135,8 +141,9 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
             let middle = Middle::of(&summary)?;
             println!("{}", line(DURABILITIES[side], middle, &summary));
             middles[side].push(middle);
-            late_runs += usize::from(is_late(&summary) && middle.is_on_time());
-            reasons.extend(told(&summary, DURABILITIES[side], middle));
+            let (of_lateness, others) = told(&summary, DURABILITIES[side]);
+            late.extend(of_lateness);
+            reasons.extend(others);
         }
         writes.add(&layers::bare(&ground.out)?).expect("the histogram grows");
     }
@@ -146,11 +153,14 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
         rate,
         committed,
         durable,
-        late_runs,
+        late_runs: late.len(),
         runs: middles.iter().map(Vec::len).sum(),
         bare_us: stats::micros(&writes, 0.5),
         bare_p99_us: stats::micros(&writes, 0.99),
     };
+    if !found.is_on_time() {
+        reasons.extend(late);
+    }
     print!("{}", text(&found));
     if plan.client.sleeps(machine::allowed_cpus().len()) {
         println!("The client shares its CPU with the journal's thread, so it slept while nothing was due.");
@@ -174,27 +184,23 @@ fn with(plan: &Plan, durability: &str) -> Plan {
     plan.clone().set(&[format!("journal.durability={durability}")])
 }
 
-/// Whether a run was late at p99.
-fn is_late(summary: &Summary) -> bool {
-    summary.verdict.reasons.iter().any(|reason| reason.starts_with(GENERATOR_LATE))
-}
-
-/// Why the median of a run is not to be believed.
-fn told(summary: &Summary, name: &str, middle: Middle) -> Vec<String> {
-    let counts = |reason: &&String| !(reason.starts_with(GENERATOR_LATE) && middle.is_on_time());
-    let reasons = summary.verdict.reasons.iter().filter(counts);
-    reasons.map(|reason| format!("{name}: {reason}")).collect()
+/// Why a run is not to be believed: that it was late at p99, and everything else.
+fn told(summary: &Summary, name: &str) -> (Vec<String>, Vec<String>) {
+    let reasons = summary.verdict.reasons.iter();
+    let (late, others): (Vec<_>, Vec<_>) = reasons.partition(|reason| reason.starts_with(GENERATOR_LATE));
+    let all = |reasons: Vec<&String>| reasons.iter().map(|reason| format!("{name}: {reason}")).collect();
+    (all(late), all(others))
 }
 
 /// One run for a terminal.
 fn line(name: &str, middle: Middle, summary: &Summary) -> String {
-    let word = match (told(summary, name, middle).is_empty(), is_late(summary)) {
-        (true, true) => format!("VALID for a median: late by {:.0} µs at p99", summary.late.p99_us),
-        (true, false) => "VALID".to_owned(),
-        (false, _) => "INVALID".to_owned(),
+    let word = match told(summary, name) {
+        (late, others) if late.is_empty() && others.is_empty() => "VALID".to_owned(),
+        (_, others) if others.is_empty() => format!("late by {:.0} µs at p99", summary.late.p99_us),
+        _ => "INVALID".to_owned(),
     };
     format!(
-        "{name:10} p50 {:>9.1} µs, lateness {:>5.1} µs of it; {STAGE} p50 {:>9.1} µs  {word}",
+        "{name:10} p50 {:>9.1} µs, of it late {:>5.1} µs; {STAGE} p50 {:>9.1} µs  {word}",
         middle.order_us, middle.late_us, middle.journal_us
     )
 }
@@ -272,19 +278,24 @@ fn text(found: &Found) -> String {
     let late = match found.late_runs {
         0 => String::new(),
         count => format!(
-            "{count} of {} runs sent late at p99 and count: what is compared are medians, of each of which lateness \
-             was at most {:.0} %\n",
+            "{count} of {} runs sent late at p99, and {}: lateness is in both medians and did {} to the wait, {} \
+             {:.0} % of it\n",
             found.runs,
+            if found.is_on_time() { "count" } else { "do not count" },
+            report::micros(found.late_us()),
+            if found.is_on_time() { "at most" } else { "more than" },
             100.0 * LATE_PART
         ),
     };
     format!(
-        "committed p50 {}, durable p50 {}\n\
+        "committed p50 {} (of it sent late {}), durable p50 {} (of it {})\n\
          a bare write of 4 KiB p50 {}, p99 {}; good is at most {GOOD} of them\n\
          the wait as a client sees it, durable less committed: {}\n\
          the server's own, its stage {STAGE}: {} (committed {})\n{late}",
         report::micros(committed.order_us),
+        report::micros(committed.late_us),
         report::micros(durable.order_us),
+        report::micros(durable.late_us),
         report::micros(found.bare_us),
         report::micros(found.bare_p99_us),
         beside_bare(found.wait_us()),
@@ -299,7 +310,8 @@ fn figures(found: &Found) -> Vec<Figure> {
     let mut figures = vec![
         Figure::new("acts a second, half of what durable holds", sheet::rounded(found.rate), Unit::PerS),
         us("an order that waits for the disk, p50", found.durable.order_us).beside("committed", committed),
-        us("of that p50, the client's lateness", found.durable.late_us),
+        us("the client's lateness in that p50", found.durable.late_us),
+        us("the client's lateness in the p50 of committed", found.committed.late_us),
         us("the wait alone", found.wait_us()).beside("bare write of 4 KiB", bare),
         us("the wait alone by the server's own stage, p50", found.durable.journal_us)
             .beside("bare write of 4 KiB", bare),
@@ -353,34 +365,69 @@ mod tests {
             );
             assert!(said.ends_with(&ending), "{said}");
         }
-        let late = text(&Found { late_runs: 5, ..found() });
-        assert!(late.contains("\n5 of 12 runs sent late at p99 and count: "), "{late}");
     }
 
     #[test]
-    fn a_late_tail_is_no_reason_against_a_median_that_lateness_did_not_move() {
+    fn a_late_tail_is_no_reason_against_a_wait_that_lateness_did_not_move() {
+        // The wait is 60 µs: 3 µs of lateness more on one side than on the other is the bound.
+        for (committed_us, durable_us, late_runs, said) in [
+            (3.6, 4.6, 0, ""),
+            (
+                3.6,
+                4.6,
+                5,
+                "5 of 12 runs sent late at p99, and count: lateness is in both medians and did 1.0 µs",
+            ),
+            (
+                3.5,
+                6.5,
+                5,
+                "5 of 12 runs sent late at p99, and count: lateness is in both medians and did 3.0 µs",
+            ),
+            (
+                6.5,
+                3.5,
+                1,
+                "1 of 12 runs sent late at p99, and count: lateness is in both medians and did 3.0 µs",
+            ),
+            (
+                3.5,
+                6.6,
+                5,
+                "5 of 12 runs sent late at p99, and do not count: lateness is in both medians and did 3.1",
+            ),
+        ] {
+            let late = |middle: Middle, late_us| Middle { late_us, ..middle };
+            let found = found();
+            let (committed, durable) = (late(found.committed, committed_us), late(found.durable, durable_us));
+            let text = text(&Found { committed, durable, late_runs, ..found });
+            let last = text.lines().nth(4).unwrap_or_default();
+            assert!(last.starts_with(said) && last.is_empty() == said.is_empty(), "{text}");
+        }
+        // A wait of nothing excuses nothing.
+        let none = Found { durable: middle(30.0, 0.5, 20.0), late_runs: 1, ..found() };
+        assert!(!none.is_on_time());
+    }
+
+    #[test]
+    fn lateness_is_told_apart_from_every_other_reason() {
         let late = format!("{GENERATOR_LATE}: it sent 369 µs behind its schedule at p99");
-        let steal = "steal: 3.0 % of the 2 CPUs".to_owned();
-        let missed = "rate missed: 900 of 1000".to_owned();
-        for (reasons, due_us, sent_us, left, word) in [
-            (vec![], 100.0, 99.0, vec![], "VALID"),
-            // Lateness is no reason by itself while p99 is held: it is in every time alike.
-            (vec![], 100.0, 80.0, vec![], "VALID"),
-            (vec![&late], 100.0, 99.0, vec![], "VALID for a median: late by 60 µs at p99"),
-            (vec![&late], 100.0, 95.0, vec![], "VALID for a median: late by 60 µs at p99"),
-            (vec![&late], 100.0, 94.9, vec![&late], "INVALID"),
-            (vec![&late, &steal], 100.0, 99.0, vec![&steal], "INVALID"),
-            (vec![&missed, &late], 100.0, 99.0, vec![&missed], "INVALID"),
+        let (steal, missed) =
+            ("steal: 3.0 % of the 2 CPUs".to_owned(), "rate missed: 900 of 1000".to_owned());
+        for (reasons, of_lateness, others, word) in [
+            (vec![], 0, vec![], "VALID"),
+            (vec![&late], 1, vec![], "late by 60 µs at p99"),
+            (vec![&late, &steal], 1, vec![&steal], "INVALID"),
+            (vec![&missed, &late], 1, vec![&missed], "INVALID"),
+            (vec![&steal], 0, vec![&steal], "INVALID"),
         ] {
             let mut summary = summary();
             summary.late.p99_us = 60.0;
-            summary.classes[0].latency.p50_us = due_us;
-            summary.classes[0].service.p50_us = sent_us;
             summary.verdict = Verdict::because(reasons.into_iter().cloned().collect());
-            let middle = Middle::of(&summary).unwrap();
-            let left: Vec<String> = left.into_iter().map(|reason| format!("durable: {reason}")).collect();
-            assert_eq!(told(&summary, "durable", middle), left, "{due_us} {sent_us}");
-            let line = line("durable", middle, &summary);
+            let told = told(&summary, "durable");
+            let others: Vec<String> = others.into_iter().map(|reason| format!("durable: {reason}")).collect();
+            assert_eq!((told.0.len(), told.1), (of_lateness, others));
+            let line = line("durable", Middle::of(&summary).unwrap(), &summary);
             assert!(line.ends_with(&format!("  {word}")), "{line}");
         }
     }
@@ -421,8 +468,8 @@ mod tests {
     #[test]
     fn a_rate_that_was_not_held_has_no_figure() {
         let figures = figures(&found());
-        assert_eq!(figures.len(), 6 + 2);
-        assert_eq!(figures[7].what, "acts that share a write at 2,000/s");
+        assert_eq!(figures.len(), 7 + 2);
+        assert_eq!(figures[8].what, "acts that share a write at 2,000/s");
     }
 
     #[test]
