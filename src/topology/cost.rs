@@ -8,7 +8,7 @@
 pub(super) const SLICE_NS: u64 = 4_000_000;
 /// The period of a quota, of which the rest is stood still when it is used up.
 pub(super) const QUOTA_NS: u64 = 100_000_000;
-/// What waking a loop costs (an eventfd's 16 us).
+/// What waking a loop costs (an eventfd's 16 µs).
 pub(super) const WAKE_NS: u64 = 16_000;
 /// One CPU for everything: a read or a batch that was begun is finished first.
 pub(super) const ONE_CPU_NS: u64 = 1_000_000;
@@ -85,11 +85,11 @@ pub(super) fn of_share(millionths: u64) -> String {
     format!("about {} an order on average, up to {}", time(share_of_slice(millionths)), time(SLICE_NS))
 }
 
-/// A time as the checks write it: `16 us`, `1.5 ms`.
+/// A time as the checks write it: `16 µs`, `1.5 ms`.
 pub(super) fn time(ns: u64) -> String {
     match ns {
-        0..1_000 => "below 1 us".to_owned(),
-        1_000..1_000_000 => format!("{} us", ns / 1_000),
+        0..1_000 => "below 1 µs".to_owned(),
+        1_000..1_000_000 => format!("{} µs", ns / 1_000),
         _ if ns.is_multiple_of(1_000_000) || 100_000_000 <= ns => format!("{} ms", ns / 1_000_000),
         _ => format!("{}.{} ms", ns / 1_000_000, ns % 1_000_000 / 100_000),
     }
@@ -102,18 +102,18 @@ mod tests {
     #[test]
     fn a_cost_has_its_unit() {
         for (ns, expected) in [
-            (0, "below 1 us"),
-            (999, "below 1 us"),
-            (1_000, "1 us"),
-            (38_999, "38 us"),
+            (0, "below 1 µs"),
+            (999, "below 1 µs"),
+            (1_000, "1 µs"),
+            (38_999, "38 µs"),
             (1_000_000, "1 ms"),
             (8_031_600, "8.0 ms"),
             (123_400_000, "123 ms"),
         ] {
             assert_eq!(time(ns), expected);
         }
-        assert_eq!(text("cpu.governor").as_deref(), Some("about 12 us an order after a pause"));
-        assert_eq!(of_share(9_700), "about 38 us an order on average, up to 4 ms");
+        assert_eq!(text("cpu.governor").as_deref(), Some("about 12 µs an order after a pause"));
+        assert_eq!(of_share(9_700), "about 38 µs an order on average, up to 4 ms");
         assert_eq!((text("cpu.none"), weight_ns("cpu.none")), (None, 0));
     }
 }

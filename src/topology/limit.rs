@@ -113,7 +113,7 @@ fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
     let cause = |gaps: &Gaps| Cause {
         cost_ns: gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths)),
         text: format!(
-            "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} us, longest {} us",
+            "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs",
             gaps.cpu,
             scene.needs.threads_on(gaps.cpu),
             percent(gaps.lost_millionths),
@@ -218,7 +218,7 @@ fn disk(scene: &Scene<'_>) -> Option<Cause> {
     scene.needs.durable.then(|| Cause {
         cost_ns: p50 * 1_000,
         text: format!(
-            "durable answers wait for the disk: {p50} us at p50, {p99} us at p99 for 4 KiB, one at a time with no load \
+            "durable answers wait for the disk: {p50} µs at p50, {p99} µs at p99 for 4 KiB, one at a time with no load \
              of ours ({filesystem}){stops}"
         ),
         change: Some(change),
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn cores_limit_as_they_are_set_and_not_as_auto_would_set_them() {
-        let wake = "nothing spins, so an order also waits for a wake-up of some 16 us";
+        let wake = "nothing spins, so an order also waits for a wake-up of some 16 µs";
         let (auto, explicit, unpinned) = (Policy::Auto, Policy::Explicit, Policy::Unpinned);
         for (cpus, shards, policy, spin, expected) in [
             (1, 1, auto, false, "one CPU carries orders, reads and the journal in turn: up to about 1 ms an order behind a read".to_owned()),
@@ -366,7 +366,7 @@ mod tests {
                      each: {wake}"
                 ),
             ),
-            (4, 1, auto, false, "no loop spins (cpu.wait): an order also waits for a wake-up of some 16 us".to_owned()),
+            (4, 1, auto, false, "no loop spins (cpu.wait): an order also waits for a wake-up of some 16 µs".to_owned()),
             (
                 4,
                 1,
@@ -411,11 +411,11 @@ mod tests {
         };
         let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
         let lost =
-            "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 us, longest 8000 us";
+            "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 µs, longest 8000 µs";
         let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 %; about 1.6 ms an order on average, up to 4 ms";
         let disk_of = |p50| {
             format!(
-                "durable answers wait for the disk: {p50} us at p50, 3000 us at p99 for 4 KiB, one at a time with \
+                "durable answers wait for the disk: {p50} µs at p50, 3000 µs at p99 for 4 KiB, one at a time with \
                  no load of ours (ext4)"
             )
         };

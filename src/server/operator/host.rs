@@ -303,7 +303,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     if gaps.is_empty() {
         return String::new();
     }
-    let us = |ns: u64| format!("{}.{:01} us", ns / 1_000, ns % 1_000 / 100);
+    let us = |ns: u64| format!("{}.{:01} µs", ns / 1_000, ns % 1_000 / 100);
     let cells = |gaps: &Gaps| {
         let lost = gaps.lost_millionths;
         [
@@ -320,7 +320,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     let heads = ["cpu", "thread", "gaps/s", "p50", "p99", "p99.9", "max", "time lost"];
     let rows: Vec<_> = gaps.iter().map(cells).collect();
     let above = jitter::GAP_MIN_NS / 1_000;
-    format!("\ngaps of {above} us and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
+    format!("\ngaps of {above} µs and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
 }
 
 fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes: &[Limit]) {

@@ -276,7 +276,7 @@ fn idle_states(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "cpu.cstates",
         Severity::Info,
-        format!("none slower than {IDLE_EXIT_MAX_US} us on shards' cpus"),
+        format!("none slower than {IDLE_EXIT_MAX_US} µs on shards' cpus"),
         "leaving a deep idle state takes as long as it says, and the first order pays",
     );
     let files = scene.files;
@@ -298,11 +298,11 @@ fn idle_states(scene: &Scene<'_>) -> Finding {
     }
     let current = match slowest {
         0 => "none".to_owned(),
-        slowest => format!("{slowest} us"),
+        slowest => format!("{slowest} µs"),
     };
     finding
         .judged(fixes.is_empty(), current)
-        .costing(format!("up to {slowest} us for an order after a pause"))
+        .costing(format!("up to {slowest} µs for an order after a pause"))
         .mended_by(fixes)
 }
 
@@ -502,7 +502,7 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "jitter",
         Severity::Warning,
-        format!("p99 gap at most {} us, 1 % of time lost", GAP_P99_MAX_NS / 1_000),
+        format!("p99 gap at most {} µs, 1 % of time lost", GAP_P99_MAX_NS / 1_000),
         "a thread that never sleeps was stopped this long: no order can be answered faster",
     );
     let Some(measured) = &scene.probes.jitter else {
@@ -516,7 +516,7 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let (us, lost) = (worst.p99_ns / 1_000, percent(worst.lost_millionths));
     let who = scene.needs.threads_on(worst.cpu);
     finding
-        .judged(rows().all(Gaps::is_quiet), format!("cpu {} ({who}): p99 {us} us, {lost} lost", worst.cpu))
+        .judged(rows().all(Gaps::is_quiet), format!("cpu {} ({who}): p99 {us} µs, {lost} lost", worst.cpu))
         .costing(format!("up to {} an order (measured)", cost::time(worst.max_ns)))
         .mended_by(vec![Fix::Advice(quieter(scene, worst.cpu).into())])
 }

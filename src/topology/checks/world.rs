@@ -44,7 +44,7 @@ fn busy_poll(scene: &Scene<'_>) -> Finding {
     );
     let of = |name: &str| scene.files.number(&format!("/proc/sys/net/core/{name}"));
     match (of("busy_poll"), of("busy_read")) {
-        (Some(poll), Some(read)) => finding.told(format!("busy_poll {poll} us, busy_read {read} us")),
+        (Some(poll), Some(read)) => finding.told(format!("busy_poll {poll} µs, busy_read {read} µs")),
         _ => finding.unreadable("not built in"),
     }
 }
@@ -178,15 +178,15 @@ fn disk(scene: &Scene<'_>) -> Finding {
         let stops = scene.needs.durable && disk.discards;
         let current = match &disk.direct_refused {
             _ if is_refused => format!("{name}: durable is refused there"),
-            None if stops => format!("{name} mounted with discard; 4 KiB p50/p99 {p50}/{p99} us"),
-            None => format!("{name}; 4 KiB p50/p99 {p50}/{p99} us, fsync {sync_p50}/{sync_p99} us"),
-            Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} us"),
+            None if stops => format!("{name} mounted with discard; 4 KiB p50/p99 {p50}/{p99} µs"),
+            None => format!("{name}; 4 KiB p50/p99 {p50}/{p99} µs, fsync {sync_p50}/{sync_p99} µs"),
+            Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} µs"),
         };
         let costs = match &disk.direct_refused {
             _ if is_refused => "the start is refused".to_owned(),
-            None if stops => format!("{p50} us a durable answer at p50 (measured); {}", cost::DISCARD),
-            None => format!("{p50} us a durable answer at p50, {p99} at p99 (measured)"),
-            Some(_) => format!("{sync_p50} us a durable answer at p50, {sync_p99} at p99 (measured)"),
+            None if stops => format!("{p50} µs a durable answer at p50 (measured); {}", cost::DISCARD),
+            None => format!("{p50} µs a durable answer at p50, {p99} at p99 (measured)"),
+            Some(_) => format!("{sync_p50} µs a durable answer at p50, {sync_p99} at p99 (measured)"),
         };
         let place = "put data_dir on a local disk (ext4 or xfs), not on a network, an overlay or memory";
         let advice = if stops { cost::WITHOUT_DISCARD } else { place };
@@ -249,7 +249,7 @@ fn clock(scene: &Scene<'_>) -> Finding {
     );
     finding.probed(&scene.probes.clock, |finding, &(in_step, error_us)| {
         let current = if in_step {
-            format!("in step, error about {error_us} us")
+            format!("in step, error about {error_us} µs")
         } else {
             "nobody keeps it".to_owned()
         };
@@ -288,7 +288,7 @@ fn real_time(scene: &Scene<'_>) -> Finding {
     );
     match scene.files.line("/proc/sys/kernel/sched_rt_runtime_us") {
         None => finding.unreadable("not built in"),
-        Some(value) => finding.told(format!("{value} us a second")),
+        Some(value) => finding.told(format!("{value} µs a second")),
     }
 }
 
