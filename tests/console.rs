@@ -265,7 +265,7 @@ fn the_machine_is_told_as_the_commands_tell_it() {
     };
     assert_eq!(governor(&seen["conditions"]), governor(&check["conditions"]));
     let limits = seen["limits"].as_array().unwrap();
-    assert!(!limits.is_empty() && limits.len() == seen["changes"].as_array().unwrap().len(), "{seen}");
+    assert!(!limits.is_empty() && limits.iter().all(|limit| limit["kind"].is_string()), "{seen}");
     assert!(seen["summary"][0].as_str().unwrap().starts_with("processor: "), "{seen}");
     assert!(0 < seen["looked_at_ms"].as_u64().unwrap());
     // Since the boot it would be diluted.

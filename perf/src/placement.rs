@@ -18,6 +18,26 @@ pub(crate) struct Thread {
     pub(crate) wait: String,
 }
 
+/// The kind of a limit that is a loop's sleep.
+const WAKE_UPS: &str = "wake-ups";
+
+impl MachineLimit {
+    /// Whose time it adds to, in a sentence.
+    pub(crate) fn whose(&self) -> &'static str {
+        match self.touches.as_deref() {
+            Some("p50") => ", for every order",
+            Some("p99") => ", for the slow orders",
+            Some("durable") => ", for durable answers",
+            _ => "",
+        }
+    }
+
+    /// Whether it is that loops sleep and have to be woken.
+    pub(crate) fn is_of_waking(&self) -> bool {
+        self.kind == WAKE_UPS
+    }
+}
+
 impl Thread {
     /// Whether it works on orders.
     pub(crate) fn is_trading(&self) -> bool {
@@ -38,6 +58,12 @@ impl Thread {
 /// What limits the machine by the server's own account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MachineLimit {
+    /// Its sort, a word of the server's; empty from a server that had none.
+    #[serde(default)]
+    pub(crate) kind: String,
+    /// Whose time it adds to (`p50`, `p99`, `durable`), if the server says.
+    #[serde(default)]
+    pub(crate) touches: Option<String>,
     /// What it is, with its amount.
     pub(crate) limit: String,
     /// What to buy or to change, if the server says.
@@ -74,13 +100,19 @@ fn parse(json: &[u8]) -> Placement {
         })
     };
     let array = |key: &str| json[key].as_array().into_iter().flatten();
-    let limit = |(index, limit): (usize, &Value)| {
-        let change = json["changes"][index].as_str().map(str::to_owned);
-        Some(MachineLimit { limit: limit.as_str()?.to_owned(), change })
+    let limit = |limit: &Value| {
+        let word = |key: &str| limit[key].as_str().map(str::to_owned);
+        Some(MachineLimit {
+            kind: word("kind").unwrap_or_default(),
+            touches: word("touches"),
+            // A server from before limits had kinds says them as texts alone.
+            limit: word("text").or_else(|| limit.as_str().map(str::to_owned))?,
+            change: word("change"),
+        })
     };
     Placement {
         threads: array("threads").filter_map(thread).collect(),
-        limits: array("limits").enumerate().filter_map(limit).collect(),
+        limits: array("limits").filter_map(limit).collect(),
     }
 }
 
@@ -113,13 +145,19 @@ mod tests {
 
     const TOPOLOGY: &str = r#"{"threads":[{"thread":"outcry-shard0","cpu":0,"wait":"spin"},
         {"thread":"journal","cpu":null,"wait":"blocks"}],
-        "limits":["few cores","a disk"],"changes":["more",null]}"#;
+        "limits":[{"kind":"wake-ups","touches":"p50","text":"few cores","cost_ns":16000,"change":"more"},
+        {"kind":"disk","touches":"durable","text":"a disk","cost_ns":80000,"change":null}]}"#;
 
     #[test]
     fn a_placement_that_serve_would_not_choose_is_named_beside_its_own() {
         let Placement { threads: measured, limits } = parse(TOPOLOGY.as_bytes());
+        assert_eq!(
+            limits.iter().map(MachineLimit::whose).collect::<Vec<_>>(),
+            [", for every order", ", for durable answers"]
+        );
         let said: Vec<_> = limits.iter().map(|row| (row.limit.as_str(), row.change.as_deref())).collect();
         assert_eq!(said, [("few cores", Some("more")), ("a disk", None)]);
+        assert!(limits[0].is_of_waking() && !limits[1].is_of_waking(), "{limits:?}");
         assert_eq!((measured.len(), cpus(&measured, &[3, 0])), (2, vec![0, 3]));
         let mut own = measured.clone();
         assert_eq!(caution(&measured, &own), None);
@@ -131,7 +169,8 @@ mod tests {
         );
         assert!(said.contains("`serve` here runs outcry-shard0 on CPU 0 (park), journal"), "{said}");
         assert_eq!((parse(b"no"), caution(&[], &own)), (Placement::default(), None));
-        // A server from before it said what to change.
-        assert_eq!(parse(br#"{"limits":["x"]}"#).limits[0].change, None);
+        // A server from before limits had kinds.
+        let old = &parse(br#"{"limits":["nothing spins"],"changes":["y"]}"#).limits[0];
+        assert_eq!((old.limit.as_str(), &old.change, old.is_of_waking()), ("nothing spins", &None, false));
     }
 }

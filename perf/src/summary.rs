@@ -257,6 +257,8 @@ pub(crate) fn example() -> Summary {
         threads: vec![example_thread("spin")],
         threads_by_itself: vec![example_thread("park")],
         machine_limits: vec![MachineLimit {
+            kind: "cores".to_owned(),
+            touches: None,
             limit: "2 cores for 2 loops".to_owned(),
             change: Some("a machine with 4 cores".to_owned()),
         }],

@@ -3,40 +3,140 @@
 //! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by
 //! its length, a CPU that others have by the slice for which the scheduler gives it to them, a disk by
 //! the write that was tried. The weights only order the list; what is told is what was found.
+//!
+//! | kind | what limits |
+//! |---|---|
+//! | `fatal` | the exchange cannot start or cannot run |
+//! | `gaps` | a CPU is taken from a thread that never sleeps; measured |
+//! | `host` | the host runs others on our CPUs |
+//! | `others` | other processes use our CPUs |
+//! | `quota` | a quota of CPU time |
+//! | `one-cpu` | one CPU carries everything |
+//! | `cores` | fewer cores than would do |
+//! | `unpinned` | loops wander |
+//! | `wake-ups` | loops sleep, so an order waits until one is awake |
+//! | `disk` | durable answers wait for it; measured |
+//! | `condition` | one of the check's table, which the text names |
+//! | `none` | nothing was found; the text says what would carry more |
 
 use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
 use super::cost::{self, DISCARD, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
-/// Conditions that cost whenever they fail, and have no cause of their own below.
-const CONDITIONS: [&str; 8] = [
-    "mem.room",
-    "cpu.governor",
-    "cpu.smt",
-    "numa.local",
-    "irq.affinity",
-    "time.clocksource",
-    "mem.swap",
-    "time.ntp",
+/// Conditions that cost whenever they fail, and have no cause of their own below; and what they touch.
+const CONDITIONS: [(&str, Option<Touches>); 8] = [
+    ("mem.room", None),
+    ("cpu.governor", Some(Touches::P50)),
+    ("cpu.smt", Some(Touches::P50)),
+    ("numa.local", Some(Touches::P50)),
+    ("irq.affinity", Some(Touches::P99)),
+    ("time.clocksource", Some(Touches::P50)),
+    ("mem.swap", Some(Touches::P99)),
+    ("time.ntp", None),
 ];
+
+/// What sort of thing limits a machine; programs go by its word, which never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The exchange cannot start or cannot run.
+    Fatal,
+    /// A CPU is taken from a thread that never sleeps.
+    Gaps,
+    /// The host runs others on our CPUs.
+    Host,
+    /// Other processes use our CPUs.
+    Others,
+    /// A quota of CPU time.
+    Quota,
+    /// One CPU carries everything.
+    OneCpu,
+    /// Fewer cores than would do.
+    Cores,
+    /// Loops have no CPUs of their own.
+    Unpinned,
+    /// Loops sleep, so an order waits until one is awake.
+    WakeUps,
+    /// Durable answers wait for the disk.
+    Disk,
+    /// A condition of the check's table.
+    Condition,
+    /// Nothing was found: then this is the only one, and says what would carry more.
+    None,
+}
+
+impl Kind {
+    /// Its word in JSON.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Fatal => "fatal",
+            Self::Gaps => "gaps",
+            Self::Host => "host",
+            Self::Others => "others",
+            Self::Quota => "quota",
+            Self::OneCpu => "one-cpu",
+            Self::Cores => "cores",
+            Self::Unpinned => "unpinned",
+            Self::WakeUps => "wake-ups",
+            Self::Disk => "disk",
+            Self::Condition => "condition",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Whose time a limit adds to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touches {
+    /// Every order's, so the median's too.
+    P50,
+    /// Some orders', the slow ones.
+    P99,
+    /// That of answers which wait for the disk.
+    Durable,
+}
+
+impl Touches {
+    const ALL: [Self; 3] = [Self::P50, Self::P99, Self::Durable];
+
+    /// Its word in lists and JSON.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+            Self::Durable => "durable",
+        }
+    }
+
+    const fn meaning(self) -> &'static str {
+        match self {
+            Self::P50 => "adds to every order, so to the median (p50) too",
+            Self::P99 => "adds to some orders, the slow ones (p99 and beyond)",
+            Self::Durable => "adds to answers that wait for the disk (journal.durability=durable)",
+        }
+    }
+
+    /// What is lost for such a share of the time touches that share of the orders.
+    const fn by_share(millionths: u64) -> Self {
+        if 500_000 <= millionths { Self::P50 } else { Self::P99 }
+    }
+}
 
 /// One thing that limits a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
+    /// Its sort.
+    pub kind: Kind,
+    /// Whose time it adds to; none if nobody's.
+    pub touches: Option<Touches>,
     /// What it is, with its amount.
     pub text: String,
+    /// What it can add to one order, by which the list is ordered; none if nothing runs, or nothing was found.
+    pub cost_ns: Option<u64>,
     /// What to buy or to change; none if nobody can.
     pub change: Option<String>,
-    /// Whether nothing was found: then this is the only one, and says what would carry more.
-    pub is_none: bool,
-}
-
-/// One cause, and what it can add to an order.
-struct Cause {
-    cost_ns: u64,
-    text: String,
-    change: Option<String>,
 }
 
 /// Every limit in a short line, the most costly first; at least one.
@@ -47,16 +147,16 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     causes.extend(others(scene, findings));
     causes.extend(cores(scene, findings));
     causes.extend(disk(scene));
-    for id in CONDITIONS {
+    for (id, touches) in CONDITIONS {
         let failed = failed(findings, id).filter(|finding| finding.severity != Severity::Fatal);
-        causes.extend(failed.map(condition));
+        causes.extend(failed.map(|finding| condition(finding, touches)));
     }
     if causes.is_empty() {
         return vec![one_core(scene)];
     }
-    // Stable: what weighs the same stays in the order above.
-    causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
-    causes.into_iter().map(|Cause { text, change, .. }| Limit { text, change, is_none: false }).collect()
+    // Stable: what weighs the same stays in the order above. What cannot run at all comes first.
+    causes.sort_by_key(|limit| std::cmp::Reverse(limit.cost_ns.unwrap_or(u64::MAX)));
+    causes
 }
 
 /// The limits for people.
@@ -64,14 +164,17 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
 pub fn text(limits: &[Limit]) -> String {
     let mut lines = Vec::new();
     for (index, limit) in limits.iter().enumerate() {
-        if limit.is_none {
+        if limit.kind == Kind::None {
             lines.push(format!("what limits this machine: {}", limit.text));
         } else {
             lines.extend((index == 0).then(|| "what limits this machine, the most costly first:".to_owned()));
-            lines.push(format!("  {}. {}", index + 1, limit.text));
+            let mark = limit.touches.map_or_else(String::new, |touches| format!("[{}] ", touches.text()));
+            lines.push(format!("  {}. {mark}{}", index + 1, limit.text));
         }
         lines.extend(limit.change.as_ref().map(|change| format!("     change: {change}")));
     }
+    let met = Touches::ALL.into_iter().filter(|&mark| limits.iter().any(|limit| limit.touches == Some(mark)));
+    lines.extend(met.map(|mark| format!("  [{}] {}", mark.text(), mark.meaning())));
     format!("{}\n", lines.join("\n"))
 }
 
@@ -84,34 +187,39 @@ fn remedy(findings: &[Finding], id: &str) -> Option<String> {
     failed(findings, id).find_map(Finding::remedy)
 }
 
-fn condition(finding: &Finding) -> Cause {
+fn condition(finding: &Finding, touches: Option<Touches>) -> Limit {
     let amount = finding.amount.as_ref().map_or_else(String::new, |amount| format!("; {amount}"));
-    Cause {
-        cost_ns: cost::weight_ns(finding.id),
+    Limit {
+        kind: Kind::Condition,
+        touches,
         text: format!("{}: {}; wanted: {}{amount}", finding.id, finding.current, finding.required),
+        cost_ns: Some(cost::weight_ns(finding.id)),
         change: finding.remedy(),
     }
 }
 
-fn fatal(findings: &[Finding]) -> Vec<Cause> {
+fn fatal(findings: &[Finding]) -> Vec<Limit> {
     let failed = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Fatal && finding.verdict == Verdict::Failed);
-    let cause = |finding: &Finding| Cause {
-        cost_ns: u64::MAX,
+    let limit = |finding: &Finding| Limit {
+        kind: Kind::Fatal,
+        touches: None,
         text: format!("the exchange cannot run: {}, {}", finding.id, finding.current),
+        cost_ns: None,
         change: finding.remedy(),
     };
-    failed.map(cause).collect()
+    failed.map(limit).collect()
 }
 
 /// Each CPU that a loop or the journal has and that was taken from a thread which never sleeps.
-fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
+fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let cared_for = scene.cpus_with_loops();
     let measured = scene.probes.jitter.iter().flatten();
     let bad = measured.filter(|gaps| cared_for.contains(&gaps.cpu) && !gaps.is_quiet());
-    let cause = |gaps: &Gaps| Cause {
-        cost_ns: gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths)),
+    let limit = |gaps: &Gaps| Limit {
+        kind: Kind::Gaps,
+        touches: Some(Touches::by_share(gaps.lost_millionths)),
         text: format!(
             "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs",
             gaps.cpu,
@@ -120,70 +228,88 @@ fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
             gaps.p99_ns / 1_000,
             gaps.max_ns / 1_000
         ),
+        cost_ns: Some(gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths))),
         change: remedy(findings, "jitter"),
     };
-    bad.map(cause).collect()
+    bad.map(limit).collect()
 }
 
 /// The host and other processes, by what the kernel counts.
-fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
+fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
+    let used = scene.busiest().map(|(_, millionths)| millionths);
     let rows = [
-        ("cpu.steal", scene.stolen_millionths(), "the host ran others on our CPUs"),
-        ("cpu.others", scene.busiest().map(|(_, millionths)| millionths), "other processes use our CPUs"),
+        (Kind::Host, "cpu.steal", scene.stolen_millionths(), "the host ran others on our CPUs"),
+        (Kind::Others, "cpu.others", used, "other processes use our CPUs"),
     ];
-    let cause = |(id, millionths, what): (&str, Option<u64>, &str)| {
+    let limit = |(kind, id, millionths, what): (Kind, &str, Option<u64>, &str)| {
         let finding = failed(findings, id).next()?;
         let millionths = millionths.unwrap_or(0);
-        Some(Cause {
-            cost_ns: cost::share_of_slice(millionths),
+        Some(Limit {
+            kind,
+            touches: Some(Touches::by_share(millionths)),
             text: format!("{what}: {}; {}", finding.current, cost::of_share(millionths)),
+            cost_ns: Some(cost::share_of_slice(millionths)),
             change: finding.remedy(),
         })
     };
-    rows.into_iter().filter_map(cause).collect()
+    rows.into_iter().filter_map(limit).collect()
 }
 
 /// A quota, and too few cores for what would run on them; as it is set, not as it would be by itself.
-fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Cause> {
+fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let (machine, needs) = (scene.machine, scene.needs);
+    let limit = |kind, touches, cost_ns, text, change| Limit {
+        kind,
+        touches: Some(touches),
+        text,
+        cost_ns: Some(cost_ns),
+        change,
+    };
     let more_cores = || remedy(findings, "cpu.overcommit");
     let mut causes = Vec::new();
     if let Some(milli) = machine.quota_milli {
-        let stop = time(cost::QUOTA_NS);
-        let text =
-            format!("a quota of {}: used up, every thread stands still for up to {stop}", cpus_of(milli));
-        causes.push(Cause { cost_ns: cost::QUOTA_NS, text, change: remedy(findings, "cpu.cgroup_quota") });
+        let (cost_ns, change) = (cost::QUOTA_NS, remedy(findings, "cpu.cgroup_quota"));
+        let text = format!(
+            "a quota of {}: used up, every thread stands still for up to {}",
+            cpus_of(milli),
+            time(cost_ns)
+        );
+        causes.push(limit(Kind::Quota, Touches::P99, cost_ns, text, change));
     }
     if machine.allowed.len() == 1 {
+        let cost_ns = cost::ONE_CPU_NS;
         let text = format!(
             "one CPU carries orders, reads and the journal in turn: up to about {} an order behind a read",
-            time(cost::ONE_CPU_NS)
+            time(cost_ns)
         );
-        causes.push(Cause { cost_ns: cost::ONE_CPU_NS, text, change: more_cores() });
+        causes.push(limit(Kind::OneCpu, Touches::P99, cost_ns, text, more_cores()));
         return causes;
     }
     let (cores, needed) = (machine.cores(), needs.loops + SPARE_CORES);
     let (loops, on_cores) = (counted(needs.loops, "loop"), counted(cores, "core"));
-    let waits = format!("they wait for each other, up to {} an order", time(cost::SLICE_NS));
+    let nothing_spins = needs.spinning.is_empty();
     if needs.policy == Policy::Unpinned {
         let text = format!("cpu.policy is unpinned: {loops} wander over {on_cores}; {}", spinning(scene));
         let change = Some("cpu.policy=auto, so that each loop has a CPU".to_owned());
-        causes.push(Cause { cost_ns: cost::SLICE_NS, text, change });
+        causes.push(limit(Kind::Unpinned, Touches::P99, cost::SLICE_NS, text, change));
     } else if machine.allowed.len() < needs.loops {
+        let waits = format!("they wait for each other, up to {} an order", time(cost::SLICE_NS));
         let text = format!("{loops} on {on_cores}: {waits}; {}", fewer(scene));
-        causes.push(Cause { cost_ns: cost::SLICE_NS, text, change: more_cores() });
+        causes.push(limit(Kind::Cores, Touches::P99, cost::SLICE_NS, text, more_cores()));
     } else if cores < needed {
         let fewer = if 1 < needs.shards { format!("; {}", fewer(scene)) } else { String::new() };
         let text = format!(
             "{on_cores} for {loops}, the journal and the system, {needed} would do{fewer}: {}",
             spinning(scene)
         );
-        causes.push(Cause { cost_ns: cost::WAKE_NS, text, change: more_cores() });
-    } else if needs.spinning.is_empty() && machine.quota_milli.is_none() {
+        let (kind, touches) =
+            if nothing_spins { (Kind::WakeUps, Touches::P50) } else { (Kind::Cores, Touches::P99) };
+        causes.push(limit(kind, touches, cost::WAKE_NS, text, more_cores()));
+    } else if nothing_spins && machine.quota_milli.is_none() {
         let wake = time(cost::WAKE_NS);
         let text = format!("no loop spins (cpu.wait): an order also waits for a wake-up of some {wake}");
         let change = Some("cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs".to_owned());
-        causes.push(Cause { cost_ns: cost::WAKE_NS, text, change });
+        causes.push(limit(Kind::WakeUps, Touches::P50, cost::WAKE_NS, text, change));
     }
     causes
 }
@@ -205,7 +331,7 @@ fn fewer(scene: &Scene<'_>) -> String {
 }
 
 /// What a durable answer waits for.
-fn disk(scene: &Scene<'_>) -> Option<Cause> {
+fn disk(scene: &Scene<'_>) -> Option<Limit> {
     let Ok(DiskProbe { filesystem, direct_refused, discards, write_us, fsync_us, .. }) = &scene.probes.disk
     else {
         return None;
@@ -215,12 +341,14 @@ fn disk(scene: &Scene<'_>) -> Option<Cause> {
     let sooner = "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
                   answers then";
     let change = if *discards { format!("{WITHOUT_DISCARD}; {sooner}") } else { sooner.to_owned() };
-    scene.needs.durable.then(|| Cause {
-        cost_ns: p50 * 1_000,
+    scene.needs.durable.then(|| Limit {
+        kind: Kind::Disk,
+        touches: Some(Touches::Durable),
         text: format!(
             "durable answers wait for the disk: {p50} µs at p50, {p99} µs at p99 for 4 KiB, one at a time with no load \
              of ours ({filesystem}){stops}"
         ),
+        cost_ns: Some(p50 * 1_000),
         change: Some(change),
     })
 }
@@ -239,20 +367,20 @@ fn one_core(scene: &Scene<'_>) -> Limit {
         _ => format!("; {idle_cores} {have} none"),
     };
     let text = format!(
-        "nothing in its settings; {} on {}, and one market is never faster than its one core{cap}",
+        "nothing in its settings; {} on {}, and one market is matched on one core{cap}",
         counted(needs.shards, "shard"),
         counted(needs.shards, "core")
     );
     let shards = (needs.shards + idle).min(usize::from(SHARDS_MAX));
     let more = if idle == 0 {
-        "; cpu.shards and more cores for more markets at once".to_owned()
+        "; cpu.shards and more cores for more orders a second".to_owned()
     } else if needs.shards < shards {
-        format!("; cpu.shards={shards} for more markets at once, on cores that are here")
+        format!("; cpu.shards={shards} for more orders a second, on cores that are here")
     } else {
         String::new()
     };
-    let change = format!("faster cores for one market{more}");
-    Limit { text, change: Some(change), is_none: true }
+    let change = format!("faster cores for each order{more}");
+    Limit { kind: Kind::None, touches: None, text, cost_ns: None, change: Some(change) }
 }
 
 /// How many shards more would have a fast core each, with all loops and the spare cores as they are.
@@ -264,313 +392,4 @@ fn idle_for_shards(scene: &Scene<'_>) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::topology::Files;
-    use crate::topology::checks::{self, Needs, Pinned, Probes};
-    use crate::topology::machine::Machine;
-
-    /// A machine that says nothing of itself.
-    struct Silent;
-
-    impl Files for Silent {
-        fn text(&self, path: &str) -> Result<String, String> {
-            Err(path.to_owned())
-        }
-
-        fn names(&self, _: &str) -> Vec<String> {
-            Vec::new()
-        }
-    }
-
-    /// A machine that says only where its time went.
-    struct Stat(String);
-
-    impl Files for Stat {
-        fn text(&self, path: &str) -> Result<String, String> {
-            if path == "/proc/stat" { Ok(self.0.clone()) } else { Err(path.to_owned()) }
-        }
-
-        fn names(&self, _: &str) -> Vec<String> {
-            Vec::new()
-        }
-    }
-
-    /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
-    fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
-        let names: Vec<String> = (0..shards).map(|shard| format!("shard{shard}")).collect();
-        let pinned = names.iter().cloned().chain(["reader".to_owned()]).enumerate().map(|(cpu, name)| {
-            Pinned { is_hot: name != "reader", spins: spin && name != "reader", name, cpu }
-        });
-        Needs {
-            pinned: if policy == Policy::Unpinned || cpus <= shards { Vec::new() } else { pinned.collect() },
-            loops: shards + 1,
-            shards,
-            connections: 1,
-            descriptors: 1,
-            backlog: 1,
-            journal_cpu: None,
-            policy,
-            spinning: if spin { names } else { Vec::new() },
-            durable: true,
-            free_bytes: 0,
-            log_bytes: 0,
-            memory_bytes: 0,
-            memory_piece_bytes: 0,
-            locked_bytes_per_loop: 0,
-        }
-    }
-
-    fn of(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<String> {
-        limits(cpus, needs, probes).into_iter().map(|limit| limit.text).collect()
-    }
-
-    fn limits(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<Limit> {
-        let machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
-        let scene = Scene { files: &Silent, machine: &machine, needs, probes };
-        causes(&scene, &checks::run(&scene))
-    }
-
-    #[test]
-    fn cores_limit_as_they_are_set_and_not_as_auto_would_set_them() {
-        let wake = "nothing spins, so an order also waits for a wake-up of some 16 µs";
-        let (auto, explicit, unpinned) = (Policy::Auto, Policy::Explicit, Policy::Unpinned);
-        for (cpus, shards, policy, spin, expected) in [
-            (1, 1, auto, false, "one CPU carries orders, reads and the journal in turn: up to about 1 ms an order behind a read".to_owned()),
-            (2, 1, auto, false, format!("2 cores for 2 loops, the journal and the system, 4 would do: {wake}")),
-            (
-                2,
-                1,
-                explicit,
-                true,
-                "2 cores for 2 loops, the journal and the system, 4 would do: shard0 spins all the same, and \
-                 the others share what is left"
-                    .to_owned(),
-            ),
-            (2, 1, unpinned, false, format!("cpu.policy is unpinned: 2 loops wander over 2 cores; {wake}")),
-            (
-                2,
-                2,
-                auto,
-                false,
-                "3 loops on 2 cores: they wait for each other, up to 4 ms an order; cpu.shards=1 leaves more to each"
-                    .to_owned(),
-            ),
-            (
-                5,
-                3,
-                auto,
-                false,
-                format!(
-                    "5 cores for 4 loops, the journal and the system, 6 would do; cpu.shards=2 leaves more to \
-                     each: {wake}"
-                ),
-            ),
-            (4, 1, auto, false, "no loop spins (cpu.wait): an order also waits for a wake-up of some 16 µs".to_owned()),
-            (
-                4,
-                1,
-                auto,
-                true,
-                "nothing in its settings; 1 shard on 1 core, and one market is never faster than its one core"
-                    .to_owned(),
-            ),
-            (
-                16,
-                4,
-                auto,
-                true,
-                "nothing in its settings; 4 shards on 4 cores, and one market is never faster than its one \
-                 core; auto makes no more than 4 (cpu.shards), so 9 cores have none"
-                    .to_owned(),
-            ),
-        ] {
-            let came = of(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"));
-            assert_eq!(came, [expected], "{cpus} CPUs, {shards} shards, {policy:?}");
-        }
-    }
-
-    #[test]
-    fn causes_come_with_amounts_the_most_costly_first() {
-        let gaps = |cpu, p99_ns, lost_millionths| Gaps {
-            cpu,
-            per_second: 1,
-            p50_ns: 1_000,
-            p99_ns,
-            p999_ns: p99_ns,
-            max_ns: 2 * p99_ns,
-            lost_millionths,
-        };
-        let disk = |p50| DiskProbe {
-            filesystem: "ext4".to_owned(),
-            is_local: true,
-            direct_refused: None,
-            discards: false,
-            write_us: (p50, 3_000),
-            fsync_us: (90, 4_000),
-        };
-        let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
-        let lost =
-            "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 µs, longest 8000 µs";
-        let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 %; about 1.6 ms an order on average, up to 4 ms";
-        let disk_of = |p50| {
-            format!(
-                "durable answers wait for the disk: {p50} µs at p50, 3000 µs at p99 for 4 KiB, one at a time with \
-                 no load of ours (ext4)"
-            )
-        };
-        let wake = "2 cores for 2 loops";
-        for (jitter, used_now, p50, starts) in [
-            (
-                Some(vec![gaps(0, 9_000, 5_000), gaps(1, 4_000_000, 500_000)]),
-                0,
-                80,
-                vec![lost, &disk_of(80), wake],
-            ),
-            (Some(vec![gaps(0, 100_000, 10_000)]), 40, 80, vec![used, &disk_of(80), wake]),
-            (None, 40, 8_000, vec![&disk_of(8_000), used, wake]),
-            (None, 4, 9, vec![wake, &disk_of(9)]),
-        ] {
-            let mut probes = Probes::none("no");
-            probes.jitter = jitter;
-            probes.stat_quiet = Some([stat(0).replace(" 200 ", " 100 "), stat(used_now)]);
-            probes.disk = Ok(disk(p50));
-            let came = of(2, &needs(2, 1, Policy::Auto, false), &probes);
-            assert_eq!(came.len(), starts.len(), "{came:?}");
-            for (cause, start) in came.iter().zip(starts) {
-                assert!(cause.starts_with(start), "{cause}\n{start}");
-            }
-        }
-    }
-
-    /// A machine whose CPUs are all on, of which this process may use some.
-    fn masked(cpus: usize, allowed: &[usize]) -> Machine {
-        let mut machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
-        allowed.clone_into(&mut machine.allowed);
-        machine
-    }
-
-    #[test]
-    fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
-        let lift = "kept from this process: lift its mask (taskset, the cpuset, systemd's CPUAffinity=)";
-        let tails = "it runs as it is, with longer tails";
-        for (machine, expected) in [
-            (masked(2, &[1]), format!("CPU 0 is {lift}; beyond that a machine with 4 cores; {tails}")),
-            (masked(4, &[1]), format!("CPUs 0,2-3 are {lift}; {tails}")),
-            (masked(8, &[4, 5]), format!("CPUs 0-3,6-7 are {lift}; {tails}")),
-            (masked(2, &[0, 1]), format!("a machine with 4 cores; {tails}")),
-        ] {
-            let mut needs = needs(machine.allowed.len(), 1, Policy::Auto, false);
-            needs.loops = machine.allowed.len().min(2);
-            // Where they are pinned is not the question here.
-            needs.pinned.clear();
-            let probes = Probes::none("no");
-            let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
-            let findings = checks::run(&scene);
-            let came = causes(&scene, &findings);
-            assert_eq!(came[0].change.as_ref(), Some(&expected), "{:?}", machine.allowed);
-        }
-        // The second thread of a core that we have is no core more.
-        let mut machine = masked(2, &[0]);
-        for cpu in &mut machine.cpus {
-            cpu.threads = vec![0, 1];
-        }
-        assert_eq!((machine.kept(), machine.online_cores()), (vec![], 1));
-    }
-
-    #[test]
-    fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
-        let lost = Gaps {
-            cpu: 0,
-            per_second: 250,
-            p50_ns: 2_000,
-            p99_ns: 200_000,
-            p999_ns: 200_000,
-            max_ns: 300_000,
-            lost_millionths: 20_000,
-        };
-        // The fourth and the eighth number are what nobody used and what the host took.
-        let stat = |busy: u64, stolen: u64| {
-            let line = format!("{busy} 0 0 {} 0 0 0 {stolen}", 1_000 - busy - stolen);
-            format!("cpu  {line}\ncpu0 {line}\n")
-        };
-        for (others, stolen, expected) in [
-            (400, 0, "stop what runs on this CPU (top -H says who), or isolate it"),
-            (3, 400, "ask for dedicated CPUs, or take a quieter host"),
-            (0, 0, "no other thread and no host had it"),
-            (20, 0, "stop other work on this CPU, isolate it, or take a quieter host"),
-        ] {
-            let mut probes = Probes::none("no");
-            probes.jitter = Some(vec![lost.clone()]);
-            probes.stat_quiet = Some([stat(0, 0).replace(" 1000 ", " 0 "), stat(others, stolen)]);
-            probes.stat_before = Some(stat(0, 0).replace(" 1000 ", " 0 "));
-            let machine = Machine::plain(&[0, 1]);
-            let needs = needs(2, 1, Policy::Auto, false);
-            let stat = Stat(stat(others, stolen));
-            let scene = Scene { files: &stat, machine: &machine, needs: &needs, probes: &probes };
-            let came = causes(&scene, &checks::run(&scene));
-            let of_gaps =
-                came.iter().find(|limit| limit.text.contains("never sleeps lost")).expect("a limit");
-            let change = of_gaps.change.as_deref().expect("a remedy");
-            assert!(change.starts_with(expected), "{change}");
-        }
-    }
-
-    #[test]
-    fn each_limit_says_what_to_change() {
-        let (auto, unpinned) = (Policy::Auto, Policy::Unpinned);
-        for (cpus, shards, policy, spin, expected) in [
-            (1, 1, auto, false, "a machine with 4 cores; it runs as it is, with longer tails"),
-            (2, 1, auto, false, "a machine with 4 cores; it runs as it is, with longer tails"),
-            (
-                2,
-                2,
-                auto,
-                false,
-                "a machine with 5 cores, or fewer shards (cpu.shards); it runs as it is, with longer tails",
-            ),
-            (2, 1, unpinned, false, "cpu.policy=auto, so that each loop has a CPU"),
-            (4, 1, auto, false, "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs"),
-            (
-                4,
-                1,
-                auto,
-                true,
-                "faster cores for one market; cpu.shards and more cores for more markets at once",
-            ),
-            (
-                16,
-                4,
-                auto,
-                true,
-                "faster cores for one market; cpu.shards=13 for more markets at once, on cores that are here",
-            ),
-            (
-                100,
-                4,
-                auto,
-                true,
-                "faster cores for one market; cpu.shards=64 for more markets at once, on cores that are here",
-            ),
-        ] {
-            let came = limits(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"));
-            assert_eq!(came[0].change.as_deref(), Some(expected), "{cpus} CPUs, {shards} shards, {policy:?}");
-        }
-    }
-
-    #[test]
-    fn limits_are_numbered_and_none_is_not() {
-        let said = |spin| text(&limits(4, &needs(4, 1, Policy::Auto, spin), &Probes::none("no")));
-        let none = said(true);
-        assert!(
-            none.starts_with("what limits this machine: nothing in its settings; 1 shard on 1 core"),
-            "{none}"
-        );
-        assert!(none.contains("\n     change: faster cores") && !none.contains("1. "), "{none}");
-        let one = said(false);
-        assert!(
-            one.starts_with("what limits this machine, the most costly first:\n  1. no loop spins"),
-            "{one}"
-        );
-    }
-}
+mod tests;

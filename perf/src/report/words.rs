@@ -119,10 +119,11 @@ pub(crate) fn kernel(summary: &Summary) -> Option<String> {
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     let mut found: Vec<String> =
         measured(summary).filter(|told| told.is_limit).map(|told| told.text).collect();
-    found.extend(summary.machine_limits.iter().map(|MachineLimit { limit, change }| {
+    found.extend(summary.machine_limits.iter().map(|machine| {
+        let MachineLimit { limit, change, .. } = machine;
         let change = change.as_ref().map_or_else(String::new, |change| format!(" To change: {change}."));
-        let apart = if is_of_waiting(limit) { spins_here(summary) } else { String::new() };
-        format!("By the server's own account: {limit}.{apart}{change}")
+        let apart = if machine.is_of_waking() { spins_here(summary) } else { String::new() };
+        format!("By the server's own account{}: {limit}.{apart}{change}", machine.whose())
     }));
     let governor = &summary.environment.governor;
     if summary.machine_limits.is_empty() && !["performance", "unknown"].contains(&governor.as_str()) {
@@ -130,11 +131,6 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     }
     found.extend(where_time_went(summary));
     found
-}
-
-/// Whether a limit of the server's is that its loops sleep (`nothing spins`, `no loop spins`).
-fn is_of_waiting(limit: &str) -> bool {
-    limit.contains("nothing spins") || limit.contains("no loop spins")
 }
 
 /// Loops that spun in this run and would sleep if `serve` had been left alone: its account is not of them.
@@ -431,20 +427,21 @@ mod tests {
 
     #[test]
     fn a_wake_up_that_this_run_did_without_is_said_to_be_of_serve_left_alone() {
-        let account = |limit: &str, wait: &str| {
+        let account = |kind: &str, wait: &str| {
             let mut summary = crate::summary::example();
-            limit.clone_into(&mut summary.machine_limits[0].limit);
+            kind.clone_into(&mut summary.machine_limits[0].kind);
             wait.clone_into(&mut summary.threads[0].wait);
             limits(&summary).remove(0)
         };
         let apart = "That is of `serve` left alone: in this run outcry-shard0 spun";
-        for (limit, wait, is_apart) in [
-            ("2 cores for 2 loops: nothing spins, so an order also waits", "spin", true),
-            ("no loop spins (cpu.wait): an order also waits", "spin-then-park", true),
-            ("no loop spins (cpu.wait): an order also waits", "park", false),
-            ("durable answers wait for the disk", "spin", false),
+        for (kind, wait, is_apart) in [
+            ("wake-ups", "spin", true),
+            ("wake-ups", "spin-then-park", true),
+            ("wake-ups", "park", false),
+            ("disk", "spin", false),
+            ("", "spin", false),
         ] {
-            let said = account(limit, wait);
+            let said = account(kind, wait);
             assert!(said.contains(apart) == is_apart && said.contains("To change: "), "{said}");
         }
     }

@@ -9,13 +9,16 @@ const FACTS = {
 };
 const WAITS = { park: "sleeping", spin: "spinning", "spin-then-park": "spinning, then sleeping", blocks: "blocking" };
 
+// Whose time a limit adds to.
+const MARKS = { p50: "every order:", p99: "slow orders:", durable: "durable answers:" };
+
 const cpuOf = (loop) => state.machine?.threads.find(({ thread }) => thread === loop)?.cpu ?? "any";
 
 // What limits the machine most, as a sentence.
 function limitWords() {
-  const { limits, changes } = state.machine ?? { limits: [] };
-  if (!limits.length) return "";
-  return `What limits this machine most: ${limits[0]}.${changes[0] ? ` To change: ${changes[0]}.` : ""}`;
+  const [first] = state.machine?.limits ?? [];
+  if (!first) return "";
+  return `What limits this machine most: ${first.text}.${first.change ? ` To change: ${first.change}.` : ""}`;
 }
 
 function showMachine() {
@@ -23,11 +26,7 @@ function showMachine() {
   if (!machine || machine === state.shownMachine) return;
   state.shownMachine = machine;
   write("machine-when", `as the kernel told it at ${new Date(machine.looked_at_ms).toLocaleTimeString()}`);
-  $("machine-limits").replaceChildren(...machine.limits.map((limit, index) => {
-    const item = element("li", limit);
-    if (machine.changes[index]) item.append(element("small", `Change: ${machine.changes[index]}`));
-    return item;
-  }));
+  showLimitsOf(machine);
   const facts = machine.summary.map((line) => line.split(/: (.*)/s).slice(0, 2));
   const named = machine.conditions.filter(({ condition }) => FACTS[condition]);
   const more = named.map(({ condition, current }) => [FACTS[condition], current.replace(/^not readable: /, "not known: ")]);
@@ -39,6 +38,22 @@ function showMachine() {
   fill("failed", failed.map(({ condition, severity, current, required, costs, remedy }) =>
     row(condition, ...[costs ?? "–", remedy ?? "–", current, required, severity.toLowerCase()].map(textCell))));
 }
+
+// A list of what was found; that nothing was is a sentence.
+function showLimitsOf({ limits }) {
+  const changeOf = ({ change }) => (change ? [element("small", `Change: ${change}`)] : []);
+  const [none] = limits.filter(({ kind }) => kind === "none");
+  $("machine-none").replaceChildren(...(none ? [`${sentence(none.text)}.`, ...changeOf(none)] : []));
+  $("machine-limits").replaceChildren(...limits.filter((limit) => limit !== none).map((limit) => {
+    const item = element("li");
+    const mark = MARKS[limit.touches];
+    if (mark) item.append(element("b", mark, { class: "mark" }), " ");
+    item.append(limit.text, ...changeOf(limit));
+    return item;
+  }));
+}
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const textCell = (text) => element("td", text, { class: "text" });
 

@@ -18,7 +18,7 @@ use crate::server::plan::{self, Plan, Start};
 use crate::server::run::say;
 use crate::server::topology::allowed_cpus;
 use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};
-use crate::topology::limit::{self, Limit};
+use crate::topology::limit::{self, Limit, Touches};
 use crate::topology::machine::{Machine, counted};
 use crate::topology::placement::Row;
 use crate::topology::{Files, list, table, tune as script};
@@ -198,15 +198,16 @@ fn placement_json(json: &mut Writer<'_>, look: &Look) {
     json.close_array();
 }
 
-/// The limits, and beside each in the same order what to change.
 fn limits_json(json: &mut Writer<'_>, limits: &[Limit]) {
     json.key("limits").open_array();
     for limit in limits {
-        json.text(&limit.text);
-    }
-    json.close_array().key("changes").open_array();
-    for limit in limits {
+        json.open_object().key("kind").text(limit.kind.text()).key("touches");
+        optional_text(json, limit.touches.map(Touches::text));
+        json.key("text").text(&limit.text).key("cost_ns");
+        optional(json, limit.cost_ns);
+        json.key("change");
         optional_text(json, limit.change.as_deref());
+        json.close_object();
     }
     json.close_array();
 }

@@ -1,0 +1,329 @@
+//! What limits machines, as tables.
+
+use super::*;
+use crate::topology::Files;
+use crate::topology::checks::{self, Needs, Pinned, Probes};
+use crate::topology::machine::Machine;
+
+/// A machine that says nothing of itself.
+struct Silent;
+
+impl Files for Silent {
+    fn text(&self, path: &str) -> Result<String, String> {
+        Err(path.to_owned())
+    }
+
+    fn names(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A machine that says only where its time went.
+struct Stat(String);
+
+impl Files for Stat {
+    fn text(&self, path: &str) -> Result<String, String> {
+        if path == "/proc/stat" { Ok(self.0.clone()) } else { Err(path.to_owned()) }
+    }
+
+    fn names(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
+fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
+    let names: Vec<String> = (0..shards).map(|shard| format!("shard{shard}")).collect();
+    let pinned = names.iter().cloned().chain(["reader".to_owned()]).enumerate().map(|(cpu, name)| Pinned {
+        is_hot: name != "reader",
+        spins: spin && name != "reader",
+        name,
+        cpu,
+    });
+    Needs {
+        pinned: if policy == Policy::Unpinned || cpus <= shards { Vec::new() } else { pinned.collect() },
+        loops: shards + 1,
+        shards,
+        connections: 1,
+        descriptors: 1,
+        backlog: 1,
+        journal_cpu: None,
+        policy,
+        spinning: if spin { names } else { Vec::new() },
+        durable: true,
+        free_bytes: 0,
+        log_bytes: 0,
+        memory_bytes: 0,
+        memory_piece_bytes: 0,
+        locked_bytes_per_loop: 0,
+    }
+}
+
+fn of(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<String> {
+    limits(cpus, needs, probes).into_iter().map(|limit| limit.text).collect()
+}
+
+fn limits(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<Limit> {
+    let machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
+    let scene = Scene { files: &Silent, machine: &machine, needs, probes };
+    causes(&scene, &checks::run(&scene))
+}
+
+#[test]
+fn cores_limit_as_they_are_set_and_not_as_auto_would_set_them() {
+    let wake = "nothing spins, so an order also waits for a wake-up of some 16 µs";
+    let (auto, explicit, unpinned) = (Policy::Auto, Policy::Explicit, Policy::Unpinned);
+    for (cpus, shards, policy, spin, expected) in [
+        (1, 1, auto, false, "one CPU carries orders, reads and the journal in turn: up to about 1 ms an order behind a read".to_owned()),
+        (2, 1, auto, false, format!("2 cores for 2 loops, the journal and the system, 4 would do: {wake}")),
+        (
+            2,
+            1,
+            explicit,
+            true,
+            "2 cores for 2 loops, the journal and the system, 4 would do: shard0 spins all the same, and \
+             the others share what is left"
+                .to_owned(),
+        ),
+        (2, 1, unpinned, false, format!("cpu.policy is unpinned: 2 loops wander over 2 cores; {wake}")),
+        (
+            2,
+            2,
+            auto,
+            false,
+            "3 loops on 2 cores: they wait for each other, up to 4 ms an order; cpu.shards=1 leaves more to each"
+                .to_owned(),
+        ),
+        (
+            5,
+            3,
+            auto,
+            false,
+            format!(
+                "5 cores for 4 loops, the journal and the system, 6 would do; cpu.shards=2 leaves more to \
+                 each: {wake}"
+            ),
+        ),
+        (4, 1, auto, false, "no loop spins (cpu.wait): an order also waits for a wake-up of some 16 µs".to_owned()),
+        (
+            4,
+            1,
+            auto,
+            true,
+            "nothing in its settings; 1 shard on 1 core, and one market is matched on one core"
+                .to_owned(),
+        ),
+        (
+            16,
+            4,
+            auto,
+            true,
+            "nothing in its settings; 4 shards on 4 cores, and one market is matched on one \
+                 core; auto makes no more than 4 (cpu.shards), so 9 cores have none"
+                .to_owned(),
+        ),
+    ] {
+        let came = of(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"));
+        assert_eq!(came, [expected], "{cpus} CPUs, {shards} shards, {policy:?}");
+    }
+}
+
+#[test]
+fn causes_come_with_amounts_the_most_costly_first() {
+    let gaps = |cpu, p99_ns, lost_millionths| Gaps {
+        cpu,
+        per_second: 1,
+        p50_ns: 1_000,
+        p99_ns,
+        p999_ns: p99_ns,
+        max_ns: 2 * p99_ns,
+        lost_millionths,
+    };
+    let disk = |p50| DiskProbe {
+        filesystem: "ext4".to_owned(),
+        is_local: true,
+        direct_refused: None,
+        discards: false,
+        write_us: (p50, 3_000),
+        fsync_us: (90, 4_000),
+    };
+    let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
+    let lost =
+        "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 µs, longest 8000 µs";
+    let used =
+        "other processes use our CPUs: cpu 0 (shard0): 40.00 %; about 1.6 ms an order on average, up to 4 ms";
+    let disk_of = |p50| {
+        format!(
+            "durable answers wait for the disk: {p50} µs at p50, 3000 µs at p99 for 4 KiB, one at a time with \
+             no load of ours (ext4)"
+        )
+    };
+    let wake = "2 cores for 2 loops";
+    for (jitter, used_now, p50, starts) in [
+        (
+            Some(vec![gaps(0, 9_000, 5_000), gaps(1, 4_000_000, 500_000)]),
+            0,
+            80,
+            vec![lost, &disk_of(80), wake],
+        ),
+        (Some(vec![gaps(0, 100_000, 10_000)]), 40, 80, vec![used, &disk_of(80), wake]),
+        (None, 40, 8_000, vec![&disk_of(8_000), used, wake]),
+        (None, 4, 9, vec![wake, &disk_of(9)]),
+    ] {
+        let mut probes = Probes::none("no");
+        probes.jitter = jitter;
+        probes.stat_quiet = Some([stat(0).replace(" 200 ", " 100 "), stat(used_now)]);
+        probes.disk = Ok(disk(p50));
+        let came = of(2, &needs(2, 1, Policy::Auto, false), &probes);
+        assert_eq!(came.len(), starts.len(), "{came:?}");
+        for (cause, start) in came.iter().zip(starts) {
+            assert!(cause.starts_with(start), "{cause}\n{start}");
+        }
+    }
+}
+
+/// A machine whose CPUs are all on, of which this process may use some.
+fn masked(cpus: usize, allowed: &[usize]) -> Machine {
+    let mut machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
+    allowed.clone_into(&mut machine.allowed);
+    machine
+}
+
+#[test]
+fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
+    let lift = "kept from this process: lift its mask (taskset, the cpuset, systemd's CPUAffinity=)";
+    let tails = "it runs as it is, with longer tails";
+    for (machine, expected) in [
+        (masked(2, &[1]), format!("CPU 0 is {lift}; beyond that a machine with 4 cores; {tails}")),
+        (masked(4, &[1]), format!("CPUs 0,2-3 are {lift}; {tails}")),
+        (masked(8, &[4, 5]), format!("CPUs 0-3,6-7 are {lift}; {tails}")),
+        (masked(2, &[0, 1]), format!("a machine with 4 cores; {tails}")),
+    ] {
+        let mut needs = needs(machine.allowed.len(), 1, Policy::Auto, false);
+        needs.loops = machine.allowed.len().min(2);
+        // Where they are pinned is not the question here.
+        needs.pinned.clear();
+        let probes = Probes::none("no");
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let findings = checks::run(&scene);
+        let came = causes(&scene, &findings);
+        assert_eq!(came[0].change.as_ref(), Some(&expected), "{:?}", machine.allowed);
+    }
+    // The second thread of a core that we have is no core more.
+    let mut machine = masked(2, &[0]);
+    for cpu in &mut machine.cpus {
+        cpu.threads = vec![0, 1];
+    }
+    assert_eq!((machine.kept(), machine.online_cores()), (vec![], 1));
+}
+
+#[test]
+fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
+    let lost = Gaps {
+        cpu: 0,
+        per_second: 250,
+        p50_ns: 2_000,
+        p99_ns: 200_000,
+        p999_ns: 200_000,
+        max_ns: 300_000,
+        lost_millionths: 20_000,
+    };
+    // The fourth and the eighth number are what nobody used and what the host took.
+    let stat = |busy: u64, stolen: u64| {
+        let line = format!("{busy} 0 0 {} 0 0 0 {stolen}", 1_000 - busy - stolen);
+        format!("cpu  {line}\ncpu0 {line}\n")
+    };
+    for (others, stolen, expected) in [
+        (400, 0, "stop what runs on this CPU (top -H says who), or isolate it"),
+        (3, 400, "ask for dedicated CPUs, or take a quieter host"),
+        (0, 0, "no other thread and no host had it"),
+        (20, 0, "stop other work on this CPU, isolate it, or take a quieter host"),
+    ] {
+        let mut probes = Probes::none("no");
+        probes.jitter = Some(vec![lost.clone()]);
+        probes.stat_quiet = Some([stat(0, 0).replace(" 1000 ", " 0 "), stat(others, stolen)]);
+        probes.stat_before = Some(stat(0, 0).replace(" 1000 ", " 0 "));
+        let machine = Machine::plain(&[0, 1]);
+        let needs = needs(2, 1, Policy::Auto, false);
+        let stat = Stat(stat(others, stolen));
+        let scene = Scene { files: &stat, machine: &machine, needs: &needs, probes: &probes };
+        let came = causes(&scene, &checks::run(&scene));
+        let of_gaps = came.iter().find(|limit| limit.text.contains("never sleeps lost")).expect("a limit");
+        let change = of_gaps.change.as_deref().expect("a remedy");
+        assert!(change.starts_with(expected), "{change}");
+    }
+}
+
+#[test]
+fn each_limit_says_what_to_change() {
+    let (auto, unpinned) = (Policy::Auto, Policy::Unpinned);
+    for (cpus, shards, policy, spin, expected) in [
+        (1, 1, auto, false, "a machine with 4 cores; it runs as it is, with longer tails"),
+        (2, 1, auto, false, "a machine with 4 cores; it runs as it is, with longer tails"),
+        (
+            2,
+            2,
+            auto,
+            false,
+            "a machine with 5 cores, or fewer shards (cpu.shards); it runs as it is, with longer tails",
+        ),
+        (2, 1, unpinned, false, "cpu.policy=auto, so that each loop has a CPU"),
+        (4, 1, auto, false, "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs"),
+        (4, 1, auto, true, "faster cores for each order; cpu.shards and more cores for more orders a second"),
+        (
+            16,
+            4,
+            auto,
+            true,
+            "faster cores for each order; cpu.shards=13 for more orders a second, on cores that are here",
+        ),
+        (
+            100,
+            4,
+            auto,
+            true,
+            "faster cores for each order; cpu.shards=64 for more orders a second, on cores that are here",
+        ),
+    ] {
+        let came = limits(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"));
+        assert_eq!(came[0].change.as_deref(), Some(expected), "{cpus} CPUs, {shards} shards, {policy:?}");
+    }
+}
+
+#[test]
+fn limits_are_numbered_and_none_is_not() {
+    let said = |spin| text(&limits(4, &needs(4, 1, Policy::Auto, spin), &Probes::none("no")));
+    let none = said(true);
+    assert!(
+        none.starts_with("what limits this machine: nothing in its settings; 1 shard on 1 core"),
+        "{none}"
+    );
+    assert!(none.contains("\n     change: faster cores") && !none.contains("1. "), "{none}");
+    let one = said(false);
+    assert!(
+        one.starts_with("what limits this machine, the most costly first:\n  1. [p50] no loop spins"),
+        "{one}"
+    );
+}
+
+#[test]
+fn a_limit_has_its_kind_and_whose_time_it_adds_to() {
+    let (auto, explicit, unpinned) = (Policy::Auto, Policy::Explicit, Policy::Unpinned);
+    for (cpus, shards, policy, spin, kind, touches, cost_ns) in [
+        (1, 1, auto, false, "one-cpu", Some("p99"), Some(1_000_000)),
+        (2, 1, auto, false, "wake-ups", Some("p50"), Some(16_000)),
+        (2, 1, explicit, true, "cores", Some("p99"), Some(16_000)),
+        (2, 2, auto, false, "cores", Some("p99"), Some(4_000_000)),
+        (2, 1, unpinned, false, "unpinned", Some("p99"), Some(4_000_000)),
+        (4, 1, auto, false, "wake-ups", Some("p50"), Some(16_000)),
+        (4, 1, auto, true, "none", None, None),
+    ] {
+        let came = &limits(cpus, &needs(cpus, shards, policy, spin), &Probes::none("no"))[0];
+        let came = (came.kind.text(), came.touches.map(Touches::text), came.cost_ns);
+        assert_eq!(came, (kind, touches, cost_ns), "{cpus} CPUs, {shards} shards, {policy:?}");
+    }
+    // Who has a CPU half of the time is met by every second order.
+    for (millionths, touches) in [(1, "p99"), (499_999, "p99"), (500_000, "p50")] {
+        assert_eq!(Touches::by_share(millionths).text(), touches);
+    }
+}
