@@ -190,6 +190,21 @@ pub struct Pinned {
     pub spins: bool,
 }
 
+/// One loop, as far as orders are its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopWork {
+    /// Its name.
+    pub name: String,
+    /// Its CPU, if it is pinned.
+    pub cpu: Option<usize>,
+    /// Whether it has connections that trade, and checks signatures.
+    pub sockets: bool,
+    /// Whether it matches.
+    pub shard: bool,
+    /// Whether it reads what was decided.
+    pub reader: bool,
+}
+
 /// What the exchange is going to ask of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
@@ -197,6 +212,10 @@ pub struct Needs {
     pub pinned: Vec<Pinned>,
     /// How many loops there are, pinned or not.
     pub loops: usize,
+    /// Every loop by its work.
+    pub work: Vec<LoopWork>,
+    /// Whether signers that are known are checked for less.
+    pub knows_signers: bool,
     /// How many of them match.
     pub shards: usize,
     /// Connections open at once.
@@ -316,6 +335,8 @@ pub struct Probes {
     pub stat_before: Option<String>,
     /// `/proc/stat` twice, half a second or more apart, while this process slept.
     pub stat_quiet: Option<[String; 2]>,
+    /// What one signature check takes here, in nanoseconds.
+    pub signature_ns: Result<u64, String>,
     /// Gaps on each allowed CPU, if they were measured.
     pub jitter: Option<Vec<Gaps>>,
 }
@@ -336,6 +357,7 @@ impl Probes {
             clock: Err(why()),
             stat_before: None,
             stat_quiet: None,
+            signature_ns: Err(why()),
             jitter: None,
         }
     }

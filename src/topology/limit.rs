@@ -384,7 +384,7 @@ fn one_core(scene: &Scene<'_>) -> Limit {
 }
 
 /// How many shards more would have a fast core each, with all loops and the spare cores as they are.
-fn idle_for_shards(scene: &Scene<'_>) -> usize {
+pub(super) fn idle_for_shards(scene: &Scene<'_>) -> usize {
     let (machine, needs) = (scene.machine, scene.needs);
     let spare = machine.cores().saturating_sub(needs.loops + SPARE_CORES);
     let fast = machine.performance_cores().saturating_sub(needs.shards);

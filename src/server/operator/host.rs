@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{jitter, probes};
+use super::{jitter, probes, speed};
 use crate::domain::TimeMs;
 use crate::json::Writer;
 use crate::server::command::{CheckArgs, ConfigArgs, TopologyArgs, TuneArgs};
@@ -17,6 +17,7 @@ use crate::server::options::Options;
 use crate::server::plan::{self, Plan, Start};
 use crate::server::run::say;
 use crate::server::topology::allowed_cpus;
+use crate::topology::capacity::{self, Capacity};
 use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};
 use crate::topology::limit::{self, Limit, Touches};
 use crate::topology::machine::{Machine, counted};
@@ -26,9 +27,14 @@ use crate::topology::{Files, list, table, tune as script};
 /// The most CPUs that a plan can be asked for.
 const PLAN_CPUS_MAX: usize = 4_096;
 
+/// What the words of the plan's table mean.
+const WORDS: &str = "ingress: connections, parsing and signature checks; shard: the books of some markets; registrar: markets, wallets \
+                     and keys\nreader: all reads; feed: streams; admin: the operator's listener\n\
+                     park: sleeps until there is work; spin: never sleeps; spin-then-park: sleeps some 50 µs after the last work\n";
+
 /// What a look at files alone cannot say of the machine at hand.
-const UNTRIED: &str = "the disk, other processes and pauses of the host are not in this list: `outcry check --jitter` \
-                       tries them\n";
+const UNTRIED: &str = "what durable answers wait for (the disk), other processes and pauses of the host are not in this list: \
+                       `outcry check --jitter` tries them\n";
 
 /// A machine, this one or another, and what would run on it.
 struct Look {
@@ -36,6 +42,25 @@ struct Look {
     machine: Machine,
     plan: Plan,
     is_here: bool,
+}
+
+/// What is told of a machine.
+struct Judged {
+    findings: Vec<Finding>,
+    limits: Vec<Limit>,
+    capacity: Result<Capacity, String>,
+}
+
+impl Judged {
+    /// What limits the machine and what it can take, for people.
+    fn text(&self) -> String {
+        [limit::text(&self.limits), capacity::text(&self.capacity)].concat()
+    }
+
+    fn json(&self, json: &mut Writer<'_>) {
+        limits_json(json, &self.limits);
+        capacity_json(json, &self.capacity);
+    }
 }
 
 impl Look {
@@ -46,16 +71,16 @@ impl Look {
     }
 
     fn findings(&self, probes: &Probes) -> Vec<Finding> {
-        self.judged(probes).0
+        self.judged(probes).findings
     }
 
-    /// Every condition, and what limits the machine.
-    fn judged(&self, probes: &Probes) -> (Vec<Finding>, Vec<Limit>) {
+    /// Every condition, what limits the machine, and what it can take.
+    fn judged(&self, probes: &Probes) -> Judged {
         let needs = probes::needs(&self.plan);
         let scene = Scene { files: &self.files, machine: &self.machine, needs: &needs, probes };
         let findings = checks::run(&scene);
-        let causes = limit::causes(&scene, &findings);
-        (findings, causes)
+        let limits = limit::causes(&scene, &findings);
+        Judged { findings, limits, capacity: capacity::of(&scene) }
     }
 
     fn probes(&self) -> Probes {
@@ -96,10 +121,16 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
         }
         Some(count) => return Err(format!("--plan: got {count}; allowed: 1 to {PLAN_CPUS_MAX} CPUs")),
     };
-    let (_, causes) = look.judged(&not_tried());
+    let mut probes = not_tried();
+    if args.machine.is_none() {
+        // Another plan's CPUs are not those of this machine.
+        let here = look.is_here.then(|| look.plan.topology.cpus_for_waiting(&look.machine.allowed));
+        probes.signature_ns = speed::signature_ns(&here.unwrap_or_default());
+    }
+    let judged = look.judged(&probes);
     let rows = &look.plan.topology.rows;
     if args.json {
-        return say(&json(|json| topology_json(json, &look, &causes)));
+        return say(&json(|json| topology_json(json, &look, &judged)));
     }
     let summary = match args.plan {
         Some(count) => vec![format!("{count} CPUs, each a core of its own, one node, one level-3 cache")],
@@ -107,9 +138,9 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
     };
     let policy = look.plan.topology.policy.text();
     let shards = counted(usize::from(look.plan.topology.shards), "shard");
-    let (summary, causes) = (lines(&summary), limit::text(&causes));
+    let (summary, told) = (lines(&summary), judged.text());
     let untried = if look.is_here { UNTRIED } else { "" };
-    say(&format!("{summary}\npolicy {policy}, {shards}\n\n{}\n{causes}{untried}", plan_table(rows)))
+    say(&format!("{summary}\npolicy {policy}, {shards}\n\n{}{WORDS}\n{told}{untried}", plan_table(rows)))
 }
 
 fn lines(lines: &[String]) -> String {
@@ -145,7 +176,7 @@ pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
     let mut probes = Probes::none("not tried while the exchange runs");
     probes.stat_before = look.files.text("/proc/stat").ok();
     std::thread::sleep(Duration::from_secs(1));
-    let (findings, limits) = look.judged(&probes);
+    let judged = look.judged(&probes);
     let text = json(|json| {
         json.open_object().key("looked_at_ms").number(now.0);
         json.key("summary").open_array();
@@ -154,14 +185,14 @@ pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
         }
         json.close_array();
         placement_json(json, &look);
-        conditions_json(json, &findings);
-        limits_json(json, &limits);
+        conditions_json(json, &judged.findings);
+        judged.json(json);
         json.close_object();
     });
     text.into_bytes()
 }
 
-fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[Limit]) {
+fn topology_json(json: &mut Writer<'_>, look: &Look, judged: &Judged) {
     json.open_object();
     json.key("machine").open_object();
     json.key("processor").text(&look.machine.model).key("virtual").boolean(look.machine.is_virtual);
@@ -184,7 +215,7 @@ fn topology_json(json: &mut Writer<'_>, look: &Look, causes: &[Limit]) {
     }
     json.close_array().close_object();
     placement_json(json, look);
-    limits_json(json, causes);
+    judged.json(json);
     json.close_object();
 }
 
@@ -210,6 +241,45 @@ fn limits_json(json: &mut Writer<'_>, limits: &[Limit]) {
         json.close_object();
     }
     json.close_array();
+}
+
+/// What the plan can take; every number is null if the signature check was not measured, and `text` says why.
+fn capacity_json(json: &mut Writer<'_>, capacity: &Result<Capacity, String>) {
+    let known = capacity.as_ref().ok();
+    let text = capacity.as_ref().map_or_else(|why| format!("not measured: {why}"), Capacity::text);
+    json.key("capacity").open_object().key("text").text(&text);
+    json.key("full_first_text");
+    optional_text(json, known.map(Capacity::full_first).as_deref());
+    json.key("median_text");
+    optional_text(json, known.map(Capacity::median).as_deref());
+    json.key("change");
+    optional_text(json, known.map(|capacity| capacity.change.as_str()));
+    json.key("signature_ns");
+    optional(json, known.map(|capacity| capacity.signature_ns));
+    json.key("rest_of_order_ns").number(capacity::REST_NS).key("reader_order_ns").number(capacity::READER_NS);
+    json.key("order_ns");
+    optional(json, known.map(|capacity| capacity.order_ns));
+    json.key("orders_per_second");
+    optional(json, known.map(|capacity| capacity.orders_per_second));
+    json.key("orders_per_second_before_median_climbs");
+    optional(json, known.map(Capacity::comfortable_per_second));
+    json.key("full_first").open_array();
+    for name in known.into_iter().flat_map(|capacity| &capacity.first) {
+        json.text(name);
+    }
+    json.close_array().key("loops").open_array();
+    for part in known.into_iter().flat_map(|capacity| &capacity.parts) {
+        json.open_object().key("loop").text(&part.name).key("cpu");
+        optional(json, part.cpu.map(wide));
+        json.key("ns_per_order_of_all").number(part.order_ns);
+        json.key("full_at_orders_per_second_of_all").number(part.orders_per_second);
+        json.key("shares_core_with").open_array();
+        for name in &part.beside {
+            json.text(name);
+        }
+        json.close_array().close_object();
+    }
+    json.close_array().close_object();
 }
 
 fn optional_text(json: &mut Writer<'_>, text: Option<&str>) {
@@ -275,21 +345,22 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
     if let Some(seconds) = args.jitter {
         probes.jitter = Some(jitter::measure(&look.machine.allowed, seconds)?);
     }
-    let (findings, causes) = look.judged(&probes);
+    let judged = look.judged(&probes);
     let needs = probes::needs(&look.plan);
     let gaps = probes.jitter.as_deref().unwrap_or_default();
     if let Some(folder) = &args.copy {
         look.files.copy_what_was_read(folder)?;
     }
     if args.json {
-        say(&json(|json| check_json(json, &findings, gaps, &causes)))?;
+        say(&json(|json| check_json(json, &judged, gaps)))?;
     } else {
         let warnings: Vec<String> = look.plan.warnings().iter().map(|line| format!("note: {line}")).collect();
         let notes = [lines(&warnings), probe_notes(&probes), gaps_table(gaps, &needs)].concat();
-        let tune = if checks::can_be_tuned(&findings) { "`outcry tune` prints what to change\n" } else { "" };
-        say(&format!("{}{notes}{}{tune}", checks::report(&findings), limit::text(&causes)))?;
+        let tune =
+            if checks::can_be_tuned(&judged.findings) { "`outcry tune` prints what to change\n" } else { "" };
+        say(&format!("{}{notes}{}{tune}", checks::report(&judged.findings), judged.text()))?;
     }
-    Ok(if checks::is_fatal(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if checks::is_fatal(&judged.findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// What a row of the table has no room for.
@@ -324,9 +395,9 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     format!("\ngaps of {above} µs and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
 }
 
-fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes: &[Limit]) {
+fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
     json.open_object();
-    conditions_json(json, findings);
+    conditions_json(json, &judged.findings);
     json.key("jitter").open_array();
     for gaps in gaps {
         json.open_object().key("cpu").number(wide(gaps.cpu)).key("gaps_per_second").number(gaps.per_second);
@@ -335,7 +406,7 @@ fn check_json(json: &mut Writer<'_>, findings: &[Finding], gaps: &[Gaps], causes
         json.key("lost_millionths").number(gaps.lost_millionths).close_object();
     }
     json.close_array();
-    limits_json(json, causes);
+    judged.json(json);
     json.close_object();
 }
 

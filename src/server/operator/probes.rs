@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs, statvfs};
 
 use super::jitter::percentile;
+use super::speed;
 use crate::server::descriptors;
 use crate::server::executor::{self, Ground};
 use crate::server::plan::{Durability, Plan};
-use crate::server::topology::Wait;
+use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{socket, system};
-use crate::topology::checks::{DiskProbe, Needs, Pinned, Probes};
+use crate::topology::checks::{DiskProbe, LoopWork, Needs, Pinned, Probes};
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
 const SEGMENTS_AHEAD: u64 = 3;
@@ -41,6 +42,8 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
     Needs {
         pinned: pinned.collect(),
         loops: loops.len(),
+        work: loops.iter().map(work).collect(),
+        knows_signers: plan.known_signers_bytes != 0,
         shards: usize::from(plan.topology.shards),
         connections: u64::from(plan.limits.connections_max),
         descriptors: descriptors::OTHERS,
@@ -54,6 +57,16 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         memory_bytes: plan.memory_bytes(),
         memory_piece_bytes: plan.limits.books_bytes,
         locked_bytes_per_loop: LOCKED_BYTES_PER_LOOP,
+    }
+}
+
+fn work(core: &LoopPlan) -> LoopWork {
+    LoopWork {
+        name: core.name.clone(),
+        cpu: core.cpu,
+        sockets: core.ingress,
+        shard: core.shard.is_some(),
+        reader: core.reader,
     }
 }
 
@@ -78,6 +91,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
         stat_before,
         stat_quiet: None,
+        signature_ns: speed::signature_ns(&plan.topology.cpus_for_waiting(&allowed_cpus())),
         jitter: None,
     };
     // While this thread sleeps, whatever is counted is somebody else's.

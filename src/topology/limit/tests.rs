@@ -43,6 +43,8 @@ fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
     Needs {
         pinned: if policy == Policy::Unpinned || cpus <= shards { Vec::new() } else { pinned.collect() },
         loops: shards + 1,
+        work: Vec::new(),
+        knows_signers: false,
         shards,
         connections: 1,
         descriptors: 1,

@@ -1,0 +1,344 @@
+//! How many orders a second a plan can take, and which loop is full first.
+//!
+//! The signature check is measured on the CPU at hand and comes in as a probe. The rest of an order was
+//! measured on one guest (AMD EPYC, 2 CPUs), as the CPU time of each thread at the most orders that were
+//! answered, and is taken along:
+//!
+//! | part of an order | CPU time | on |
+//! |---|---|---|
+//! | signature check | measured; of a known signer [`KNOWN_PARTS`] | a loop with sockets |
+//! | sockets, parsing, HMAC, matching, frame, answer | [`REST_NS`] | the same |
+//! | reading what was decided | [`READER_NS`] | the reader's loop |
+//! | matching, where a shard has no sockets | [`MATCH_NS`], an estimate | the shard's loop |
+//!
+//! Orders are taken to be even over connections and shards. A core's time is there once: loops that share a
+//! core share it, two threads of a core count as one, and loops that are not pinned share all cores. What the
+//! journal's thread and the system need is not counted.
+
+use super::checks::{LoopWork, Needs, Scene};
+use super::limit;
+use super::machine::{Cpu, Machine, counted};
+use super::placement::SHARDS_MAX;
+
+/// An order's CPU time on a loop with sockets, all but its signature check.
+pub const REST_NS: u64 = 9_700;
+/// An order's CPU time on the reader's loop.
+pub const READER_NS: u64 = 1_500;
+/// An order's CPU time on a shard's loop without sockets: the match, and both ends of two rings.
+pub const MATCH_NS: u64 = 3_000;
+/// A known signer's check takes this part of another's, of a thousand.
+const KNOWN_PARTS: u64 = 254;
+/// The part of the capacity, of a hundred, from which on the median climbs: orders stand in line.
+const COMFORTABLE_PERCENT: u64 = 80;
+/// A size that has room for some hundred signers.
+const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// One loop's part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The loop.
+    pub name: String,
+    /// Its CPU, if it is pinned.
+    pub cpu: Option<usize>,
+    /// Whether it has connections, and checks signatures.
+    pub has_sockets: bool,
+    /// Whether it matches.
+    is_shard: bool,
+    /// Its CPU time for each order of all, on average.
+    pub order_ns: u64,
+    /// Orders a second, of all, at which its core is full, or the cores that it shares.
+    pub orders_per_second: u64,
+    /// The other loops on the same core, or cores.
+    pub beside: Vec<String>,
+}
+
+/// How many orders a second a plan can take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// One signature check as it was measured.
+    pub signature_ns: u64,
+    /// Whether signers are known, whose checks take less.
+    pub knows_signers: bool,
+    /// An order's CPU time on the loop that has its connection.
+    pub order_ns: u64,
+    /// Orders a second in all.
+    pub orders_per_second: u64,
+    /// Whether a quota is used up before any core is.
+    pub is_quota: bool,
+    /// The cores that loops without a CPU of their own share.
+    cores: String,
+    /// Every loop that works on orders, in the plan's order.
+    pub parts: Vec<Part>,
+    /// The loops that are full first.
+    pub first: Vec<String>,
+    /// What carries more, what costs nothing first.
+    pub change: String,
+}
+
+/// The capacity of a scene's plan, or why nobody can say.
+pub fn of(scene: &Scene<'_>) -> Result<Capacity, String> {
+    let signature_ns = scene.probes.signature_ns.clone()?;
+    let (machine, needs) = (scene.machine, scene.needs);
+    let works = works(needs, signature_ns);
+    let parts: Vec<Part> =
+        works.iter().map(|(work, order_ns)| part(machine, &works, work, *order_ns)).collect();
+    let order_ns = parts.iter().map(|part| part.order_ns).sum::<u64>();
+    let full_at = parts.iter().map(|part| part.orders_per_second).min().ok_or("no loop takes orders")?;
+    let by_quota = machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / order_ns.max(1));
+    let is_quota = by_quota.is_some_and(|quota| quota < full_at);
+    let orders_per_second = by_quota.map_or(full_at, |quota| quota.min(full_at));
+    let is_first = |part: &&Part| part.orders_per_second == full_at;
+    let first = parts.iter().filter(is_first).map(|part| part.name.clone()).collect();
+    let mut capacity = Capacity {
+        signature_ns,
+        knows_signers: needs.knows_signers,
+        order_ns: order_with(signature_ns, needs.knows_signers),
+        orders_per_second,
+        is_quota,
+        cores: counted(usize::try_from(free_cores(machine, &works)).unwrap_or(usize::MAX), "core"),
+        parts,
+        first,
+        change: String::new(),
+    };
+    capacity.change = capacity.more(scene);
+    Ok(capacity)
+}
+
+/// The part of the loop `work`, which has `order_ns` for each order of all.
+fn part(machine: &Machine, works: &[(&LoopWork, u64)], work: &LoopWork, order_ns: u64) -> Part {
+    let core = core_of(machine, work);
+    let together = || works.iter().filter(|(other, _)| core_of(machine, other) == core);
+    let sum_ns = together().map(|(_, ns)| ns).sum::<u64>().max(1);
+    let orders_per_second = if core.is_some() {
+        SECOND_NS / sum_ns
+    } else {
+        // None of them has more than one core at a time.
+        let longest_ns = together().map(|(_, ns)| *ns).max().unwrap_or(1).max(1);
+        (free_cores(machine, works) * SECOND_NS / sum_ns).min(SECOND_NS / longest_ns)
+    };
+    let names = together().map(|(other, _)| other.name.clone()).filter(|name| *name != work.name);
+    Part {
+        name: work.name.clone(),
+        cpu: work.cpu,
+        has_sockets: work.sockets,
+        is_shard: work.shard,
+        order_ns,
+        orders_per_second,
+        beside: names.collect(),
+    }
+}
+
+/// An order's CPU time on the loop that has its connection.
+const fn order_with(signature_ns: u64, knows_signers: bool) -> u64 {
+    REST_NS + if knows_signers { signature_ns * KNOWN_PARTS / 1_000 } else { signature_ns }
+}
+
+/// Every loop that works on orders, and its time for each of all.
+fn works(needs: &Needs, signature_ns: u64) -> Vec<(&LoopWork, u64)> {
+    let count =
+        |is: fn(&LoopWork) -> bool| -> u64 { needs.work.iter().map(|work| u64::from(is(work))).sum() };
+    let with_sockets = count(|work| work.sockets).max(1);
+    let apart = count(|work| work.shard && !work.sockets).max(1);
+    let order_ns = order_with(signature_ns, needs.knows_signers);
+    let time = |work: &LoopWork| {
+        let own = match (work.sockets, work.shard) {
+            (true, _) => order_ns / with_sockets,
+            (false, true) => MATCH_NS / apart,
+            (false, false) => 0,
+        };
+        own + if work.reader { READER_NS } else { 0 }
+    };
+    needs.work.iter().map(|work| (work, time(work))).collect()
+}
+
+fn core_of(machine: &Machine, work: &LoopWork) -> Option<usize> {
+    work.cpu.map(|cpu| machine.cpu(cpu).map_or(cpu, Cpu::core))
+}
+
+/// How many cores the loops have that are not pinned.
+fn free_cores(machine: &Machine, works: &[(&LoopWork, u64)]) -> u64 {
+    let mut taken: Vec<usize> = works.iter().filter_map(|(work, _)| core_of(machine, work)).collect();
+    taken.sort_unstable();
+    taken.dedup();
+    u64::try_from(machine.distinct(Cpu::core).saturating_sub(taken.len()).max(1)).unwrap_or(1)
+}
+
+impl Capacity {
+    /// Orders a second from which on the median climbs.
+    #[must_use]
+    pub const fn comfortable_per_second(&self) -> u64 {
+        self.orders_per_second * COMFORTABLE_PERCENT / 100
+    }
+
+    /// What it can take, in one sentence.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let known = if self.knows_signers { ", a known signer's a quarter of that" } else { "" };
+        format!(
+            "about {} orders a second ({}): a signature check takes {} here{known}, the rest of an order about {}",
+            rounded(self.orders_per_second),
+            self.sum(),
+            micros(self.signature_ns),
+            micros(REST_NS)
+        )
+    }
+
+    /// Where the number comes from.
+    fn sum(&self) -> String {
+        let carriers = self.carriers();
+        if self.is_quota {
+            return "then the quota of CPU time is used up".to_owned();
+        }
+        if !self.first_has_sockets() {
+            return format!("then {} is full", self.first.join(", "));
+        }
+        let each = self.orders_per_second / u64::try_from(carriers).unwrap_or(u64::MAX).max(1);
+        format!("{} x {}", counted(carriers, self.carrier()), rounded(each))
+    }
+
+    /// Which loop is full first and with what.
+    #[must_use]
+    pub fn full_first(&self) -> String {
+        let (carriers, is_signing) = (self.carriers(), self.first_has_sockets());
+        let who = match self.first.as_slice() {
+            [one] => one.clone(),
+            all if is_signing && all.len() == carriers => {
+                format!("all {} at once", counted(carriers, self.carrier()))
+            }
+            all if all.len() == self.parts.len() => format!("all {} at once", counted(all.len(), "loop")),
+            all => all.join(", "),
+        };
+        let signing = self.order_ns.saturating_sub(REST_NS) * 100 / self.order_ns.max(1);
+        let with = if is_signing {
+            format!(", {signing} % of an order there is its signature check")
+        } else {
+            String::new()
+        };
+        let shared = self.shared().map_or_else(String::new, |text| format!("; {text}"));
+        format!("{who}{with}{shared}")
+    }
+
+    /// What that means for the median.
+    #[must_use]
+    pub fn median(&self) -> String {
+        format!(
+            "an order's own {} of CPU time, and what is marked p50 above; from about {} a second \
+             ({COMFORTABLE_PERCENT} %) on orders also wait in line",
+            micros(self.order_ns),
+            rounded(self.comfortable_per_second())
+        )
+    }
+
+    /// What a loop that takes orders is called.
+    fn carrier(&self) -> &'static str {
+        let is_shard = self.parts.iter().any(|part| part.has_sockets && part.is_shard);
+        if is_shard { "shard" } else { "ingress loop" }
+    }
+
+    /// Loops that have no core to themselves.
+    fn shared(&self) -> Option<String> {
+        let part =
+            self.parts.iter().find(|part| self.first.contains(&part.name) && !part.beside.is_empty())?;
+        let loops = counted(1 + part.beside.len(), "loop");
+        Some(match (part.cpu, part.beside.as_slice()) {
+            (Some(_), others) => {
+                format!("{} shares its core with {}, whose time is there once", part.name, others.join(", "))
+            }
+            (None, _) => {
+                format!("{loops} without CPUs of their own share {}, whose time is there once", self.cores)
+            }
+        })
+    }
+
+    fn carriers(&self) -> usize {
+        self.parts.iter().filter(|part| part.has_sockets).count()
+    }
+
+    fn first_has_sockets(&self) -> bool {
+        self.parts.iter().any(|part| part.has_sockets && self.first.contains(&part.name))
+    }
+
+    /// What carries more, what costs nothing first.
+    fn more(&self, scene: &Scene<'_>) -> String {
+        if self.is_quota {
+            return "lift the quota; faster cores".to_owned();
+        }
+        let mut ways = Vec::new();
+        let carriers = self.carriers();
+        let has_own_cores = self.shared().is_none();
+        if self.first_has_sockets() {
+            let apart = scene.needs.work.iter().any(|work| work.shard && !work.sockets);
+            let idle = limit::idle_for_shards(scene);
+            let shards = (carriers + idle).min(usize::from(SHARDS_MAX));
+            if has_own_cores && !apart && carriers < shards {
+                let full_at = full_at(shards, self.order_ns);
+                ways.push(format!("cpu.shards={shards} for about {full_at}, on cores that are here"));
+            }
+            if !self.knows_signers {
+                let needs = Needs { knows_signers: true, ..scene.needs.clone() };
+                let known = of(&Scene { needs: &needs, ..*scene });
+                ways.extend(known.map(|known| {
+                    let most = rounded(known.orders_per_second);
+                    format!("{KNOWN_SETTING} for up to {most} where signers are known (off by default: not reviewed yet)")
+                }));
+            }
+            ways.extend(match (has_own_cores, apart) {
+                (false, _) => Some("a core for each loop".to_owned()),
+                (true, true) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
+                // There are cores already that nobody uses.
+                (true, false) if idle != 0 => None,
+                (true, false) => Some(format!(
+                    "more cores, with a shard on each (cpu.shards): about {} more each, until the reader is full at {}",
+                    rounded(SECOND_NS / self.order_ns.max(1)),
+                    rounded(SECOND_NS / READER_NS)
+                )),
+            });
+        }
+        ways.push("faster cores".to_owned());
+        ways.join("; ")
+    }
+}
+
+/// Orders a second of so many shards with a core each.
+fn full_at(shards: usize, order_ns: u64) -> String {
+    let of_shards = u64::try_from(shards).unwrap_or(u64::MAX).saturating_mul(SECOND_NS) / order_ns.max(1);
+    rounded(of_shards.min(SECOND_NS / READER_NS))
+}
+
+/// A time as people say it.
+fn micros(ns: u64) -> String {
+    format!("{} µs", (ns + 500) / 1_000)
+}
+
+/// A count as people say it, in thousands or, below ten thousand, in hundreds: `28,000`.
+fn rounded(count: u64) -> String {
+    let step = if count < 10_000 { 100 } else { 1_000 };
+    let count = (count + step / 2) / step * step;
+    match (count / 1_000_000, count / 1_000 % 1_000, count % 1_000) {
+        (0, 0, rest) => rest.to_string(),
+        (0, thousands, rest) => format!("{thousands},{rest:03}"),
+        (millions, thousands, rest) => format!("{millions},{thousands:03},{rest:03}"),
+    }
+}
+
+/// The capacity for people, or why it is not known.
+#[must_use]
+pub fn text(capacity: &Result<Capacity, String>) -> String {
+    match capacity {
+        Ok(capacity) => format!(
+            "what it can take: {}\n     full first: {}\n     median (p50): {}\n     change: {}\n",
+            capacity.text(),
+            capacity.full_first(),
+            capacity.median(),
+            capacity.change
+        ),
+        Err(why) => format!(
+            "what it can take: not measured: {why}; `outcry topology` on the machine itself measures it\n"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! What plans can take, as tables with a signature check that takes 26 µs.
+
+use super::*;
+use crate::topology::Files;
+use crate::topology::checks::Probes;
+use crate::topology::placement::Policy;
+
+const SIGNATURE_NS: u64 = 26_000;
+
+/// A machine that says nothing of itself.
+struct Silent;
+
+impl Files for Silent {
+    fn text(&self, path: &str) -> Result<String, String> {
+        Err(path.to_owned())
+    }
+
+    fn names(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The loops of `shape`, one word each: `s` has sockets, `m` matches, `r` reads; behind `@` its CPU.
+fn needs(shape: &str) -> Needs {
+    let work = shape.split_whitespace().enumerate().map(|(index, word)| {
+        let (roles, cpu) = word.split_once('@').unwrap_or((word, ""));
+        LoopWork {
+            name: format!("{roles}{index}"),
+            cpu: cpu.parse().ok(),
+            sockets: roles.contains('s'),
+            shard: roles.contains('m'),
+            reader: roles.contains('r'),
+        }
+    });
+    let work: Vec<LoopWork> = work.collect();
+    Needs {
+        pinned: Vec::new(),
+        loops: work.len(),
+        shards: work.iter().filter(|work| work.shard).count(),
+        work,
+        knows_signers: false,
+        connections: 1,
+        descriptors: 1,
+        backlog: 1,
+        journal_cpu: None,
+        policy: Policy::Auto,
+        spinning: Vec::new(),
+        durable: true,
+        free_bytes: 0,
+        log_bytes: 0,
+        memory_bytes: 0,
+        memory_piece_bytes: 0,
+        locked_bytes_per_loop: 0,
+    }
+}
+
+fn plain(cpus: usize) -> Machine {
+    Machine::plain(&(0..cpus).collect::<Vec<_>>())
+}
+
+fn capacity(machine: &Machine, needs: &Needs) -> Capacity {
+    let mut probes = Probes::none("no");
+    probes.signature_ns = Ok(SIGNATURE_NS);
+    of(&Scene { files: &Silent, machine, needs, probes: &probes }).expect("loops that take orders")
+}
+
+#[test]
+fn a_core_s_time_is_there_once() {
+    for (cpus, shape, orders_per_second, first) in [
+        // One loop carries all: 26 + 9.7 + 1.5 µs.
+        (1, "smr", 26_881, "smr0"),
+        // A core each: 35.7 µs.
+        (2, "sm@0 r@1", 28_011, "sm0"),
+        (16, "sm@1 sm@2 sm@3 sm@4 r@5", 112_044, "sm0 sm1 sm2 sm3"),
+        // The journal's core beside them changes nothing.
+        (4, "sm@1 r@2", 28_011, "sm0"),
+        // Two loops on one CPU, the other one idle.
+        (2, "sm@0 sm@0 r@1", 28_011, "sm0 sm1"),
+        (2, "sm@0 r@0", 26_881, "sm0 r1"),
+        // Three loops that wander over two cores: 2 of 17.85 + 17.85 + 1.5 µs.
+        (2, "sm sm r", 53_763, "sm0 sm1 r2"),
+        // One loop is on one core at a time, however many there are.
+        (8, "sm r", 28_011, "sm0 r1"),
+        // Sockets apart: 3 µs of a shard wait for 35.7 µs of signatures.
+        (4, "m@0 s@1 r@2", 28_011, "s1"),
+        (16, "m@0 s@1 s@2 s@3 s@4 s@5 s@6 s@7 s@8 s@9 s@10 r@11", 280_112, "s1 s2 s3 s4 s5 s6 s7 s8 s9 s10"),
+    ] {
+        let came = capacity(&plain(cpus), &needs(shape));
+        let expected = (orders_per_second, first.to_owned());
+        assert_eq!((came.orders_per_second, came.first.join(" ")), expected, "{cpus} CPUs: {shape}");
+    }
+}
+
+#[test]
+fn two_threads_of_a_core_are_one_core() {
+    let mut machine = plain(4);
+    for cpu in &mut machine.cpus {
+        cpu.threads = vec![cpu.id % 2, cpu.id % 2 + 2];
+    }
+    let came = capacity(&machine, &needs("sm@0 sm@2 r@1"));
+    assert_eq!((came.orders_per_second, came.first.join(" ")), (28_011, "sm0 sm1".to_owned()));
+    assert!(came.full_first().contains("sm0 shares its core with sm1, whose time is there once"));
+    assert_eq!(capacity(&machine, &needs("sm@0 sm@1 r@2")).orders_per_second, 51_679);
+}
+
+#[test]
+fn a_quota_or_the_reader_can_be_full_before_signatures() {
+    let mut machine = plain(8);
+    machine.quota_milli = Some(500);
+    let came = capacity(&machine, &needs("sm@1 r@2"));
+    assert_eq!((came.orders_per_second, came.is_quota), (13_440, true));
+    assert!(came.text().contains("about 13,000 orders a second (then the quota of CPU time is used up)"));
+    machine.quota_milli = Some(8_000);
+    assert!(!capacity(&machine, &needs("sm@1 r@2")).is_quota);
+
+    let shards: Vec<String> = (0..30).map(|cpu| format!("sm@{cpu}")).collect();
+    let came = capacity(&plain(32), &needs(&format!("{} r@30", shards.join(" "))));
+    assert_eq!((came.orders_per_second, came.first.join(" ")), (666_666, "r30".to_owned()));
+    assert!(came.text().contains("about 667,000 orders a second (then r30 is full)"), "{}", came.text());
+    assert_eq!(came.change, "faster cores");
+}
+
+#[test]
+fn known_signers_take_a_quarter_of_a_check() {
+    let mut needs = needs("sm@1 r@2");
+    assert!(
+        capacity(&plain(4), &needs).change.starts_with(&format!("{KNOWN_SETTING} for up to 61,000 where"))
+    );
+    needs.knows_signers = true;
+    let came = capacity(&plain(4), &needs);
+    assert_eq!((came.order_ns, came.orders_per_second), (16_304, 61_334));
+    assert!(came.text().contains("26 µs here, a known signer's a quarter of that"), "{}", came.text());
+    assert!(!came.change.contains(KNOWN_SETTING), "{}", came.change);
+}
+
+#[test]
+fn what_carries_more_is_of_what_is_full_first() {
+    for (cpus, shape, expected) in [
+        (
+            2,
+            "sm@0 r@1",
+            "; more cores, with a shard on each (cpu.shards): about 28,000 more each, until the reader is full at 667,000; faster cores",
+        ),
+        (2, "sm sm r", "; a core for each loop; faster cores"),
+        (4, "m@0 s@1 r@2", "; more cores, with a loop of cpu.ingress on each; faster cores"),
+    ] {
+        let came = capacity(&plain(cpus), &needs(shape)).change;
+        assert!(came.starts_with(KNOWN_SETTING) && came.ends_with(expected), "{shape}: {came}");
+    }
+    let wander = capacity(&plain(2), &needs("sm sm r")).full_first();
+    assert!(
+        wander.starts_with("all 3 loops at once, ")
+            && wander.contains("3 loops without CPUs of their own share 2 cores")
+    );
+}
+
+#[test]
+fn it_reads_as_people_say_it() {
+    let said = text(&Ok(capacity(&plain(16), &needs("sm@1 sm@2 sm@3 sm@4 r@5"))));
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    assert_eq!(
+        lines,
+        [
+            "what it can take: about 112,000 orders a second (4 shards x 28,000): a signature check takes \
+             26 µs here, the rest of an order about 10 µs",
+            "full first: all 4 shards at once, 72 % of an order there is its signature check",
+            "median (p50): an order's own 36 µs of CPU time, and what is marked p50 above; from about 90,000 a second (80 %) \
+             on orders also wait in line",
+            "change: cpu.shards=13 for about 364,000, on cores that are here; auth.known_signers_bytes=16777216 for up to \
+             245,000 where signers are known (off by default: not reviewed yet); faster cores",
+        ]
+    );
+    assert_eq!(
+        text(&Err("a copy cannot be tried".to_owned())),
+        "what it can take: not measured: a copy cannot be tried; `outcry topology` on the machine itself measures it\n"
+    );
+    for (count, expected) in [
+        (0, "0"),
+        (949, "900"),
+        (9_949, "9,900"),
+        (9_951, "10,000"),
+        (27_500, "28,000"),
+        (1_234_567, "1,235,000"),
+    ] {
+        assert_eq!(rounded(count), expected);
+    }
+}
