@@ -29,11 +29,13 @@ fn ask(exchange: &Exchange, method: &str, path: &str, lines: &str) -> Answer {
 }
 
 /// Every route that the page has to have: where it is, what it is, and whether a page may ask for it.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
     ("/", "text/html; charset=utf-8"),
     ("/console", "text/html; charset=utf-8"),
     ("/console.js", "text/javascript; charset=utf-8"),
     ("/machine.js", "text/javascript; charset=utf-8"),
+    ("/charts.js", "text/javascript; charset=utf-8"),
+    ("/words.js", "text/javascript; charset=utf-8"),
     ("/console.css", "text/css; charset=utf-8"),
 ];
 const READS: [&str; 7] =

@@ -1,4 +1,4 @@
-//! The operator's console: a page in four files on the operator's listener, and which requests of
+//! The operator's console: a page in six files on the operator's listener, and which requests of
 //! a browser are the page's own.
 //!
 //! A browser on this machine reaches loopback on behalf of any web page. It says for whom in
@@ -50,6 +50,8 @@ pub(crate) fn file(path: &str) -> Option<File> {
     let (content_type, text) = match path {
         "/" | "/console" => (ContentType::Html, include_str!("console/page.html")),
         "/machine.js" => (ContentType::Script, include_str!("console/machine.js")),
+        "/charts.js" => (ContentType::Script, include_str!("console/charts.js")),
+        "/words.js" => (ContentType::Script, include_str!("console/words.js")),
         "/console.js" => (ContentType::Script, include_str!("console/page.js")),
         "/console.css" => (ContentType::Style, include_str!("console/page.css")),
         _ => return None,
@@ -131,7 +133,7 @@ mod tests {
 
     const ROUTES: [&[&str]; 4] = [
         &["/", "/console"],
-        &["/console.js", "/machine.js", "/console.css"],
+        &["/console.js", "/machine.js", "/charts.js", "/words.js", "/console.css"],
         &["/ready", "/metrics", "/debug/latency", "/machine", "/limits", "/books", "/books/7"],
         &[
             "/health",

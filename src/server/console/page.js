@@ -3,8 +3,8 @@
 //
 //   ask     one round of questions, and the token
 //   memory  samples of the last minutes, and differences between two of them
-//   words   what is wrong or slowest, as a person would say it
-//   show    one function for each part of the page; the machine's is in machine.js
+//   show    one function for each part of the page; the machine's is in machine.js, lines and
+//           shapes are in charts.js, and what is wrong or slowest is said in words.js
 "use strict";
 
 const EVERY_MS = 1000;
@@ -15,17 +15,6 @@ const RARELY = 10; // rounds between two questions whose answers hardly change
 const LEVELS = 12; // of a side; what lies behind them is told as a sum
 const STALE_MS = 4 * EVERY_MS;
 const TOKEN = "outcry.token";
-
-// What a request has one after the other, then what is measured besides.
-const STAGES = {
-  recv: "received, waits to be looked at", parse: "head and body become fields", auth: "limits and HMAC",
-  sign: "the order's signature", queue: "waits for its turn and other loops", match: "the book decides, the frame is written",
-  journal: "waits until the frame may be told",
-};
-const OTHERS = {
-  total: "a trading request, bytes to answer", read: "a read, bytes to answer", send: "answers to a socket",
-  turn: "one turn of a loop with work",
-};
 
 const $ = (id) => document.getElementById(id);
 
@@ -186,83 +175,6 @@ function quantile(counts, share) {
   return undefined;
 }
 
-// ---- words
-
-function duration(ns) {
-  if (ns === undefined) return "–";
-  for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
-    if (ns >= size) return `${(ns / size).toFixed(ns >= 100 * size ? 0 : ns >= 10 * size ? 1 : 2)} ${unit}`;
-  }
-  return `${Math.round(ns)} ns`;
-}
-
-function bytes(count) {
-  if (count === undefined) return "–";
-  for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
-    if (count >= size) return `${(count / size).toFixed(1)} ${unit}`;
-  }
-  return `${count} B`;
-}
-
-const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const whole = (value) => (value === undefined ? "–" : grouped.format(value));
-const perSecond = (value) => (value === undefined ? "–" : value < 10 ? value.toFixed(1) : whole(value));
-const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %` : "–");
-const some = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
-
-// What a person would want to be told first; the worst first. Each is a level and a sentence.
-function complaints() {
-  const found = [];
-  const say = (level, text) => found.push({ level, text });
-  const { ready, limits } = state;
-  const now = state.samples.at(-1);
-  if (state.fault) say("bad", `The exchange does not answer: ${state.fault}. What is below is old.`);
-  if (ready && !ready.ready) say("bad", "Not ready: the log is being replayed, or the exchange is stopping.");
-  if (ready?.ready && ready.mode !== "open") say("warn", `The exchange is ${ready.mode}: not every order is taken.`);
-  if (ready?.markets_count) say("warn", `${some(ready.markets_count, "market")} held back by the operator.`);
-  if (ready?.ready && !ready.search) say("warn", "The search index is being built; searches are refused until it is done.");
-  if (!now) return found;
-  const journal = journalNow(now);
-  if (journal.fill > 0.5) {
-    say(journal.fill > 0.8 ? "bad" : "warn", `The log is ${percent(journal.fill)} full: the disk is slower than the orders.`);
-  }
-  if (journal.unapplied > 2 ** 20) say("warn", `Reads are ${bytes(journal.unapplied)} of the log behind.`);
-  if (number(now, "history_unreadable_total")) say("bad", "Part of the history could not be read; see the server's log.");
-  const minute = back(60);
-  const stalls = (minute ? now.latency : []).map(({ loop }) => [loop, grown(minute, now, "stalls_total", { loop })]);
-  const stalled = stalls.filter(([, count]) => count > 0).map(([loop, count]) => `${loop} ${some(count, "time")}`);
-  if (stalled.length) say("warn", `Stalls in the last minute: ${stalled.join(", ")}. A turn took over 1 ms, and all clients of its loop waited.`);
-  const refused = minute ? grown(minute, now, "limited_requests_total", { what: "refused" }) : 0;
-  if (refused > 0) say("warn", `Rate limits refused ${some(refused, "request")} in the last minute.`);
-  const warned = minute ? grown(minute, now, "limited_requests_total", { what: "warned" }) : 0;
-  if (warned > 0) {
-    say("warn", `${some(warned, "request")} in the last minute went over rate limits, which only ${limits?.mode ?? "warn"} here.`);
-  }
-  for (const part of now.latency) {
-    const busy = minute ? rate(minute, now, "duration_seconds_sum", { loop: part.loop, stage: "turn" }) : 0;
-    if (busy > 0.9) say("warn", `${part.loop} is busy ${percent(Math.min(busy, 1))} of the time; it cannot do much more.`);
-  }
-  return found;
-}
-
-function slowest() {
-  const now = state.samples.at(-1);
-  if (!now) return "";
-  const minute = back(60);
-  const recent = minute && minute !== now && total(since(minute, now, "", "total")) > 0;
-  const from = recent ? minute : undefined;
-  const seconds = Math.round((now.at - (minute ?? now).at) / 1000);
-  const when = !recent ? "Since the start" : seconds < 55 ? `In the last ${some(seconds, "second")}` : "In the last minute";
-  const answers = since(from, now, "", "total");
-  if (!answers.length) return "No trading request has been answered yet.";
-  const parts = Object.keys(STAGES).map((stage) => [stage, since(from, now, "", stage)]);
-  const sum = parts.reduce((all, [, counts]) => all + spent(counts), 0);
-  const [stage, counts] = parts.reduce((most, part) => (spent(part[1]) > spent(most[1]) ? part : most));
-  return `${when} ${some(total(answers), "trading answer")} took ${duration(quantile(answers, 0.5))} at p50 and `
-    + `${duration(quantile(answers, 0.99))} at p99. Most of it went to ${stage} (${STAGES[stage]}): `
-    + `${percent(spent(counts) / sum)} of the time, ${duration(quantile(counts, 0.5))} at p50.`;
-}
-
 // ---- show
 
 function element(name, text, attributes = {}) {
@@ -279,32 +191,21 @@ function write(id, text) {
 
 function row(heading, ...cells) {
   const made = element("tr");
-  made.append(element("th", heading, { scope: "row" }));
+  const head = element("th", heading instanceof Node ? undefined : heading, { scope: "row" });
+  if (heading instanceof Node) head.append(heading);
+  made.append(head);
   for (const cell of cells) made.append(cell instanceof Node ? cell : element("td", cell));
   return made;
 }
 
 const fill = (id, rows) => $(id).tBodies[0].replaceChildren(...rows);
 
-function svg(name, attributes) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
-  return made;
-}
-
-function meter(share) {
-  const bar = element("span", undefined, { class: "meter", "aria-hidden": "true" });
-  const part = element("i");
-  part.style.width = `${Math.min(100, 100 * share)}%`;
-  bar.append(part);
-  return bar;
-}
-
 function showWords() {
   const wrong = complaints();
   const items = wrong.length ? wrong : state.samples.length ? [{ level: "good", text: "Nothing is wrong with the exchange." }] : [];
   // Beside what is read out when it changes: this changes every second.
   write("slow", slowest());
+  write("room", state.samples.length ? room() : "");
   write("limit", limitWords());
   if (!items.length) items.push({ text: state.ready ? "Everything else wants the operator's token." : "Asking the exchange…" });
   const list = $("words");
@@ -323,42 +224,6 @@ function showFacts() {
   write("durability", ready?.durability ?? "–");
   write("connections", whole(number(now, "connections")));
   write("resting", whole(number(now, "resting_orders")));
-}
-
-// A line over the last five minutes, and what it says in words.
-function showLine(id, pick, word) {
-  const values = state.samples.map(pick);
-  const most = Math.max(...values.filter((value) => value !== undefined), 0);
-  let path = "";
-  let drawn = false;
-  values.forEach((value, index) => {
-    if (value !== undefined) {
-      const x = 300 - (values.length - 1 - index);
-      const y = 38 - (most ? 36 * (value / most) : 0);
-      // A point alone gets a short line, or nobody sees it.
-      path += drawn ? `L${x} ${y.toFixed(1)}` : `M${x - 0.5} ${y.toFixed(1)}L${x} ${y.toFixed(1)}`;
-    }
-    drawn = value !== undefined;
-  });
-  const latest = values.at(-1);
-  write(id, word(latest));
-  write(`${id}-most`, `at most ${word(most || undefined)}`);
-  $(`${id}-line`).setAttribute("aria-label", `now ${word(latest)}, at most ${word(most || undefined)} in the last five minutes`);
-  $(`${id}-line`).replaceChildren(svg("path", { d: path }));
-}
-
-// How durations are spread between 0.1 µs and 100 ms, each step of the same ratio.
-function shape(counts) {
-  const bins = new Array(48).fill(0);
-  for (const [ns, count] of counts) {
-    const at = (Math.log10(Math.max(ns, 1)) - 2) / 6;
-    bins[Math.min(47, Math.max(0, Math.floor(at * 48)))] += count;
-  }
-  const most = Math.max(...bins, 1);
-  const points = bins.map((bin, index) => `L${index + 0.5} ${(20 - 19 * Math.sqrt(bin / most)).toFixed(1)}`);
-  const made = svg("svg", { class: "shape", viewBox: "0 0 48 20", preserveAspectRatio: "none", "aria-hidden": "true" });
-  made.append(svg("path", { d: `M0 20${points.join("")}L48 20Z` }));
-  return made;
 }
 
 function showStages() {
@@ -380,7 +245,7 @@ function showStages() {
     const longest = from ? counts.at(-1)?.[0] : longestEver(now, loop, stage);
     // A bucket is named by its longest duration, and no duration was longer than the longest.
     const durations = [0.5, 0.9, 0.99, 0.999, 1].map((part) => (counts.length ? Math.min(quantile(counts, part), longest) : undefined));
-    const made = row(stage, element("td", what, { class: "word what" }), share, picture, whole(total(counts)), ...durations.map(duration));
+    const made = row(element("span", stage, { title: what }), element("td", what, { class: "word what" }), share, picture, whole(total(counts)), ...durations.map(duration));
     made.dataset.stage = stage;
     if (index < parts.length && sum && spent(counts) === most) made.classList.add("most");
     if (stage === "total") made.classList.add("whole");
@@ -539,7 +404,7 @@ function show() {
   showFacts();
   showWords();
   if (!state.samples.length) return;
-  showLine("rate", (sample) => sample.rate, perSecond);
+  showLine("rate", (sample) => sample.rate, perSecond, "/s");
   showLine("late", (sample) => sample.late, duration);
   showLoops();
   showStages();
