@@ -33,7 +33,8 @@ pub(crate) struct Seen<'a> {
 pub(crate) struct Parts {
     /// Their class.
     pub(crate) class: String,
-    /// Which of the class: `p50`, those between p40 and p60; `p99.9`, the slowest thousandth.
+    /// Which of the class: `p50`, those between p40 and p60; `p99`, those between p98.5 and p99.5; `p99.9`, the
+    /// slowest thousandth.
     pub(crate) of: String,
     /// How many they are.
     pub(crate) requests: u64,
@@ -48,12 +49,6 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The stage that took most, and its microseconds.
-    pub(crate) fn longest(&self) -> Option<(&str, f64)> {
-        let most = self.stages.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        Some((&most.0, most.1))
-    }
-
     /// A part of the whole in hundredths.
     pub(crate) fn percent(&self, part_us: f64) -> f64 {
         if self.latency_us > 0.0 { 100.0 * part_us / self.latency_us } else { 0.0 }
@@ -99,8 +94,14 @@ pub(crate) fn of_class(class: &str, mut seen: Vec<Seen<'_>>) -> Vec<Parts> {
     }
     seen.sort_unstable_by_key(|one| one.latency_ns);
     let middle = &seen[count * 4 / 10..count * 6 / 10];
+    let slow = &seen[count * 985 / 1_000..count * 995 / 1_000];
     let tail = &seen[count - count.div_ceil(1_000)..];
-    vec![Parts::of(class, "p50", middle), Parts::of(class, "p99.9", tail)]
+    let mut parts = vec![Parts::of(class, "p50", middle)];
+    if REQUESTS_MIN <= slow.len() {
+        parts.push(Parts::of(class, "p99", slow));
+    }
+    parts.push(Parts::of(class, "p99.9", tail));
+    parts
 }
 
 /// Nanoseconds for which one answer kept a loop busy.
@@ -129,9 +130,10 @@ mod tests {
 
     #[test]
     fn the_middle_and_the_tail_spend_their_time_elsewhere() {
-        let [middle, tail] = of_class("place", thousand()).try_into().unwrap();
+        let [middle, slow, tail] = of_class("place", thousand()).try_into().unwrap();
         let parts = |parts: &Parts| {
-            let (stage, us) = parts.longest().unwrap();
+            let most = parts.stages.iter().max_by(|one, other| one.1.total_cmp(&other.1));
+            let (stage, us) = most.cloned().unwrap();
             let (late, outside) = (parts.late_us.round(), parts.outside_us.round());
             format!(
                 "{} of {}: {stage} {:.0} %, outside {outside}, late {late}",
@@ -141,6 +143,7 @@ mod tests {
             )
         };
         assert_eq!(parts(&middle), "p50 of 200: sign 65 %, outside 9, late 1");
+        assert_eq!(parts(&slow), "p99 of 10: sign 65 %, outside 9, late 1");
         assert_eq!(parts(&tail), "p99.9 of 1: journal 98 %, outside 50, late 0");
     }
 
@@ -149,6 +152,10 @@ mod tests {
         let all = thousand();
         assert_eq!(of_class("place", all[..9].to_vec()), []);
         assert_eq!(of_class("place", all[..10].to_vec()).len(), 2);
+        assert_eq!(
+            (of_class("place", all[..899].to_vec()).len(), of_class("place", all.clone()).len()),
+            (2, 3)
+        );
         assert_eq!(of_class("read", all.into_iter().map(|one| Seen { timing: "", ..one }).collect()), []);
     }
 

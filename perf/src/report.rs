@@ -7,6 +7,7 @@ use crate::stats::{self, Quantiles};
 use crate::summary::Summary;
 use crate::sweep::Step;
 
+mod glossary;
 mod page;
 mod plot;
 mod words;

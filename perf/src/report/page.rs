@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plot::{self, Bar, Chart, SERIES_MAX, Series};
-use super::words;
+use super::{glossary, words};
 use crate::jitter::Jitter;
 use crate::parts::Parts;
 use crate::stats::Quantiles;
@@ -171,6 +171,8 @@ impl Page {
         let rows = [when("before", &summary.jitter_before), when("after", &summary.jitter_after)].concat();
         self.table("Gaps", &["", "gaps/s", "p50", "p99", "p99.9", "max", "time lost"], &rows);
         self.environment(summary);
+        self.heading("What the words mean");
+        self.list(&glossary::words());
         Ok(())
     }
 
@@ -273,7 +275,13 @@ impl Page {
             return Ok(());
         }
         self.heading("Inside the server");
-        self.note("What the server said about each answer (Server-Timing); its own clock.");
+        self.note(
+            "What the server said about each answer (Server-Timing); its own clock. The stages of a request:",
+        );
+        self.list(&glossary::stages(&summary.stages));
+        if glossary::has_reads(summary) {
+            self.note(glossary::READS);
+        }
         let most = summary.classes.iter().filter(|times| !times.stages.is_empty());
         let most = most.max_by_key(|times| times.latency.count);
         let (class, stages) = most
@@ -315,7 +323,7 @@ impl Page {
             first.into_iter().chain(times.map(words::micros)).collect()
         };
         self.table(
-            "Where the time went, on average of the requests around the median and of the slowest thousandth",
+            "Where the time went, on average of the requests around the median, around p99 and of the slowest thousandth",
             &head,
             &summary.parts.iter().map(row).collect::<Vec<_>>(),
         );

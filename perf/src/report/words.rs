@@ -4,7 +4,7 @@ use crate::jitter::GAP_US_MAX;
 use crate::parts::{self, Parts};
 use crate::placement::{self, MachineLimit};
 use crate::scenario::Data;
-use crate::summary::{ClassTimes, Summary};
+use crate::summary::{ClassTimes, LoopBusy, Summary};
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 
 /// With fewer CPUs than this the client cannot have one of its own.
@@ -117,19 +117,22 @@ pub(crate) fn kernel(summary: &Summary) -> Option<String> {
 
 /// What limits this box, what was measured first, each with what to change.
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
-    let mut found: Vec<String> =
-        measured(summary).filter(|told| told.is_limit).map(|told| told.text).collect();
+    let mut found = where_time_went(summary);
+    found.extend(measured(summary).filter(|told| told.is_limit).map(|told| told.text));
     found.extend(summary.machine_limits.iter().map(|machine| {
         let MachineLimit { limit, change, .. } = machine;
         let change = change.as_ref().map_or_else(String::new, |change| format!(" To change: {change}."));
         let apart = if machine.is_of_waking() { spins_here(summary) } else { String::new() };
         format!("By the server's own account{}: {limit}.{apart}{change}", machine.whose())
     }));
+    let capacity = summary.machine_capacity.as_ref();
+    found.extend(
+        capacity.map(|text| format!("Orders a second, by the server's own account, left alone: {text}")),
+    );
     let governor = &summary.environment.governor;
     if summary.machine_limits.is_empty() && !["performance", "unknown"].contains(&governor.as_str()) {
         found.push(format!("The CPUs' governor is {governor}: their frequency changes under load."));
     }
-    found.extend(where_time_went(summary));
     found
 }
 
@@ -228,6 +231,9 @@ fn measured(summary: &Summary) -> impl Iterator<Item = Told> {
 /// A loop that works this part of the time has no room for a burst.
 const FULL: f64 = 0.9;
 
+/// A loop that works less than this part of the time does not tell when it is full.
+const BUSY_TELLING: f64 = 0.05;
+
 /// Whether a trading loop can do no more, and what would carry more.
 fn full_loop(summary: &Summary) -> Option<Told> {
     let is_trading =
@@ -257,10 +263,22 @@ fn full_loop(summary: &Summary) -> Option<Told> {
              (cpu.shards)."
         )
     } else {
-        format!("{sum}: there is room.")
+        format!("{sum}: there is room.{}", full_at(summary, busiest))
     };
     let is_told = busiest.is_some() || needed > 0.0;
     is_told.then_some(Told { is_limit: is_full, text })
+}
+
+/// At which rate the busiest loop would be full, by what it worked.
+fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
+    // A loop that hardly works says nothing of one that is full.
+    let telling = busiest.filter(|share| BUSY_TELLING <= share.busy);
+    telling.map_or_else(String::new, |share| {
+        format!(
+            " With requests of this mix it would be full at about {} a second, and from 80 % of that on they wait in line.",
+            count((summary.achieved_per_s / share.busy / 1e3).round() * 1e3)
+        )
+    })
 }
 
 /// Where the time of the commonest class went, in its middle and in its tail.
@@ -273,34 +291,60 @@ fn where_time_went(summary: &Summary) -> Vec<String> {
     of_most.map(|parts| went(parts, summary)).collect()
 }
 
+/// Places where less of the time went are not told, nor more places than this.
+const TOLD_PERCENT_MIN: f64 = 3.0;
+/// See [`TOLD_PERCENT_MIN`].
+const TOLD_MAX: usize = 3;
+
 fn went(parts: &Parts, summary: &Summary) -> String {
-    let which = if parts.of == "p50" { "Around the median" } else { "In the slowest thousandth" };
-    let (stage, stage_us) = parts.longest().unwrap_or(("none", 0.0));
+    let which = match parts.of.as_str() {
+        "p50" => "Around the median",
+        "p99" => "Around p99",
+        _ => "In the slowest thousandth",
+    };
     let percent = |part_us: f64| format!("{:.0} %", parts.percent(part_us));
     let outside =
         format!("outside the server's stages (sockets, wake-ups, the client), {}", percent(parts.outside_us));
-    let inside = format!("in {stage}, {} ({})", percent(stage_us), micros(stage_us));
-    let late = format!("before they were sent, {}", percent(parts.late_us));
-    let mut by_size = [
-        (stage_us, inside, of_stage(stage, summary)),
-        (parts.outside_us, outside, of_outside(parts, summary)),
-        (parts.late_us, late, String::new()),
-    ];
+    let inside = |(stage, us): &(String, f64)| {
+        (*us, format!("in {stage}, {} ({})", percent(*us), micros(*us)), of_stage(stage, summary))
+    };
+    let mut by_size: Vec<(f64, String, String)> = parts.stages.iter().map(inside).collect();
+    by_size.push((parts.outside_us, outside, of_outside(parts, summary)));
+    by_size.push((
+        parts.late_us,
+        format!("before they were sent, {}", percent(parts.late_us)),
+        String::new(),
+    ));
     by_size.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let [(_, first, advice), (_, second, _), (_, third, _)] = by_size;
+    let told = by_size.iter().filter(|(us, ..)| TOLD_PERCENT_MIN <= parts.percent(*us)).take(TOLD_MAX);
+    let places: Vec<&str> = told.map(|(_, place, _)| place.as_str()).collect();
     format!(
-        "{which} of {} ({} of them, {} on average) most of it passed {first}; then {second}; {third}.{advice}",
+        "{which} of {} ({} of them, {} on average) most of it passed {}.{}",
         class(&parts.class),
         count_of(parts.requests),
-        micros(parts.latency_us)
+        micros(parts.latency_us),
+        places.join("; then "),
+        by_size.first().map_or("", |(.., advice)| advice)
     )
 }
 
 /// What can be done about a stage that takes most of the time, if anybody asks what to buy for it.
 fn of_stage(stage: &str, summary: &Summary) -> String {
     const KNOWN: &str = "auth.known_signers_bytes=";
-    if stage != "sign" {
-        return String::new();
+    let is_committed = summary.settings.iter().any(|setting| setting == "journal.durability=committed");
+    match stage {
+        "sign" => {}
+        "queue" => {
+            return " In queue a request waits for the signatures of others on its loop, of which a batch has up to 15: \
+                    more shards (`cpu.shards`) or known signers (`auth.known_signers_bytes`) make that shorter."
+                .to_owned();
+        }
+        "journal" if !is_committed => {
+            return " In journal a durable answer waits for the disk: `outcry check` says how long a write takes there, and \
+                    whether a mount with discard stops it for milliseconds; `journal.durability=committed` does without."
+                .to_owned();
+        }
+        _ => return String::new(),
     }
     let is_on = |setting: &String| setting.strip_prefix(KNOWN).is_some_and(|bytes| bytes != "0");
     let known = if summary.settings.iter().any(is_on) {
@@ -404,20 +448,20 @@ pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::jitter::Jitter;
-    use crate::summary::LoopBusy;
     use crate::verdict::Verdict;
 
     #[test]
     fn limits_say_where_time_went_and_what_was_measured() {
         let said = limits(&crate::summary::example());
         for (place, start) in [
-            (0, "By the server's own account: 2 cores for 2 loops. To change: a machine with 4 cores."),
+            (2, "By the server's own account: 2 cores for 2 loops. To change: a machine with 4 cores."),
+            (3, "Orders a second, by the server's own account, left alone: about 28,000 orders a second"),
             (
-                1,
+                0,
                 "Around the median of orders that rest (2,000 of them, 40.0 µs on average) most of it passed in sign, 65 %",
             ),
             (
-                2,
+                1,
                 "In the slowest thousandth of orders that rest (10 of them, 4.0 ms on average) most of it passed in journal, 98 %",
             ),
         ] {
@@ -431,7 +475,7 @@ mod tests {
             let mut summary = crate::summary::example();
             kind.clone_into(&mut summary.machine_limits[0].kind);
             wait.clone_into(&mut summary.threads[0].wait);
-            limits(&summary).remove(0)
+            limits(&summary).remove(2)
         };
         let apart = "That is of `serve` left alone: in this run outcry-shard0 spun";
         for (kind, wait, is_apart) in [
@@ -450,20 +494,20 @@ mod tests {
     fn what_takes_most_says_whose_it_is() {
         let example = crate::summary::example();
         let sign = "not a setting of the machine; `auth.known_signers_bytes` brings";
-        assert!(limits(&example)[1].contains(sign), "{}", limits(&example)[1]);
+        assert!(limits(&example)[0].contains(sign), "{}", limits(&example)[0]);
         let known = |bytes: &str| Summary {
             settings: vec![format!("auth.known_signers_bytes={bytes}")],
             ..example.clone()
         };
-        assert!(limits(&known("0"))[1].contains(sign));
-        assert!(limits(&known("16777216"))[1].ends_with("not a setting of the machine."));
+        assert!(limits(&known("0"))[0].contains(sign));
+        assert!(limits(&known("16777216"))[0].ends_with("not a setting of the machine."));
 
         let tail = |longest_us: f64, client_cpu: usize| {
             let mut summary = Summary { client_cpu, ..example.clone() };
             summary.parts[1].stages[1].1 = 100.0;
             summary.parts[1].outside_us = 3_874.0;
             summary.jitter_after[0].max_us = longest_us;
-            limits(&summary).pop().unwrap()
+            limits(&summary).remove(1)
         };
         let shared = " The client shared CPU 0 with outcry-shard0: what they wait";
         for (longest_us, client_cpu, part, is_shared) in [
@@ -476,7 +520,14 @@ mod tests {
             assert!(said.contains(part) && said.contains(shared) == is_shared, "{said}");
         }
         // A disk that takes most is told, and nothing is said of the machine's stops.
-        assert!(limits(&example)[2].ends_with("before they were sent, 0 %."), "{}", limits(&example)[2]);
+        let tail = limits(&example).remove(1);
+        assert!(
+            tail.contains("98 % (3.9 ms). In journal a durable answer waits for the disk: `outcry check`"),
+            "{tail}"
+        );
+        let settings = vec!["journal.durability=committed".to_owned()];
+        let committed = limits(&Summary { settings, ..example.clone() });
+        assert!(committed[1].ends_with("most of it passed in journal, 98 % (3.9 ms)."), "{committed:?}");
     }
 
     #[test]
@@ -495,12 +546,8 @@ mod tests {
             told[2]
         );
         summary.jitter_after[1].max_us = 4_000.0;
-        let said = limits(&summary);
-        assert!(
-            said[0].contains("for up to 4.0 ms at once (CPU 1)") && said[0].contains("To change: "),
-            "{}",
-            said[0]
-        );
+        let said = limits(&summary).remove(2);
+        assert!(said.contains("for up to 4.0 ms at once (CPU 1)") && said.contains("To change: "), "{said}");
         assert!(!cautions(&summary).iter().any(|words| words.starts_with("The cores are quiet")));
     }
 
