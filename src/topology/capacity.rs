@@ -198,18 +198,31 @@ impl Capacity {
         format!("{} x {}", counted(carriers, self.carrier()), rounded(each))
     }
 
+    /// Which loop is full first and when, in a few words.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        format!("full first is {}, at about {} orders a second", self.who(), rounded(self.orders_per_second))
+    }
+
+    /// The loops that are full first.
+    fn who(&self) -> String {
+        let all_of = |count: usize, what: &str| match count {
+            2 => format!("both {what}s at once"),
+            _ => format!("all {} at once", counted(count, what)),
+        };
+        let carriers = self.carriers();
+        match self.first.as_slice() {
+            [one] => one.clone(),
+            all if self.first_has_sockets() && all.len() == carriers => all_of(carriers, self.carrier()),
+            all if all.len() == self.parts.len() => all_of(all.len(), "loop"),
+            all => all.join(", "),
+        }
+    }
+
     /// Which loop is full first and with what.
     #[must_use]
     pub fn full_first(&self) -> String {
-        let (carriers, is_signing) = (self.carriers(), self.first_has_sockets());
-        let who = match self.first.as_slice() {
-            [one] => one.clone(),
-            all if is_signing && all.len() == carriers => {
-                format!("all {} at once", counted(carriers, self.carrier()))
-            }
-            all if all.len() == self.parts.len() => format!("all {} at once", counted(all.len(), "loop")),
-            all => all.join(", "),
-        };
+        let (who, is_signing) = (self.who(), self.first_has_sockets());
         let signing = self.order_ns.saturating_sub(REST_NS) * 100 / self.order_ns.max(1);
         let with = if is_signing {
             format!(", {signing} % of an order there is its signature check")

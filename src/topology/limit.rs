@@ -19,6 +19,7 @@
 //! | `condition` | one of the check's table, which the text names |
 //! | `none` | nothing was found; the text says what would carry more |
 
+use super::capacity;
 use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
 use super::cost::{self, DISCARD, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
@@ -346,7 +347,7 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
         touches: Some(Touches::Durable),
         text: format!(
             "durable answers wait for the disk: {p50} µs at p50, {p99} µs at p99 for 4 KiB, one at a time with no load \
-             of ours ({filesystem}){stops}"
+             of ours ({filesystem}); orders that come meanwhile share the next write{stops}"
         ),
         cost_ns: Some(p50 * 1_000),
         change: Some(change),
@@ -366,8 +367,10 @@ fn one_core(scene: &Scene<'_>) -> Limit {
         }
         _ => format!("; {idle_cores} {have} none"),
     };
+    let full =
+        capacity::of(scene).map_or_else(|_| String::new(), |capacity| format!("; {}", capacity.brief()));
     let text = format!(
-        "nothing in its settings; {} on {}, and one market is matched on one core{cap}",
+        "nothing in its settings; {} on {}, and one market is matched on one core{cap}{full}",
         counted(needs.shards, "shard"),
         counted(needs.shards, "core")
     );

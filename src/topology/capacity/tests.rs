@@ -147,6 +147,8 @@ fn what_carries_more_is_of_what_is_full_first() {
         let came = capacity(&plain(cpus), &needs(shape)).change;
         assert!(came.starts_with(KNOWN_SETTING) && came.ends_with(expected), "{shape}: {came}");
     }
+    let both = capacity(&plain(4), &needs("sm@0 sm@1 r@2"));
+    assert_eq!(both.brief(), "full first is both shards at once, at about 56,000 orders a second");
     let wander = capacity(&plain(2), &needs("sm sm r")).full_first();
     assert!(
         wander.starts_with("all 3 loops at once, ")

@@ -309,6 +309,22 @@ fn limits_are_numbered_and_none_is_not() {
 }
 
 #[test]
+fn where_nothing_limits_it_is_said_what_is_full_first() {
+    let mut needs = needs(4, 1, Policy::Auto, true);
+    needs.work = vec![checks::LoopWork {
+        name: "shard0".to_owned(),
+        cpu: Some(1),
+        sockets: true,
+        shard: true,
+        reader: false,
+    }];
+    let mut probes = Probes::none("no");
+    probes.signature_ns = Ok(26_000);
+    let came = &of(4, &needs, &probes)[0];
+    assert!(came.ends_with("on one core; full first is shard0, at about 28,000 orders a second"), "{came}");
+}
+
+#[test]
 fn a_limit_has_its_kind_and_whose_time_it_adds_to() {
     let (auto, explicit, unpinned) = (Policy::Auto, Policy::Explicit, Policy::Unpinned);
     for (cpus, shards, policy, spin, kind, touches, cost_ns) in [
