@@ -28,6 +28,7 @@ impl MachineLimit {
             Some("p50") => ", for every order",
             Some("p99") => ", for the slow orders",
             Some("durable") => ", for durable answers",
+            Some("reads") => ", for reads",
             _ => "",
         }
     }
@@ -61,7 +62,7 @@ pub(crate) struct MachineLimit {
     /// Its sort, a word of the server's; empty from a server that had none.
     #[serde(default)]
     pub(crate) kind: String,
-    /// Whose time it adds to (`p50`, `p99`, `durable`), if the server says.
+    /// Whose time it adds to (`p50`, `p99`, `durable`, `reads`), if the server says.
     #[serde(default)]
     pub(crate) touches: Option<String>,
     /// What it is, with its amount.

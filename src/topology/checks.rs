@@ -253,6 +253,13 @@ impl Needs {
         hot
     }
 
+    /// Whether orders wait for `cpu`: not if only loops without orders are pinned to it.
+    #[must_use]
+    pub fn orders_wait_for(&self, cpu: usize) -> bool {
+        let mut there = self.pinned.iter().filter(|thread| thread.cpu == cpu).peekable();
+        there.peek().is_none() || there.any(|thread| thread.is_hot)
+    }
+
     /// Who is pinned to `cpu`, in words.
     #[must_use]
     pub fn threads_on(&self, cpu: usize) -> String {

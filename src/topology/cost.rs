@@ -80,9 +80,9 @@ pub(super) const fn share_of_slice(millionths: u64) -> u64 {
     SLICE_NS * millionths / 1_000_000
 }
 
-/// `share_of_slice` as a cost.
-pub(super) fn of_share(millionths: u64) -> String {
-    format!("about {} an order on average, up to {}", time(share_of_slice(millionths)), time(SLICE_NS))
+/// `share_of_slice` as what `one` waits, an order or a read.
+pub(super) fn of_share(millionths: u64, one: &str) -> String {
+    format!("about {} {one} on average, up to {}", time(share_of_slice(millionths)), time(SLICE_NS))
 }
 
 /// A time as the checks write it: `16 µs`, `1.5 ms`.
@@ -113,7 +113,7 @@ mod tests {
             assert_eq!(time(ns), expected);
         }
         assert_eq!(text("cpu.governor").as_deref(), Some("about 12 µs an order after a pause"));
-        assert_eq!(of_share(9_700), "about 38 µs an order on average, up to 4 ms");
+        assert_eq!(of_share(9_700, "an order"), "about 38 µs an order on average, up to 4 ms");
         assert_eq!((text("cpu.none"), weight_ns("cpu.none")), (None, 0));
     }
 }

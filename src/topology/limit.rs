@@ -96,10 +96,12 @@ pub enum Touches {
     P99,
     /// That of answers which wait for the disk.
     Durable,
+    /// That of reads: no order waits for the CPU.
+    Reads,
 }
 
 impl Touches {
-    const ALL: [Self; 3] = [Self::P50, Self::P99, Self::Durable];
+    const ALL: [Self; 4] = [Self::P50, Self::P99, Self::Durable, Self::Reads];
 
     /// Its word in lists and JSON.
     #[must_use]
@@ -108,6 +110,7 @@ impl Touches {
             Self::P50 => "p50",
             Self::P99 => "p99",
             Self::Durable => "durable",
+            Self::Reads => "reads",
         }
     }
 
@@ -116,7 +119,15 @@ impl Touches {
             Self::P50 => "adds to every order, so to the median (p50) too",
             Self::P99 => "adds to some orders, the slow ones (p99 and beyond)",
             Self::Durable => "adds to answers that wait for the disk (journal.durability=durable)",
+            Self::Reads => {
+                "adds to reads, and to the journal's thread where it runs on that CPU; orders do not wait for it"
+            }
         }
+    }
+
+    /// What a CPU loses for such a share of the time touches that share of the orders, if they wait for it.
+    fn on_cpu(scene: &Scene<'_>, cpu: usize, millionths: u64) -> Self {
+        if scene.needs.orders_wait_for(cpu) { Self::by_share(millionths) } else { Self::Reads }
     }
 
     /// What is lost for such a share of the time touches that share of the orders.
@@ -220,7 +231,7 @@ fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let bad = measured.filter(|gaps| cared_for.contains(&gaps.cpu) && !gaps.is_quiet());
     let limit = |gaps: &Gaps| Limit {
         kind: Kind::Gaps,
-        touches: Some(Touches::by_share(gaps.lost_millionths)),
+        touches: Some(Touches::on_cpu(scene, gaps.cpu, gaps.lost_millionths)),
         text: format!(
             "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs",
             gaps.cpu,
@@ -237,18 +248,20 @@ fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
 
 /// The host and other processes, by what the kernel counts.
 fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
-    let used = scene.busiest().map(|(_, millionths)| millionths);
+    let stolen = scene.stolen_millionths().map(|millionths| (Touches::by_share(millionths), millionths));
+    let used = scene.busiest().map(|(cpu, millionths)| (Touches::on_cpu(scene, cpu, millionths), millionths));
     let rows = [
-        (Kind::Host, "cpu.steal", scene.stolen_millionths(), "the host ran others on our CPUs"),
+        (Kind::Host, "cpu.steal", stolen, "the host ran others on our CPUs"),
         (Kind::Others, "cpu.others", used, "other processes use our CPUs"),
     ];
-    let limit = |(kind, id, millionths, what): (Kind, &str, Option<u64>, &str)| {
+    let limit = |(kind, id, found, what): (Kind, &str, Option<(Touches, u64)>, &str)| {
         let finding = failed(findings, id).next()?;
-        let millionths = millionths.unwrap_or(0);
+        let (touches, millionths) = found.unwrap_or((Touches::P99, 0));
+        let one = if touches == Touches::Reads { "a read" } else { "an order" };
         Some(Limit {
             kind,
-            touches: Some(Touches::by_share(millionths)),
-            text: format!("{what}: {}; {}", finding.current, cost::of_share(millionths)),
+            touches: Some(touches),
+            text: format!("{what}: {}; {}", finding.current, cost::of_share(millionths, one)),
             cost_ns: Some(cost::share_of_slice(millionths)),
             change: finding.remedy(),
         })

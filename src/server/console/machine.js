@@ -10,7 +10,7 @@ const FACTS = {
 const WAITS = { park: "sleeping", spin: "spinning", "spin-then-park": "spinning, then sleeping", blocks: "blocking" };
 
 // Whose time a limit adds to.
-const MARKS = { p50: "every order:", p99: "slow orders:", durable: "durable answers:" };
+const MARKS = { p50: "every order:", p99: "slow orders:", durable: "durable answers:", reads: "reads:" };
 
 const cpuOf = (loop) => state.machine?.threads.find(({ thread }) => thread === loop)?.cpu ?? "any";
 

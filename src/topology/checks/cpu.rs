@@ -327,7 +327,7 @@ fn steal(scene: &Scene<'_>) -> Finding {
     let current = format!("{} {since}", percent(millionths));
     finding
         .judged(millionths < STEAL_MAX_MILLIONTHS, current)
-        .costing(cost::of_share(millionths))
+        .costing(cost::of_share(millionths, "an order"))
         .mended_by(vec![Fix::Advice("ask for dedicated CPUs, or take another host".into())])
 }
 
@@ -382,7 +382,10 @@ fn others(scene: &Scene<'_>) -> Finding {
                 millionths < OTHERS_MAX_MILLIONTHS,
                 format!("cpu {cpu} ({}): {}", scene.needs.threads_on(cpu), percent(millionths)),
             )
-            .costing(cost::of_share(millionths))
+            .costing(cost::of_share(
+                millionths,
+                if scene.needs.orders_wait_for(cpu) { "an order" } else { "a read" },
+            ))
             .mended_by(vec![Fix::Advice(
                 "stop it, or keep it off these CPUs (taskset, systemd: AllowedCPUs=); top -H says who it is"
                     .into(),

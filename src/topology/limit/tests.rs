@@ -309,6 +309,37 @@ fn limits_are_numbered_and_none_is_not() {
 }
 
 #[test]
+fn what_the_reader_s_cpu_loses_is_no_order_s() {
+    let stat = |busy: [u64; 2]| {
+        let line = |cpu: usize| format!("cpu{cpu} {} 0 0 {} 0 0 0 0\n", busy[cpu], 100 - busy[cpu]);
+        format!("cpu  0\n{}{}", line(0), line(1))
+    };
+    let gap = |cpu| Gaps {
+        cpu,
+        per_second: 1,
+        p50_ns: 1_000,
+        p99_ns: 900_000,
+        p999_ns: 900_000,
+        max_ns: 900_000,
+        lost_millionths: 20_000,
+    };
+    for (cpu, touches, one) in [(0, Touches::P99, "an order"), (1, Touches::Reads, "a read")] {
+        let mut busy = [0, 0];
+        busy[cpu] = 40;
+        let mut probes = Probes::none("no");
+        probes.stat_quiet =
+            Some(["cpu  0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n".to_owned(), stat(busy)]);
+        probes.jitter = Some(vec![gap(cpu)]);
+        let came = limits(2, &needs(2, 1, Policy::Auto, false), &probes);
+        let of = |kind: Kind| came.iter().find(|limit| limit.kind == kind).expect("a limit");
+        assert_eq!(of(Kind::Gaps).touches, Some(touches), "cpu {cpu}");
+        let used = of(Kind::Others);
+        assert_eq!(used.touches, Some(touches), "cpu {cpu}");
+        assert!(used.text.contains(&format!("about 1.6 ms {one} on average")), "{}", used.text);
+    }
+}
+
+#[test]
 fn where_nothing_limits_it_is_said_what_is_full_first() {
     let mut needs = needs(4, 1, Policy::Auto, true);
     needs.work = vec![checks::LoopWork {
