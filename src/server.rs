@@ -28,6 +28,7 @@ mod connection;
 mod connections;
 mod console;
 mod core_loop;
+mod cpus;
 mod deadlines;
 mod decisions;
 mod descriptors;

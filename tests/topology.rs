@@ -111,21 +111,21 @@ fn places(machine: &str, settings: &str) -> String {
         (name != "search, snapshots").then(|| format!("{name}={cpu} {wait}"))
     };
     let places: Vec<String> = json["threads"].as_array().unwrap().iter().filter_map(place).collect();
-    places.join(", ").replace(" blocks", "")
+    places.join(", ")
 }
 
 /// Machine, settings, and where everything is put or why it is refused.
 const PLACES: &[(&str, &str, &str)] = &[
-    ("guest", "", "shard0=0 park, reader=1 park, journal=any"),
-    ("guest", "cpu.policy=spread", "shard0=0 park, reader=1 park, journal=any"),
-    ("guest", "cpu.policy=pack", "shard0=0 park, reader=1 park, journal=any"),
-    ("guest", "cpu.policy=unpinned", "shard0=any park, reader=any park, journal=any"),
-    ("guest", "cpu.shards=2", "shard0=any park, shard1=any park, reader=any park, journal=any"),
-    ("guest", "cpu.policy=explicit cpu.shard_cpus=1", "shard0=1 park, reader=0 park, journal=any"),
+    ("guest", "", "shard0=0 park, reader=1 park, journal=any park"),
+    ("guest", "cpu.policy=spread", "shard0=0 park, reader=1 park, journal=any park"),
+    ("guest", "cpu.policy=pack", "shard0=0 park, reader=1 park, journal=any park"),
+    ("guest", "cpu.policy=unpinned", "shard0=any park, reader=any park, journal=any park"),
+    ("guest", "cpu.shards=2", "shard0=any park, shard1=any park, reader=any park, journal=any park"),
+    ("guest", "cpu.policy=explicit cpu.shard_cpus=1", "shard0=1 park, reader=0 park, journal=any park"),
     (
         "guest",
         "cpu.policy=explicit cpu.shard_cpus=1 cpu.wait=spin",
-        "shard0=1 spin, reader=0 park, journal=0",
+        "shard0=1 spin, reader=0 park, journal=0 park",
     ),
     (
         "guest",
@@ -138,7 +138,7 @@ const PLACES: &[(&str, &str, &str)] = &[
         "cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, cpu.reader or \
         cpu.journal, or another policy",
     ),
-    ("guest", "cpu.policy=explicit cpu.shard_cpus=[\"1\"]", "shard0=1 park, reader=0 park, journal=any"),
+    ("guest", "cpu.policy=explicit cpu.shard_cpus=[\"1\"]", "shard0=1 park, reader=0 park, journal=any park"),
     (
         "guest",
         "cpu.policy=explicit cpu.shard_cpus=2",
@@ -161,7 +161,7 @@ const PLACES: &[(&str, &str, &str)] = &[
         "cpu.shard_cpus=1",
         "cpu.shard_cpus: names CPUs, but cpu.policy is auto; say cpu.policy=explicit",
     ),
-    ("guest", "cpu.feed=1", "shard0=0 park, reader=1 park, journal=any"),
+    ("guest", "cpu.feed=1", "shard0=0 park, reader=1 park, journal=any park"),
     (
         "guest",
         "cpu.feed=0",
@@ -177,23 +177,25 @@ const PLACES: &[(&str, &str, &str)] = &[
         "desktop",
         "",
         "shard0=1 spin-then-park, shard1=2 spin-then-park, shard2=3 spin-then-park, \
-        shard3=4 spin-then-park, reader=5 park, journal=6",
+        shard3=4 spin-then-park, reader=5 park, journal=6 spin-then-park",
     ),
     (
         "desktop",
         "cpu.policy=spread cpu.wait=park",
-        "shard0=8 park, shard1=1 park, shard2=9 park, shard3=2 park, reader=10 park, journal=3",
+        "shard0=8 park, shard1=1 park, shard2=9 park, shard3=2 park, reader=10 park, \
+        journal=3 park",
     ),
     (
         "desktop",
         "cpu.policy=pack cpu.shards=8 cpu.wait=park",
         "shard0=1 park, shard1=2 park, shard2=3 park, shard3=4 park, shard4=5 park, shard5=6 park, \
-        shard6=7 park, shard7=17 park, reader=18 park, journal=8",
+        shard6=7 park, shard7=17 park, reader=18 park, journal=8 park",
     ),
     (
         "desktop",
         "cpu.policy=explicit cpu.shard_cpus=2-3,10 cpu.reader=11 cpu.journal=12 cpu.wait=shard=spin,reader=park",
-        "shard0=2 spin, shard1=3 spin, shard2=10 spin, reader=11 park, journal=12",
+        "shard0=2 spin, shard1=3 spin, shard2=10 spin, reader=11 park, \
+        journal=12 spin-then-park",
     ),
     (
         "desktop",
@@ -204,27 +206,28 @@ const PLACES: &[(&str, &str, &str)] = &[
         "server",
         "",
         "shard0=17 spin-then-park, shard1=18 spin-then-park, shard2=19 spin-then-park, \
-        shard3=20 spin-then-park, reader=21 park, journal=22",
+        shard3=20 spin-then-park, reader=21 park, journal=22 spin-then-park",
     ),
-    ("server", "cpu.shards=1", "shard0=17 spin-then-park, reader=18 park, journal=19"),
+    ("server", "cpu.shards=1", "shard0=17 spin-then-park, reader=18 park, journal=19 spin-then-park"),
     (
         "laptop",
         "",
         "shard0=0 spin-then-park, shard1=2 spin-then-park, shard2=4 spin-then-park, \
-        shard3=6 spin-then-park, reader=9 park, journal=10",
+        shard3=6 spin-then-park, reader=9 park, journal=10 spin-then-park",
     ),
-    ("container", "", "shard0=4 park, reader=5 park, journal=6"),
-    ("container", "cpu.wait=spin", "shard0=4 spin, reader=5 park, journal=6"),
+    ("container", "", "shard0=4 park, reader=5 park, journal=6 park"),
+    ("container", "cpu.wait=spin", "shard0=4 spin, reader=5 park, journal=6 park"),
     (
         "desktop",
         "cpu.ingress=2 cpu.wait=park",
         "shard0=1 park, shard1=2 park, shard2=3 park, shard3=4 park, \
-        ingress0=5 park, ingress1=6 park, reader=7 park, journal=8",
+        ingress0=5 park, ingress1=6 park, reader=7 park, journal=8 park",
     ),
     (
         "desktop",
         "cpu.policy=explicit cpu.shard_cpus=2 cpu.ingress=3-4 cpu.reader=5 cpu.wait=shard=spin,ingress=park",
-        "shard0=2 spin, ingress0=3 park, ingress1=4 park, reader=5 park, journal=1",
+        "shard0=2 spin, ingress0=3 park, ingress1=4 park, reader=5 park, \
+        journal=1 spin-then-park",
     ),
     ("desktop", "cpu.ingress=11", "cpu.ingress: 11 loops are above 10"),
     ("desktop", "cpu.ingress=x", "cpu.ingress: x is no number of loops"),
@@ -233,9 +236,9 @@ const PLACES: &[(&str, &str, &str)] = &[
         "cpu.ingress=3,4",
         "cpu.ingress: names CPUs, but cpu.policy is auto; say how many loops, or cpu.policy=explicit",
     ),
-    ("guest", "cpu.ingress=1", "shard0=any park, ingress0=any park, reader=any park, journal=any"),
-    ("single", "", "shard0=any park, journal=any"),
-    ("single", "cpu.shards=2", "shard0=any park, shard1=any park, reader=any park, journal=any"),
+    ("guest", "cpu.ingress=1", "shard0=any park, ingress0=any park, reader=any park, journal=any park"),
+    ("single", "", "shard0=any park, journal=any park"),
+    ("single", "cpu.shards=2", "shard0=any park, shard1=any park, reader=any park, journal=any park"),
 ];
 
 #[test]

@@ -8,13 +8,15 @@ use crate::summary::Summary;
 use crate::sweep::Step;
 
 mod glossary;
+mod numbers;
 mod page;
 mod plot;
 mod words;
 
+pub(crate) use numbers::{count, micros};
 pub(crate) use page::{Page, QUANTILES, quantile_row, short_reasons};
 pub(crate) use plot::{Bar, bars};
-pub(crate) use words::{class, count, micros};
+pub(crate) use words::class;
 
 /// Writes a run's files into a new folder below `out`, and says which.
 pub(crate) fn write(out: &Path, outcome: &Outcome) -> Result<PathBuf, String> {

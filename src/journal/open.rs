@@ -69,12 +69,15 @@ pub struct Options {
     pub segment_bytes: u64,
     /// What an acknowledged act survives.
     pub durability: Durability,
+    /// How often the journal's thread looks for more to write before it sleeps: it burns its CPU meanwhile, and
+    /// nobody has to wake it. With [`u32::MAX`] it never sleeps.
+    pub looks_max: u32,
     /// What to do if directory and log file do not fit.
     pub claimed: Claimed,
 }
 
 impl Options {
-    /// The defaults for `data_dir`: log 32 MiB, segments 64 MiB, durable.
+    /// The defaults for `data_dir`: log 32 MiB, segments 64 MiB, durable, a thread that sleeps at once.
     #[must_use]
     pub fn new(data_dir: &Path) -> Self {
         Self {
@@ -84,6 +87,7 @@ impl Options {
             log_bytes: 32 * 1024 * 1024,
             segment_bytes: 64 * 1024 * 1024,
             durability: Durability::default(),
+            looks_max: 0,
             claimed: Claimed::default(),
         }
     }
@@ -355,7 +359,8 @@ impl Opened {
         log.append(Start::KIND, &payload);
         // Half of the ring, or what is left beside all that claims may need at once.
         let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
-        let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, waker)
+        let looks_max = self.options.looks_max;
+        let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, waker)
             .map_err(Fault::io("start the journal thread of", &path))?;
         Ok(Started { log, segments: self.segments, writer })
     }

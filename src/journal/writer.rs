@@ -1,8 +1,8 @@
 //! The journal thread: carries what is committed to the segments and gives room back to the ring.
 //!
 //! It writes back to back: a batch is what was committed while the one before was being written.
-//! With nothing to write it sleeps until a loop wakes it, and looks by itself now and then, since
-//! under `committed` nobody waits for it. Durable frames stay in the ring while there is room, so
+//! With nothing to write it looks on for a while if it was told to, then sleeps until a loop wakes it, and
+//! looks by itself now and then, since under `committed` nobody waits for it. Durable frames stay in the ring while there is room, so
 //! that followers find them there.
 //!
 //! A write error ends it: `durable` stays where it is, nothing waits for an answer that will not
@@ -47,6 +47,7 @@ impl WriterHandle {
         log_path: PathBuf,
         batches: Batches,
         keep_bytes: u64,
+        looks_max: u32,
         waker: Waker,
     ) -> std::io::Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
@@ -56,6 +57,8 @@ impl WriterHandle {
             log: Arc::clone(log),
             batches,
             keep_bytes,
+            looks_max,
+            looks: 0,
             waker,
             stopping: Arc::clone(&stopping),
         };
@@ -117,6 +120,10 @@ struct Writer {
     mark: CommittedMark,
     freed: Position,
     keep_bytes: u64,
+    /// How often it looks for more before it sleeps.
+    looks_max: u32,
+    /// How often it has looked since there was something to write.
+    looks: u32,
     waker: Waker,
     stopping: Arc<AtomicBool>,
 }
@@ -141,12 +148,24 @@ impl Writer {
             }
             if self.batches.end() < committed {
                 self.write(committed)?;
+                self.looks = 0;
             } else if stopping {
                 return self.batches.write();
             } else {
-                std::thread::park_timeout(NAP);
+                self.rest();
             }
             self.free();
+        }
+    }
+
+    /// Looks on, or sleeps until a loop wakes it.
+    fn rest(&mut self) {
+        if self.looks < self.looks_max {
+            // The largest number is never reached.
+            self.looks += u32::from(self.looks_max < u32::MAX);
+            std::hint::spin_loop();
+        } else {
+            std::thread::park_timeout(NAP);
         }
     }
 

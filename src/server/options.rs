@@ -160,7 +160,7 @@ keys! {
     "cpu.reader" Text cpu_reader "The reader's CPU (policy explicit), or auto.";
     "cpu.feed" Text cpu_feed "auto, or the reader's CPU: the feed shares the reader's loop.";
     "cpu.journal" Text cpu_journal "The journal thread's CPU, or auto: any that no loop spins on.";
-    "cpu.wait" Text cpu_wait "How loops wait: auto, spin, spin-then-park or park; one word, one for each loop, or by role as in shard=spin,reader=park.";
+    "cpu.wait" Text cpu_wait "How loops wait: auto, spin, spin-then-park or park; one word, one for each loop, or by role as in shard=spin,reader=park,journal=spin-then-park.";
     "journal.durability" Text journal_durability "When an answer may leave: durable (survives the machine) or committed (survives the process).";
     "journal.log_path" Text journal_log_path "The log's file; empty: /dev/shm/outcry-<uuid>.";
     "journal.log_bytes" Number journal_log_bytes "Bytes of the log ring.";

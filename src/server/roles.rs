@@ -24,6 +24,7 @@ use super::secret;
 use super::shared::Shared;
 use super::signals::Ending;
 use super::snapshotter;
+use super::topology::Wait;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Collateral, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
@@ -240,6 +241,9 @@ fn report(opened: &Opened) {
     );
 }
 
+/// How often a journal thread that spins before it parks looks for more: about 1 ms.
+const JOURNAL_LOOKS: u32 = 40_000;
+
 fn journal_options(plan: &Plan) -> journal::Options {
     let mut options = journal::Options::new(&plan.data_dir);
     options.log_path.clone_from(&plan.log_path);
@@ -249,6 +253,11 @@ fn journal_options(plan: &Plan) -> journal::Options {
     options.durability = match plan.durability {
         plan::Durability::Committed => journal::Durability::Committed,
         plan::Durability::Durable => journal::Durability::Durable,
+    };
+    options.looks_max = match plan.topology.journal_wait {
+        Wait::Park => 0,
+        Wait::SpinThenPark => JOURNAL_LOOKS,
+        Wait::Spin => u32::MAX,
     };
     options.claimed = match (plan.adopt_log, plan.new_identity) {
         (true, _) => Claimed::AdoptLog,

@@ -10,11 +10,13 @@
 
 use std::ops::Range;
 
+use super::cpus::{self, cpu};
 use super::options::Options;
-use super::waits::{self, Loops};
+use super::plan::Durability;
+use super::waits::{self, Loops, Waits};
 use crate::topology::list;
 use crate::topology::machine::Machine;
-use crate::topology::placement::{self, Policy, Row, SHARDS_MAX, SPARE_CORES};
+use crate::topology::placement::{self, Policy, Row, SPARE_CORES};
 
 /// How a loop waits when it has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub struct Topology {
     pub shards: u16,
     /// The journal thread's CPU, if it is pinned.
     pub journal_cpu: Option<usize>,
+    /// How the journal thread waits while there is nothing to write.
+    pub journal_wait: Wait,
     /// How CPUs were chosen.
     pub policy: Policy,
     /// Every thread with its place and the reason, for people.
@@ -176,66 +180,37 @@ pub fn allowed_cpus() -> Vec<usize> {
 
 /// Places every role on `machine`. `dev` never spins.
 pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<Topology, String> {
-    let policy = policy(options)?;
-    let ingress = ingress_count(options, policy)?;
-    let cpus = machine.allowed.as_slice();
-    let shards = shard_count(options, machine, policy, ingress)?;
-    let merged = cpus.len() == 1 && shards == 1 && ingress == 0;
+    let policy = cpus::policy(options)?;
+    let ingress = cpus::ingress_count(options, policy)?;
+    let allowed = machine.allowed.as_slice();
+    let shards = cpus::shard_count(options, machine, policy, ingress)?;
+    let merged = allowed.len() == 1 && shards == 1 && ingress == 0;
     let count = if merged { 1 } else { usize::from(shards) + ingress + 1 };
     let order = placement::order(machine, policy, count);
     let mut places = match policy {
-        Policy::Explicit => named_places(options, &order, shards, merged)?,
+        Policy::Explicit => cpus::named_places(options, &order, shards, merged)?,
         Policy::Unpinned => vec![None; count],
-        _ if cpus.len() < count || merged => vec![None; count],
+        _ if allowed.len() < count || merged => vec![None; count],
         _ => order.iter().take(count).map(|&cpu| Some(cpu)).collect(),
     };
     // A loop that spins uses up a quota in which it has done nothing.
     let has_spare_cores = count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
     let loops = Loops { count, ingress, has_spare_cores, dev };
-    let waits = waits::parse(&options.cpu_wait, loops)?;
+    let Waits { loops: waits, journal: said } = waits::parse(&options.cpu_wait, loops)?;
     keep_the_reader_off_a_spin(&mut places, &order, &waits);
     let journal_cpu = match options.cpu_journal.as_str() {
         "auto" => journal_place(machine, &order, &places, &waits),
-        text => Some(cpu("cpu.journal", text, cpus)?),
+        text => Some(cpu("cpu.journal", text, allowed)?),
     };
     refuse_a_feed_apart(options, places.last().copied().flatten())?;
     let loops = assemble(&places, &waits, shards);
-    let mut topology = Topology { loops, shards, journal_cpu, policy, rows: Vec::new() };
-    refuse_a_shared_spin(&topology, cpus)?;
+    let mut topology =
+        Topology { loops, shards, journal_cpu, journal_wait: Wait::Park, policy, rows: Vec::new() };
+    refuse_a_shared_spin(&topology, allowed)?;
+    let answers_wait = options.journal_durability == Durability::Durable.text();
+    topology.journal_wait = journal_wait(said, &topology, has_spare_cores && answers_wait && !dev)?;
     topology.rows = rows(machine, &topology, options.cpu_journal != "auto");
     Ok(topology)
-}
-
-fn policy(options: &Options) -> Result<Policy, String> {
-    let word = options.cpu_policy.as_str();
-    let policy = Policy::NAMES.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy);
-    let Some(policy) = policy else {
-        let renamed = match word {
-            "manual" => "; manual is called explicit now",
-            "none" => "; none is called unpinned now",
-            _ => "",
-        };
-        let words = Policy::NAMES.map(|(name, _)| name).join(", ");
-        return Err(format!("cpu.policy: {word} is not one of {words}{renamed}"));
-    };
-    let names_nothing = options.cpu_shard_cpus.is_empty()
-        && options.cpu_ingress.is_empty()
-        && [&options.cpu_reader, &options.cpu_journal].iter().all(|cpu| *cpu == "auto");
-    if policy == Policy::Explicit && names_nothing {
-        return Err("cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, \
-                    cpu.reader or cpu.journal, or another policy"
-            .to_owned());
-    }
-    if policy != Policy::Explicit {
-        let named = [
-            ("cpu.shard_cpus", !options.cpu_shard_cpus.is_empty()),
-            ("cpu.reader", options.cpu_reader != "auto"),
-        ];
-        if let Some((name, _)) = named.iter().find(|(_, is_named)| *is_named) {
-            return Err(format!("{name}: names CPUs, but cpu.policy is {word}; say cpu.policy=explicit"));
-        }
-    }
-    Ok(policy)
 }
 
 /// Gives a reader without a CPU, where every other loop has one, the first on which no loop spins: on any
@@ -298,7 +273,13 @@ fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<R
         row.why = placement::why(machine, topology.policy, &row, &others);
         rows.push(row);
     }
-    let mut journal = Row::on(machine, "journal", "makes the log durable", topology.journal_cpu, "blocks");
+    let mut journal = Row::on(
+        machine,
+        "journal",
+        "makes the log durable",
+        topology.journal_cpu,
+        topology.journal_wait.text(),
+    );
     let core = |cpu: usize| machine.cpu(cpu).map(crate::topology::machine::Cpu::core);
     journal.why = match journal.cpu {
         None if pinned.is_empty() => "nothing is pinned".to_owned(),
@@ -314,98 +295,6 @@ fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<R
     "lowest priority, beside the pinned loops where there is room".clone_into(&mut others.why);
     rows.push(others);
     rows
-}
-
-/// The most ingress loops; each checks some 30,000 signatures a second.
-const INGRESS_MAX: usize = 10;
-
-/// How many loops there are for ingress alone: as many as CPUs are named, or the number that is said.
-fn ingress_count(options: &Options, policy: Policy) -> Result<usize, String> {
-    let count = match (policy, options.cpu_ingress.as_slice()) {
-        (_, []) => 0,
-        (Policy::Explicit, named) => cpu_list("cpu.ingress", named)?.len(),
-        (_, [one]) => one.parse().map_err(|_| format!("cpu.ingress: {one} is no number of loops"))?,
-        (policy, _) => {
-            return Err(format!(
-                "cpu.ingress: names CPUs, but cpu.policy is {}; say how many loops, or cpu.policy=explicit",
-                policy.text()
-            ));
-        }
-    };
-    if INGRESS_MAX < count {
-        return Err(format!("cpu.ingress: {count} loops are above {INGRESS_MAX}"));
-    }
-    Ok(count)
-}
-
-fn shard_count(options: &Options, machine: &Machine, policy: Policy, ingress: usize) -> Result<u16, String> {
-    let explicit = policy == Policy::Explicit;
-    let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?.len();
-    let wanted = match options.cpu_shards {
-        0 if explicit => named.max(1),
-        0 => placement::shards_for(machine, ingress),
-        shards => usize::try_from(shards).unwrap_or(usize::MAX),
-    };
-    if explicit && named != 0 && named != wanted {
-        return Err(format!("cpu.shard_cpus: names {named} CPUs for {wanted} shards; name one for each"));
-    }
-    match u16::try_from(wanted) {
-        Ok(shards) if shards <= SHARDS_MAX => Ok(shards),
-        _ => Err(format!("cpu.shards: {wanted} is above {SHARDS_MAX}")),
-    }
-}
-
-/// The CPUs that `texts` name, ranges written out: `2-4` is 2, 3, 4.
-fn cpu_list(name: &str, texts: &[String]) -> Result<Vec<usize>, String> {
-    let mut cpus = Vec::new();
-    for text in texts {
-        let named = list::parse(text).filter(|named| !named.is_empty());
-        cpus.extend(named.ok_or_else(|| format!("{name}: {text} is no CPU and no range such as 2-5"))?);
-    }
-    Ok(cpus)
-}
-
-fn named_places(
-    options: &Options,
-    order: &[usize],
-    shards: u16,
-    merged: bool,
-) -> Result<Vec<Option<usize>>, String> {
-    let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?;
-    let mut places: Vec<Option<usize>> = if named.is_empty() {
-        vec![None; usize::from(shards)]
-    } else {
-        let checked = named.iter().map(|number| cpu("cpu.shard_cpus", &number.to_string(), order).map(Some));
-        checked.collect::<Result<_, _>>()?
-    };
-    for number in cpu_list("cpu.ingress", &options.cpu_ingress)? {
-        places.push(Some(cpu("cpu.ingress", &number.to_string(), order)?));
-    }
-    if !merged {
-        places.push(match options.cpu_reader.as_str() {
-            "auto" => order.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
-            text => Some(cpu("cpu.reader", text, order)?),
-        });
-    }
-    for (index, place) in places.iter().enumerate() {
-        if let Some(cpu) = place.filter(|_| places[..index].contains(place)) {
-            return Err(format!(
-                "cpu.shard_cpus, cpu.ingress, cpu.reader: {cpu} is named twice; give every loop its own CPU"
-            ));
-        }
-    }
-    Ok(places)
-}
-
-fn cpu(name: &str, text: &str, cpus: &[usize]) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(cpu) if cpus.contains(&cpu) => Ok(cpu),
-        _ => {
-            let mut cpus = cpus.to_vec();
-            cpus.sort_unstable();
-            Err(format!("{name}: {text} is not one of the CPUs this process may use: {cpus:?}"))
-        }
-    }
 }
 
 /// The feed's subscribers are served by the reader's loop, so its CPU cannot be another one.
@@ -437,6 +326,26 @@ fn refuse_a_shared_spin(topology: &Topology, cpus: &[usize]) -> Result<(), Strin
         }
     }
     Ok(())
+}
+
+/// How the journal's thread waits: as it is `said`, else as cores to spare allow. One that looks on would keep
+/// whatever else is on its CPU from it, so it has to have one of its own.
+fn journal_wait(said: Option<Wait>, topology: &Topology, may_look_on: bool) -> Result<Wait, String> {
+    let beside = topology.loops.iter().find(|plan| plan.cpu.is_none() || plan.cpu == topology.journal_cpu);
+    let shares = match (topology.journal_cpu, beside) {
+        (None, _) => "it is not pinned".to_owned(),
+        (Some(cpu), Some(plan)) => format!("CPU {cpu} is also where {} may run", plan.name),
+        (Some(_), None) if may_look_on => return Ok(said.unwrap_or(Wait::SpinThenPark)),
+        (Some(_), None) => return Ok(said.unwrap_or(Wait::Park)),
+    };
+    match said {
+        None | Some(Wait::Park) => Ok(Wait::Park),
+        Some(wait) => Err(format!(
+            "cpu.wait: journal={} wants a CPU of its own, and {shares}; give it one by cpu.journal, or say \
+             journal=park",
+            wait.text()
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -504,6 +413,44 @@ mod tests {
         };
         let fault = with(manual, 2).expect_err("refused");
         assert_eq!(fault, "cpu.journal: 0 is also where outcry-shard0 spins; give it another CPU");
+    }
+
+    #[test]
+    fn a_journal_thread_that_looks_on_has_a_cpu_of_its_own() {
+        let looks_on = |cpus, policy: &str| {
+            let change = |options: &mut Options| {
+                options.cpu_wait = "journal=spin-then-park".into();
+                options.cpu_policy = policy.into();
+            };
+            with(change, cpus)
+        };
+        let four = looks_on(4, "auto").expect("a topology");
+        assert!(four.loops.iter().all(|plan| plan.cpu != four.journal_cpu), "{four:?}");
+        for (cpus, durability, expected) in
+            [(2, "durable", Wait::Park), (4, "durable", Wait::SpinThenPark), (4, "committed", Wait::Park)]
+        {
+            let left_alone = with(|options| options.journal_durability = durability.into(), cpus);
+            assert_eq!(left_alone.expect("a topology").journal_wait, expected, "{cpus} CPUs, {durability}");
+        }
+        assert_eq!(
+            four.rows.iter().find(|row| row.thread == "journal").expect("a row").wait,
+            "spin-then-park"
+        );
+        let wants = "cpu.wait: journal=spin-then-park wants a CPU of its own, and";
+        let instead = "give it one by cpu.journal, or say journal=park";
+        for (cpus, policy) in [(1, "auto"), (2, "auto"), (4, "unpinned")] {
+            let fault = looks_on(cpus, policy).expect_err("refused");
+            assert_eq!(fault, format!("{wants} it is not pinned; {instead}"), "{cpus} CPUs, {policy}");
+        }
+        let shared = |options: &mut Options| {
+            options.cpu_policy = "explicit".into();
+            options.cpu_shard_cpus = vec!["0".into()];
+            options.cpu_reader = "1".into();
+            options.cpu_journal = "1".into();
+            options.cpu_wait = "journal=spin".into();
+        };
+        let fault = with(shared, 3).expect_err("refused");
+        assert!(fault.contains("CPU 1 is also where outcry-reader may run"), "{fault}");
     }
 
     #[test]

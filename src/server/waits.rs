@@ -1,11 +1,12 @@
-//! How each loop waits, from what `cpu.wait` says.
+//! How each loop and the journal's thread wait, from what `cpu.wait` says.
 //!
 //! | written | meant |
 //! |---|---|
-//! | `auto` | shards spin for a while, then park, if the machine has cores to spare; the reader parks |
+//! | `auto` | with cores to spare, shards spin for a while, then park; so does the journal's thread, where answers wait for it; the reader parks |
 //! | `spin`, `spin-then-park`, `park` | every shard's loop; the reader's too, but it never spins by one word for all |
 //! | `shard=spin,ingress=park,reader=park` | by role; who is not named waits as `auto` says |
 //! | `spin,spin,park` | by loop, shards first, then ingress, the reader's last |
+//! | `journal=spin-then-park` | the journal's thread too, which has to have a CPU of its own then |
 
 use super::topology::Wait;
 
@@ -22,15 +23,29 @@ pub(crate) struct Loops {
     pub(crate) dev: bool,
 }
 
-/// The wait of each loop.
-pub(crate) fn parse(text: &str, loops: Loops) -> Result<Vec<Wait>, String> {
+/// How everybody waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// By loop.
+    pub(crate) loops: Vec<Wait>,
+    /// The journal's thread, while there is nothing to write; none is as `auto` says.
+    pub(crate) journal: Option<Wait>,
+}
+
+/// The wait of each loop, and of the journal's thread.
+pub(crate) fn parse(text: &str, loops: Loops) -> Result<Waits, String> {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
     let waits = if words.iter().any(|word| word.contains('=')) {
         by_role(&words, loops)?
     } else {
-        by_loop(&words, loops)?
+        // Who says that all park means the journal's thread too.
+        let journal = (words == [Wait::Park.text()]).then_some(Wait::Park);
+        Waits { loops: by_loop(&words, loops)?, journal }
     };
-    Ok(if loops.dev { vec![Wait::Park; loops.count] } else { waits })
+    if loops.dev {
+        return Ok(Waits { loops: vec![Wait::Park; loops.count], journal: Some(Wait::Park) });
+    }
+    Ok(waits)
 }
 
 fn is_reader(index: usize, loops: Loops) -> bool {
@@ -55,8 +70,8 @@ fn by_loop(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
         .collect()
 }
 
-fn by_role(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
-    let (mut shard, mut reader, mut ingress) = (None, None, None);
+fn by_role(words: &[&str], loops: Loops) -> Result<Waits, String> {
+    let (mut shard, mut reader, mut ingress, mut journal) = (None, None, None, None);
     for word in words {
         let Some((role, wait)) = word.split_once('=') else {
             return Err(format!("cpu.wait: {word} names no role; allowed: shard=…, reader=…, or words only"));
@@ -67,28 +82,27 @@ fn by_role(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
             "ingress" if 0 < loops.ingress => &mut ingress,
             "ingress" => return Err(shared("ingress", "every shard's loop", "shard")),
             "feed" => return Err(shared("feed", "the reader's loop", "reader")),
-            "journal" => {
-                return Err(
-                    "cpu.wait: journal has no wait to choose: its thread blocks on the disk".to_owned()
-                );
-            }
-            other => return Err(format!("cpu.wait: {other} is not one of shard, ingress, reader")),
+            "journal" => &mut journal,
+            other => return Err(format!("cpu.wait: {other} is not one of shard, ingress, reader, journal")),
         };
         if of_role.replace(wait.trim()).is_some() {
             return Err(format!("cpu.wait: {} is named twice", role.trim()));
         }
     }
-    (0..loops.count)
-        .map(|index| {
-            let of_role = match index + 1 + loops.ingress {
-                _ if is_reader(index, loops) => reader,
-                end if end < loops.count => shard,
-                _ if loops.ingress == 0 => shard,
-                _ => ingress,
-            };
-            wait(of_role.unwrap_or("auto"), index, loops)
-        })
-        .collect()
+    let of_loop = |index| {
+        let of_role = match index + 1 + loops.ingress {
+            _ if is_reader(index, loops) => reader,
+            end if end < loops.count => shard,
+            _ if loops.ingress == 0 => shard,
+            _ => ingress,
+        };
+        wait(of_role.unwrap_or("auto"), index, loops)
+    };
+    let journal = match journal {
+        None | Some("auto") => None,
+        Some(word) => Some(named(word)?),
+    };
+    Ok(Waits { loops: (0..loops.count).map(of_loop).collect::<Result<_, _>>()?, journal })
 }
 
 fn shared(role: &str, with: &str, instead: &str) -> String {
@@ -101,12 +115,13 @@ fn wait(word: &str, index: usize, loops: Loops) -> Result<Wait, String> {
         // rest of the machine must have one left.
         "auto" if loops.has_spare_cores && index + 1 < loops.count => Ok(Wait::SpinThenPark),
         "auto" => Ok(Wait::Park),
-        word => Wait::NAMES
-            .iter()
-            .find(|(name, _)| *name == word)
-            .map(|(_, wait)| *wait)
-            .ok_or_else(|| format!("cpu.wait: {word} is not one of auto, spin, spin-then-park, park")),
+        word => named(word),
     }
+}
+
+fn named(word: &str) -> Result<Wait, String> {
+    let known = Wait::NAMES.iter().find(|(name, _)| *name == word).map(|(_, wait)| *wait);
+    known.ok_or_else(|| format!("cpu.wait: {word} is not one of auto, spin, spin-then-park, park"))
 }
 
 #[cfg(test)]
@@ -115,8 +130,9 @@ mod tests {
 
     fn check(text: &str, expected: Result<&[Wait], &str>) {
         let loops = Loops { count: 3, ingress: 0, has_spare_cores: true, dev: false };
-        assert_eq!(parse(text, loops), expected.map(<[Wait]>::to_vec).map_err(str::to_owned), "{text}");
-        let dev = parse(text, Loops { dev: true, ..loops });
+        let parse = |loops| parse(text, loops).map(|waits| waits.loops);
+        assert_eq!(parse(loops), expected.map(<[Wait]>::to_vec).map_err(str::to_owned), "{text}");
+        let dev = parse(Loops { dev: true, ..loops });
         assert_eq!(dev.ok(), expected.ok().map(|_| vec![Wait::Park; 3]), "dev never spins: {text}");
     }
 
@@ -142,7 +158,26 @@ mod tests {
             ("ingress=spin,reader=spin", [SpinThenPark, Spin, Spin, Spin]),
             ("spin", [Spin, Spin, Spin, Park]),
         ] {
-            assert_eq!(parse(text, loops), Ok(expected.to_vec()), "{text}");
+            assert_eq!(parse(text, loops).map(|waits| waits.loops), Ok(expected.to_vec()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_journal_s_thread_waits_as_it_is_told_by_name_or_parks_with_all() {
+        use Wait::{Park, Spin, SpinThenPark};
+        for (text, dev, expected) in [
+            ("auto", false, None),
+            ("park", false, Some(Park)),
+            ("spin", false, None),
+            ("spin,spin,spin", false, None),
+            ("shard=spin", false, None),
+            ("journal=auto", false, None),
+            ("journal=spin-then-park", false, Some(SpinThenPark)),
+            ("shard=park,journal=spin", false, Some(Spin)),
+            ("journal=spin", true, Some(Park)),
+        ] {
+            let loops = Loops { count: 3, ingress: 0, has_spare_cores: true, dev };
+            assert_eq!(parse(text, loops).map(|waits| waits.journal), Ok(expected), "{text}");
         }
     }
 
@@ -160,12 +195,12 @@ mod tests {
             Err("cpu.wait: park names no role; allowed: shard=…, reader=…, or words only"),
         );
         check("shard=spin,shard=park", Err("cpu.wait: shard is named twice"));
-        check("admin=park", Err("cpu.wait: admin is not one of shard, ingress, reader"));
+        check("admin=park", Err("cpu.wait: admin is not one of shard, ingress, reader, journal"));
         check(
             "ingress=spin",
             Err("cpu.wait: ingress shares every shard's loop and waits as it does; say shard=…"),
         );
         check("feed=park", Err("cpu.wait: feed shares the reader's loop and waits as it does; say reader=…"));
-        check("journal=spin", Err("cpu.wait: journal has no wait to choose: its thread blocks on the disk"));
+        check("journal=on", Err("cpu.wait: on is not one of auto, spin, spin-then-park, park"));
     }
 }

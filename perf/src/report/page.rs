@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plot::{self, Bar, Chart, SERIES_MAX, Series};
-use super::{glossary, words};
+use super::{glossary, numbers, words};
 use crate::jitter::Jitter;
 use crate::parts::Parts;
 use crate::stats::Quantiles;
@@ -189,7 +189,7 @@ impl Page {
         let right = steps.iter().map(|step| step.offered_per_s).fold(1.0, f64::max);
         let chart = Chart {
             x_name: "requests a second, offered",
-            x_text: &words::count,
+            x_text: &numbers::count,
             x: (0.0, right * 1.02),
             x_labels: 8,
             series: &series,
@@ -199,7 +199,7 @@ impl Page {
         let rows = steps.iter().map(|step| {
             let row = quantile_row("", &step.latency);
             let times = [2, 4, 5, 7].map(|column: usize| row[column].clone());
-            let rates = [step.offered_per_s, step.achieved_per_s].map(words::count);
+            let rates = [step.offered_per_s, step.achieved_per_s].map(numbers::count);
             let verdict = match step.verdict.reasons.as_slice() {
                 [] => step.verdict.word().to_owned(),
                 reasons => format!("{}: {}", step.verdict.word(), short_reasons(reasons)),
@@ -317,10 +317,10 @@ impl Page {
             let of =
                 |name: &&str| parts.stages.iter().find(|(known, _)| known == name).map_or(0.0, |(_, us)| *us);
             let first =
-                [format!("{}, {}", words::class(&parts.class), parts.of), words::count_of(parts.requests)];
+                [format!("{}, {}", words::class(&parts.class), parts.of), numbers::count_of(parts.requests)];
             let times = [parts.latency_us, parts.late_us].into_iter();
             let times = times.chain(names.iter().map(of)).chain([parts.outside_us]);
-            first.into_iter().chain(times.map(words::micros)).collect()
+            first.into_iter().chain(times.map(numbers::micros)).collect()
         };
         self.table(
             "Where the time went, on average of the requests around the median, around p99 and of the slowest thousandth",
@@ -388,8 +388,8 @@ fn stage_bars(stages: &[Stage]) -> Vec<Bar> {
             is_whole: stage.stage == "total",
             text: format!(
                 "p50 {} · p99 {}",
-                words::micros(stage.time.p50_us),
-                words::micros(stage.time.p99_us)
+                numbers::micros(stage.time.p50_us),
+                numbers::micros(stage.time.p99_us)
             ),
         }
     };
@@ -427,7 +427,7 @@ fn loops_worked(summary: &Summary) -> String {
 
 /// A row of quantiles.
 pub(crate) fn quantile_row(name: &str, quantiles: &Quantiles) -> Vec<String> {
-    let count = words::count_of(quantiles.count);
+    let count = numbers::count_of(quantiles.count);
     let times = [
         (quantiles.p50_us, 0),
         (quantiles.p90_us, 0),
@@ -436,7 +436,7 @@ pub(crate) fn quantile_row(name: &str, quantiles: &Quantiles) -> Vec<String> {
         (quantiles.p9999_us, 10_000),
         (quantiles.max_us, 0),
     ];
-    let cell = |(us, needed)| format!("{}{}", words::micros(us), mark(quantiles.count, needed));
+    let cell = |(us, needed)| format!("{}{}", numbers::micros(us), mark(quantiles.count, needed));
     [name.to_owned(), count].into_iter().chain(times.map(cell)).collect()
 }
 
@@ -447,8 +447,8 @@ pub(crate) fn mark(count: u64, needed: u64) -> &'static str {
 
 /// A row of gaps.
 pub(crate) fn jitter_row(name: &str, row: &Jitter) -> Vec<String> {
-    let times = [row.p50_us, row.p99_us, row.p999_us, row.max_us].map(words::micros);
-    let first = [name.to_owned(), words::count(row.gaps_per_s)];
+    let times = [row.p50_us, row.p99_us, row.p999_us, row.max_us].map(numbers::micros);
+    let first = [name.to_owned(), numbers::count(row.gaps_per_s)];
     first.into_iter().chain(times).chain([format!("{:.2} %", row.lost_percent)]).collect()
 }
 

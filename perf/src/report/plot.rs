@@ -7,7 +7,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::words::short_micros;
+use super::numbers::short_micros;
 
 /// Size of a chart in the SVG's own units; the page scales it.
 const SIZE: (u32, u32) = (860, 340);

@@ -1,5 +1,6 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
+use super::numbers::{count, count_of, micros};
 use crate::jitter::GAP_US_MAX;
 use crate::parts::{self, Parts};
 use crate::placement::{self, MachineLimit};
@@ -9,40 +10,6 @@ use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 
 /// With fewer CPUs than this the client cannot have one of its own.
 const CLIENTS_OWN_FROM_CPUS: usize = 4;
-
-/// A time as people read it: `8.2 µs`, `1.4 ms`, `2.1 s`.
-pub(crate) fn micros(micros: f64) -> String {
-    match micros {
-        small if small < 100.0 => format!("{small:.1} µs"),
-        small if small < 1_000.0 => format!("{small:.0} µs"),
-        medium if medium < 1_000_000.0 => format!("{:.1} ms", medium / 1e3),
-        large => format!("{:.1} s", large / 1e6),
-    }
-}
-
-/// A round time for an axis: `10 µs`, `1 ms`.
-pub(crate) fn short_micros(micros: f64) -> String {
-    let (number, unit) = match micros {
-        tiny if tiny < 1.0 => (tiny * 1e3, "ns"),
-        small if small < 1_000.0 => (small, "µs"),
-        medium if medium < 1_000_000.0 => (medium / 1e3, "ms"),
-        large => (large / 1e6, "s"),
-    };
-    format!("{} {unit}", (number * 100.0).round() / 100.0)
-}
-
-/// A count with commas.
-pub(crate) fn count(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if 0 < index && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// What a class is called in a sentence.
 pub(crate) fn class(name: &str) -> &'static str {
@@ -83,11 +50,6 @@ pub(crate) fn answers(summary: &Summary) -> Vec<String> {
         )
     };
     summary.classes.iter().map(sentence).collect()
-}
-
-#[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
-pub(crate) fn count_of(number: u64) -> String {
-    count(number as f64)
 }
 
 fn capital(text: &str) -> String {
@@ -622,14 +584,5 @@ mod tests {
         }
         let silent = Summary { loops: Vec::new(), loops_needed: 0.0, ..example };
         assert_eq!(full_loop(&silent), None);
-    }
-
-    #[test]
-    fn times_and_counts_read_like_people_write_them() {
-        let times: Vec<String> = [0.04, 8.24, 142.4, 1_440.0, 2_100_000.0].map(micros).into();
-        assert_eq!(times, ["0.0 µs", "8.2 µs", "142 µs", "1.4 ms", "2.1 s"]);
-        let axis: Vec<String> = [0.1, 10.0, 250.0, 1_000.0, 1e6].map(short_micros).into();
-        assert_eq!(axis, ["100 ns", "10 µs", "250 µs", "1 ms", "1 s"]);
-        assert_eq!([0.0, 999.0, 1_000.0, 1_234_567.0].map(count), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -1,0 +1,135 @@
+//! What `cpu.*` says: a policy, how many loops, and which CPUs by their numbers.
+
+use super::options::Options;
+use crate::topology::list;
+use crate::topology::machine::Machine;
+use crate::topology::placement::{self, Policy, SHARDS_MAX};
+
+pub(super) fn policy(options: &Options) -> Result<Policy, String> {
+    let word = options.cpu_policy.as_str();
+    let policy = Policy::NAMES.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy);
+    let Some(policy) = policy else {
+        let renamed = match word {
+            "manual" => "; manual is called explicit now",
+            "none" => "; none is called unpinned now",
+            _ => "",
+        };
+        let words = Policy::NAMES.map(|(name, _)| name).join(", ");
+        return Err(format!("cpu.policy: {word} is not one of {words}{renamed}"));
+    };
+    let names_nothing = options.cpu_shard_cpus.is_empty()
+        && options.cpu_ingress.is_empty()
+        && [&options.cpu_reader, &options.cpu_journal].iter().all(|cpu| *cpu == "auto");
+    if policy == Policy::Explicit && names_nothing {
+        return Err("cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, \
+                    cpu.reader or cpu.journal, or another policy"
+            .to_owned());
+    }
+    if policy != Policy::Explicit {
+        let named = [
+            ("cpu.shard_cpus", !options.cpu_shard_cpus.is_empty()),
+            ("cpu.reader", options.cpu_reader != "auto"),
+        ];
+        if let Some((name, _)) = named.iter().find(|(_, is_named)| *is_named) {
+            return Err(format!("{name}: names CPUs, but cpu.policy is {word}; say cpu.policy=explicit"));
+        }
+    }
+    Ok(policy)
+}
+
+/// The most ingress loops; each checks some 30,000 signatures a second.
+const INGRESS_MAX: usize = 10;
+
+/// How many loops there are for ingress alone: as many as CPUs are named, or the number that is said.
+pub(super) fn ingress_count(options: &Options, policy: Policy) -> Result<usize, String> {
+    let count = match (policy, options.cpu_ingress.as_slice()) {
+        (_, []) => 0,
+        (Policy::Explicit, named) => cpu_list("cpu.ingress", named)?.len(),
+        (_, [one]) => one.parse().map_err(|_| format!("cpu.ingress: {one} is no number of loops"))?,
+        (policy, _) => {
+            return Err(format!(
+                "cpu.ingress: names CPUs, but cpu.policy is {}; say how many loops, or cpu.policy=explicit",
+                policy.text()
+            ));
+        }
+    };
+    if INGRESS_MAX < count {
+        return Err(format!("cpu.ingress: {count} loops are above {INGRESS_MAX}"));
+    }
+    Ok(count)
+}
+
+pub(super) fn shard_count(
+    options: &Options,
+    machine: &Machine,
+    policy: Policy,
+    ingress: usize,
+) -> Result<u16, String> {
+    let explicit = policy == Policy::Explicit;
+    let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?.len();
+    let wanted = match options.cpu_shards {
+        0 if explicit => named.max(1),
+        0 => placement::shards_for(machine, ingress),
+        shards => usize::try_from(shards).unwrap_or(usize::MAX),
+    };
+    if explicit && named != 0 && named != wanted {
+        return Err(format!("cpu.shard_cpus: names {named} CPUs for {wanted} shards; name one for each"));
+    }
+    match u16::try_from(wanted) {
+        Ok(shards) if shards <= SHARDS_MAX => Ok(shards),
+        _ => Err(format!("cpu.shards: {wanted} is above {SHARDS_MAX}")),
+    }
+}
+
+/// The CPUs that `texts` name, ranges written out: `2-4` is 2, 3, 4.
+fn cpu_list(name: &str, texts: &[String]) -> Result<Vec<usize>, String> {
+    let mut cpus = Vec::new();
+    for text in texts {
+        let named = list::parse(text).filter(|named| !named.is_empty());
+        cpus.extend(named.ok_or_else(|| format!("{name}: {text} is no CPU and no range such as 2-5"))?);
+    }
+    Ok(cpus)
+}
+
+pub(super) fn named_places(
+    options: &Options,
+    order: &[usize],
+    shards: u16,
+    merged: bool,
+) -> Result<Vec<Option<usize>>, String> {
+    let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?;
+    let mut places: Vec<Option<usize>> = if named.is_empty() {
+        vec![None; usize::from(shards)]
+    } else {
+        let checked = named.iter().map(|number| cpu("cpu.shard_cpus", &number.to_string(), order).map(Some));
+        checked.collect::<Result<_, _>>()?
+    };
+    for number in cpu_list("cpu.ingress", &options.cpu_ingress)? {
+        places.push(Some(cpu("cpu.ingress", &number.to_string(), order)?));
+    }
+    if !merged {
+        places.push(match options.cpu_reader.as_str() {
+            "auto" => order.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
+            text => Some(cpu("cpu.reader", text, order)?),
+        });
+    }
+    for (index, place) in places.iter().enumerate() {
+        if let Some(cpu) = place.filter(|_| places[..index].contains(place)) {
+            return Err(format!(
+                "cpu.shard_cpus, cpu.ingress, cpu.reader: {cpu} is named twice; give every loop its own CPU"
+            ));
+        }
+    }
+    Ok(places)
+}
+
+pub(super) fn cpu(name: &str, text: &str, cpus: &[usize]) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(cpu) if cpus.contains(&cpu) => Ok(cpu),
+        _ => {
+            let mut cpus = cpus.to_vec();
+            cpus.sort_unstable();
+            Err(format!("{name}: {text} is not one of the CPUs this process may use: {cpus:?}"))
+        }
+    }
+}
