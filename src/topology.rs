@@ -9,12 +9,14 @@
 //! | [`machine`] | CPUs, cores, caches, nodes, interrupts, network queues, as the kernel tells them |
 //! | [`placement`] | which CPU a loop gets by which policy, and why |
 //! | [`checks`] | every condition: what is wanted, what is, how bad it is |
+//! | [`answers`] | what limits the median, the slow ones, orders a second, durable answers, reads; what is free, what to buy |
 //! | [`capacity`] | how many orders a second the plan can take, and which loop is full first |
 //! | `cost` | what a condition that is not met costs an order |
 //! | [`limit`] | what limits this machine, the most costly first |
 //! | [`tune`] | a shell script for what the checks found wanting, and one that takes it back |
 //! | [`list`], [`table`] | CPU lists as the kernel writes them, tables for people |
 
+pub mod answers;
 pub mod capacity;
 pub mod checks;
 mod cost;

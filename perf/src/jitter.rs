@@ -84,13 +84,13 @@ impl Jitter {
             "ask for CPUs that the host gives to nobody else, or take a quieter host".into()
         } else if self.lost_percent <= LOST_PERCENT_MAX && self.p99_us <= GAP_US_MAX {
             format!(
-                "boot with nohz_full and move interrupts off that CPU, or leave it: 99 of 100 gaps are within {}, \
+                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare, or leave it: 99 of 100 gaps are within {}, \
                  the longest is {}",
                 report::micros(self.p99_us),
                 report::micros(self.max_us)
             )
         } else {
-            "boot with nohz_full and move interrupts off that CPU; what stays then is the host's, which need not \
+            "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare; what stays then is the host's, which need not \
              say so"
                 .into()
         }
@@ -217,10 +217,22 @@ mod tests {
                 0.0,
                 0.6,
                 8.0,
-                "boot with nohz_full and move interrupts off that CPU, or leave it: 99 of 100 gaps",
+                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare, or leave it: 99 of 100 gaps",
             ),
-            (0.0, 0.0, 0.6, 101.0, "boot with nohz_full and move interrupts off that CPU; what stays"),
-            (0.5, 0.5, 2.1, 8.0, "boot with nohz_full and move interrupts off that CPU; what stays"),
+            (
+                0.0,
+                0.0,
+                0.6,
+                101.0,
+                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare; what stays",
+            ),
+            (
+                0.5,
+                0.5,
+                2.1,
+                8.0,
+                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare; what stays",
+            ),
         ] {
             let row = Jitter {
                 lost_percent: lost,

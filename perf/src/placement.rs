@@ -78,8 +78,8 @@ pub(crate) struct Placement {
     pub(crate) threads: Vec<Thread>,
     /// What limits the machine, the most costly first.
     pub(crate) limits: Vec<MachineLimit>,
-    /// How many orders a second the machine can take, and what would carry more, if the server says.
-    pub(crate) capacity: Option<String>,
+    /// What limits the median, the slow orders, orders a second and so on, if the server says.
+    pub(crate) answers: Vec<String>,
 }
 
 /// What `server` says of its threads and its machine under `settings`; nothing if it cannot say.
@@ -116,15 +116,16 @@ fn parse(json: &[u8]) -> Placement {
     Placement {
         threads: array("threads").filter_map(thread).collect(),
         limits: array("limits").filter_map(limit).collect(),
-        capacity: capacity(&json["capacity"]),
+        answers: array("answers").filter_map(answer).collect(),
     }
 }
 
-/// What stands in `capacity`, as sentences; nothing if it was not measured.
-fn capacity(json: &Value) -> Option<String> {
-    json["orders_per_second"].as_u64()?;
-    let [text, first, change] = ["text", "full_first_text", "change"].map(|key| json[key].as_str());
-    Some(format!("{}. Full first: {}. To change: {}.", text?, first?, change?))
+/// One of `answers`, as sentences.
+fn answer(json: &Value) -> Option<String> {
+    let [title, now, free, bought] = ["title", "now", "free", "bought"].map(|key| json[key].as_str());
+    let more =
+        |head: &str, text: Option<&str>| text.map_or_else(String::new, |text| format!(" {head}: {text}."));
+    Some(format!("{}: {}.{}{}", title?, now?, more("Free", free), more("To buy", bought)))
 }
 
 /// The CPUs that `threads` are pinned to and `more`, ascending.
@@ -158,12 +159,12 @@ mod tests {
         {"thread":"journal","cpu":null,"wait":"blocks"}],
         "limits":[{"kind":"wake-ups","touches":"p50","text":"few cores","cost_ns":16000,"change":"more"},
         {"kind":"disk","touches":"durable","text":"a disk","cost_ns":80000,"change":null}],
-        "capacity":{"orders_per_second":9,"text":"about 9","full_first_text":"all","change":"more"}}"#;
+        "answers":[{"asked":"a","title":"orders","now":"about 9","free":null,"bought":"more"}]}"#;
 
     #[test]
     fn a_placement_that_serve_would_not_choose_is_named_beside_its_own() {
-        let Placement { threads: measured, limits, capacity } = parse(TOPOLOGY.as_bytes());
-        assert_eq!(capacity.as_deref(), Some("about 9. Full first: all. To change: more."));
+        let Placement { threads: measured, limits, answers } = parse(TOPOLOGY.as_bytes());
+        assert_eq!(answers, ["orders: about 9. To buy: more."]);
         assert_eq!(
             limits.iter().map(MachineLimit::whose).collect::<Vec<_>>(),
             [", for every order", ", for durable answers"]

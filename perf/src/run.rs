@@ -366,7 +366,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         threads: about.threads,
         threads_by_itself: about.by_itself.threads,
         machine_limits: about.by_itself.limits,
-        machine_capacity: about.by_itself.capacity,
+        machine_answers: about.by_itself.answers,
         server_said: words_of(&about.said),
         jitter_before: about.jitter_before,
         jitter_after: about.jitter_after,

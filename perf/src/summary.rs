@@ -91,9 +91,9 @@ pub(crate) struct Summary {
     /// What the server says limits the machine, with its own placement.
     #[serde(default)]
     pub(crate) machine_limits: Vec<MachineLimit>,
-    /// How many orders a second it says the machine can take, with its own placement.
+    /// What it says of the median, the slow orders, orders a second and so on, with its own placement.
     #[serde(default)]
-    pub(crate) machine_capacity: Option<String>,
+    pub(crate) machine_answers: Vec<String>,
     /// What the server printed at its start: placement, sizes, durability.
     pub(crate) server_said: Vec<String>,
     /// The same CPUs before the run, with nothing of ours on them.
@@ -265,7 +265,7 @@ pub(crate) fn example() -> Summary {
             limit: "2 cores for 2 loops".to_owned(),
             change: Some("a machine with 4 cores".to_owned()),
         }],
-        machine_capacity: Some("about 28,000 orders a second".to_owned()),
+        machine_answers: vec!["orders a second: about 28,000".to_owned()],
         server_said: vec!["durability committed".to_owned()],
         jitter_before: vec![jitter(0), jitter(1)],
         jitter_after: vec![jitter(0), jitter(1)],

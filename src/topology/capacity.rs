@@ -31,7 +31,7 @@ const KNOWN_PARTS: u64 = 254;
 /// The part of the capacity, of a hundred, from which on the median climbs: orders stand in line.
 const COMFORTABLE_PERCENT: u64 = 80;
 /// A size that has room for some hundred signers.
-const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
+pub(super) const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -73,8 +73,10 @@ pub struct Capacity {
     pub parts: Vec<Part>,
     /// The loops that are full first.
     pub first: Vec<String>,
-    /// What carries more, what costs nothing first.
-    pub change: String,
+    /// What carries more on this machine.
+    pub free: Vec<String>,
+    /// What carries more on another one.
+    pub bought: Vec<String>,
 }
 
 /// The capacity of a scene's plan, or why nobody can say.
@@ -100,9 +102,10 @@ pub fn of(scene: &Scene<'_>) -> Result<Capacity, String> {
         cores: counted(usize::try_from(free_cores(machine, &works)).unwrap_or(usize::MAX), "core"),
         parts,
         first,
-        change: String::new(),
+        free: Vec::new(),
+        bought: Vec::new(),
     };
-    capacity.change = capacity.more(scene);
+    (capacity.free, capacity.bought) = capacity.more(scene);
     Ok(capacity)
 }
 
@@ -132,7 +135,12 @@ fn part(machine: &Machine, works: &[(&LoopWork, u64)], work: &LoopWork, order_ns
 
 /// An order's CPU time on the loop that has its connection.
 const fn order_with(signature_ns: u64, knows_signers: bool) -> u64 {
-    REST_NS + if knows_signers { signature_ns * KNOWN_PARTS / 1_000 } else { signature_ns }
+    REST_NS + if knows_signers { known_ns(signature_ns) } else { signature_ns }
+}
+
+/// What the check of a known signer takes.
+pub(super) const fn known_ns(signature_ns: u64) -> u64 {
+    signature_ns * KNOWN_PARTS / 1_000
 }
 
 /// Every loop that works on orders, and its time for each of all.
@@ -233,15 +241,9 @@ impl Capacity {
         format!("{who}{with}{shared}")
     }
 
-    /// What that means for the median.
-    #[must_use]
-    pub fn median(&self) -> String {
-        format!(
-            "an order's own {} of CPU time, and what is marked p50 above; from about {} a second \
-             ({COMFORTABLE_PERCENT} %) on orders also wait in line",
-            micros(self.order_ns),
-            rounded(self.comfortable_per_second())
-        )
+    /// One order's signature check, of a known signer if there are any.
+    pub(super) const fn check_ns(&self) -> u64 {
+        self.order_ns - REST_NS
     }
 
     /// What a loop that takes orders is called.
@@ -273,44 +275,44 @@ impl Capacity {
         self.parts.iter().any(|part| part.has_sockets && self.first.contains(&part.name))
     }
 
-    /// What carries more, what costs nothing first.
-    fn more(&self, scene: &Scene<'_>) -> String {
+    /// What carries more on this machine, and what can be bought.
+    fn more(&self, scene: &Scene<'_>) -> (Vec<String>, Vec<String>) {
+        let (mut free, mut bought) = (Vec::new(), Vec::new());
         if self.is_quota {
-            return "lift the quota; faster cores".to_owned();
-        }
-        let mut ways = Vec::new();
-        let carriers = self.carriers();
-        let has_own_cores = self.shared().is_none();
-        if self.first_has_sockets() {
+            free.push("lift the quota".to_owned());
+        } else if self.first_has_sockets() {
+            let carriers = self.carriers();
+            let has_own_cores = self.shared().is_none();
             let apart = scene.needs.work.iter().any(|work| work.shard && !work.sockets);
             let idle = limit::idle_for_shards(scene);
             let shards = (carriers + idle).min(usize::from(SHARDS_MAX));
             if has_own_cores && !apart && carriers < shards {
                 let full_at = full_at(shards, self.order_ns);
-                ways.push(format!("cpu.shards={shards} for about {full_at}, on cores that are here"));
+                free.push(format!("cpu.shards={shards} for about {full_at}, on cores that are here"));
             }
             if !self.knows_signers {
                 let needs = Needs { knows_signers: true, ..scene.needs.clone() };
                 let known = of(&Scene { needs: &needs, ..*scene });
-                ways.extend(known.map(|known| {
+                free.extend(known.map(|known| {
                     let most = rounded(known.orders_per_second);
-                    format!("{KNOWN_SETTING} for up to {most} where signers are known (off by default: not reviewed yet)")
+                    format!("{KNOWN_SETTING} for up to {most} where all signers are known")
                 }));
             }
-            ways.extend(match (has_own_cores, apart) {
+            bought.extend(match (has_own_cores, apart) {
                 (false, _) => Some("a core for each loop".to_owned()),
                 (true, true) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
                 // There are cores already that nobody uses.
                 (true, false) if idle != 0 => None,
                 (true, false) => Some(format!(
-                    "more cores, with a shard on each (cpu.shards): about {} more each, until the reader is full at {}",
+                    "about {} for each shard more that has a core of its own (say so by cpu.shards: auto makes one with 2 to \
+                     4 cores, two with 5), until the reader is full at {} without any reads",
                     rounded(SECOND_NS / self.order_ns.max(1)),
                     rounded(SECOND_NS / READER_NS)
                 )),
             });
         }
-        ways.push("faster cores".to_owned());
-        ways.join("; ")
+        bought.push("faster cores, in proportion".to_owned());
+        (free, bought)
     }
 }
 
@@ -321,12 +323,12 @@ fn full_at(shards: usize, order_ns: u64) -> String {
 }
 
 /// A time as people say it.
-fn micros(ns: u64) -> String {
+pub(super) fn micros(ns: u64) -> String {
     format!("{} µs", (ns + 500) / 1_000)
 }
 
 /// A count as people say it, in thousands or, below ten thousand, in hundreds: `28,000`.
-fn rounded(count: u64) -> String {
+pub(super) fn rounded(count: u64) -> String {
     let step = if count < 10_000 { 100 } else { 1_000 };
     let count = (count + step / 2) / step * step;
     match (count / 1_000_000, count / 1_000 % 1_000, count % 1_000) {
@@ -336,22 +338,11 @@ fn rounded(count: u64) -> String {
     }
 }
 
-/// The capacity for people, or why it is not known.
+/// Why the capacity is not known, for people.
 #[must_use]
-pub fn text(capacity: &Result<Capacity, String>) -> String {
-    match capacity {
-        Ok(capacity) => format!(
-            "what it can take: {}\n     full first: {}\n     median (p50): {}\n     change: {}\n",
-            capacity.text(),
-            capacity.full_first(),
-            capacity.median(),
-            capacity.change
-        ),
-        Err(why) => format!(
-            "what it can take: not measured: {why}; `outcry topology` on the machine itself measures it\n"
-        ),
-    }
+pub fn unknown(why: &str) -> String {
+    format!("what it can take: not measured: {why}; `outcry topology` on the machine itself measures it\n")
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -190,6 +190,17 @@ pub struct Pinned {
     pub spins: bool,
 }
 
+/// When a loop without work sleeps, the soonest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sleeps {
+    /// At once.
+    AtOnce,
+    /// After it has looked on for some 50 µs.
+    AfterSpinning,
+    /// Never.
+    Never,
+}
+
 /// One loop, as far as orders are its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopWork {
@@ -203,6 +214,8 @@ pub struct LoopWork {
     pub shard: bool,
     /// Whether it reads what was decided.
     pub reader: bool,
+    /// When it sleeps.
+    pub sleeps: Sleeps,
 }
 
 /// What the exchange is going to ask of the machine.

@@ -87,10 +87,8 @@ pub(crate) fn limits(summary: &Summary) -> Vec<String> {
         let apart = if machine.is_of_waking() { spins_here(summary) } else { String::new() };
         format!("By the server's own account{}: {limit}.{apart}{change}", machine.whose())
     }));
-    let capacity = summary.machine_capacity.as_ref();
-    found.extend(
-        capacity.map(|text| format!("Orders a second, by the server's own account, left alone: {text}")),
-    );
+    let answers = summary.machine_answers.iter();
+    found.extend(answers.map(|text| format!("By the server's own account, left alone, {text}")));
     let governor = &summary.environment.governor;
     if summary.machine_limits.is_empty() && !["performance", "unknown"].contains(&governor.as_str()) {
         found.push(format!("The CPUs' governor is {governor}: their frequency changes under load."));
@@ -417,7 +415,7 @@ mod tests {
         let said = limits(&crate::summary::example());
         for (place, start) in [
             (2, "By the server's own account: 2 cores for 2 loops. To change: a machine with 4 cores."),
-            (3, "Orders a second, by the server's own account, left alone: about 28,000 orders a second"),
+            (3, "By the server's own account, left alone, orders a second: about 28,000"),
             (
                 0,
                 "Around the median of orders that rest (2,000 of them, 40.0 µs on average) most of it passed in sign, 65 %",

@@ -17,6 +17,7 @@ use crate::server::options::Options;
 use crate::server::plan::{self, Plan, Start};
 use crate::server::run::say;
 use crate::server::topology::allowed_cpus;
+use crate::topology::answers::{self, Answer};
 use crate::topology::capacity::{self, Capacity};
 use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};
 use crate::topology::limit::{self, Limit, Touches};
@@ -30,11 +31,15 @@ const PLAN_CPUS_MAX: usize = 4_096;
 /// What the words of the plan's table mean.
 const WORDS: &str = "ingress: connections, parsing and signature checks; shard: the books of some markets; registrar: markets, wallets \
                      and keys\nreader: all reads; feed: streams; admin: the operator's listener\n\
-                     park: sleeps until there is work; spin: never sleeps; spin-then-park: sleeps some 50 µs after the last work\n";
+                     park: sleeps until there is work; spin: never sleeps; spin-then-park: looks on for some 50 µs after the last work (the journal's thread for 1 ms), then sleeps\n";
 
 /// What a look at files alone cannot say of the machine at hand.
-const UNTRIED: &str = "what durable answers wait for (the disk), other processes and pauses of the host are not in this list: \
-                       `outcry check --jitter` tries them\n";
+const UNTRIED: &str = "the disk, other processes and the host were not tried: `outcry check` does, and with --jitter it measures \
+                       each pause\n";
+
+/// What a number of CPUs does not say.
+const PLANNED: &str = "a machine by its number of CPUs alone, with cores like these: its disk, its host, its interrupts and other \
+                       programs limit it besides, as `outcry check` says of this one\n";
 
 /// A machine, this one or another, and what would run on it.
 struct Look {
@@ -49,17 +54,20 @@ struct Judged {
     findings: Vec<Finding>,
     limits: Vec<Limit>,
     capacity: Result<Capacity, String>,
+    answers: Vec<Answer>,
 }
 
 impl Judged {
     /// What limits the machine and what it can take, for people.
     fn text(&self) -> String {
-        [limit::text(&self.limits), capacity::text(&self.capacity)].concat()
+        let unknown = self.capacity.as_ref().err().map(|why| capacity::unknown(why)).unwrap_or_default();
+        [limit::text(&self.limits), unknown, answers::text(&self.answers)].concat()
     }
 
     fn json(&self, json: &mut Writer<'_>) {
         limits_json(json, &self.limits);
         capacity_json(json, &self.capacity);
+        answers_json(json, &self.answers);
     }
 }
 
@@ -80,7 +88,9 @@ impl Look {
         let scene = Scene { files: &self.files, machine: &self.machine, needs: &needs, probes };
         let findings = checks::run(&scene);
         let limits = limit::causes(&scene, &findings);
-        Judged { findings, limits, capacity: capacity::of(&scene) }
+        let capacity = capacity::of(&scene);
+        let answers = answers::of(&scene, &capacity);
+        Judged { findings, limits, capacity, answers }
     }
 
     fn probes(&self) -> Probes {
@@ -139,7 +149,11 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
     let policy = look.plan.topology.policy.text();
     let shards = counted(usize::from(look.plan.topology.shards), "shard");
     let (summary, told) = (lines(&summary), judged.text());
-    let untried = if look.is_here { UNTRIED } else { "" };
+    let untried = match args.plan {
+        Some(_) => PLANNED,
+        None if look.is_here => UNTRIED,
+        None => "",
+    };
     say(&format!("{summary}\npolicy {policy}, {shards}\n\n{}{WORDS}\n{told}{untried}", plan_table(rows)))
 }
 
@@ -248,12 +262,6 @@ fn capacity_json(json: &mut Writer<'_>, capacity: &Result<Capacity, String>) {
     let known = capacity.as_ref().ok();
     let text = capacity.as_ref().map_or_else(|why| format!("not measured: {why}"), Capacity::text);
     json.key("capacity").open_object().key("text").text(&text);
-    json.key("full_first_text");
-    optional_text(json, known.map(Capacity::full_first).as_deref());
-    json.key("median_text");
-    optional_text(json, known.map(Capacity::median).as_deref());
-    json.key("change");
-    optional_text(json, known.map(|capacity| capacity.change.as_str()));
     json.key("signature_ns");
     optional(json, known.map(|capacity| capacity.signature_ns));
     json.key("rest_of_order_ns").number(capacity::REST_NS).key("reader_order_ns").number(capacity::READER_NS);
@@ -280,6 +288,19 @@ fn capacity_json(json: &mut Writer<'_>, capacity: &Result<Capacity, String>) {
         json.close_array().close_object();
     }
     json.close_array().close_object();
+}
+
+fn answers_json(json: &mut Writer<'_>, answers: &[Answer]) {
+    json.key("answers").open_array();
+    for answer in answers {
+        json.open_object().key("asked").text(answer.asked).key("title").text(answer.title);
+        json.key("now").text(&answer.now).key("free");
+        optional_text(json, answer.free.as_deref());
+        json.key("bought");
+        optional_text(json, answer.bought.as_deref());
+        json.close_object();
+    }
+    json.close_array();
 }
 
 fn optional_text(json: &mut Writer<'_>, text: Option<&str>) {

@@ -17,7 +17,7 @@ use crate::server::executor::{self, Ground};
 use crate::server::plan::{Durability, Plan};
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{socket, system};
-use crate::topology::checks::{DiskProbe, LoopWork, Needs, Pinned, Probes};
+use crate::topology::checks::{DiskProbe, LoopWork, Needs, Pinned, Probes, Sleeps};
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
 const SEGMENTS_AHEAD: u64 = 3;
@@ -67,6 +67,11 @@ fn work(core: &LoopPlan) -> LoopWork {
         sockets: core.ingress,
         shard: core.shard.is_some(),
         reader: core.reader,
+        sleeps: match core.wait {
+            Wait::Park => Sleeps::AtOnce,
+            Wait::SpinThenPark => Sleeps::AfterSpinning,
+            Wait::Spin => Sleeps::Never,
+        },
     }
 }
 

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::topology::Files;
-use crate::topology::checks::Probes;
+use crate::topology::checks::{Probes, Sleeps};
 use crate::topology::placement::Policy;
 
-const SIGNATURE_NS: u64 = 26_000;
+pub(in crate::topology) const SIGNATURE_NS: u64 = 26_000;
 
 /// A machine that says nothing of itself.
-struct Silent;
+pub(in crate::topology) struct Silent;
 
 impl Files for Silent {
     fn text(&self, path: &str) -> Result<String, String> {
@@ -21,7 +21,7 @@ impl Files for Silent {
 }
 
 /// The loops of `shape`, one word each: `s` has sockets, `m` matches, `r` reads; behind `@` its CPU.
-fn needs(shape: &str) -> Needs {
+pub(in crate::topology) fn needs(shape: &str) -> Needs {
     let work = shape.split_whitespace().enumerate().map(|(index, word)| {
         let (roles, cpu) = word.split_once('@').unwrap_or((word, ""));
         LoopWork {
@@ -30,6 +30,7 @@ fn needs(shape: &str) -> Needs {
             sockets: roles.contains('s'),
             shard: roles.contains('m'),
             reader: roles.contains('r'),
+            sleeps: Sleeps::AtOnce,
         }
     });
     let work: Vec<LoopWork> = work.collect();
@@ -54,7 +55,7 @@ fn needs(shape: &str) -> Needs {
     }
 }
 
-fn plain(cpus: usize) -> Machine {
+pub(in crate::topology) fn plain(cpus: usize) -> Machine {
     Machine::plain(&(0..cpus).collect::<Vec<_>>())
 }
 
@@ -117,35 +118,45 @@ fn a_quota_or_the_reader_can_be_full_before_signatures() {
     let came = capacity(&plain(32), &needs(&format!("{} r@30", shards.join(" "))));
     assert_eq!((came.orders_per_second, came.first.join(" ")), (666_666, "r30".to_owned()));
     assert!(came.text().contains("about 667,000 orders a second (then r30 is full)"), "{}", came.text());
-    assert_eq!(came.change, "faster cores");
+    assert_eq!((came.free, came.bought), (vec![], vec!["faster cores, in proportion".to_owned()]));
 }
 
 #[test]
 fn known_signers_take_a_quarter_of_a_check() {
     let mut needs = needs("sm@1 r@2");
     assert!(
-        capacity(&plain(4), &needs).change.starts_with(&format!("{KNOWN_SETTING} for up to 61,000 where"))
+        capacity(&plain(4), &needs).free[0].starts_with(&format!("{KNOWN_SETTING} for up to 61,000 where"))
     );
     needs.knows_signers = true;
     let came = capacity(&plain(4), &needs);
     assert_eq!((came.order_ns, came.orders_per_second), (16_304, 61_334));
     assert!(came.text().contains("26 µs here, a known signer's a quarter of that"), "{}", came.text());
-    assert!(!came.change.contains(KNOWN_SETTING), "{}", came.change);
+    assert!(came.free.is_empty(), "{:?}", came.free);
 }
 
 #[test]
 fn what_carries_more_is_of_what_is_full_first() {
-    for (cpus, shape, expected) in [
+    let known = format!("{KNOWN_SETTING} for up to");
+    let faster = "faster cores, in proportion";
+    for (cpus, shape, free, bought) in [
         (
             2,
             "sm@0 r@1",
-            "; more cores, with a shard on each (cpu.shards): about 28,000 more each, until the reader is full at 667,000; faster cores",
+            vec![&*known],
+            vec!["about 28,000 for each shard more that has a core of its own", faster],
         ),
-        (2, "sm sm r", "; a core for each loop; faster cores"),
-        (4, "m@0 s@1 r@2", "; more cores, with a loop of cpu.ingress on each; faster cores"),
+        (2, "sm sm r", vec![&known], vec!["a core for each loop", faster]),
+        (4, "m@0 s@1 r@2", vec![&known], vec!["more cores, with a loop of cpu.ingress on each", faster]),
+        (16, "sm@1 sm@2 sm@3 sm@4 r@5", vec!["cpu.shards=13 for about 364,000", &known], vec![faster]),
     ] {
-        let came = capacity(&plain(cpus), &needs(shape)).change;
-        assert!(came.starts_with(KNOWN_SETTING) && came.ends_with(expected), "{shape}: {came}");
+        let came = capacity(&plain(cpus), &needs(shape));
+        for (said, starts) in [(came.free, free), (came.bought, bought)] {
+            assert_eq!(said.len(), starts.len(), "{shape}: {said:?}");
+            assert!(
+                said.iter().zip(starts).all(|(said, start)| said.starts_with(start)),
+                "{shape}: {said:?}"
+            );
+        }
     }
     let both = capacity(&plain(4), &needs("sm@0 sm@1 r@2"));
     assert_eq!(both.brief(), "full first is both shards at once, at about 56,000 orders a second");
@@ -158,22 +169,15 @@ fn what_carries_more_is_of_what_is_full_first() {
 
 #[test]
 fn it_reads_as_people_say_it() {
-    let said = text(&Ok(capacity(&plain(16), &needs("sm@1 sm@2 sm@3 sm@4 r@5"))));
-    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    let came = capacity(&plain(16), &needs("sm@1 sm@2 sm@3 sm@4 r@5"));
     assert_eq!(
-        lines,
-        [
-            "what it can take: about 112,000 orders a second (4 shards x 28,000): a signature check takes \
-             26 µs here, the rest of an order about 10 µs",
-            "full first: all 4 shards at once, 72 % of an order there is its signature check",
-            "median (p50): an order's own 36 µs of CPU time, and what is marked p50 above; from about 90,000 a second (80 %) \
-             on orders also wait in line",
-            "change: cpu.shards=13 for about 364,000, on cores that are here; auth.known_signers_bytes=16777216 for up to \
-             245,000 where signers are known (off by default: not reviewed yet); faster cores",
-        ]
+        came.text(),
+        "about 112,000 orders a second (4 shards x 28,000): a signature check takes 26 µs here, the rest of an order \
+         about 10 µs"
     );
+    assert_eq!(came.full_first(), "all 4 shards at once, 72 % of an order there is its signature check");
     assert_eq!(
-        text(&Err("a copy cannot be tried".to_owned())),
+        unknown("a copy cannot be tried"),
         "what it can take: not measured: a copy cannot be tried; `outcry topology` on the machine itself measures it\n"
     );
     for (count, expected) in [

@@ -533,9 +533,12 @@ fn quieter(scene: &Scene<'_>, cpu: usize) -> &'static str {
         (Some(_), Some((stolen, _))) if STEAL_MAX_MILLIONTHS <= stolen => {
             "ask for dedicated CPUs, or take a quieter host"
         }
+        (Some(0), Some(_)) if !scene.needs.orders_wait_for(cpu) => {
+            "no other thread and no host had it, as far as the kernel counts, and no order waits for this CPU: leave it"
+        }
         (Some(0), Some(_)) => {
-            "no other thread and no host had it, as far as the kernel counts: boot with nohz_full and move \
-             interrupts off this CPU; what stays is the host's or the firmware's"
+            "no other thread and no host had it, as far as the kernel counts: move interrupts off this CPU, and boot \
+             with nohz_full where cores are to spare; what stays is the host's or the firmware's"
         }
         _ => "stop other work on this CPU, isolate it, or take a quieter host",
     }

@@ -348,6 +348,7 @@ fn where_nothing_limits_it_is_said_what_is_full_first() {
         sockets: true,
         shard: true,
         reader: false,
+        sleeps: checks::Sleeps::AfterSpinning,
     }];
     let mut probes = Probes::none("no");
     probes.signature_ns = Ok(26_000);

@@ -1,0 +1,315 @@
+//! What limits each thing that people ask of an exchange, with its amount: now, what is free, what can be bought.
+//!
+//! | asked | amount | from |
+//! |---|---|---|
+//! | `median` | an order's own CPU time and a wake-up, while little is going on | [`capacity`], [`cost`] |
+//! | `slow` | what an order waits for behind a batch | the signature check, measured |
+//! | `orders-per-second` | where the first loop is full | [`capacity`] |
+//! | `durable` | a write of the disk, and its stops | the disk, if it was tried |
+//! | `reads` | what the reader does a second | measured on the machine of README's figures |
+//!
+//! An amount that nobody knows here is said to be unknown, with what measures it. What other programs, the host
+//! and interrupts add stands in the list of [`limit`](super::limit).
+
+use super::capacity::{self, Capacity, KNOWN_SETTING, micros, rounded};
+use super::checks::{LoopWork, Scene, Sleeps};
+use super::cost::{self, DISCARD, WITHOUT_DISCARD};
+use super::placement::SPARE_CORES;
+
+/// The most orders of one request.
+const BATCH: u64 = 15;
+
+/// Bytes of an order's frame in the log, with all that was signed; one that fills makers has more.
+const FRAME_BYTES: u64 = 512;
+
+/// What a wake-up adds to a durable answer where the journal's thread sleeps at once, as it was measured.
+const JOURNAL_WAKE_NS: u64 = 6_000;
+
+/// Small reads a second (a market, 1.8 kB) and large ones (46 kB of positions) of one reader, as README has them.
+const READS_PER_SECOND: [u64; 2] = [297_000, 126_000];
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What is asked, as a word that never changes.
+    pub asked: &'static str,
+    /// The same for people.
+    pub title: &'static str,
+    /// How it is, and because of what.
+    pub now: String,
+    /// What costs nothing but has a price of another kind, which it says; none if there is nothing.
+    pub free: Option<String>,
+    /// What can be bought, and what it would bring.
+    pub bought: Option<String>,
+}
+
+/// The five answers, if the signature check was measured: without it most have no amount.
+#[must_use]
+pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer> {
+    let Ok(capacity) = capacity else { return Vec::new() };
+    vec![median(scene, capacity), slow(capacity), orders(scene, capacity), durable(scene), reads(scene)]
+}
+
+/// The answers for people.
+#[must_use]
+pub fn text(answers: &[Answer]) -> String {
+    let mut lines = Vec::new();
+    for answer in answers {
+        lines.push(format!("{}: {}", answer.title, answer.now));
+        lines.extend(answer.free.as_ref().map(|text| format!("     free: {text}")));
+        lines.extend(answer.bought.as_ref().map(|text| format!("     bought: {text}")));
+    }
+    lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
+    let (order_ns, check_ns) = (capacity.order_ns, capacity.check_ns());
+    let sleeps = with_sockets(scene).map(|work| work.sleeps).max().unwrap_or(Sleeps::AtOnce);
+    let wake = micros(cost::WAKE_NS);
+    let (wake_ns, woken) = match sleeps {
+        Sleeps::Never => (0, String::new()),
+        Sleeps::AfterSpinning => (0, format!("; {wake} more after a pause of 50 µs, for a loop sleeps then")),
+        Sleeps::AtOnce => (cost::WAKE_NS, format!(", waking the loop some {wake}")),
+    };
+    let parts = format!("its signature check {}, the rest {}", micros(check_ns), micros(capacity::REST_NS));
+    let now = format!(
+        "about {} in the server while little is going on: {parts}{woken}; from about {} orders a second (80 % of what \
+         it can take) on they also wait in line",
+        micros(order_ns + wake_ns),
+        rounded(capacity.comfortable_per_second())
+    );
+    let mut free = Vec::new();
+    let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
+    if sleeps != Sleeps::Never && trading < scene.machine.allowed.len() && scene.machine.quota_milli.is_none()
+    {
+        free.push(format!(
+            "cpu.wait=shard=spin saves the {wake}; it burns a CPU for each shard day and night"
+        ));
+    }
+    if !capacity.knows_signers {
+        let saved = check_ns - capacity::known_ns(check_ns);
+        free.push(format!(
+                "{KNOWN_SETTING} saves {} where the signer is known (off by default: nobody outside has reviewed that arithmetic)",
+                micros(saved)
+            ));
+    }
+    let bought = format!("faster cores shorten the {} in proportion", micros(order_ns));
+    Answer {
+        asked: "median",
+        title: "an order's median (p50)",
+        now,
+        free: joined(&free),
+        bought: Some(bought),
+    }
+}
+
+fn slow(capacity: &Capacity) -> Answer {
+    let batch_ns = BATCH * capacity.check_ns();
+    let now = format!(
+        "an order behind a batch of {BATCH} on its loop waits for {BATCH} signature checks, {}, behind another order for \
+         one; what is marked p99 above comes on top, and more the fuller the loop",
+        micros(batch_ns)
+    );
+    let mut free = vec!["smaller batches of clients".to_owned()];
+    if !capacity.knows_signers {
+        let known = micros(BATCH * capacity::known_ns(capacity.check_ns()));
+        free.push(format!("{KNOWN_SETTING}: {known} where signers are known"));
+    }
+    let bought = "a core and a shard more (cpu.shards): fewer orders on one loop".to_owned();
+    Answer {
+        asked: "slow",
+        title: "the slowest of a hundred (p99)",
+        now,
+        free: joined(&free),
+        bought: Some(bought),
+    }
+}
+
+fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
+    let now = format!("{}; full first: {}", capacity.text(), capacity.full_first());
+    let shards = scene.needs.shards;
+    let one_more = (shards < scene.machine.cores()
+        && scene.needs.loops + SPARE_CORES > scene.machine.cores())
+    .then(|| {
+        format!("`outcry topology --set cpu.shards={}` says what one shard more comes to here", shards + 1)
+    });
+    let free: Vec<String> = one_more.into_iter().chain(capacity.free.clone()).collect();
+    let bought = joined(&capacity.bought);
+    Answer { asked: "orders-per-second", title: "orders a second", now, free: joined(&free), bought }
+}
+
+fn durable(scene: &Scene<'_>) -> Answer {
+    let title = "durable answers";
+    let asked = "durable";
+    if !scene.needs.durable {
+        let now = "none wait for the disk (journal.durability=committed)".to_owned();
+        return Answer { asked, title, now, free: None, bought: None };
+    }
+    let mut free = Vec::new();
+    let disk = scene.probes.disk.as_ref();
+    let now = match disk {
+        Err(_) => {
+            "an order's median and a write of the disk, which was not tried here: `outcry check` tries it"
+                .to_owned()
+        }
+        Ok(disk) => {
+            let (p50, p99) = disk.write_us;
+            let mut stops = String::new();
+            if disk.discards {
+                let every = rounded(cost::SEGMENT_BYTES / FRAME_BYTES);
+                stops = format!("; it stands still {DISCARD}, every {every} orders or so");
+                free.push(format!("{WITHOUT_DISCARD}, and these stops are gone"));
+            }
+            format!(
+                "an order's median and a write of the disk, {p50} µs ({p99} µs at p99, with no other load){stops}"
+            )
+        }
+    };
+    free.push(
+        "journal.durability=committed does not wait, and a power cut may lose the last answers then"
+            .to_owned(),
+    );
+    let mut bought = vec!["a disk that writes 4 KiB sooner".to_owned()];
+    if scene.machine.cores() < scene.needs.loops + SPARE_CORES {
+        let saved = micros(JOURNAL_WAKE_NS);
+        bought.push(format!("a core for the journal's thread, which looks on there: some {saved} less"));
+    }
+    Answer { asked, title, now, free: joined(&free), bought: joined(&bought) }
+}
+
+fn reads(scene: &Scene<'_>) -> Answer {
+    let reader = scene.needs.work.iter().find(|work| work.reader).map_or("one loop", |work| &work.name);
+    let [small, large] = READS_PER_SECOND.map(rounded);
+    let now = format!(
+        "not measured here; all are answered by {reader}, on the machine of README's figures {small} markets or {large} \
+         pages of 46 kB a second, less {} for each order; `scripts/perf run read-heavy` measures",
+        micros(capacity::READER_NS)
+    );
+    let bought = Some("a faster core: there is one reader".to_owned());
+    Answer { asked: "reads", title: "reads", now, free: None, bought }
+}
+
+fn with_sockets<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a LoopWork> {
+    scene.needs.work.iter().filter(|work| work.sockets)
+}
+
+fn joined(ways: &[String]) -> Option<String> {
+    (!ways.is_empty()).then(|| ways.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::capacity::tests::{SIGNATURE_NS, Silent, needs, plain};
+    use crate::topology::checks::{DiskProbe, Needs, Probes};
+    use crate::topology::machine::Machine;
+
+    fn answers(machine: &Machine, needs: &Needs, disk: Option<DiskProbe>) -> [Answer; 5] {
+        let mut probes = Probes::none("no");
+        probes.signature_ns = Ok(SIGNATURE_NS);
+        if let Some(disk) = disk {
+            probes.disk = Ok(disk);
+        }
+        let scene = Scene { files: &Silent, machine, needs, probes: &probes };
+        of(&scene, &capacity::of(&scene)).try_into().expect("five")
+    }
+
+    /// The five of a shard and a reader on two CPUs, which sleep as is said.
+    fn of_two(sleeps: Sleeps) -> [Answer; 5] {
+        let mut needs = needs("sm@0 r@1");
+        needs.work[0].sleeps = sleeps;
+        answers(&plain(2), &needs, None)
+    }
+
+    #[test]
+    fn each_question_has_an_answer_with_an_amount() {
+        let came = of_two(Sleeps::AtOnce);
+        let asked: Vec<&str> = came.iter().map(|answer| answer.asked).collect();
+        assert_eq!(asked, ["median", "slow", "orders-per-second", "durable", "reads"]);
+        assert!(came.iter().all(|answer| answer.bought.is_some()), "{came:?}");
+        let said = text(&came);
+        for line in [
+            "an order's median (p50): about 52 µs in the server while little is going on: its signature check 26 µs, the \
+             rest 10 µs, waking the loop some 16 µs; from about 22,000 orders a second",
+            "     free: cpu.wait=shard=spin saves the 16 µs; it burns a CPU for each shard day and night; \
+             auth.known_signers_bytes=16777216 saves 19 µs where the signer is known",
+            "     bought: faster cores shorten the 36 µs in proportion\n",
+            "the slowest of a hundred (p99): an order behind a batch of 15 on its loop waits for 15 signature checks, 390 µs,",
+            "orders a second: about 28,000 orders a second (1 shard x 28,000): ",
+            "     free: `outcry topology --set cpu.shards=2` says what one shard more comes to here; auth.known",
+            "durable answers: an order's median and a write of the disk, which was not tried here",
+            "reads: not measured here; all are answered by r1,",
+        ] {
+            assert!(said.contains(line), "{line}\n{said}");
+        }
+    }
+
+    #[test]
+    fn a_median_has_the_wake_up_of_how_its_loop_waits() {
+        for (sleeps, about, woken, spins) in [
+            (Sleeps::AtOnce, "about 52 µs", ", waking the loop some 16 µs;", true),
+            (Sleeps::AfterSpinning, "about 36 µs", "; 16 µs more after a pause of 50 µs", true),
+            (Sleeps::Never, "about 36 µs", "the rest 10 µs; from about", false),
+        ] {
+            let [median, ..] = of_two(sleeps);
+            assert!(median.now.starts_with(about) && median.now.contains(woken), "{}", median.now);
+            assert_eq!(
+                median.free.expect("known signers").contains("cpu.wait=shard=spin"),
+                spins,
+                "{sleeps:?}"
+            );
+        }
+        // A loop that spins needs a CPU that the journal's thread has not.
+        let [median, ..] = answers(&plain(1), &needs("smr"), None);
+        assert!(!median.free.expect("known signers").contains("cpu.wait"));
+    }
+
+    #[test]
+    fn signers_that_are_known_are_in_every_amount() {
+        let mut needs = needs("sm@0 r@1");
+        needs.knows_signers = true;
+        let [median, slow, orders, ..] = answers(&plain(2), &needs, None);
+        assert!(median.now.contains("its signature check 7 µs"), "{}", median.now);
+        assert!(slow.now.contains("15 signature checks, 99 µs"), "{}", slow.now);
+        for free in [median.free, slow.free, orders.free] {
+            assert!(!free.expect("something").contains("known_signers"));
+        }
+    }
+
+    #[test]
+    fn durable_answers_have_the_disk_s_amounts_and_how_often_it_stops() {
+        let disk = |discards| DiskProbe {
+            filesystem: "ext4".to_owned(),
+            is_local: true,
+            direct_refused: None,
+            discards,
+            write_us: (23, 37),
+            fsync_us: (90, 4_000),
+        };
+        let durable = |discards| {
+            let [.., durable, _] = answers(&plain(2), &needs("sm@0 r@1"), Some(disk(discards)));
+            durable
+        };
+        let (plain_disk, stops) = (durable(false), durable(true));
+        assert!(plain_disk.now.ends_with("23 µs (37 µs at p99, with no other load)"), "{}", plain_disk.now);
+        assert!(
+            stops.now.ends_with("whenever a segment is packed or removed, every 131,000 orders or so"),
+            "{}",
+            stops.now
+        );
+        assert!(stops.free.expect("the mount").starts_with("mount the disk of data_dir without discard"));
+        assert!(plain_disk.free.expect("committed").starts_with("journal.durability=committed"));
+        let mut committed = needs("sm@0 r@1");
+        committed.durable = false;
+        let [.., durable, _] = answers(&plain(2), &committed, Some(disk(true)));
+        assert_eq!((durable.free, durable.bought), (None, None));
+    }
+
+    #[test]
+    fn nothing_is_said_where_nothing_was_measured() {
+        let (machine, needs, probes) = (plain(2), needs("sm@0 r@1"), Probes::none("no"));
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        assert_eq!(of(&scene, &capacity::of(&scene)), []);
+        assert_eq!(text(&[]), "");
+    }
+}
