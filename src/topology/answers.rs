@@ -9,21 +9,26 @@
 //! | `reads` | what the reader does a second | measured on the machine of README's figures |
 //!
 //! An amount that nobody knows here is said to be unknown, with what measures it. What other programs, the host
-//! and interrupts add stands in the list of [`limit`](super::limit).
+//! and interrupts add stands in the list of [`limit`].
 
 use super::capacity::{self, Capacity, KNOWN_SETTING, micros, rounded};
 use super::checks::{LoopWork, Scene, Sleeps};
 use super::cost::{self, DISCARD, WITHOUT_DISCARD};
+use super::limit;
 use super::placement::SPARE_CORES;
 
 /// The most orders of one request.
 const BATCH: u64 = 15;
 
-/// Bytes of an order's frame in the log, with all that was signed; one that fills makers has more.
-const FRAME_BYTES: u64 = 512;
+/// Bytes that one write of the journal takes on the disk at least.
+const WRITE_BYTES: u64 = 4_096;
 
-/// What a wake-up adds to a durable answer where the journal's thread sleeps at once, as it was measured.
-const JOURNAL_WAKE_NS: u64 = 6_000;
+/// What a durable answer waits for besides the write where the journal's thread sleeps at once, as it was measured:
+/// the thread is woken, and the loop looks at its mark.
+const HAND_OVER_NS: u64 = 20_000;
+
+/// How much less that is where the thread looks on, as it was measured.
+const LOOKING_ON_NS: u64 = 6_000;
 
 /// Small reads a second (a market, 1.8 kB) and large ones (46 kB of positions) of one reader, as README has them.
 const READS_PER_SECOND: [u64; 2] = [297_000, 126_000];
@@ -64,7 +69,7 @@ pub fn text(answers: &[Answer]) -> String {
 
 fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let (order_ns, check_ns) = (capacity.order_ns, capacity.check_ns());
-    let sleeps = with_sockets(scene).map(|work| work.sleeps).max().unwrap_or(Sleeps::AtOnce);
+    let sleeps = with_sockets(scene).map(|work| work.sleeps).min().unwrap_or(Sleeps::AtOnce);
     let wake = micros(cost::WAKE_NS);
     let (wake_ns, woken) = match sleeps {
         Sleeps::Never => (0, String::new()),
@@ -79,9 +84,7 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         rounded(capacity.comfortable_per_second())
     );
     let mut free = Vec::new();
-    let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
-    if sleeps != Sleeps::Never && trading < scene.machine.allowed.len() && scene.machine.quota_milli.is_none()
-    {
+    if sleeps != Sleeps::Never && limit::may_spin(scene) {
         free.push(format!(
             "cpu.wait=shard=spin saves the {wake}; it burns a CPU for each shard day and night"
         ));
@@ -131,8 +134,13 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let one_more = (shards < scene.machine.cores()
         && scene.needs.loops + SPARE_CORES > scene.machine.cores())
     .then(|| {
-        format!("`outcry topology --set cpu.shards={}` says what one shard more comes to here", shards + 1)
-    });
+            let more = shards + 1;
+            format!(
+                "cpu.shards={more} on the cores that are here (`outcry topology --set cpu.shards={more}` says for how many): \
+                 loops take turns on them then, up to {} an order",
+                cost::time(cost::SLICE_NS)
+            )
+        });
     let free: Vec<String> = one_more.into_iter().chain(capacity.free.clone()).collect();
     let bought = joined(&capacity.bought);
     Answer { asked: "orders-per-second", title: "orders a second", now, free: joined(&free), bought }
@@ -156,12 +164,16 @@ fn durable(scene: &Scene<'_>) -> Answer {
             let (p50, p99) = disk.write_us;
             let mut stops = String::new();
             if disk.discards {
-                let every = rounded(cost::SEGMENT_BYTES / FRAME_BYTES);
-                stops = format!("; it stands still {DISCARD}, every {every} orders or so");
+                let every = rounded(cost::SEGMENT_BYTES / WRITE_BYTES);
+                stops = format!(
+                    "; it stands still {DISCARD}, every {every} writes or so (an order alone is one)"
+                );
                 free.push(format!("{WITHOUT_DISCARD}, and these stops are gone"));
             }
             format!(
-                "an order's median and a write of the disk, {p50} µs ({p99} µs at p99, with no other load){stops}"
+                "an order's median, a write of the disk, {p50} µs ({p99} µs at p99, with no other load), and some {} to \
+                 hand over to the journal's thread and back{stops}",
+                micros(HAND_OVER_NS)
             )
         }
     };
@@ -171,7 +183,7 @@ fn durable(scene: &Scene<'_>) -> Answer {
     );
     let mut bought = vec!["a disk that writes 4 KiB sooner".to_owned()];
     if scene.machine.cores() < scene.needs.loops + SPARE_CORES {
-        let saved = micros(JOURNAL_WAKE_NS);
+        let saved = micros(LOOKING_ON_NS);
         bought.push(format!("a core for the journal's thread, which looks on there: some {saved} less"));
     }
     Answer { asked, title, now, free: joined(&free), bought: joined(&bought) }
@@ -181,9 +193,11 @@ fn reads(scene: &Scene<'_>) -> Answer {
     let reader = scene.needs.work.iter().find(|work| work.reader).map_or("one loop", |work| &work.name);
     let [small, large] = READS_PER_SECOND.map(rounded);
     let now = format!(
-        "not measured here; all are answered by {reader}, on the machine of README's figures {small} markets or {large} \
-         pages of 46 kB a second, less {} for each order; `scripts/perf run read-heavy` measures",
-        micros(capacity::READER_NS)
+        "not measured here; {reader} answers all of them, on the machine of README's figures {small} markets or {large} \
+         pages of 46 kB a second within the machine, and each order takes {}.{} µs of its time; `scripts/perf run \
+         read-heavy` measures",
+        capacity::READER_NS / 1_000,
+        capacity::READER_NS % 1_000 / 100
     );
     let bought = Some("a faster core: there is one reader".to_owned());
     Answer { asked: "reads", title: "reads", now, free: None, bought }
@@ -236,9 +250,9 @@ mod tests {
             "     bought: faster cores shorten the 36 µs in proportion\n",
             "the slowest of a hundred (p99): an order behind a batch of 15 on its loop waits for 15 signature checks, 390 µs,",
             "orders a second: about 28,000 orders a second (1 shard x 28,000): ",
-            "     free: `outcry topology --set cpu.shards=2` says what one shard more comes to here; auth.known",
+            "     free: cpu.shards=2 on the cores that are here (`outcry topology --set cpu.shards=2` says for how many): loops take",
             "durable answers: an order's median and a write of the disk, which was not tried here",
-            "reads: not measured here; all are answered by r1,",
+            "reads: not measured here; r1 answers all of them,",
         ] {
             assert!(said.contains(line), "{line}\n{said}");
         }
@@ -291,9 +305,12 @@ mod tests {
             durable
         };
         let (plain_disk, stops) = (durable(false), durable(true));
-        assert!(plain_disk.now.ends_with("23 µs (37 µs at p99, with no other load)"), "{}", plain_disk.now);
+        let amounts = "23 µs (37 µs at p99, with no other load), and some 20 µs to hand over to the journal's thread and back";
+        assert!(plain_disk.now.ends_with(amounts), "{}", plain_disk.now);
         assert!(
-            stops.now.ends_with("whenever a segment is packed or removed, every 131,000 orders or so"),
+            stops.now.ends_with(
+                "whenever a segment is packed or removed, every 16,000 writes or so (an order alone is one)"
+            ),
             "{}",
             stops.now
         );

@@ -316,9 +316,12 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
             "{on_cores} for {loops}, the journal and the system, {needed} would do{fewer}: {}",
             spinning(scene)
         );
-        let (kind, touches) =
-            if nothing_spins { (Kind::WakeUps, Touches::P50) } else { (Kind::Cores, Touches::P99) };
-        causes.push(limit(kind, touches, cost::WAKE_NS, text, more_cores()));
+        let (kind, touches, change) = if nothing_spins {
+            (Kind::WakeUps, Touches::P50, spin_first(scene, more_cores()))
+        } else {
+            (Kind::Cores, Touches::P99, more_cores())
+        };
+        causes.push(limit(kind, touches, cost::WAKE_NS, text, change));
     } else if nothing_spins && machine.quota_milli.is_none() {
         let wake = time(cost::WAKE_NS);
         let text = format!("no loop spins (cpu.wait): an order also waits for a wake-up of some {wake}");
@@ -326,6 +329,24 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         causes.push(limit(Kind::WakeUps, Touches::P50, cost::WAKE_NS, text, change));
     }
     causes
+}
+
+/// Whether every loop that orders wait for could spin: the journal's thread and the reader keep a CPU.
+pub(super) fn may_spin(scene: &Scene<'_>) -> bool {
+    let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
+    0 < trading && trading < scene.machine.allowed.len() && scene.machine.quota_milli.is_none()
+}
+
+/// What takes the wake-ups away: what costs nothing but a CPU, where there is one left, before `bought`.
+fn spin_first(scene: &Scene<'_>, bought: Option<String>) -> Option<String> {
+    if !may_spin(scene) {
+        return bought;
+    }
+    let spin = "cpu.wait=shard=spin, which burns a CPU for each shard day and night";
+    let more = bought.map_or_else(String::new, |text| {
+        format!("; or {text}; with more cores loops look on for 50 µs before they sleep, so only busy ones save it")
+    });
+    Some(format!("{spin}{more}"))
 }
 
 /// What spinning costs, or what nobody spinning costs.
