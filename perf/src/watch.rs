@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// A clock tick of `/proc/stat` in nanoseconds: `USER_HZ` is 100 on every Linux we run on.
@@ -104,7 +105,7 @@ impl FamilyWatch {
     /// Watches from now on.
     pub(crate) fn begin() -> Self {
         let (busy, stolen) = of_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default());
-        let (own, children) = (used_ns(std::process::id()), children_ns());
+        let (own, children) = (own_ns(), children_ns());
         Self { begin: Instant::now(), busy, stolen, own, children, kernel: kernel_threads_ns() }
     }
 
@@ -122,6 +123,13 @@ impl FamilyWatch {
         let after = Spent { busy: now.busy, stolen: now.stolen, ours, server: children, kernel: now.kernel };
         share(before, after, self.seconds())
     }
+}
+
+/// Nanoseconds of CPU that this process has had, those of its threads that have ended among them.
+fn own_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or_default());
+    seconds * 1_000_000_000 + rest
 }
 
 /// Nanoseconds of CPU that children had which this process, or who they were children of, waited for.
@@ -267,12 +275,16 @@ mod tests {
     }
 
     #[test]
-    fn our_own_time_grows() {
-        let before = used_ns(std::process::id());
-        let mut sum = 0_u64;
-        while used_ns(std::process::id()) == before {
-            sum = std::hint::black_box(sum + 1);
-        }
-        assert!(0 < sum);
+    fn our_own_time_grows_and_keeps_that_of_a_thread_that_has_ended() {
+        let before = own_ns();
+        let worked = std::thread::spawn(|| {
+            let thread = || of_thread(std::path::Path::new("/proc/thread-self"));
+            let begin = thread();
+            while thread() < begin + 50_000_000 {
+                std::hint::spin_loop();
+            }
+        });
+        worked.join().unwrap();
+        assert!(before + 50_000_000 <= own_ns());
     }
 }
