@@ -1,9 +1,9 @@
 //! The journal thread: carries what is committed to the segments and gives room back to the ring.
 //!
 //! It writes back to back: a batch is what was committed while the one before was being written.
-//! With nothing to write it looks on for a while if it was told to, then sleeps until a loop wakes it, and
-//! looks by itself now and then, since under `committed` nobody waits for it. Durable frames stay in the ring while there is room, so
-//! that followers find them there.
+//! With nothing to write it looks on for a while if it was told to, then sleeps until a loop wakes it,
+//! and looks by itself now and then, since under `committed` nobody waits for it. Durable frames stay in
+//! the ring while there is room, so that followers find them there.
 //!
 //! A write error ends it: `durable` stays where it is, nothing waits for an answer that will not
 //! come, and the log file stays as it is for the next start.

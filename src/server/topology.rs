@@ -208,7 +208,7 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
         Topology { loops, shards, journal_cpu, journal_wait: Wait::Park, policy, rows: Vec::new() };
     refuse_a_shared_spin(&topology, allowed)?;
     let answers_wait = options.journal_durability == Durability::Durable.text();
-    topology.journal_wait = journal_wait(said, &topology, has_spare_cores && answers_wait && !dev)?;
+    topology.journal_wait = journal_wait(said, &topology, has_spare_cores && answers_wait)?;
     topology.rows = rows(machine, &topology, options.cpu_journal != "auto");
     Ok(topology)
 }

@@ -29,7 +29,7 @@ pub const MATCH_NS: u64 = 3_000;
 /// A known signer's check takes this part of another's, of a thousand.
 const KNOWN_PARTS: u64 = 254;
 /// The part of the capacity, of a hundred, from which on the median climbs: orders stand in line.
-const COMFORTABLE_PERCENT: u64 = 80;
+pub(super) const COMFORTABLE_PERCENT: u64 = 80;
 /// A size that has room for some hundred signers.
 pub(super) const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
 

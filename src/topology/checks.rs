@@ -247,6 +247,8 @@ pub struct Needs {
     pub durable: bool,
     /// Bytes that the data directory's disk must have free to start with.
     pub free_bytes: u64,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
     /// Bytes of the log's file.
     pub log_bytes: u64,
     /// Bytes of memory when every table is full, the log among them; history comes on top.

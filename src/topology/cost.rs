@@ -13,8 +13,6 @@ pub(super) const WAKE_NS: u64 = 16_000;
 /// One CPU for everything: a read or a batch that was begun is finished first.
 pub(super) const ONE_CPU_NS: u64 = 1_000_000;
 
-/// A segment as it is by default.
-pub(super) const SEGMENT_BYTES: u64 = 64 << 20;
 /// What discarding at once costs, measured on one guest: its disk wrote nothing for 1.2 ms a MiB that was freed, and
 /// a segment has 64 MiB.
 pub(super) const DISCARD: &str = "about 75 ms whenever a segment is packed or removed";

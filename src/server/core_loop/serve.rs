@@ -91,7 +91,7 @@ impl CoreLoop {
     }
 
     /// Has the journal write what was just decided, and sends the answers that are due, before the next
-    /// request is begun: with a signature it takes longer than a write. The last of a turn is followed by the
+    /// request is begun, whose signature takes about as long as a write. The last of a turn is followed by the
     /// turn's own end.
     fn see_out(&mut self, phase: Phase) {
         self.tell_journal();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::{jitter, probes, speed};
 use crate::domain::TimeMs;
 use crate::json::Writer;
+use crate::json::read::ORDERS_MAX;
 use crate::server::command::{CheckArgs, ConfigArgs, TopologyArgs, TuneArgs};
 use crate::server::machine_files::Below;
 use crate::server::options::Options;
@@ -48,6 +49,8 @@ struct Look {
     plan: Plan,
     is_here: bool,
 }
+
+const _: () = assert!(answers::BATCH == ORDERS_MAX as u64, "a batch is what requests may hold");
 
 /// What is told of a machine.
 struct Judged {

@@ -53,6 +53,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         spinning: loops.iter().filter(|core| core.wait != Wait::Park).map(|core| core.name.clone()).collect(),
         durable: plan.durability == Durability::Durable,
         free_bytes: plan.disk_free_min.saturating_add(SEGMENTS_AHEAD.saturating_mul(plan.segment_bytes)),
+        segment_bytes: plan.segment_bytes,
         log_bytes: plan.log_bytes.saturating_add(LOG_HEAD_BYTES),
         memory_bytes: plan.memory_bytes(),
         memory_piece_bytes: plan.limits.books_bytes,

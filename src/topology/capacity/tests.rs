@@ -48,6 +48,7 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         spinning: Vec::new(),
         durable: true,
         free_bytes: 0,
+        segment_bytes: 64 << 20,
         log_bytes: 0,
         memory_bytes: 0,
         memory_piece_bytes: 0,

@@ -2,21 +2,9 @@
 
 use super::*;
 use crate::topology::Files;
+use crate::topology::capacity::tests::Silent;
 use crate::topology::checks::{self, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
-
-/// A machine that says nothing of itself.
-struct Silent;
-
-impl Files for Silent {
-    fn text(&self, path: &str) -> Result<String, String> {
-        Err(path.to_owned())
-    }
-
-    fn names(&self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
 
 /// A machine that says only where its time went.
 struct Stat(String);
@@ -43,21 +31,10 @@ fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
     Needs {
         pinned: if policy == Policy::Unpinned || cpus <= shards { Vec::new() } else { pinned.collect() },
         loops: shards + 1,
-        work: Vec::new(),
-        knows_signers: false,
         shards,
-        connections: 1,
-        descriptors: 1,
-        backlog: 1,
-        journal_cpu: None,
         policy,
         spinning: if spin { names } else { Vec::new() },
-        durable: true,
-        free_bytes: 0,
-        log_bytes: 0,
-        memory_bytes: 0,
-        memory_piece_bytes: 0,
-        locked_bytes_per_loop: 0,
+        ..capacity::tests::needs("")
     }
 }
 
