@@ -27,6 +27,7 @@ impl MachineLimit {
         match self.touches.as_deref() {
             Some("p50") => ", for every order",
             Some("p99") => ", for the slow orders",
+            Some("p99.9") => ", for the slowest orders",
             Some("durable") => ", for durable answers",
             Some("reads") => ", for reads",
             _ => "",

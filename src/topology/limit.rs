@@ -2,7 +2,8 @@
 //!
 //! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by
 //! its length, a CPU that others have by the slice for which the scheduler gives it to them, a disk by
-//! the write that was tried. The weights only order the list; what is told is what was found.
+//! the write that was tried. The weights only order the list; what is told is what was found. What touches
+//! only the slowest orders stands last, however long it is.
 //!
 //! | kind | what limits |
 //! |---|---|
@@ -17,7 +18,7 @@
 //! | `wake-ups` | loops sleep, so an order waits until one is awake |
 //! | `disk` | durable answers wait for it; measured |
 //! | `condition` | one of the check's table, which the text names |
-//! | `none` | nothing was found; the text says what would carry more |
+//! | `none` | nothing was found but what the slowest orders meet; the text says what would carry more |
 
 use super::capacity;
 use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
@@ -36,6 +37,9 @@ const CONDITIONS: [(&str, Option<Touches>); 8] = [
     ("mem.swap", Some(Touches::P99)),
     ("time.ntp", None),
 ];
+
+/// Conditions that only the slowest orders meet, the worst first; the first that fails is told, so one line at a time.
+const APART: [&str; 2] = ["cpu.isolated", "cpu.nohz_full"];
 
 /// What sort of thing limits a machine; programs go by its word, which never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +66,7 @@ pub enum Kind {
     Disk,
     /// A condition of the check's table.
     Condition,
-    /// Nothing was found: then this is the only one, and says what would carry more.
+    /// Nothing was found but what the slowest orders meet: this is the first, and says what would carry more.
     None,
 }
 
@@ -94,6 +98,8 @@ pub enum Touches {
     P50,
     /// Some orders', the slow ones.
     P99,
+    /// Few orders', the slowest.
+    P999,
     /// That of answers which wait for the disk.
     Durable,
     /// That of reads: no order waits for the CPU.
@@ -101,7 +107,7 @@ pub enum Touches {
 }
 
 impl Touches {
-    const ALL: [Self; 4] = [Self::P50, Self::P99, Self::Durable, Self::Reads];
+    const ALL: [Self; 5] = [Self::P50, Self::P99, Self::P999, Self::Durable, Self::Reads];
 
     /// Its word in lists and JSON.
     #[must_use]
@@ -109,6 +115,7 @@ impl Touches {
         match self {
             Self::P50 => "p50",
             Self::P99 => "p99",
+            Self::P999 => "p99.9",
             Self::Durable => "durable",
             Self::Reads => "reads",
         }
@@ -118,6 +125,7 @@ impl Touches {
         match self {
             Self::P50 => "adds to every order, so to the median (p50) too",
             Self::P99 => "adds to some orders, the slow ones (p99 and beyond)",
+            Self::P999 => "adds to few orders, the slowest (p99.9 and beyond), so it stands last",
             Self::Durable => "adds to answers that wait for the disk (journal.durability=durable)",
             Self::Reads => {
                 "adds to reads, and to the journal's thread where it runs on that CPU; orders do not wait for it"
@@ -163,11 +171,15 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         let failed = failed(findings, id).filter(|finding| finding.severity != Severity::Fatal);
         causes.extend(failed.map(|finding| condition(finding, touches)));
     }
-    if causes.is_empty() {
-        return vec![one_core(scene)];
-    }
+    let apart = APART.iter().find_map(|id| failed(findings, id).next());
+    let is_quiet = causes.is_empty();
     // Stable: what weighs the same stays in the order above. What cannot run at all comes first.
     causes.sort_by_key(|limit| std::cmp::Reverse(limit.cost_ns.unwrap_or(u64::MAX)));
+    // However long it is, it is too rare to stand before what every order meets.
+    causes.extend(apart.map(|finding| condition(finding, Some(Touches::P999))));
+    if is_quiet {
+        causes.insert(0, one_core(scene, apart.is_some()));
+    }
     causes
 }
 
@@ -175,13 +187,16 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
 #[must_use]
 pub fn text(limits: &[Limit]) -> String {
     let mut lines = Vec::new();
-    for (index, limit) in limits.iter().enumerate() {
+    let mut number = 0;
+    for limit in limits {
         if limit.kind == Kind::None {
             lines.push(format!("what limits this machine: {}", limit.text));
         } else {
-            lines.extend((index == 0).then(|| "what limits this machine, the most costly first:".to_owned()));
+            number += 1;
+            let head = "what limits this machine, the most costly first:";
+            lines.extend(lines.is_empty().then(|| head.to_owned()));
             let mark = limit.touches.map_or_else(String::new, |touches| format!("[{}] ", touches.text()));
-            lines.push(format!("  {}. {mark}{}", index + 1, limit.text));
+            lines.push(format!("  {number}. {mark}{}", limit.text));
         }
         lines.extend(limit.change.as_ref().map(|change| format!("     change: {change}")));
     }
@@ -388,8 +403,8 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
     })
 }
 
-/// Nothing was found: what would carry more is said all the same.
-fn one_core(scene: &Scene<'_>) -> Limit {
+/// Nothing was found, or nothing but what the slowest orders meet: what would carry more is said all the same.
+fn one_core(scene: &Scene<'_>, but_for_the_slowest: bool) -> Limit {
     let needs = scene.needs;
     let idle = idle_for_shards(scene);
     let have = if idle == 1 { "has" } else { "have" };
@@ -403,8 +418,9 @@ fn one_core(scene: &Scene<'_>) -> Limit {
     };
     let full =
         capacity::of(scene).map_or_else(|_| String::new(), |capacity| format!("; {}", capacity.brief()));
+    let but = if but_for_the_slowest { " but what the slowest orders meet" } else { "" };
     let text = format!(
-        "nothing in its settings; {} on {}, and one market is matched on one core{cap}{full}",
+        "nothing in its settings{but}; {} on {}, and one market is matched on one core{cap}{full}",
         counted(needs.shards, "shard"),
         counted(needs.shards, "core")
     );

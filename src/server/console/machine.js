@@ -10,7 +10,9 @@ const FACTS = {
 const WAITS = { park: "sleeping", spin: "spinning", "spin-then-park": "spinning, then sleeping", blocks: "blocking" };
 
 // Whose time a limit adds to.
-const MARKS = { p50: "every order:", p99: "slow orders:", durable: "durable answers:", reads: "reads:" };
+const MARKS = {
+  p50: "every order:", p99: "slow orders:", "p99.9": "the slowest orders:", durable: "durable answers:", reads: "reads:",
+};
 
 const cpuOf = (loop) => state.machine?.threads.find(({ thread }) => thread === loop)?.cpu ?? "any";
 

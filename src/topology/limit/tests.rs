@@ -38,8 +38,10 @@ fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
     }
 }
 
+/// The texts of all but what the slowest orders alone meet.
 fn of(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<String> {
-    limits(cpus, needs, probes).into_iter().map(|limit| limit.text).collect()
+    let limits = limits(cpus, needs, probes).into_iter();
+    limits.filter(|limit| limit.touches != Some(Touches::P999)).map(|limit| limit.text).collect()
 }
 
 fn limits(cpus: usize, needs: &Needs, probes: &Probes) -> Vec<Limit> {
@@ -89,7 +91,7 @@ fn cores_limit_as_they_are_set_and_not_as_auto_would_set_them() {
             1,
             auto,
             true,
-            "nothing in its settings; 1 shard on 1 core, and one market is matched on one core"
+            "nothing in its settings but what the slowest orders meet; 1 shard on 1 core, and one market is matched on one core"
                 .to_owned(),
         ),
         (
@@ -97,7 +99,7 @@ fn cores_limit_as_they_are_set_and_not_as_auto_would_set_them() {
             4,
             auto,
             true,
-            "nothing in its settings; 4 shards on 4 cores, and one market is matched on one \
+            "nothing in its settings but what the slowest orders meet; 4 shards on 4 cores, and one market is matched on one \
                  core; auto makes no more than 4 (cpu.shards), so 9 cores have none"
                 .to_owned(),
         ),
@@ -274,10 +276,12 @@ fn limits_are_numbered_and_none_is_not() {
     let said = |spin| text(&limits(4, &needs(4, 1, Policy::Auto, spin), &Probes::none("no")));
     let none = said(true);
     assert!(
-        none.starts_with("what limits this machine: nothing in its settings; 1 shard on 1 core"),
+        none.starts_with(
+            "what limits this machine: nothing in its settings but what the slowest orders meet; 1 shard on 1"
+        ),
         "{none}"
     );
-    assert!(none.contains("\n     change: faster cores") && !none.contains("1. "), "{none}");
+    assert!(none.contains("\n     change: faster cores") && !none.contains("2. "), "{none}");
     let one = said(false);
     assert!(
         one.starts_with("what limits this machine, the most costly first:\n  1. [p50] no loop spins"),
@@ -352,5 +356,44 @@ fn a_limit_has_its_kind_and_whose_time_it_adds_to() {
     // Who has a CPU half of the time is met by every second order.
     for (millionths, touches) in [(1, "p99"), (499_999, "p99"), (500_000, "p50")] {
         assert_eq!(Touches::by_share(millionths).text(), touches);
+    }
+}
+
+#[test]
+fn what_only_the_slowest_orders_meet_stands_last_and_takes_one_line() {
+    let needs = needs(4, 1, Policy::Auto, true);
+    let isolated = "[p99.9] cpu.isolated: none; wanted: shards' cpus: 0; up to 4 ms an order when something else is \
+                    ready there";
+    let ticking =
+        "[p99.9] cpu.nohz_full: none; wanted: shards' cpus: 0; up to 5 µs an order that a tick meets";
+    let nothing = "what limits this machine: nothing in its settings";
+    for (isolate, without_tick, wait, first, last) in [
+        (false, false, true, nothing, Some(isolated)),
+        (true, false, true, nothing, Some(ticking)),
+        (true, true, true, nothing, None),
+        // 16 µs of every order stand before 4 ms of the slowest.
+        (false, true, false, "  1. [p50] no loop spins", Some(isolated)),
+    ] {
+        let mut machine = Machine::plain(&[0, 1, 2, 3]);
+        (machine.cpus[0].isolated, machine.cpus[0].nohz_full) = (isolate, without_tick);
+        let needs = if wait { needs.clone() } else { self::needs(4, 1, Policy::Auto, false) };
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &Probes::none("no") };
+        let said = text(&causes(&scene, &checks::run(&scene)));
+        let at = |words: &str| said.find(words).unwrap_or_else(|| panic!("{words}\n{said}"));
+        assert_eq!(
+            said.matches("  [p99.9] adds to few orders").count(),
+            usize::from(last.is_some()),
+            "{said}"
+        );
+        assert_eq!(
+            said.contains("settings but what the slowest orders meet;"),
+            last.is_some() && wait,
+            "{said}"
+        );
+        if let Some(last) = last {
+            let number = if wait { 1 } else { 2 };
+            assert!(at(first) < at(&format!("  {number}. {last}")), "{said}");
+        }
+        at(first);
     }
 }
