@@ -11,6 +11,7 @@ mod glossary;
 mod numbers;
 mod page;
 mod plot;
+mod room;
 mod words;
 
 pub(crate) use numbers::{count, micros};

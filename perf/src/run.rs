@@ -11,7 +11,7 @@ use crate::parts::{self, Seen};
 use crate::placement::{self, Placement, Thread};
 use crate::scenario::{Class, Data, Plan};
 use crate::schedule::{Schedule, nanos};
-use crate::server::Server;
+use crate::server::{Server, Worked};
 use crate::stats::{self, Nanos, Quantiles, histogram, record};
 use crate::summary::{ClassTimes, Curve, LoopBusy, Moment, SCHEMA, Stage, Summary};
 use crate::timing;
@@ -221,11 +221,16 @@ pub(crate) struct Loaded {
 }
 
 /// The part of `seconds` in which each loop worked, by what it had worked before and after.
-fn busy(before: &[(String, f64)], after: &[(String, f64)], seconds: f64) -> Vec<LoopBusy> {
-    let had = |name: &str| before.iter().find(|(known, _)| known == name).map_or(0.0, |(_, worked)| *worked);
-    let of = |(name, worked): &(String, f64)| LoopBusy {
-        name: name.clone(),
-        busy: (worked - had(name)).max(0.0) / seconds,
+fn busy(before: &[Worked], after: &[Worked], seconds: f64) -> Vec<LoopBusy> {
+    let of = |now: &Worked| {
+        let then = before.iter().find(|then| then.name == now.name);
+        let had = then.map_or(0.0, |then| then.turns_s);
+        let wrote = then.and_then(|then| then.sends_s).unwrap_or(0.0);
+        LoopBusy {
+            name: now.name.clone(),
+            busy: (now.turns_s - had).max(0.0) / seconds,
+            sending: now.sends_s.map(|sends_s| (sends_s - wrote).max(0.0) / seconds),
+        }
     };
     after.iter().map(of).collect()
 }
@@ -501,10 +506,13 @@ mod tests {
 
     #[test]
     fn a_loop_is_busy_for_what_it_worked_between_two_looks() {
-        let worked = |shard, reader| vec![("shard0".to_owned(), shard), ("reader".to_owned(), reader)];
+        let of = |name: &str, turns_s, sends_s| Worked { name: name.to_owned(), turns_s, sends_s };
+        let worked =
+            |shard: f64, reader| vec![of("shard0", shard, Some(shard / 4.0)), of("reader", reader, None)];
         let shares = busy(&worked(1.0, 5.0), &worked(3.0, 5.0), 4.0);
-        let shares: Vec<_> = shares.iter().map(|share| (share.name.as_str(), share.busy)).collect();
-        assert_eq!(shares, [("shard0", 0.5), ("reader", 0.0)]);
+        let shares: Vec<_> =
+            shares.iter().map(|share| (share.name.as_str(), share.busy, share.sending)).collect();
+        assert_eq!(shares, [("shard0", 0.5, Some(0.125)), ("reader", 0.0, None)]);
     }
 
     #[test]

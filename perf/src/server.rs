@@ -116,9 +116,9 @@ impl Server {
         Ok(())
     }
 
-    /// Seconds for which each loop has worked since its start; none if the server does not tell.
-    pub(crate) fn worked(&self) -> Vec<(String, f64)> {
-        self.metrics().map(|text| turns(&text)).unwrap_or_default()
+    /// How long each loop has worked since its start; none if the server does not tell.
+    pub(crate) fn worked(&self) -> Vec<Worked> {
+        self.metrics().map(|text| worked(&text)).unwrap_or_default()
     }
 
     fn metrics(&self) -> Result<String, String> {
@@ -163,14 +163,32 @@ impl Drop for Server {
     }
 }
 
-/// The sum of each loop's turns in a page of `/metrics`.
-fn turns(page: &str) -> Vec<(String, f64)> {
-    let of_line = |line: &str| {
-        let (labels, seconds) = line.strip_prefix("outcry_duration_seconds_sum{loop=\"")?.split_once("} ")?;
-        let name = labels.strip_suffix("\",stage=\"turn\"")?;
-        Some((name.to_owned(), seconds.parse().ok()?))
+/// How long a loop has worked since its start.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Worked {
+    /// Its thread's name.
+    pub(crate) name: String,
+    /// Seconds of all turns with work in them.
+    pub(crate) turns_s: f64,
+    /// Of them, of writing to sockets.
+    pub(crate) sends_s: Option<f64>,
+}
+
+/// The sums of each loop's turns and of its writes in a page of `/metrics`.
+fn worked(page: &str) -> Vec<Worked> {
+    let of = |stage: &str| -> Vec<(String, f64)> {
+        let end = format!("\",stage=\"{stage}\"");
+        let of_line = |line: &str| {
+            let (labels, seconds) =
+                line.strip_prefix("outcry_duration_seconds_sum{loop=\"")?.split_once("} ")?;
+            Some((labels.strip_suffix(&end)?.to_owned(), seconds.parse().ok()?))
+        };
+        page.lines().filter_map(of_line).collect()
     };
-    page.lines().filter_map(of_line).collect()
+    let sends = of("send");
+    let sent = |name: &str| sends.iter().find(|(known, _)| known == name).map(|(_, seconds)| *seconds);
+    let turns = of("turn").into_iter();
+    turns.map(|(name, turns_s)| Worked { sends_s: sent(&name), name, turns_s }).collect()
 }
 
 fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> {
@@ -199,8 +217,10 @@ mod tests {
         let page = "# TYPE x histogram\n\
             outcry_duration_seconds_sum{loop=\"outcry-shard0\",stage=\"sign\"} 1.5\n\
             outcry_duration_seconds_sum{loop=\"outcry-shard0\",stage=\"turn\"} 2.5\n\
+            outcry_duration_seconds_sum{loop=\"outcry-shard0\",stage=\"send\"} 0.5\n\
             outcry_duration_seconds_count{loop=\"outcry-shard0\",stage=\"turn\"} 9\n\
             outcry_duration_seconds_sum{loop=\"outcry-reader\",stage=\"turn\"} 0.25\n";
-        assert_eq!(turns(page), [("outcry-shard0".to_owned(), 2.5), ("outcry-reader".to_owned(), 0.25)]);
+        let of = |name: &str, turns_s, sends_s| Worked { name: name.to_owned(), turns_s, sends_s };
+        assert_eq!(worked(page), [of("outcry-shard0", 2.5, Some(0.5)), of("outcry-reader", 0.25, None)]);
     }
 }

@@ -1,11 +1,12 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
 use super::numbers::{count, count_of, micros};
+use super::room;
 use crate::jitter::GAP_US_MAX;
-use crate::parts::{self, Parts};
+use crate::parts::Parts;
 use crate::placement::{self, MachineLimit};
 use crate::scenario::Data;
-use crate::summary::{ClassTimes, LoopBusy, Summary};
+use crate::summary::{ClassTimes, Summary};
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 
 /// With fewer CPUs than this the client cannot have one of its own.
@@ -179,66 +180,13 @@ pub(crate) fn shared(summary: &Summary) -> Option<String> {
 
 /// Something that was measured, in words, and whether it limits the box.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
-    is_limit: bool,
-    text: String,
+pub(super) struct Told {
+    pub(super) is_limit: bool,
+    pub(super) text: String,
 }
 
 fn measured(summary: &Summary) -> impl Iterator<Item = Told> {
-    pauses(summary).into_iter().chain(full_loop(summary))
-}
-
-/// A loop that works this part of the time has no room for a burst.
-const FULL: f64 = 0.9;
-
-/// A loop that works less than this part of the time does not tell when it is full.
-const BUSY_TELLING: f64 = 0.05;
-
-/// Whether a trading loop can do no more, and what would carry more.
-fn full_loop(summary: &Summary) -> Option<Told> {
-    let is_trading =
-        |name: &str| ["outcry-shard", "outcry-ingress"].iter().any(|start| name.starts_with(start));
-    let trading = summary.threads.iter().filter(|thread| thread.is_trading()).count().max(1);
-    let busiest = summary.loops.iter().filter(|share| is_trading(&share.name));
-    let busiest = busiest.max_by(|one, other| one.busy.total_cmp(&other.busy));
-    let needed = summary.loops_needed / summary.achieved_per_s.max(1.0) * summary.offered_per_s;
-    #[allow(clippy::cast_precision_loss, reason = "loops are few")]
-    let room = trading as f64;
-    let is_full = busiest.is_some_and(|share| FULL < share.busy) || FULL * room < needed;
-    let busy = busiest.map_or_else(String::new, |share| {
-        format!("{} worked {:.0} % of the time. ", share.name, 100.0 * share.busy)
-    });
-    let each_us = needed * 1e6 / summary.offered_per_s.max(1.0);
-    let sum = format!(
-        "{busy}{} requests a second, {} each in {}, need {needed:.2} of {trading} trading loop{}",
-        count(summary.offered_per_s),
-        micros(each_us),
-        parts::BUSY.join(", "),
-        if trading == 1 { "" } else { "s" }
-    );
-    let text = if is_full {
-        format!(
-            "The trading loop is full. {sum}. More is carried by signers that are known \
-             (auth.known_signers_bytes), loops for sockets and signatures alone (cpu.ingress), or more shards \
-             (cpu.shards)."
-        )
-    } else {
-        format!("{sum}: there is room.{}", full_at(summary, busiest))
-    };
-    let is_told = busiest.is_some() || needed > 0.0;
-    is_told.then_some(Told { is_limit: is_full, text })
-}
-
-/// At which rate the busiest loop would be full, by what it worked.
-fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
-    // A loop that hardly works says nothing of one that is full.
-    let telling = busiest.filter(|share| BUSY_TELLING <= share.busy);
-    telling.map_or_else(String::new, |share| {
-        format!(
-            " With requests of this mix it would be full at about {} a second, and from 80 % of that on they wait in line.",
-            count((summary.achieved_per_s / share.busy / 1e3).round() * 1e3)
-        )
-    })
+    pauses(summary).into_iter().chain(room::of(summary))
 }
 
 /// Where the time of the commonest class went, in its middle and in its tail.
@@ -500,7 +448,7 @@ mod tests {
         assert!(told[1].starts_with("The cores are quiet"), "{}", told[1]);
         assert!(
             told[2].starts_with(
-                "outcry-shard0 worked 6 % of the time. 2,000 requests a second, 30.0 µs each in"
+                "outcry-shard0 worked 6 % of the time, 30.0 µs for each of 2,000 requests a second. Of that"
             ),
             "{}",
             told[2]
@@ -562,25 +510,5 @@ mod tests {
             let said = next_time(&summary);
             assert!(said.len() == 1 && said[0].contains(word), "{reason}: {said:?}");
         }
-    }
-
-    #[test]
-    fn a_loop_is_full_by_what_it_worked_or_by_what_was_offered() {
-        let example = crate::summary::example();
-        let busy = |busy| vec![LoopBusy { name: "outcry-shard0".to_owned(), busy }];
-        for (busy, needed, offered, full) in [
-            (busy(0.9), 0.5, 2_000.0, false),
-            (busy(0.91), 0.5, 2_000.0, true),
-            (busy(0.5), 0.5, 4_000.0, true),
-            (Vec::new(), 0.89, 2_000.0, false),
-        ] {
-            let summary =
-                Summary { loops: busy, loops_needed: needed, offered_per_s: offered, ..example.clone() };
-            let Told { is_limit, text: said } = full_loop(&summary).unwrap();
-            assert_eq!((is_limit, said.starts_with("The trading loop is full.")), (full, full), "{said}");
-            assert_eq!(said.contains("cpu.ingress"), full, "{said}");
-        }
-        let silent = Summary { loops: Vec::new(), loops_needed: 0.0, ..example };
-        assert_eq!(full_loop(&silent), None);
     }
 }

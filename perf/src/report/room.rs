@@ -1,0 +1,199 @@
+//! Whether the trading loops have room, at which rate they would be full, and what their time went to.
+//!
+//! A loop's time is measured twice. Its turns say how long it worked, whatever it worked on; the stages of each
+//! request say what that request alone took. No stage has the calls that read and write sockets, nor what is done
+//! once a turn, so 1 s by the stages is a rate that nobody reaches: both are told, with what is between them.
+
+use super::numbers::{count, micros};
+use super::words::Told;
+use crate::parts;
+use crate::summary::{LoopBusy, Summary};
+
+/// A loop that works this part of the time has no room for a burst.
+const FULL: f64 = 0.9;
+
+/// A loop that works less than this part of the time does not tell when it is full.
+const BUSY_TELLING: f64 = 0.05;
+
+/// Whether a trading loop can do no more, and what would carry more.
+pub(super) fn of(summary: &Summary) -> Option<Told> {
+    let trading = summary.threads.iter().filter(|thread| thread.is_trading()).count().max(1);
+    let busiest = busiest(summary);
+    let needed = summary.loops_needed / summary.achieved_per_s.max(1.0) * summary.offered_per_s;
+    #[allow(clippy::cast_precision_loss, reason = "loops are few")]
+    let room = trading as f64;
+    let is_full = busiest.is_some_and(|share| FULL < share.busy) || FULL * room < needed;
+    let sum = busiest.map_or_else(
+        || by_stages(summary, needed, trading),
+        |share| format!("{}{}", by_turns(summary, share), between(summary)),
+    );
+    let text = if is_full {
+        format!(
+            "The trading loop is full. {sum}. More is carried by signers that are known \
+             (auth.known_signers_bytes), loops for sockets and signatures alone (cpu.ingress), or more shards \
+             (cpu.shards)."
+        )
+    } else {
+        format!("{sum}. There is room.{}", full_at(summary, busiest))
+    };
+    let is_told = busiest.is_some() || needed > 0.0;
+    is_told.then_some(Told { is_limit: is_full, text })
+}
+
+fn trading(summary: &Summary) -> impl Iterator<Item = &LoopBusy> {
+    let starts = ["outcry-shard", "outcry-ingress"];
+    summary.loops.iter().filter(move |share| starts.iter().any(|start| share.name.starts_with(start)))
+}
+
+/// The trading loop that worked most.
+fn busiest(summary: &Summary) -> Option<&LoopBusy> {
+    trading(summary).max_by(|one, other| one.busy.total_cmp(&other.busy))
+}
+
+/// A part of the time as what it is for each request that was answered.
+fn each_us(summary: &Summary, part: f64) -> f64 {
+    part * 1e6 / summary.achieved_per_s.max(1.0)
+}
+
+/// What all trading loops had for each request, and what of that the busiest.
+fn by_turns(summary: &Summary, busiest: &LoopBusy) -> String {
+    let (LoopBusy { name, busy, .. }, rate) = (busiest, count(summary.achieved_per_s));
+    let own = micros(each_us(summary, *busy));
+    let others = match trading(summary).count() {
+        1 => String::new(),
+        loops => {
+            let all = micros(each_us(summary, trading(summary).map(|share| share.busy).sum()));
+            format!("; all {loops} trading loops together, {all}")
+        }
+    };
+    format!(
+        "{name} worked {:.0} % of the time, {own} for each of {rate} requests a second{others}",
+        100.0 * busy
+    )
+}
+
+/// How the loops' time and the requests' stages go together, where the first holds the second.
+fn between(summary: &Summary) -> String {
+    let all_us = each_us(summary, trading(summary).map(|share| share.busy).sum());
+    let stages_us = each_us(summary, summary.loops_needed);
+    if stages_us <= 0.0 || all_us < stages_us {
+        return String::new();
+    }
+    let sending: Option<f64> = trading(summary).map(|share| share.sending).sum();
+    let sent = sending.map(|part| {
+        format!("{} of that writes answers to sockets, the rest", micros(each_us(summary, part)))
+    });
+    format!(
+        ". Of that its own stages ({}) are {}; the other {} are in no stage: {} reads sockets, passes on what was \
+         decided, and is what each turn costs",
+        parts::BUSY.join(", "),
+        micros(stages_us),
+        micros(all_us - stages_us),
+        sent.as_deref().unwrap_or("it writes answers,")
+    )
+}
+
+/// What the stages alone say, of a server that does not tell its loops' turns.
+fn by_stages(summary: &Summary, needed: f64, trading: usize) -> String {
+    format!(
+        "{} requests a second, {} each in {}, need {needed:.2} of {trading} trading loop{}",
+        count(summary.offered_per_s),
+        micros(needed * 1e6 / summary.offered_per_s.max(1.0)),
+        parts::BUSY.join(", "),
+        if trading == 1 { "" } else { "s" }
+    )
+}
+
+/// At which rate the busiest loop would be full, by what it worked.
+pub(super) fn full_at_per_s(summary: &Summary) -> Option<f64> {
+    // A loop that hardly works says nothing of one that is full.
+    let telling = busiest(summary).filter(|share| BUSY_TELLING <= share.busy);
+    telling.map(|share| summary.achieved_per_s / share.busy)
+}
+
+fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
+    let Some((rate, share)) = full_at_per_s(summary).zip(busiest) else { return String::new() };
+    format!(
+        " With requests of this mix it would be full at about {} a second (1 s / {}), and from 80 % of that on they \
+         wait in line.",
+        count((rate / 1e3).round() * 1e3),
+        micros(each_us(summary, share.busy))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::example;
+
+    fn share(name: &str, busy: f64, sending: Option<f64>) -> LoopBusy {
+        LoopBusy { name: name.to_owned(), busy, sending }
+    }
+
+    #[test]
+    fn a_loop_is_full_by_what_it_worked_or_by_what_was_offered() {
+        let example = example();
+        let busy = |busy| vec![share("outcry-shard0", busy, None)];
+        for (busy, needed, offered, full) in [
+            (busy(0.9), 0.5, 2_000.0, false),
+            (busy(0.91), 0.5, 2_000.0, true),
+            (busy(0.5), 0.5, 4_000.0, true),
+            (Vec::new(), 0.89, 2_000.0, false),
+        ] {
+            let summary =
+                Summary { loops: busy, loops_needed: needed, offered_per_s: offered, ..example.clone() };
+            let Told { is_limit, text: said } = of(&summary).unwrap();
+            assert_eq!((is_limit, said.starts_with("The trading loop is full.")), (full, full), "{said}");
+            assert_eq!(said.contains("cpu.ingress"), full, "{said}");
+        }
+        let silent = Summary { loops: Vec::new(), loops_needed: 0.0, ..example };
+        assert_eq!(of(&silent), None);
+    }
+
+    #[test]
+    fn the_time_of_a_loop_and_that_of_its_requests_are_told_with_what_is_between_them() {
+        let shard = |sending| vec![share("outcry-shard0", 0.075, sending), share("outcry-reader", 0.5, None)];
+        let two = vec![share("outcry-shard0", 0.075, None), share("outcry-shard1", 0.025, None)];
+        let head = "outcry-shard0 worked 8 % of the time, 37.5 µs for each of 2,000 requests a second";
+        let stages = "Of that its own stages (parse, auth, sign, match) are 30.0 µs; the other";
+        let full = "full at about 27,000 a second (1 s / 37.5 µs)";
+        for (loops, needed, parts) in [
+            (
+                shard(Some(0.01)),
+                0.06,
+                vec![
+                    head,
+                    stages,
+                    "other 7.5 µs are in no stage: 5.0 µs of that writes answers to sockets, the rest reads",
+                    full,
+                ],
+            ),
+            (
+                shard(None),
+                0.06,
+                vec![head, stages, "other 7.5 µs are in no stage: it writes answers, reads sockets", full],
+            ),
+            (
+                two,
+                0.06,
+                vec![head, "; all 2 trading loops together, 50.0 µs. Of that", "the other 20.0 µs", full],
+            ),
+            // Stages of which the loop's time has less say nothing of it.
+            (shard(None), 0.08, vec!["requests a second. There is room. With requests of this mix", full]),
+            // What it hardly worked does not tell when it is full.
+            (
+                vec![share("outcry-shard0", 0.04, None)],
+                0.03,
+                vec!["the other 5.0 µs", "each turn costs. There is room."],
+            ),
+        ] {
+            let Told { is_limit, text } =
+                of(&Summary { loops, loops_needed: needed, ..example() }).expect("a loop tells");
+            assert!(!is_limit);
+            for part in &parts {
+                assert!(text.contains(part), "{part}\n{text}");
+            }
+            assert_eq!(text.contains("full at about"), parts.contains(&full), "{text}");
+        }
+    }
+}
