@@ -72,8 +72,21 @@ pub(crate) struct MachineLimit {
     pub(crate) change: Option<String>,
 }
 
+/// How many orders a second the server says that its placement can take, before any load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Planned {
+    /// One signature check: tried one after another, or of a known signer where they are known.
+    pub(crate) check_us: f64,
+    /// The rest of an order on the loop that has its connection.
+    pub(crate) rest_us: f64,
+    /// Orders a second, each with a signature.
+    pub(crate) orders_per_s: f64,
+    /// The loops that are full then.
+    pub(crate) full_first: Vec<String>,
+}
+
 /// What the server's `topology` says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Placement {
     /// Its threads.
     pub(crate) threads: Vec<Thread>,
@@ -81,6 +94,8 @@ pub(crate) struct Placement {
     pub(crate) limits: Vec<MachineLimit>,
     /// What limits the median, the slow orders, orders a second and so on, if the server says.
     pub(crate) answers: Vec<String>,
+    /// How many orders a second it can take, if the server says.
+    pub(crate) planned: Option<Planned>,
 }
 
 /// What `server` says of its threads and its machine under `settings`; nothing if it cannot say.
@@ -118,7 +133,21 @@ fn parse(json: &[u8]) -> Placement {
         threads: array("threads").filter_map(thread).collect(),
         limits: array("limits").filter_map(limit).collect(),
         answers: array("answers").filter_map(answer).collect(),
+        planned: planned(&json["capacity"]),
     }
+}
+
+/// What `capacity` says, if it was measured.
+fn planned(json: &Value) -> Option<Planned> {
+    let us = |key: &str| json[key].as_u64().map(crate::stats::as_micros);
+    let rest_us = us("rest_of_order_ns")?;
+    let names = json["full_first"].as_array()?.iter().filter_map(Value::as_str);
+    Some(Planned {
+        check_us: us("order_ns")? - rest_us,
+        rest_us,
+        orders_per_s: json["orders_per_second"].as_f64()?,
+        full_first: names.map(str::to_owned).collect(),
+    })
 }
 
 /// One of `answers`, as sentences.
@@ -160,11 +189,21 @@ mod tests {
         {"thread":"journal","cpu":null,"wait":"blocks"}],
         "limits":[{"kind":"wake-ups","touches":"p50","text":"few cores","cost_ns":16000,"change":"more"},
         {"kind":"disk","touches":"durable","text":"a disk","cost_ns":80000,"change":null}],
-        "answers":[{"asked":"a","title":"orders","now":"about 9","free":null,"bought":"more"}]}"#;
+        "answers":[{"asked":"a","title":"orders","now":"about 9","free":null,"bought":"more"}],
+        "capacity":{"signature_ns":25600,"rest_of_order_ns":9700,"order_ns":35300,"orders_per_second":28328,
+        "full_first":["outcry-shard0"]}}"#;
 
     #[test]
     fn a_placement_that_serve_would_not_choose_is_named_beside_its_own() {
-        let Placement { threads: measured, limits, answers } = parse(TOPOLOGY.as_bytes());
+        let Placement { threads: measured, limits, answers, planned } = parse(TOPOLOGY.as_bytes());
+        let planned = planned.expect("it was measured");
+        assert_eq!((planned.rest_us, planned.orders_per_s), (9.7, 28_328.0));
+        assert!(
+            (planned.check_us - 25.6).abs() < 1e-9 && planned.full_first == ["outcry-shard0"],
+            "{planned:?}"
+        );
+        let untried = TOPOLOGY.replace("35300", "null").replace("28328", "null");
+        assert_eq!(parse(untried.as_bytes()).planned, None);
         assert_eq!(answers, ["orders: about 9. To buy: more."]);
         assert_eq!(
             limits.iter().map(MachineLimit::whose).collect::<Vec<_>>(),

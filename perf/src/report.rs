@@ -10,6 +10,7 @@ use crate::sweep::Step;
 mod glossary;
 mod numbers;
 mod page;
+mod planned;
 mod plot;
 mod room;
 mod words;
@@ -64,6 +65,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     }
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
+    lines.extend(planned::lines(summary));
     lines.extend(words::kernel(summary));
     lines.extend(words::shared(summary));
     lines.push(summary.verdict.word().to_owned());
@@ -125,6 +127,8 @@ mod tests {
             "Orders that rest: half of them within 40.0\u{a0}µs",
             "What limits this box",
             "To change: a machine with 4 cores.",
+            "What the plan said, and what this run showed",
+            "so its caches are warm: a lower bound",
             "What to know of these figures",
             "How long requests took",
             "Over time",

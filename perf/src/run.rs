@@ -8,7 +8,7 @@ use crate::jitter::{self, Jitter};
 use crate::machine::{self, Environment};
 use crate::orders::Account;
 use crate::parts::{self, Seen};
-use crate::placement::{self, Placement, Thread};
+use crate::placement::{self, Placement, Planned, Thread};
 use crate::scenario::{Class, Data, Plan};
 use crate::schedule::{Schedule, nanos};
 use crate::server::{Server, Worked};
@@ -244,7 +244,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     if schedule.due_ns.len() == schedule.warm_up {
         return Err(format!("{}: nothing is due in {:?} at {} a second", plan.name, plan.time, plan.rate));
     }
-    let threads = placement::of(&ground.server, &settings(plan, cpus)).threads;
+    let Placement { threads, planned, .. } = placement::of(&ground.server, &settings(plan, cpus));
     let by_itself = placement::of(&ground.server, &[]);
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter)?;
@@ -252,7 +252,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let loaded = stage.load(plan, &schedule, cpus)?;
     let said = stage.end();
     let jitter_after = jitter::measure(&watched, ground.jitter)?;
-    let machine = About { cpus, environment, said, jitter_before, jitter_after, threads, by_itself };
+    let machine = About { cpus, environment, said, jitter_before, jitter_after, threads, planned, by_itself };
     Ok(outcome(plan, &schedule, &loaded, machine))
 }
 
@@ -264,6 +264,7 @@ struct About {
     jitter_before: Vec<Jitter>,
     jitter_after: Vec<Jitter>,
     threads: Vec<Thread>,
+    planned: Option<Planned>,
     by_itself: Placement,
 }
 
@@ -370,6 +371,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         data: plan.data.name().to_owned(),
         threads: about.threads,
         threads_by_itself: about.by_itself.threads,
+        planned: about.planned,
         machine_limits: about.by_itself.limits,
         machine_answers: about.by_itself.answers,
         server_said: words_of(&about.said),

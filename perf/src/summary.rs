@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::jitter::Jitter;
 use crate::machine::Environment;
 use crate::parts::Parts;
-use crate::placement::{MachineLimit, Thread};
+use crate::placement::{MachineLimit, Planned, Thread};
 use crate::stats::Quantiles;
 use crate::verdict::Verdict;
 use crate::watch::Share;
@@ -88,6 +88,9 @@ pub(crate) struct Summary {
     /// See `threads`.
     #[serde(default)]
     pub(crate) threads_by_itself: Vec<Thread>,
+    /// How many orders a second the server said that the run's placement can take, before the run.
+    #[serde(default)]
+    pub(crate) planned: Option<Planned>,
     /// What the server says limits the machine, with its own placement.
     #[serde(default)]
     pub(crate) machine_limits: Vec<MachineLimit>,
@@ -262,6 +265,12 @@ pub(crate) fn example() -> Summary {
         data: "memory".to_owned(),
         threads: vec![example_thread("spin")],
         threads_by_itself: vec![example_thread("park")],
+        planned: Some(Planned {
+            check_us: 25.0,
+            rest_us: 10.0,
+            orders_per_s: 28_000.0,
+            full_first: vec!["outcry-shard0".to_owned()],
+        }),
         machine_limits: vec![MachineLimit {
             kind: "cores".to_owned(),
             touches: None,

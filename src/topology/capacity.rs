@@ -185,7 +185,8 @@ impl Capacity {
     pub fn text(&self) -> String {
         let known = if self.knows_signers { ", a known signer's a quarter of that" } else { "" };
         format!(
-            "about {} orders a second ({}): a signature check takes {} here{known}, the rest of an order about {}",
+            "about {} orders a second ({}): a signature check takes at least {} here (tried in a row, caches warm){known}, the rest \
+             of an order about {}",
             rounded(self.orders_per_second),
             self.sum(),
             micros(self.signature_ns),

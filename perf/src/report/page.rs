@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plot::{self, Bar, Chart, SERIES_MAX, Series};
-use super::{glossary, numbers, words};
+use super::{glossary, numbers, planned, words};
 use crate::jitter::Jitter;
 use crate::parts::Parts;
 use crate::stats::Quantiles;
@@ -155,6 +155,7 @@ impl Page {
         self.list(&words::answers(summary));
         self.heading("What limits this box");
         self.list(&words::limits(summary));
+        self.planned(summary);
         self.heading("What to know of these figures");
         self.list(&words::cautions(summary));
         self.percentiles(summary)?;
@@ -306,6 +307,16 @@ impl Page {
         };
         self.table(&format!("Stages of all classes together{batches}"), &QUANTILES, &rows(&summary.stages));
         Ok(())
+    }
+
+    /// What the server said before the run, and what came.
+    fn planned(&mut self, summary: &Summary) {
+        let row = |row: planned::Row| vec![row.what, row.plan, row.showed, row.times, row.why.to_owned()];
+        let rows: Vec<_> = planned::rows(summary).into_iter().map(row).collect();
+        if !rows.is_empty() {
+            let head = ["", "plan", "this run", "", "why they may differ"];
+            self.table("What the plan said, and what this run showed", &head, &rows);
+        }
     }
 
     /// Where the middle and the slowest requests of each class spent their time.

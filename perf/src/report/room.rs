@@ -46,7 +46,7 @@ fn trading(summary: &Summary) -> impl Iterator<Item = &LoopBusy> {
 }
 
 /// The trading loop that worked most.
-fn busiest(summary: &Summary) -> Option<&LoopBusy> {
+pub(super) fn busiest(summary: &Summary) -> Option<&LoopBusy> {
     trading(summary).max_by(|one, other| one.busy.total_cmp(&other.busy))
 }
 
@@ -84,7 +84,7 @@ fn between(summary: &Summary) -> String {
         format!("{} of that writes answers to sockets, the rest", micros(each_us(summary, part)))
     });
     format!(
-        ". Of that its own stages ({}) are {}; the other {} are in no stage: {} reads sockets, passes on what was \
+        ". Of that the stages {} have {}; the other {} are in no stage: {} reads sockets, passes on what was \
          decided, and is what each turn costs",
         parts::BUSY.join(", "),
         micros(stages_us),
@@ -155,7 +155,7 @@ mod tests {
         let shard = |sending| vec![share("outcry-shard0", 0.075, sending), share("outcry-reader", 0.5, None)];
         let two = vec![share("outcry-shard0", 0.075, None), share("outcry-shard1", 0.025, None)];
         let head = "outcry-shard0 worked 8 % of the time, 37.5 µs for each of 2,000 requests a second";
-        let stages = "Of that its own stages (parse, auth, sign, match) are 30.0 µs; the other";
+        let stages = "Of that the stages parse, auth, sign, match have 30.0 µs; the other";
         let full = "full at about 27,000 a second (1 s / 37.5 µs)";
         for (loops, needed, parts) in [
             (
