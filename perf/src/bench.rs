@@ -33,10 +33,10 @@ pub(crate) fn run(ground: &Ground, name: &str, profile: &str, words: &[String]) 
     behind.extend(words.iter().map(String::as_str));
     let watch = FamilyWatch::begin();
     cargo(&ground.project, name, profile, &behind, Some(file.path()))?;
-    let (time_s, share) = (watch.seconds(), watch.share());
+    let (time_s, share, largest) = (watch.seconds(), watch.share(), watch.largest());
     let lines = std::fs::read_to_string(file.path()).map_err(|fault| format!("the figures: {fault}"))?;
     let (figures, reasons) = sheet::read_lines(&lines).map_err(|fault| format!("bench {name}: {fault}"))?;
-    let verdict = Verdict::of_share(share, cpus.len(), reasons);
+    let verdict = Verdict::of_share(share, largest.as_ref(), cpus.len(), reasons);
     print!("{}", text(&figures, &verdict));
     let sheet = Sheet::new(format!("bench-{name}"), verdict, (time_s, share), figures, environment);
     println!("{}", sheet.write(&ground.out)?);

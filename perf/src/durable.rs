@@ -165,7 +165,8 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
     if plan.client.sleeps(machine::allowed_cpus().len()) {
         println!("The client shares its CPU with the journal's thread, so it slept while nothing was due.");
     }
-    let verdict = Verdict::of_share(watch.share(), machine::allowed_cpus().len(), reasons);
+    let verdict =
+        Verdict::of_share(watch.share(), watch.largest().as_ref(), machine::allowed_cpus().len(), reasons);
     let times = (watch.seconds(), watch.share());
     let sheet = Sheet::new("durable".to_owned(), verdict, times, figures(&found), environment);
     print!("{}", bench::verdict(&sheet.verdict));

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::crowd::Crowd;
 use crate::machine;
 use crate::report;
 use crate::schedule::nanos;
@@ -21,6 +22,9 @@ const GAP: Duration = Duration::from_micros(1);
 
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 pub(crate) const GAP_US_MAX: f64 = 100.0;
+
+/// What other threads had in hundredths, below which none of them is named.
+const NAMED_PERCENT_MIN: f64 = 0.5;
 
 /// The gaps of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,23 +48,32 @@ pub(crate) struct Jitter {
     /// Of the time, what other threads of this machine had; none if the kernel does not say.
     #[serde(default)]
     pub(crate) threads_percent: Option<f64>,
+    /// Which of them had most, if any had a tick of the kernel's clock.
+    #[serde(default)]
+    pub(crate) largest: Option<String>,
     /// Of the time, what the host had for others; none if the kernel does not say.
     #[serde(default)]
     pub(crate) host_percent: Option<f64>,
 }
 
 impl Jitter {
-    /// Who had the CPU while our thread did not run.
+    /// Who had the CPU while our thread did not run, who had most first.
     pub(crate) fn takers(&self) -> String {
-        let said = |percent: Option<f64>| {
-            percent.map_or_else(|| "not known".to_owned(), |percent| format!("{percent:.1} %"))
+        // Threads are told apart by ticks, of which less than a half is nobody's.
+        let is_told = self.threads_percent.is_some_and(|percent| NAMED_PERCENT_MIN <= percent);
+        let largest = self.largest.as_ref().filter(|_| is_told);
+        let largest = largest.map_or_else(String::new, |who| format!(" (most of it {who})"));
+        let mut takers = [
+            ("other threads", self.threads_percent, largest),
+            ("the host", self.host_percent, String::new()),
+            ("interrupts and what nobody is charged with", Some(self.uncharged_percent()), String::new()),
+        ];
+        takers.sort_by(|(_, one, _), (_, other, _)| other.unwrap_or(0.0).total_cmp(&one.unwrap_or(0.0)));
+        let said = |(who, percent, more): &(&str, Option<f64>, String)| match percent {
+            Some(percent) => format!("{who} {percent:.1} %{more}"),
+            None => format!("{who} not known"),
         };
-        format!(
-            "other threads {}, the host {}, interrupts and what nobody is charged with {:.1} %",
-            said(self.threads_percent),
-            said(self.host_percent),
-            self.uncharged_percent()
-        )
+        takers.each_ref().map(said).join(", ")
     }
 
     /// Of the time, what neither other threads nor the host are charged with.
@@ -116,6 +129,7 @@ pub(crate) fn measure(cpus: &[usize], time: Duration) -> Result<Vec<Jitter>, Str
 fn of_cpu(cpu: usize, time: Duration) -> Result<Jitter, String> {
     let _pinned = machine::pin(cpu)?;
     let mut gaps = Histogram::<u64>::new(3).expect("three digits are allowed");
+    let crowd = Crowd::of_threads();
     let (waited, stolen) = (waited_ns(), stolen_ns(cpu));
     let (begin, mut lost) = (Instant::now(), Duration::ZERO);
     let mut last = begin;
@@ -148,6 +162,7 @@ fn of_cpu(cpu: usize, time: Duration) -> Result<Jitter, String> {
         max_us: micros(1.0),
         lost_percent: 100.0 * lost.as_secs_f64() / seconds,
         threads_percent,
+        largest: crowd.largest(&Crowd::of_threads(), Some(cpu), true).map(|largest| largest.who),
         host_percent,
     })
 }
@@ -192,12 +207,22 @@ mod tests {
             lost_percent: 67.0,
             threads_percent: Some(60.0),
             host_percent: Some(5.0),
-            ..crate::summary::example().jitter_before[0]
+            ..crate::summary::example().jitter_before[0].clone()
         };
         let rest = "interrupts and what nobody is charged with";
         assert_eq!(row.takers(), format!("other threads 60.0 %, the host 5.0 %, {rest} 2.0 %"));
-        let silent = Jitter { threads_percent: None, host_percent: None, ..row };
-        assert_eq!(silent.takers(), format!("other threads not known, the host not known, {rest} 67.0 %"));
+        let silent = Jitter { threads_percent: None, host_percent: None, ..row.clone() };
+        assert_eq!(silent.takers(), format!("{rest} 67.0 %, other threads not known, the host not known"));
+        let named = Jitter {
+            largest: Some("rustc (4711)".to_owned()),
+            host_percent: Some(64.0),
+            threads_percent: Some(3.0),
+            ..row
+        };
+        let expected =
+            format!("the host 64.0 %, other threads 3.0 % (most of it rustc (4711)), {rest} 0.0 %");
+        assert_eq!(named.takers(), expected);
+        assert!(!Jitter { threads_percent: Some(0.4), ..named }.takers().contains("rustc"));
         assert!(silent.remedy().contains("top -H") && silent.remedy().contains("quieter host"));
     }
 
@@ -239,7 +264,7 @@ mod tests {
                 p99_us,
                 threads_percent: Some(threads),
                 host_percent: Some(host),
-                ..crate::summary::example().jitter_before[0]
+                ..crate::summary::example().jitter_before[0].clone()
             };
             assert!(row.remedy().starts_with(expected), "{row:?}: {}", row.remedy());
         }

@@ -35,6 +35,7 @@
 mod bench;
 mod commands;
 mod compare;
+mod crowd;
 mod durable;
 #[path = "../../benches/loopback/figures.rs"]
 mod figures;

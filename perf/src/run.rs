@@ -179,10 +179,10 @@ impl Rig {
         let (began, worked) = (Instant::now(), self.server.worked());
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
-        let share = watch.share();
+        let (share, largest) = (watch.share(), watch.largest());
         let loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        Ok(Loaded { requests, times, share, writes, loops })
+        Ok(Loaded { requests, times, share, largest, writes, loops })
     }
 
     /// Places and cancels what was there before everything else.
@@ -215,6 +215,8 @@ pub(crate) struct Loaded {
     pub(crate) requests: Vec<Request>,
     pub(crate) times: Times,
     pub(crate) share: Share,
+    /// Who else had most of the CPUs, and how many.
+    largest: Option<(String, f64)>,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
     loops: Vec<LoopBusy>,
@@ -337,6 +339,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         late_p99_us: late.p99_us,
         late_max_us: stats::as_micros(nanos(plan.late_max)),
         share: loaded.share,
+        largest: loaded.largest.clone(),
         cpus: about.cpus.both().len(),
     })
     .and_gaps(&about.jitter_before, &about.jitter_after);

@@ -217,6 +217,7 @@ pub(crate) fn example() -> Summary {
         max_us: 10.0,
         lost_percent: 0.1,
         threads_percent: Some(0.0),
+        largest: None,
         host_percent: Some(0.0),
     };
     let stages = vec![

@@ -19,7 +19,7 @@ pub(crate) const GENERATOR_LATE: &str = "generator late";
 pub(crate) const LOST_PERCENT_MAX: f64 = 2.0;
 
 /// What the verdict goes by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Evidence {
     /// Requests a second by the schedule.
     pub(crate) offered: f64,
@@ -33,6 +33,8 @@ pub(crate) struct Evidence {
     pub(crate) late_max_us: f64,
     /// Who had the CPUs.
     pub(crate) share: Share,
+    /// Which of the others had most of them, and how many CPUs that is.
+    pub(crate) largest: Option<(String, f64)>,
     /// How many CPUs were measured on.
     pub(crate) cpus: usize,
 }
@@ -68,14 +70,19 @@ impl Verdict {
                 evidence.late_p99_us, evidence.late_max_us
             ));
         }
-        reasons.extend(lost(evidence.share, evidence.cpus));
+        reasons.extend(lost(evidence.share, evidence.largest.as_ref(), evidence.cpus));
         Self::because(reasons)
     }
 
     /// Judges what kept no schedule of ours: it is valid if nobody else had the CPUs and nothing else
     /// speaks against it.
-    pub(crate) fn of_share(share: Share, cpus: usize, mut reasons: Vec<String>) -> Self {
-        reasons.extend(lost(share, cpus));
+    pub(crate) fn of_share(
+        share: Share,
+        largest: Option<&(String, f64)>,
+        cpus: usize,
+        mut reasons: Vec<String>,
+    ) -> Self {
+        reasons.extend(lost(share, largest, cpus));
         Self::because(reasons)
     }
 
@@ -108,14 +115,21 @@ impl Verdict {
 }
 
 /// Who else had the CPUs, if that was enough to matter.
-fn lost(share: Share, cpus: usize) -> Vec<String> {
+fn lost(share: Share, largest: Option<&(String, f64)>, cpus: usize) -> Vec<String> {
     #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
     let cpus = cpus as f64;
     let mut reasons = Vec::new();
-    for (what, had) in [("steal", share.stolen), ("others had the machine", share.others)] {
+    let most = largest.map_or_else(
+        || "; no process has it on its account: interrupts, or what has ended".to_owned(),
+        |(who, had)| format!("; the largest of them: {who}, {:.1} %", 100.0 * had.min(share.others) / cpus),
+    );
+    for (what, had, who) in [
+        ("steal", share.stolen, "; the host gave them to its other guests"),
+        ("others had the machine", share.others, most.as_str()),
+    ] {
         if LOST_MAX * cpus < had {
             reasons.push(format!(
-                "{what}: {:.1} % of the {cpus} CPUs (at most {:.0} %)",
+                "{what}: {:.1} % of the {cpus} CPUs (at most {:.0} %){who}",
                 100.0 * had / cpus,
                 100.0 * LOST_MAX
             ));
@@ -135,6 +149,7 @@ mod tests {
         late_p99_us: 5.0,
         late_max_us: 100.0,
         share: Share { stolen: 0.0, others: 0.0, server: 1.0, kernel: 0.0 },
+        largest: None,
         cpus: 2,
     };
 
@@ -169,17 +184,36 @@ mod tests {
     #[test]
     fn what_has_no_schedule_is_judged_by_its_share_and_its_own_words() {
         let quiet = Share { others: 0.02, ..QUIET.share };
-        assert_eq!(Verdict::of_share(quiet, 2, Vec::new()).word(), "VALID");
+        assert_eq!(Verdict::of_share(quiet, None, 2, Vec::new()).word(), "VALID");
         let own = vec!["it says so".to_owned()];
-        assert_eq!(Verdict::of_share(quiet, 2, own.clone()).reasons, own);
-        let loud = Verdict::of_share(Share { stolen: 0.5, ..quiet }, 2, own);
+        assert_eq!(Verdict::of_share(quiet, None, 2, own.clone()).reasons, own);
+        let loud = Verdict::of_share(Share { stolen: 0.5, ..quiet }, None, 2, own);
         assert!(loud.reasons[1].starts_with("steal: 25.0 %"), "{loud:?}");
     }
 
     #[test]
+    fn who_had_most_is_named_in_the_reason() {
+        let share = Share { stolen: 0.5, others: 0.062, ..QUIET.share };
+        let of = |largest| Verdict::of(&Evidence { share, largest, ..QUIET }).reasons;
+        let steal = "steal: 25.0 % of the 2 CPUs (at most 1 %); the host gave them to its other guests";
+        for (largest, others) in [
+            (Some(("rustc (4711)".to_owned(), 0.052)), "the largest of them: rustc (4711), 2.6 %"),
+            // Ticks are coarser than what is left when all that is known is taken off.
+            (Some(("rustc (4711)".to_owned(), 0.1)), "the largest of them: rustc (4711), 3.1 %"),
+            (None, "no process has it on its account: interrupts, or what has ended"),
+        ] {
+            let others = format!("others had the machine: 3.1 % of the 2 CPUs (at most 1 %); {others}");
+            assert_eq!(of(largest), [steal.to_owned(), others]);
+        }
+    }
+
+    #[test]
     fn a_cpu_of_the_run_that_others_had_before_or_after_is_a_reason() {
-        let row =
-            |cpu, lost_percent| Jitter { cpu, lost_percent, ..crate::summary::example().jitter_before[0] };
+        let row = |cpu, lost_percent| Jitter {
+            cpu,
+            lost_percent,
+            ..crate::summary::example().jitter_before[0].clone()
+        };
         let quiet = [row(0, 0.5), row(1, 2.0)];
         let busy = [row(0, 2.1), row(1, 67.0)];
         for (before, after, starts) in [

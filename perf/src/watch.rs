@@ -5,8 +5,10 @@ use std::time::Instant;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::crowd::{Crowd, Largest};
+
 /// A clock tick of `/proc/stat` in nanoseconds: `USER_HZ` is 100 on every Linux we run on.
-const TICK_NS: u64 = 10_000_000;
+pub(crate) const TICK_NS: u64 = 10_000_000;
 
 /// CPU time since boot in nanoseconds, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,7 @@ pub(crate) enum KernelThreads {
 pub(crate) struct Watch {
     server: u32,
     kernel: KernelThreads,
+    crowd: Crowd,
     begin: Instant,
     spent: Spent,
 }
@@ -70,13 +73,25 @@ impl Share {
 impl Watch {
     /// Watches this process and the server.
     pub(crate) fn begin(server: u32, kernel: KernelThreads) -> Self {
-        Self { server, kernel, begin: Instant::now(), spent: spent(server, kernel) }
+        let crowd = Crowd::of_processes(Some(server));
+        Self { server, kernel, crowd, begin: Instant::now(), spent: spent(server, kernel) }
     }
 
     /// What was spent since.
     pub(crate) fn share(&self) -> Share {
         share(self.spent, spent(self.server, self.kernel), self.begin.elapsed().as_secs_f64())
     }
+
+    /// Which of the others had most since, and how many CPUs that is.
+    pub(crate) fn largest(&self) -> Option<(String, f64)> {
+        let seconds = self.begin.elapsed().as_secs_f64();
+        let kernel_counts = self.kernel == KernelThreads::Others;
+        largest(self.crowd.largest(&Crowd::of_processes(Some(self.server)), None, kernel_counts), seconds)
+    }
+}
+
+fn largest(largest: Option<Largest>, seconds: f64) -> Option<(String, f64)> {
+    largest.map(|Largest { who, ns }| (who, crate::stats::as_micros(ns) / 1e6 / seconds))
 }
 
 fn share(before: Spent, after: Spent, seconds: f64) -> Share {
@@ -99,6 +114,7 @@ pub(crate) struct FamilyWatch {
     own: u64,
     children: u64,
     kernel: u64,
+    crowd: Crowd,
 }
 
 impl FamilyWatch {
@@ -106,7 +122,8 @@ impl FamilyWatch {
     pub(crate) fn begin() -> Self {
         let (busy, stolen) = of_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default());
         let (own, children) = (own_ns(), children_ns());
-        Self { begin: Instant::now(), busy, stolen, own, children, kernel: kernel_threads_ns() }
+        let (kernel, crowd) = (kernel_threads_ns(), Crowd::of_processes(None));
+        Self { begin: Instant::now(), busy, stolen, own, children, kernel, crowd }
     }
 
     /// Seconds since then.
@@ -122,6 +139,11 @@ impl FamilyWatch {
         let ours = now.own.saturating_sub(self.own) + children;
         let after = Spent { busy: now.busy, stolen: now.stolen, ours, server: children, kernel: now.kernel };
         share(before, after, self.seconds())
+    }
+
+    /// Which of the others had most since, and how many CPUs that is.
+    pub(crate) fn largest(&self) -> Option<(String, f64)> {
+        largest(self.crowd.largest(&Crowd::of_processes(None), None, false), self.seconds())
     }
 }
 

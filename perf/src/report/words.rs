@@ -497,7 +497,7 @@ mod tests {
     fn every_reason_against_a_run_has_something_to_do() {
         let mut summary = crate::summary::example();
         summary.jitter_after[1] =
-            Jitter { lost_percent: 67.0, threads_percent: Some(60.0), ..summary.jitter_after[1] };
+            Jitter { lost_percent: 67.0, threads_percent: Some(60.0), ..summary.jitter_after[1].clone() };
         for (reason, word) in [
             ("others had CPU 1: after the run", "CPU 1: stop what else runs there (`top -H`"),
             ("others had the machine: 3 %", "top -H"),

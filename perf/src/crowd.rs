@@ -1,0 +1,199 @@
+//! Who else ran on the machine, by name: the CPU time of all processes, or of all threads, between two looks.
+//!
+//! The kernel counts a process that has ended with the one that waited for it, so a build that starts a
+//! thousand compilers is told by the name of who started them. Names and times are all that is read.
+
+use std::path::Path;
+
+use crate::watch::TICK_NS;
+
+/// The kernel's own threads are children of this process, as it is itself.
+const KERNEL: u32 = 2;
+
+/// One process or thread, by its `stat`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct One {
+    id: u32,
+    name: String,
+    parent: u32,
+    own_ns: u64,
+    /// What its children had that have ended, and theirs.
+    ended_ns: u64,
+    /// Where it ran last.
+    cpu: usize,
+}
+
+/// A look at everything but this process and another one, the server.
+#[derive(Debug)]
+pub(crate) struct Crowd(Vec<One>);
+
+/// Who had most, and how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Largest {
+    /// Its name and its number.
+    pub(crate) who: String,
+    /// Nanoseconds of CPU.
+    pub(crate) ns: u64,
+}
+
+impl Crowd {
+    /// All processes but this one and `server`.
+    pub(crate) fn of_processes(server: Option<u32>) -> Self {
+        let rows = numbers("/proc").filter(|&id| !is_ours(id, server));
+        Self(rows.filter_map(|id| One::read(Path::new(&format!("/proc/{id}")))).collect())
+    }
+
+    /// All threads of all processes but this one.
+    pub(crate) fn of_threads() -> Self {
+        let rows = numbers("/proc").filter(|&id| !is_ours(id, None)).flat_map(|id| {
+            let folder = format!("/proc/{id}/task");
+            let tids: Vec<u32> = numbers(&folder).collect();
+            tids.into_iter().filter_map(move |tid| One::read(Path::new(&format!("{folder}/{tid}"))))
+        });
+        // What a thread waited for is its process', and is told once.
+        Self(rows.map(|one| One { ended_ns: 0, ..one }).collect())
+    }
+
+    /// Who had most until `later`: of all, or of those that then were on `cpu`; the kernel's threads if they are `others`.
+    pub(crate) fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
+        let is_asked_for =
+            |one: &&One| (kernel_counts || one.parent != KERNEL) && cpu.is_none_or(|cpu| cpu == one.cpu);
+        let had = |now: &One| -> [Largest; 2] {
+            let before = self.0.iter().find(|then| then.id == now.id && then.name == now.name);
+            let (own, ended) = before.map_or((0, 0), |then| (then.own_ns, then.ended_ns));
+            let One { name, id, .. } = now;
+            // Of a child that was there before and has ended, what it had until then is no part of it.
+            let ended_before = ended + self.gone_ns(later, *id);
+            [
+                Largest { who: format!("{name} ({id})"), ns: now.own_ns.saturating_sub(own) },
+                Largest {
+                    who: format!("what {name} ({id}) had started, which has ended"),
+                    ns: now.ended_ns.saturating_sub(ended_before),
+                },
+            ]
+        };
+        let all = later.0.iter().filter(is_asked_for).flat_map(had);
+        all.filter(|largest| 0 < largest.ns).max_by_key(|largest| largest.ns)
+    }
+
+    /// What children of `parent` had had that are not there `later`.
+    fn gone_ns(&self, later: &Self, parent: u32) -> u64 {
+        let is_gone = |then: &&One| later.0.iter().all(|now| now.id != then.id);
+        let children = self.0.iter().filter(|then| then.parent == parent);
+        children.filter(is_gone).map(|then| then.own_ns + then.ended_ns).sum()
+    }
+}
+
+fn is_ours(id: u32, server: Option<u32>) -> bool {
+    id == std::process::id() || Some(id) == server
+}
+
+/// The folders below `folder` that are numbers.
+fn numbers(folder: &str) -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+impl One {
+    /// None of one that has ended meanwhile.
+    fn read(folder: &Path) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
+    }
+
+    fn parse(stat: &str) -> Option<Self> {
+        // The name stands in brackets and may hold anything.
+        let (id, rest) = stat.split_once(" (")?;
+        let (name, rest) = rest.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        let both_ns = |index: usize| Some((number(index)? + number(index + 1)?) * TICK_NS);
+        Some(Self {
+            id: id.parse().ok()?,
+            name: name.to_owned(),
+            parent: fields.get(1)?.parse().ok()?,
+            own_ns: both_ns(11)?,
+            ended_ns: both_ns(13)?,
+            cpu: fields.get(36)?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(id: u32, name: &str, parent: u32, [own_ns, ended_ns]: [u64; 2], cpu: usize) -> One {
+        One { id, name: name.to_owned(), parent, own_ns, ended_ns, cpu }
+    }
+
+    #[test]
+    fn a_line_of_the_kernel_is_read_whatever_the_name_is() {
+        let numbers: Vec<String> = (5..=52).map(|field: u64| field.to_string()).collect();
+        let stat = format!("4711 (a) S (b) R 1 {}\n", numbers.join(" "));
+        let expected = one(4_711, "a) S (b", 1, [29 * TICK_NS, 33 * TICK_NS], 39);
+        assert_eq!(One::parse(&stat), Some(expected));
+        for cut in ["", "4711", "4711 (a) R 1 2 3"] {
+            assert_eq!(One::parse(cut), None, "{cut}");
+        }
+    }
+
+    #[test]
+    fn who_had_most_is_named_by_where_it_ran_and_by_what_it_started() {
+        let before = Crowd(vec![
+            one(7, "editor", 1, [900, 0], 0),
+            one(8, "build", 1, [10, 100], 1),
+            one(9, "kworker", 2, [0, 0], 0),
+        ]);
+        let after = |editor: u64, build: u64, kernel, new| {
+            Crowd(vec![
+                one(7, "editor", 1, [900 + editor, 0], 0),
+                one(8, "build", 1, [10, 100 + build], 1),
+                one(9, "kworker", 2, [kernel, 0], 0),
+                one(10, "compiler", 8, [new, 0], 1),
+            ])
+        };
+        for (later, cpu, kernel_counts, expected) in [
+            (after(50, 40, 0, 0), None, true, Some(("editor (7)", 50))),
+            (after(50, 60, 0, 0), None, true, Some(("what build (8) had started, which has ended", 60))),
+            (after(50, 60, 0, 70), None, true, Some(("compiler (10)", 70))),
+            (after(50, 60, 0, 70), Some(0), true, Some(("editor (7)", 50))),
+            (after(50, 0, 80, 0), None, true, Some(("kworker (9)", 80))),
+            (after(50, 0, 80, 0), None, false, Some(("editor (7)", 50))),
+            (after(0, 0, 80, 0), Some(1), true, None),
+        ] {
+            let largest = before.largest(&later, cpu, kernel_counts);
+            assert_eq!(largest.as_ref().map(|one| (one.who.as_str(), one.ns)), expected);
+        }
+    }
+
+    #[test]
+    fn of_a_child_that_has_ended_only_what_it_had_since_counts() {
+        let before = Crowd(vec![one(8, "build", 1, [0, 100], 0), one(9, "compiler", 8, [70, 5], 0)]);
+        for (ended_ns, expected) in [(100 + 75 + 20, Some(20)), (100 + 75, None)] {
+            let later = Crowd(vec![one(8, "build", 1, [0, ended_ns], 0)]);
+            assert_eq!(before.largest(&later, None, true).map(|largest| largest.ns), expected);
+        }
+    }
+
+    #[test]
+    fn a_child_that_works_is_seen_and_we_ourselves_are_not() {
+        let before = Crowd::of_processes(None);
+        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let id = child.id();
+        let own = |crowd: &Crowd| crowd.0.iter().find(|one| one.id == id).map(|one| one.own_ns);
+        let seen = loop {
+            let now = Crowd::of_processes(None);
+            if own(&now).is_some_and(|ns| 5 * TICK_NS <= ns) {
+                break now;
+            }
+        };
+        let hidden = Crowd::of_processes(Some(id));
+        let threads = Crowd::of_threads();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(before.largest(&seen, None, true).is_some_and(|largest| 5 * TICK_NS <= largest.ns));
+        assert_eq!((own(&before), own(&hidden)), (None, None));
+        assert!(own(&threads).is_some());
+        assert!([&seen, &threads].iter().all(|crowd| crowd.0.iter().all(|one| one.id != std::process::id())));
+    }
+}
