@@ -34,7 +34,13 @@ pub(crate) fn count(number: f64) -> String {
     text
 }
 
-/// The same of a whole number.
+/// A rate as people say it, in thousands or, below ten thousand, in hundreds.
+pub(crate) fn about(rate: f64) -> String {
+    let step = if rate < 1e4 { 1e2 } else { 1e3 };
+    count((rate / step).round() * step)
+}
+
+/// [`count`] of a whole number.
 #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
 pub(crate) fn count_of(number: u64) -> String {
     count(number as f64)
@@ -51,5 +57,6 @@ mod tests {
         let axis: Vec<String> = [0.1, 10.0, 250.0, 1_000.0, 1e6].map(short_micros).into();
         assert_eq!(axis, ["100 ns", "10 µs", "250 µs", "1 ms", "1 s"]);
         assert_eq!([0.0, 999.0, 1_000.0, 1_234_567.0].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([940.0, 9_949.0, 28_818.0].map(about), ["900", "9,900", "29,000"]);
     }
 }

@@ -3,7 +3,7 @@
 //! The plan is of orders alone, each with its signature. A run has cancels and reads as well, so its rate is held
 //! against the plan's for the same mix: a signature for each that there was, the rest for each request that trades.
 
-use super::numbers::{count, micros};
+use super::numbers::{about, micros};
 use super::room;
 use crate::placement::Planned;
 use crate::summary::{ClassTimes, Summary};
@@ -82,9 +82,9 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
         row(
             format!("requests a second at which {} is full, {checks:.2} signatures each", busiest.name),
             (plan, shown),
-            |rate| count((rate / 1e2).round() * 1e2),
+            about,
             "The plan adds the tried check and the rest of an order as it is when one turn of a loop has many; with few \
-             in a turn, and with longer checks, each costs more.",
+             in a turn, with longer checks, and where others had the CPU, each costs more.",
         )
     })
 }

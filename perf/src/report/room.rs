@@ -4,7 +4,7 @@
 //! request say what that request alone took. No stage has the calls that read and write sockets, nor what is done
 //! once a turn, so 1 s by the stages is a rate that nobody reaches: both are told, with what is between them.
 
-use super::numbers::{count, micros};
+use super::numbers::{about, count, micros};
 use super::words::Told;
 use crate::parts;
 use crate::summary::{LoopBusy, Summary};
@@ -85,7 +85,7 @@ fn between(summary: &Summary) -> String {
     });
     format!(
         ". Of that the stages {} have {}; the other {} are in no stage: {} reads sockets, passes on what was \
-         decided, and is what each turn costs",
+         decided, is what each turn costs, and what others had of its CPU meanwhile",
         parts::BUSY.join(", "),
         micros(stages_us),
         micros(all_us - stages_us),
@@ -116,7 +116,7 @@ fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
     format!(
         " With requests of this mix it would be full at about {} a second (1 s / {}), and from 80 % of that on they \
          wait in line.",
-        count((rate / 1e3).round() * 1e3),
+        about(rate),
         micros(each_us(summary, share.busy))
     )
 }
@@ -184,7 +184,7 @@ mod tests {
             (
                 vec![share("outcry-shard0", 0.04, None)],
                 0.03,
-                vec!["the other 5.0 µs", "each turn costs. There is room."],
+                vec!["the other 5.0 µs", "its CPU meanwhile. There is room."],
             ),
         ] {
             let Told { is_limit, text } =
