@@ -9,6 +9,7 @@
 
 use super::Status;
 use crate::domain::{Collateral, OrderId, Position, Shares, WalletNo};
+use crate::memory::pages::make_ready;
 use crate::memory::table::{Index, digest_key, spread};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +29,8 @@ struct Entry {
     first: First,
 }
 
-/// First results, the newest by their signed time.
+/// First results, the newest by their signed time. Their memory is there from the start: in new memory one order
+/// in fifty would wait for a page.
 #[derive(Debug)]
 pub(super) struct Recall {
     entries: Vec<Entry>,
@@ -43,10 +45,14 @@ pub(super) struct Recall {
 impl Recall {
     pub(super) fn with_capacity(entries_max: u32, secret: u64) -> Self {
         assert!(0 < entries_max, "what cannot be remembered cannot be placed");
+        let mut entries = Vec::with_capacity(entries_max as usize);
+        let mut oldest = Vec::with_capacity(entries_max as usize);
+        make_ready(entries.spare_capacity_mut());
+        make_ready(oldest.spare_capacity_mut());
         Self {
-            entries: Vec::with_capacity(entries_max as usize),
+            entries,
             index: Index::with_capacity(entries_max),
-            oldest: BinaryHeap::with_capacity(entries_max as usize),
+            oldest: BinaryHeap::from(oldest),
             horizon_ms: 0,
             entries_max: entries_max as usize,
             secret,
