@@ -16,6 +16,14 @@ pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     narrow(digest.finalize())
 }
 
+/// The same for a few words, without the state that [`append`] makes for stretches of any length: a checksum is
+/// linear, so one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
+#[must_use]
+pub(crate) fn append_words<const N: usize>(sum: u32, mut words: [u64; N]) -> u32 {
+    words[0] ^= u64::from(sum);
+    self::sum(words.map(u64::to_le_bytes).as_flattened())
+}
+
 /// The checksum of two stretches one behind the other, from theirs; `length` is the second's.
 #[must_use]
 pub(crate) fn combine(first: u32, second: u32, length: usize) -> u32 {
@@ -45,6 +53,11 @@ mod tests {
                 let (first, second) = bytes.split_at(cut);
                 assert_eq!(append(sum(first), second), expected, "cut at {cut}");
                 assert_eq!(combine(sum(first), sum(second), second.len()), expected, "cut at {cut}");
+            }
+            if let [first, words @ ..] = bytes.as_chunks::<8>().0 {
+                let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+                let words: [u64; 3] = words.try_into().expect("the vectors that have words have four");
+                assert_eq!(append_words(sum(first), words), expected);
             }
         }
     }

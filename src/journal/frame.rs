@@ -114,13 +114,12 @@ impl Header {
     }
 
     fn checksum(&self, payload_checksum: u32) -> u32 {
-        // In words, as it is read in words: smaller pieces would have to reach the cache first.
         let covered = [
             self.position.0,
             u64::from(self.epoch) | u64::from(self.kind) << 32,
             u64::from(self.payload_bytes) | u64::from(self.length) << 32,
         ];
-        checksum::append(payload_checksum, covered.map(u64::to_le_bytes).as_flattened())
+        checksum::append_words(payload_checksum, covered)
     }
 }
 
