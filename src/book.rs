@@ -22,7 +22,7 @@ pub mod legs;
 pub mod orders;
 pub mod pool;
 
-use crate::domain::{MarketNo, Outcome, Price, Shares, Side, Tick};
+use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick};
 use crate::memory::arena::Slot;
 use crate::memory::links::Links;
 use ladder::Ladder;
@@ -121,6 +121,14 @@ impl Books {
         assert!(ladder.holds(order.price), "orders rest on the grid");
         ladder.append(order.face(), slot, &mut self.pool, &mut self.queues);
         Ok(slot)
+    }
+
+    /// Has what removing the order with this digest looks at fetched into the cache, if it rests. Before that
+    /// [`Orders::fetch_ahead`] is to fetch where it is found.
+    pub fn fetch_resting(&self, id: &OrderId) {
+        if let Some(slot) = self.orders.fetch_resting(id) {
+            self.queues.fetch_ahead(slot);
+        }
     }
 
     /// Takes an order out of its book, wherever in its level it stands.

@@ -9,11 +9,13 @@
 //! | [`cells`] | every wallet's collateral, and who is told when it falls | all shards |
 //! | [`ring`] | slots from one core to one other core | two threads |
 //! | [`pages`] | memory that is there before it is used | |
+//! | [`ahead`] | lines fetched before they are looked at | |
 //! | [`padded`] | a value alone on its cache lines | |
 //! | [`sections`] | how a state becomes sections of bytes | |
 //! | [`wire`] | how values become bytes, in frames and in snapshots | |
 //! | [`sync`] | the atomics of all these, or loom's models of them | |
 
+pub mod ahead;
 pub mod arena;
 pub mod bitset;
 pub mod cells;

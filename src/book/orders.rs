@@ -19,6 +19,7 @@ use super::Face;
 use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, TimeMs, WalletNo,
 };
+use crate::memory::ahead;
 use crate::memory::arena::{Arena, Ends, Slot};
 use crate::memory::links::Links;
 use crate::memory::pages::filled;
@@ -202,6 +203,16 @@ impl Orders {
     /// Has the bucket that finding or resting an order begins with fetched into the cache meanwhile.
     pub fn fetch_ahead(&self, id: &OrderId) {
         self.by_id.fetch_ahead(self.hash(id));
+    }
+
+    /// Has what is kept of the order that probably has this digest fetched into the cache meanwhile, and gives
+    /// its slot; nothing if none rests. Its bucket is looked at now: it was to be fetched before.
+    pub(super) fn fetch_resting(&self, id: &OrderId) -> Option<Slot> {
+        let slot = self.by_id.guess(self.hash(id)).map(Slot::from_number)?;
+        ahead::fetch(&self.lines[slot]);
+        ahead::fetch(self.placement(slot));
+        self.by_account.fetch_ahead(slot);
+        Some(slot)
     }
 
     /// What is known of an order outside its book.

@@ -5,6 +5,7 @@
 //!
 //! - LINKS-1: a slot is in at most one list of a `Links`, and whoever holds the list's [`Ends`] says which.
 
+use super::ahead;
 use super::arena::{Ends, Slot};
 use super::pages::filled;
 
@@ -28,6 +29,11 @@ impl Links {
     #[must_use]
     pub fn with_capacity(slots_max: u32) -> Self {
         Self { links: filled(slots_max as usize, Link { next: Slot::NONE, previous: Slot::NONE }) }
+    }
+
+    /// Has a member's links fetched into the cache, and waits for nothing.
+    pub fn fetch_ahead(&self, slot: Slot) {
+        ahead::fetch(&self.links[slot.index()]);
     }
 
     /// The member behind this one.

@@ -155,6 +155,24 @@ impl<T: Copy + Send> Consumer<T> {
         Some(value)
     }
 
+    /// What `look` makes of the value that stands `behind` others, 0 for the one that [`Consumer::pop`] would give;
+    /// none if the producer has not filled that slot.
+    pub fn peek<R>(&self, behind: u64, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let index = self.next + behind;
+        let slot = self.ring.slot(index);
+        // Acquire pairs with the Release in `push`.
+        if slot.sequence.load(Ordering::Acquire) != index + 1 {
+            return None;
+        }
+        Some(slot.value.with(|cell| {
+            // SAFETY: RING-2: the sequence is its index plus one, so nobody writes the value before `pop`, which
+            // cannot run meanwhile: it takes `&mut self` (RING-3).
+            let value = unsafe { &*cell };
+            // SAFETY: RING-2: `push` wrote the value before it stored this sequence.
+            look(unsafe { value.assume_init_ref() })
+        }))
+    }
+
     /// Whether `pop` would find nothing now.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -195,6 +213,8 @@ mod tests {
         assert!(producer.has_room(1));
         assert!(!producer.has_room(2));
         assert_eq!(producer.push(&4), Ok(()));
+        let seen: Vec<u32> = (0..).map_while(|behind| consumer.peek(behind, |value| *value)).collect();
+        assert_eq!(seen, [1, 2, 3, 4]);
         let rest: Vec<u32> = std::iter::from_fn(|| consumer.pop()).collect();
         assert_eq!(rest, [1, 2, 3, 4]);
         assert!(consumer.is_empty());

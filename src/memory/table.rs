@@ -13,15 +13,13 @@
 //!   buckets in between; so a search may stop at a bucket that is not full. Removal from a full bucket fetches
 //!   back what had to go further.
 //! - TABLE-2: at most half of the places are used. At half, one bucket in 20 is full, by Poisson's law.
-#![allow(
-    unsafe_code,
-    reason = "eight tags compared at once, and lines fetched ahead, are instructions of the processor"
-)]
+#![allow(unsafe_code, reason = "eight tags are compared at once by instructions of the processor")]
 
+use super::ahead;
 use super::pages::filled;
 use std::arch::x86_64::{
-    _MM_HINT_T0, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32, _mm_prefetch,
-    _mm_set_epi32, _mm_set1_epi32, _mm_setzero_si128,
+    _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32, _mm_set_epi32, _mm_set1_epi32,
+    _mm_setzero_si128,
 };
 
 const PLACES: usize = 8;
@@ -98,9 +96,13 @@ impl Index {
     /// Has the bucket that a search for this hash begins with fetched into the cache, and waits for nothing: of a
     /// large index it mostly lies in memory.
     pub fn fetch_ahead(&self, hash: u64) {
-        let bucket = &raw const self.buckets[self.home(tag(hash))];
-        // SAFETY: a hint that reads nothing; the bucket is one of ours.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(bucket.cast()) };
+        ahead::fetch(&self.buckets[self.home(tag(hash))]);
+    }
+
+    /// A number with this hash or, seldom, with one of the same tag: what [`Index::find`] will look at first.
+    #[must_use]
+    pub fn guess(&self, hash: u64) -> Option<u32> {
+        self.find(hash, |_| true)
     }
 
     /// The number with this hash whose key is the `same`.

@@ -34,11 +34,12 @@ impl Trade {
         }
         let at = {
             let pending = self.works.work(work);
-            for id in &self.ids {
+            for (index, id) in self.ids.iter().enumerate() {
                 // An ingress loop knows no order itself.
-                let here = self.shard.as_mut();
-                let found =
-                    here.map_or(Err(CancelRefusal::Unknown), |shard| shard.cancel(now, caller.principal, id));
+                let found = self.shard.as_mut().map_or(Err(CancelRefusal::Unknown), |shard| {
+                    shard.fetch_ahead_of_cancels(&self.ids[index + 1..]);
+                    shard.cancel(now, caller.principal, id)
+                });
                 note(pending, *id, found);
             }
             self.last_decided()
@@ -149,7 +150,8 @@ impl Trade {
                 job.short = !wide_cancel(shard, now, principal, market, token, out);
             }
             Wide::CancelList | Wide::Bury => {
-                for id in &job.ids {
+                for (index, id) in job.ids.iter().enumerate() {
+                    shard.fetch_ahead_of_cancels(&job.ids[index + 1..]);
                     match shard.cancel(now, principal, id) {
                         Ok(()) => job.cancelled.push(*id),
                         Err(CancelRefusal::Gone) => job.gone.push(*id),

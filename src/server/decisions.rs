@@ -59,6 +59,22 @@ impl Trade {
         }
     }
 
+    /// Has what the next two requests of another loop will look at fetched into the cache, while the one before
+    /// them is done.
+    fn fetch_ahead_of(&self, from: usize, mesh: &Mesh) {
+        let shard = self.shard.as_ref().expect("shards are asked on their own loops");
+        mesh.peek_asked(from, 1, |asked| match &asked.question {
+            Question::Place(place) => shard.fetch_ahead(&place.id),
+            Question::Cancel { id, .. } | Question::Bury { id, .. } => shard.fetch_ahead(id),
+            Question::Act(_) => {}
+        });
+        mesh.peek_asked(from, 0, |asked| {
+            if let Question::Cancel { id, .. } = &asked.question {
+                shard.fetch_ahead_of_cancels(std::slice::from_ref(id));
+            }
+        });
+    }
+
     /// Does what another loop asks of this shard.
     fn reply_to(&mut self, asked: &Asked, now: TimeMs) -> Answer {
         match &asked.question {
@@ -87,6 +103,7 @@ impl Trade {
                 };
                 busy = true;
                 let began_ns = self.clock.elapsed_ns();
+                self.fetch_ahead_of(from, mesh);
                 let answer = self.reply_to(&asked, now);
                 let match_ns = u32::try_from(self.clock.elapsed_ns() - began_ns).unwrap_or(u32::MAX);
                 let told = Told { ticket: asked.ticket, at: self.last_decided(), answer, match_ns };

@@ -135,6 +135,16 @@ impl Mesh {
         true
     }
 
+    /// Looks at a request from another loop that [`Mesh::next_asked`] will give after `behind` others, if it has come.
+    pub(crate) fn peek_asked<R>(
+        &self,
+        from: usize,
+        behind: u64,
+        look: impl FnOnce(&Asked) -> R,
+    ) -> Option<R> {
+        self.pairs[from].as_ref()?.asked.peek(behind, look)
+    }
+
     /// The next request from another loop.
     pub(crate) fn next_asked(&mut self, from: usize) -> Option<Asked> {
         self.pairs[from].as_mut()?.asked.pop()

@@ -33,6 +33,18 @@ impl Shard {
         if self.remove_chosen(RemovalReason::Cancelled) { Ok(()) } else { Err(CancelRefusal::Busy) }
     }
 
+    /// Has what the cancels to come will look at fetched into the cache, and waits for nothing: the order of the
+    /// first of `ids`, and where the second one's is found. Called with all that are left before each cancel of a
+    /// list, it keeps two ahead.
+    pub fn fetch_ahead_of_cancels(&self, ids: &[OrderId]) {
+        if let Some(second) = ids.get(1) {
+            self.books.orders().fetch_ahead(second);
+        }
+        if let Some(first) = ids.first() {
+            self.books.fetch_resting(first);
+        }
+    }
+
     /// Cancels every order of `principal`; `out` gets the ids of those that left, in the order of
     /// placement. Busy means that some stayed.
     pub fn cancel_all(

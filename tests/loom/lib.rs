@@ -106,10 +106,16 @@ mod models {
             });
             for value in 1..=3_u64 {
                 loop {
+                    let seen = consumer.peek(0, |value| *value);
+                    if let Some(behind) = consumer.peek(1, |value| *value) {
+                        assert!(behind == [value + 1, value + 1]);
+                    }
                     if let Some(popped) = consumer.pop() {
                         assert!(popped == [value, value]);
+                        assert!(seen.is_none_or(|seen| seen == popped));
                         break;
                     }
+                    assert!(seen.is_none());
                     thread::yield_now();
                 }
             }
