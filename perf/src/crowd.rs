@@ -54,7 +54,8 @@ impl Crowd {
         Self(rows.map(|one| One { ended_ns: 0, ..one }).collect())
     }
 
-    /// Who had most until `later`: of all, or of those that then were on `cpu`; the kernel's threads if they are `others`.
+    /// Who had most until `later`: of all, or of those that then were on `cpu`; the kernel's own threads only if
+    /// `kernel_counts`.
     pub(crate) fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
         let is_asked_for =
             |one: &&One| (kernel_counts || one.parent != KERNEL) && cpu.is_none_or(|cpu| cpu == one.cpu);

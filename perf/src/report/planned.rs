@@ -1,7 +1,8 @@
 //! What `outcry topology` said before the run, beside what the run showed.
 //!
-//! The plan is of orders alone, each with its signature. A run has cancels and reads as well, so its rate is held
-//! against the plan's for the same mix: a signature for each that there was, the rest for each request that trades.
+//! The plan is of orders alone, each with its signature. A run has cancels, batches and reads as well, so the rate at
+//! which it would be full is told in such orders too: by what its mix would cost in the plan, which is a signature for
+//! each that there was and the rest for each request that trades.
 
 use super::numbers::{about, micros};
 use super::room;
@@ -65,7 +66,7 @@ fn signature(summary: &Summary, planned: &Planned) -> Option<Row> {
     })
 }
 
-/// At which rate the busiest loop would be full, for the run's mix.
+/// At which rate of orders alone the busiest loop would be full.
 fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
     let shown = room::full_at_per_s(summary)?;
     let busiest = room::busiest(summary)?;
@@ -78,10 +79,14 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
     // Of another loop the plan's rate says nothing.
     let is_same = planned.full_first.contains(&busiest.name);
     (is_same && each_us > 0.0).then(|| {
-        let plan = planned.orders_per_s * (planned.check_us + planned.rest_us) / each_us;
+        let orders_each = each_us / (planned.check_us + planned.rest_us);
         row(
-            format!("requests a second at which {} is full, {checks:.2} signatures each", busiest.name),
-            (plan, shown),
+            format!(
+                "orders a second at which {} is full (a request of this run, with {checks:.2} signatures, is {orders_each:.2} of \
+                 one)",
+                busiest.name
+            ),
+            (planned.orders_per_s, shown * orders_each),
             about,
             "The plan adds the tried check and the rest of an order as it is when one turn of a loop has many; with few \
              in a turn, with longer checks, and where others had the CPU, each costs more.",
@@ -104,7 +109,11 @@ mod tests {
     fn the_plan_and_the_run_are_held_against_each_other_for_the_same_mix() {
         let busy = |name: &str| vec![LoopBusy { name: name.to_owned(), busy: 0.08, sending: None }];
         let sign = "a signature check (stage sign, p50): planned 25.0 µs, shown 26.0 µs (1.04 times)";
-        let full = "requests a second at which outcry-shard0 is full, ";
+        let full = |request: &str| {
+            format!(
+                "orders a second at which outcry-shard0 is full (a request of this run, with {request} of one)"
+            )
+        };
         for (classes, loops, expected) in [
             // 28,000 orders of 35 µs each are 98 % of a second.
             (
@@ -112,7 +121,10 @@ mod tests {
                 busy("outcry-shard0"),
                 vec![
                     sign.to_owned(),
-                    format!("{full}1.00 signatures each: planned 28,000, shown 25,000 (0.89 times)"),
+                    format!(
+                        "{}: planned 28,000, shown 25,000 (0.89 times)",
+                        full("1.00 signatures, is 1.00")
+                    ),
                 ],
             ),
             // A quarter of them each: 16 signatures for four, three of which trade: 107.5 µs each.
@@ -121,7 +133,10 @@ mod tests {
                 busy("outcry-shard0"),
                 vec![
                     sign.to_owned(),
-                    format!("{full}4.00 signatures each: planned 9,100, shown 25,000 (2.74 times)"),
+                    format!(
+                        "{}: planned 28,000, shown 77,000 (2.74 times)",
+                        full("4.00 signatures, is 3.07")
+                    ),
                 ],
             ),
             (vec![class("place", 100)], busy("outcry-shard1"), vec![sign.to_owned()]),
