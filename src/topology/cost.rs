@@ -13,9 +13,24 @@ pub(super) const WAKE_NS: u64 = 16_000;
 /// One CPU for everything: a read or a batch that was begun is finished first.
 pub(super) const ONE_CPU_NS: u64 = 1_000_000;
 
-/// What discarding at once costs, measured on one guest: its disk wrote nothing for 1.2 ms a MiB that was freed, and
-/// a segment has 64 MiB.
+/// How long a disk that discards at once stands still when a segment is packed or removed, measured on one guest: it
+/// wrote nothing for 1.2 ms a MiB that was freed, and a segment has 64 MiB.
+pub(super) const DISCARD_NS: u64 = 75_000_000;
+/// The same in words.
 pub(super) const DISCARD: &str = "about 75 ms whenever a segment is packed or removed";
+/// Bytes that one write of the journal takes on the disk at least.
+const WRITE_BYTES: u64 = 4_096;
+
+/// After how many writes a segment is full: an order that comes alone is one.
+pub(super) const fn writes_per_segment(segment_bytes: u64) -> u64 {
+    segment_bytes / WRITE_BYTES
+}
+
+/// From how many writes a second on more than one answer in a hundred comes while such a disk stands still.
+pub(super) const fn writes_that_stop_one_in_a_hundred(segment_bytes: u64) -> u64 {
+    writes_per_segment(segment_bytes) * 10_000_000 / DISCARD_NS
+}
+
 /// And what to do about it.
 pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";

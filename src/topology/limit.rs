@@ -295,6 +295,14 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         change,
     };
     let more_cores = || remedy(findings, "cpu.overcommit");
+    let nothing_spins = needs.spinning.is_empty();
+    let woken = |change| {
+        let text = format!(
+            "no loop spins (cpu.wait): an order also waits for a wake-up of some {}",
+            time(cost::WAKE_NS)
+        );
+        nothing_spins.then(|| limit(Kind::WakeUps, Touches::P50, cost::WAKE_NS, text, change))
+    };
     let mut causes = Vec::new();
     if let Some(milli) = machine.quota_milli {
         let (cost_ns, change) = (cost::QUOTA_NS, remedy(findings, "cpu.cgroup_quota"));
@@ -312,11 +320,11 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
             time(cost_ns)
         );
         causes.push(limit(Kind::OneCpu, Touches::P99, cost_ns, text, more_cores()));
+        causes.extend(woken(more_cores()));
         return causes;
     }
     let (cores, needed) = (machine.cores(), needs.loops + SPARE_CORES);
     let (loops, on_cores) = (counted(needs.loops, "loop"), counted(cores, "core"));
-    let nothing_spins = needs.spinning.is_empty();
     if needs.policy == Policy::Unpinned {
         let text = format!("cpu.policy is unpinned: {loops} wander over {on_cores}; {}", spinning(scene));
         let change = Some("cpu.policy=auto, so that each loop has a CPU".to_owned());
@@ -325,6 +333,7 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         let waits = format!("they wait for each other, up to {} an order", time(cost::SLICE_NS));
         let text = format!("{loops} on {on_cores}: {waits}; {}", fewer(scene));
         causes.push(limit(Kind::Cores, Touches::P99, cost::SLICE_NS, text, more_cores()));
+        causes.extend(woken(more_cores()));
     } else if cores < needed {
         let fewer = if 1 < needs.shards { format!("; {}", fewer(scene)) } else { String::new() };
         let text = format!(
@@ -337,11 +346,9 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
             (Kind::Cores, Touches::P99, more_cores())
         };
         causes.push(limit(kind, touches, cost::WAKE_NS, text, change));
-    } else if nothing_spins && machine.quota_milli.is_none() {
-        let wake = time(cost::WAKE_NS);
-        let text = format!("no loop spins (cpu.wait): an order also waits for a wake-up of some {wake}");
-        let change = Some("cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs".to_owned());
-        causes.push(limit(Kind::WakeUps, Touches::P50, cost::WAKE_NS, text, change));
+    } else if machine.quota_milli.is_none() {
+        let change = "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs";
+        causes.extend(woken(Some(change.to_owned())));
     }
     causes
 }
@@ -387,7 +394,16 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
         return None;
     };
     let (p50, p99) = if direct_refused.is_none() { *write_us } else { *fsync_us };
-    let stops = if *discards { format!("; {DISCARD}, as it is mounted with discard") } else { String::new() };
+    let stops = if *discards {
+        let often = cost::writes_that_stop_one_in_a_hundred(scene.needs.segment_bytes);
+        format!(
+            "; as it is mounted with discard it stands still {DISCARD}, which from {} writes a second on one answer in \
+             a hundred meets",
+            capacity::rounded(often)
+        )
+    } else {
+        String::new()
+    };
     let sooner = "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
                   answers then";
     let change = if *discards { format!("{WITHOUT_DISCARD}; {sooner}") } else { sooner.to_owned() };
@@ -398,7 +414,7 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
             "durable answers wait for the disk: {p50} µs at p50, {p99} µs at p99 for 4 KiB, one at a time with no load \
              of ours ({filesystem}); orders that come meanwhile share the next write{stops}"
         ),
-        cost_ns: Some(p50 * 1_000),
+        cost_ns: Some(if *discards { cost::DISCARD_NS } else { p50 * 1_000 }),
         change: Some(change),
     })
 }
