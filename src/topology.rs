@@ -9,7 +9,7 @@
 //! | [`machine`] | CPUs, cores, caches, nodes, interrupts, network queues, as the kernel tells them |
 //! | [`placement`] | which CPU a loop gets by which policy, and why |
 //! | [`checks`] | every condition: what is wanted, what is, how bad it is |
-//! | [`answers`] | what limits the median, the slow ones, orders a second, durable answers, reads; what is free, what to buy |
+//! | [`answers`] | what limits the median, the slow and the slowest orders, orders a second, durable answers, reads; what is free, what to buy |
 //! | [`capacity`] | how many orders a second the plan can take, and which loop is full first |
 //! | `cost` | what a condition that is not met costs an order |
 //! | [`limit`] | what limits this machine, the most costly first |

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::watch::TICK_NS;
 
-/// The kernel's own threads are children of this process, as it is itself.
+/// The kernel's own threads are children of this one (`kthreadd`).
 const KERNEL: u32 = 2;
 
 /// One process or thread, by its `stat`.

@@ -26,6 +26,10 @@ pub(crate) const GAP_US_MAX: f64 = 100.0;
 /// What other threads had in hundredths, below which none of them is named.
 const NAMED_PERCENT_MIN: f64 = 0.5;
 
+/// What keeps interrupts off a CPU.
+const QUIETER_CPU: &str =
+    "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare";
+
 /// The gaps of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Jitter {
@@ -97,15 +101,12 @@ impl Jitter {
             "ask for CPUs that the host gives to nobody else, or take a quieter host".into()
         } else if self.lost_percent <= LOST_PERCENT_MAX && self.p99_us <= GAP_US_MAX {
             format!(
-                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare, or leave it: 99 of 100 gaps are within {}, \
-                 the longest is {}",
+                "{QUIETER_CPU}, or leave it: 99 of 100 gaps are within {}, the longest is {}",
                 report::micros(self.p99_us),
                 report::micros(self.max_us)
             )
         } else {
-            "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare; what stays then is the host's, which need not \
-             say so"
-                .into()
+            format!("{QUIETER_CPU}; what stays then is the host's, which need not say so")
         }
     }
 }

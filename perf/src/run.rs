@@ -179,8 +179,10 @@ impl Rig {
         let (began, worked) = (Instant::now(), self.server.worked());
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
-        let (share, largest) = (watch.share(), watch.largest());
+        let share = watch.share();
         let loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
+        // Last, as it looks at every process.
+        let largest = watch.largest();
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
         Ok(Loaded { requests, times, share, largest, writes, loops })
     }

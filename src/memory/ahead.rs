@@ -1,7 +1,7 @@
 //! Lines that are fetched into the cache before they are looked at.
 //!
-//! A load from memory takes as long as some four hundred instructions. Who knows early where it will look asks
-//! for the line, does something else meanwhile, and finds it there.
+//! A load that no cache has keeps its core waiting. Who knows early where it will look asks for the line, does
+//! something else meanwhile, and finds it there.
 #![allow(unsafe_code, reason = "fetching ahead is an instruction of the processor")]
 
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -29,14 +29,22 @@ struct Entry {
     first: First,
 }
 
-/// First results, the newest by their signed time. Their memory is there from the start: in new memory one order
-/// in fifty would wait for a page.
+/// A stamp and whose entry it is of, the oldest greatest.
+type Oldest = Reverse<(u64, u32)>;
+
+const _: () = assert!(
+    size_of::<Entry>() + size_of::<Oldest>() + Index::BYTES == 120,
+    "what `sizes.digests` says that a digest takes"
+);
+
+/// First results, the newest by their signed time. Their memory is there from the start: in new memory an order
+/// would wait for a page now and then.
 #[derive(Debug)]
 pub(super) struct Recall {
     entries: Vec<Entry>,
     index: Index,
     /// The oldest stamp on top, with its entry.
-    oldest: BinaryHeap<Reverse<(u64, u32)>>,
+    oldest: BinaryHeap<Oldest>,
     horizon_ms: u64,
     entries_max: usize,
     secret: u64,

@@ -14,9 +14,8 @@
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
 use super::checks::{LoopWork, Scene, Sleeps};
-use super::cost::{self, DISCARD, WITHOUT_DISCARD};
+use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
-use super::placement::SPARE_CORES;
 
 /// The most orders of one request.
 pub const BATCH: u64 = 15;
@@ -124,8 +123,8 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 
 fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let batch_ns = BATCH * capacity.check_ns();
-    let stops =
-        stops(scene).map_or_else(String::new, |stops| format!("; of durable answers, the disk {stops}"));
+    let stops = limit::stops(scene)
+        .map_or_else(String::new, |stops| format!("; of durable answers, the disk {stops}"));
     let now = format!(
         "an order behind a batch of {BATCH} on its loop waits for {BATCH} signature checks, {}, behind another order for \
          one; what is marked p99 above comes on top, and more the fuller the loop{stops}",
@@ -148,8 +147,7 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 
 /// What else takes a loop's CPU: rarely, and for long.
 fn slowest(scene: &Scene<'_>) -> Answer {
-    let cpus: Vec<usize> =
-        scene.cpus_with_loops().into_iter().filter(|cpu| scene.needs.orders_wait_for(*cpu)).collect();
+    let cpus = scene.cpus_of_orders();
     let gaps = scene.probes.jitter.iter().flatten().filter(|gaps| cpus.contains(&gaps.cpu));
     let measured = match gaps.max_by_key(|gaps| gaps.max_ns) {
         Some(gaps) => format!(
@@ -160,16 +158,17 @@ fn slowest(scene: &Scene<'_>) -> Answer {
         ),
         None => "not measured here: `outcry check --jitter` tells the gaps of each CPU".to_owned(),
     };
-    let machine = scene.machine;
-    let apart = machine.cpus.iter().filter(|cpu| cpus.contains(&cpu.id)).all(|cpu| cpu.isolated);
-    let takers =
-        if apart { "interrupts and the host" } else { "whatever else is ready, interrupts and the host" };
-    let slice = cost::time(cost::SLICE_NS);
-    let upto = if apart { String::new() } else { format!(", up to {slice} at a time") };
+    let apart = scene.machine.cpus.iter().filter(|cpu| cpus.contains(&cpu.id)).all(|cpu| cpu.isolated);
+    let takers = if apart {
+        "interrupts and the host take it".to_owned()
+    } else {
+        let slice = cost::time(cost::SLICE_NS);
+        format!("whatever else is ready, interrupts and the host take it, up to {slice} at a time")
+    };
     let now = format!(
-        "an order that meets a loop whose CPU was taken waits until it is back: {takers} take it{upto}; {measured}"
+        "an order that meets a loop whose CPU was taken waits until it is back: {takers}; {measured}"
     );
-    let bought = if machine.cores() < scene.needs.loops + SPARE_CORES {
+    let bought = if scene.lacks_cores() {
         "cores to spare, so that the loops' can be isolated; a host that sells whole cores"
     } else {
         "a host that sells whole cores, or a machine without one"
@@ -186,9 +185,7 @@ fn slowest(scene: &Scene<'_>) -> Answer {
 fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let now = format!("{}; full first: {}", capacity.text(), capacity.full_first());
     let shards = scene.needs.shards;
-    let one_more = (shards < scene.machine.cores()
-        && scene.needs.loops + SPARE_CORES > scene.machine.cores())
-    .then(|| {
+    let one_more = (shards < scene.machine.cores() && scene.lacks_cores()).then(|| {
             let more = shards + 1;
             format!(
                 "cpu.shards={more} on the cores that are here (`outcry topology --set cpu.shards={more}` says for how many): \
@@ -199,20 +196,6 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let free: Vec<String> = one_more.into_iter().chain(capacity.free.clone()).collect();
     let bought = joined(&capacity.bought);
     Answer { asked: "orders-per-second", title: "orders a second", now, free: joined(&free), bought }
-}
-
-/// How long the disk stands still, how often, and from when on the slowest of a hundred meet it; none if it does not.
-fn stops(scene: &Scene<'_>) -> Option<String> {
-    let discards = scene.needs.durable && scene.probes.disk.as_ref().is_ok_and(|disk| disk.discards);
-    let bytes = scene.needs.segment_bytes;
-    discards.then(|| {
-        format!(
-            "stands still {DISCARD}, every {} writes or so (an order alone is one): from {} writes a second on one \
-             answer in a hundred meets that",
-            rounded(cost::writes_per_segment(bytes)),
-            rounded(cost::writes_that_stop_one_in_a_hundred(bytes))
-        )
-    })
 }
 
 fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
@@ -233,13 +216,13 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             let (p50, p99) = disk.write_us;
             let order_ns = median_ns(scene, capacity);
             let [least, most] = HAND_OVER_NS;
-            let stops = stops(scene).map_or_else(String::new, |stops| {
+            let stops = limit::stops(scene).map_or_else(String::new, |stops| {
                 free.push(format!("{WITHOUT_DISCARD}, and these stops are gone"));
                 format!("; the disk {stops}")
             });
             format!(
-                "about {} to {}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried with no \
-                 other load; on one guest it was 16 to 29 by the hour), and {} to {} to hand over to the journal's thread and \
+                "about {} to {}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, \
+                 with no other load), and {} to {} to hand over to the journal's thread and \
                  back{stops}",
                 micros(order_ns + p50 * 1_000 + least),
                 micros(order_ns + p50 * 1_000 + most),
@@ -254,7 +237,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             .to_owned(),
     );
     let mut bought = vec!["a disk that writes 4 KiB sooner".to_owned()];
-    if scene.machine.cores() < scene.needs.loops + SPARE_CORES {
+    if scene.lacks_cores() {
         let saved = micros(LOOKING_ON_NS);
         bought.push(format!("a core for the journal's thread, which looks on there: some {saved} less"));
     }
@@ -380,8 +363,8 @@ mod tests {
             (slow, durable)
         };
         let ((slow, plain_disk), (slow_stops, stops)) = (both(false), both(true));
-        let amounts = "about 82 µs to 95 µs: an order's median 52 µs, a write of the disk 23 µs (37 µs at p99, tried with no \
-                       other load; on one guest it was 16 to 29 by the hour), and 7 µs to 20 µs to hand over to the \
+        let amounts = "about 82 µs to 95 µs: an order's median 52 µs, a write of the disk 23 µs (37 µs at p99, tried for a \
+                       moment, with no other load), and 7 µs to 20 µs to hand over to the \
                        journal's thread and back";
         assert_eq!(plain_disk.now, amounts);
         let often = "stands still about 75 ms whenever a segment is packed or removed, every 16,000 writes or so (an order alone \

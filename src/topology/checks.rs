@@ -11,7 +11,7 @@ mod world;
 use super::Files;
 use super::cost;
 use super::machine::{Machine, counted};
-use super::placement::Policy;
+use super::placement::{Policy, SPARE_CORES};
 use super::table;
 
 pub use cpu::percent;
@@ -398,6 +398,19 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// The CPUs that orders wait for: those of hot loops, or all allowed ones if none is pinned.
+    #[must_use]
+    pub fn cpus_of_orders(&self) -> Vec<usize> {
+        let hot = self.needs.hot();
+        if hot.is_empty() { self.machine.allowed.clone() } else { hot }
+    }
+
+    /// Whether there are fewer cores than loops, journal and system would fill.
+    #[must_use]
+    pub fn lacks_cores(&self) -> bool {
+        self.machine.cores() < self.needs.loops + SPARE_CORES
+    }
+
     /// The CPUs that a loop or the journal has; all allowed ones if nothing is pinned.
     #[must_use]
     pub fn cpus_with_loops(&self) -> Vec<usize> {

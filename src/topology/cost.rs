@@ -16,8 +16,9 @@ pub(super) const ONE_CPU_NS: u64 = 1_000_000;
 /// How long a disk that discards at once stands still when a segment is packed or removed, measured on one guest: it
 /// wrote nothing for 1.2 ms a MiB that was freed, and a segment has 64 MiB.
 pub(super) const DISCARD_NS: u64 = 75_000_000;
-/// The same in words.
-pub(super) const DISCARD: &str = "about 75 ms whenever a segment is packed or removed";
+/// And what to do about it.
+pub(super) const WITHOUT_DISCARD: &str =
+    "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
 /// Bytes that one write of the journal takes on the disk at least.
 const WRITE_BYTES: u64 = 4_096;
 
@@ -31,9 +32,10 @@ pub(super) const fn writes_that_stop_one_in_a_hundred(segment_bytes: u64) -> u64
     writes_per_segment(segment_bytes) * 10_000_000 / DISCARD_NS
 }
 
-/// And what to do about it.
-pub(super) const WITHOUT_DISCARD: &str =
-    "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
+/// How long such a disk stands still, in words.
+pub(super) fn discard() -> String {
+    format!("about {} whenever a segment is packed or removed", time(DISCARD_NS))
+}
 
 /// A condition's name, its weight in lists of what costs most, and what it costs; `{}` is the weight.
 type Estimate = (&'static str, u64, &'static str);

@@ -2,7 +2,7 @@
 //!
 //! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by
 //! its length, a CPU that others have by the slice for which the scheduler gives it to them, a disk by
-//! the write that was tried. The weights only order the list; what is told is what was found. What touches
+//! the write that was tried or by how long it stands still. The weights only order the list; what is told is what was found. What touches
 //! only the slowest orders stands last, however long it is.
 //!
 //! | kind | what limits |
@@ -22,7 +22,7 @@
 
 use super::capacity;
 use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
-use super::cost::{self, DISCARD, WITHOUT_DISCARD, time};
+use super::cost::{self, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
@@ -387,6 +387,21 @@ fn fewer(scene: &Scene<'_>) -> String {
     format!("cpu.shards={shards} leaves more to each")
 }
 
+/// How long the disk stands still, how often, and from when on the slowest of a hundred meet it; none if it does not.
+pub(super) fn stops(scene: &Scene<'_>) -> Option<String> {
+    let discards = scene.needs.durable && scene.probes.disk.as_ref().is_ok_and(|disk| disk.discards);
+    let bytes = scene.needs.segment_bytes;
+    discards.then(|| {
+        format!(
+            "stands still {}, every {} writes or so (an order alone is one): from {} writes a second on one answer in \
+             a hundred meets that",
+            cost::discard(),
+            capacity::rounded(cost::writes_per_segment(bytes)),
+            capacity::rounded(cost::writes_that_stop_one_in_a_hundred(bytes))
+        )
+    })
+}
+
 /// What a durable answer waits for.
 fn disk(scene: &Scene<'_>) -> Option<Limit> {
     let Ok(DiskProbe { filesystem, direct_refused, discards, write_us, fsync_us, .. }) = &scene.probes.disk
@@ -394,16 +409,7 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
         return None;
     };
     let (p50, p99) = if direct_refused.is_none() { *write_us } else { *fsync_us };
-    let stops = if *discards {
-        let often = cost::writes_that_stop_one_in_a_hundred(scene.needs.segment_bytes);
-        format!(
-            "; as it is mounted with discard it stands still {DISCARD}, which from {} writes a second on one answer in \
-             a hundred meets",
-            capacity::rounded(often)
-        )
-    } else {
-        String::new()
-    };
+    let stops = stops(scene).map_or_else(String::new, |stops| format!("; mounted with discard it {stops}"));
     let sooner = "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
                   answers then";
     let change = if *discards { format!("{WITHOUT_DISCARD}; {sooner}") } else { sooner.to_owned() };

@@ -195,7 +195,7 @@ fn boot_word(scene: &Scene<'_>, word: &str, named: &str, marked: &[usize]) -> Fi
             list::text(marked)
         ));
     }
-    if scene.machine.cores() < scene.needs.loops + SPARE_CORES {
+    if scene.lacks_cores() {
         return Fix::Advice(
             "nothing on a machine without cores to spare: the system needs them as well".into(),
         );
@@ -207,12 +207,6 @@ fn boot_word(scene: &Scene<'_>, word: &str, named: &str, marked: &[usize]) -> Fi
     Fix::Boot(format!("{word}{named}"))
 }
 
-/// The CPUs that matter: the hot ones, or all allowed ones if nothing is pinned.
-fn cared_for(scene: &Scene<'_>) -> Vec<usize> {
-    let hot = scene.needs.hot();
-    if hot.is_empty() { scene.machine.allowed.clone() } else { hot }
-}
-
 fn governor(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "cpu.governor",
@@ -220,7 +214,7 @@ fn governor(scene: &Scene<'_>) -> Finding {
         "performance",
         "another governor lowers the clock of a CPU that waits, and an order pays for raising it again",
     );
-    let cared_for = cared_for(scene);
+    let cared_for = scene.cpus_of_orders();
     let cpus: Vec<&Cpu> = cared_for.iter().filter_map(|&id| scene.machine.cpu(id)).collect();
     let mut governors: Vec<&str> = cpus.iter().filter_map(|cpu| cpu.governor.as_deref()).collect();
     if governors.is_empty() {
@@ -281,7 +275,7 @@ fn idle_states(scene: &Scene<'_>) -> Finding {
     );
     let files = scene.files;
     let (mut slowest, mut fixes, mut known) = (0, Vec::new(), false);
-    for cpu in cared_for(scene) {
+    for cpu in scene.cpus_of_orders() {
         let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
         for state in files.names(&folder) {
             let Some(latency_us) = files.number(&format!("{folder}/{state}/latency")) else { continue };

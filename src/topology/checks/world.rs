@@ -184,7 +184,7 @@ fn disk(scene: &Scene<'_>) -> Finding {
         };
         let costs = match &disk.direct_refused {
             _ if is_refused => "the start is refused".to_owned(),
-            None if stops => format!("{p50} µs a durable answer at p50 (measured); {}", cost::DISCARD),
+            None if stops => format!("{p50} µs a durable answer at p50 (measured); {}", cost::discard()),
             None => format!("{p50} µs a durable answer at p50, {p99} at p99 (measured)"),
             Some(_) => format!("{sync_p50} µs a durable answer at p50, {sync_p99} at p99 (measured)"),
         };
