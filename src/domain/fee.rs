@@ -57,7 +57,7 @@ impl FeeSchedule {
             return Collateral::ZERO;
         }
         let step = denominator * FEE_STEP;
-        let base_steps = (2 * numerator + step) / (2 * step);
+        let base_steps = quotient(2 * numerator + step, 2 * step);
         let total_steps = if self.builder_share_bps == 0 {
             base_steps
         } else {
@@ -78,6 +78,16 @@ impl FeeSchedule {
 #[must_use]
 pub fn cost_of_buy(price: Price, open: Shares, fee: &FeeSchedule) -> Collateral {
     price.cost_ceil(open) + fee.maker_fee(open, price)
+}
+
+/// The quotient, rounded down. The divisor's powers of two are dropped from both first, which changes nothing:
+/// what is left of an order of the usual size fits 64 bits, whose division is one instruction.
+fn quotient(numerator: u128, divisor: u128) -> u128 {
+    let twos = divisor.trailing_zeros();
+    match (u64::try_from(numerator >> twos), u64::try_from(divisor >> twos)) {
+        (Ok(numerator), Ok(divisor)) => (numerator / divisor).into(),
+        _ => numerator / divisor,
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +119,19 @@ mod tests {
         let half = Price::new(5_000).expect("in range");
         assert_eq!(schedule(40_000, 1, 0).taker_fee(Shares(999), half), Collateral::ZERO);
         assert_eq!(schedule(40_000, 1, 0).taker_fee(Shares(1_000), half), Collateral(10));
+    }
+
+    #[test]
+    fn quotients_are_those_of_long_division() {
+        let divisors = [2_000_000_000_000_000, 200_000_000_000_000_000_000_000, 3, 1 << 70, u128::MAX];
+        for divisor in divisors {
+            for floor in [0, 1, 7, 49_999, u128::from(u64::MAX)] {
+                let Some(exact) = divisor.checked_mul(floor) else { continue };
+                assert_eq!(quotient(exact, divisor), floor, "{exact} / {divisor}");
+                let Some(next) = exact.checked_add(divisor) else { continue };
+                assert_eq!(quotient(next - 1, divisor), floor, "{next} - 1 / {divisor}");
+            }
+        }
     }
 
     #[test]
