@@ -16,6 +16,7 @@ use outcry::domain::{
 };
 use outcry::journal::layout::{ActKind, Record};
 use outcry::journal::{Follower, Log};
+use outcry::memory::ahead;
 use outcry::memory::cells::Cells;
 use outcry::memory::wire::Wire;
 use outcry::registry::{MarketFacts, Registry};
@@ -100,6 +101,10 @@ impl Core {
 
     fn execute_all(&mut self, commands: &[Command]) {
         for (index, command) in commands.iter().enumerate() {
+            // The workload is larger than every cache, where a server has its requests in the nearest.
+            if let Some(far) = commands.get(index + 12) {
+                ahead::fetch(far);
+            }
             if let Some(second) = commands.get(index + 2) {
                 self.shard.fetch_ahead(&OrderId(second.digest));
             }

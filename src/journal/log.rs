@@ -217,15 +217,17 @@ impl Log {
             word.store(*value, Ordering::Relaxed);
         }
         let (whole, rest) = payload.as_chunks::<8>();
-        let mut words_left = words[HEADER_WORDS..].iter();
-        for (chunk, word) in whole.iter().zip(words_left.by_ref()) {
-            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        let body = &words[HEADER_WORDS..HEADER_WORDS + whole.len()];
+        // Eight at a time, as there are about fifty.
+        let ((lines, few), (chunks, few_chunks)) = (body.as_chunks::<8>(), whole.as_chunks::<8>());
+        for (line, chunk) in lines.iter().zip(chunks) {
+            put_words(line, chunk);
         }
+        put_words(few, few_chunks);
         if !rest.is_empty() {
             let mut last = [0; 8];
             last[..rest.len()].copy_from_slice(rest);
-            let word = &words[HEADER_WORDS + whole.len()];
-            word.store(u64::from_le_bytes(last), Ordering::Relaxed);
+            words[HEADER_WORDS + whole.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
         }
         // Release pairs with the Acquire loads of first words: the frame is whole (LOG-3).
         words[0].store(header[0], Ordering::Release);
@@ -395,6 +397,13 @@ impl Log {
     fn frame_words(&self, start: u64, bytes: u64) -> &[AtomicU64] {
         let first = self.word_index(start);
         &self.ring()[first..first + words_in(bytes)]
+    }
+}
+
+#[inline]
+fn put_words(words: &[AtomicU64], chunks: &[[u8; 8]]) {
+    for (word, chunk) in words.iter().zip(chunks) {
+        word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
     }
 }
 
