@@ -39,6 +39,8 @@ pub struct Answer {
     pub title: &'static str,
     /// How it is, and because of what.
     pub now: String,
+    /// The amount for programs, the least and the most nanoseconds; none if it is no time, or nobody knows it here.
+    pub amount_ns: Option<[u64; 2]>,
     /// What costs nothing but has a price of another kind, which it says; none if there is nothing.
     pub free: Option<String>,
     /// What can be bought, and what it would bring.
@@ -112,10 +114,13 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             ));
     }
     let bought = format!("faster cores shorten the {} in proportion", micros(order_ns));
+    let least_ns = median_ns(scene, capacity);
+    let most_ns = least_ns + if sleeps == Sleeps::AfterSpinning { cost::WAKE_NS } else { 0 };
     Answer {
         asked: "median",
         title: "an order's median (p50)",
         now,
+        amount_ns: Some([least_ns, most_ns]),
         free: joined(&free),
         bought: Some(bought),
     }
@@ -140,6 +145,7 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         asked: "slow",
         title: "the slowest of a hundred (p99)",
         now,
+        amount_ns: Some([capacity.check_ns(), batch_ns]),
         free: joined(&free),
         bought: Some(bought),
     }
@@ -149,7 +155,8 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 fn slowest(scene: &Scene<'_>) -> Answer {
     let cpus = scene.cpus_of_orders();
     let gaps = scene.probes.jitter.iter().flatten().filter(|gaps| cpus.contains(&gaps.cpu));
-    let measured = match gaps.max_by_key(|gaps| gaps.max_ns) {
+    let worst = gaps.max_by_key(|gaps| gaps.max_ns);
+    let measured = match worst {
         Some(gaps) => format!(
             "the longest gap on their CPUs was {}, 999 of 1,000 were at most {} (cpu {})",
             cost::time(gaps.max_ns),
@@ -177,6 +184,7 @@ fn slowest(scene: &Scene<'_>) -> Answer {
         asked: "slowest",
         title: "the slowest of a thousand (p99.9)",
         now,
+        amount_ns: worst.map(|gaps| [gaps.p999_ns, gaps.max_ns]),
         free: Some("`outcry tune` prints what moves interrupts and the system away".to_owned()),
         bought: Some(bought.to_owned()),
     }
@@ -195,7 +203,14 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         });
     let free: Vec<String> = one_more.into_iter().chain(capacity.free.clone()).collect();
     let bought = joined(&capacity.bought);
-    Answer { asked: "orders-per-second", title: "orders a second", now, free: joined(&free), bought }
+    Answer {
+        asked: "orders-per-second",
+        title: "orders a second",
+        now,
+        amount_ns: None,
+        free: joined(&free),
+        bought,
+    }
 }
 
 fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
@@ -203,29 +218,29 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let asked = "durable";
     if !scene.needs.durable {
         let now = "none wait for the disk (journal.durability=committed)".to_owned();
-        return Answer { asked, title, now, free: None, bought: None };
+        return Answer { asked, title, now, amount_ns: None, free: None, bought: None };
     }
     let mut free = Vec::new();
     let disk = scene.probes.disk.as_ref();
+    let order_ns = median_ns(scene, capacity);
+    let sum_ns = disk.ok().map(|disk| HAND_OVER_NS.map(|ns| order_ns + disk.durable_us().0 * 1_000 + ns));
     let now = match disk {
         Err(_) => {
             "an order's median and a write of the disk, which was not tried here: `outcry check` tries it"
                 .to_owned()
         }
         Ok(disk) => {
-            let (p50, p99) = disk.write_us;
-            let order_ns = median_ns(scene, capacity);
+            let (p50, p99) = disk.durable_us();
             let [least, most] = HAND_OVER_NS;
+            let sums = sum_ns.map(|sums| sums.map(micros).join(" to ")).unwrap_or_default();
             let stops = limit::stops(scene).map_or_else(String::new, |stops| {
                 free.push(format!("{WITHOUT_DISCARD}, and these stops are gone"));
                 format!("; the disk {stops}")
             });
             format!(
-                "about {} to {}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, \
+                "about {sums}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, \
                  with no other load), and {} to {} to hand over to the journal's thread and \
                  back{stops}",
-                micros(order_ns + p50 * 1_000 + least),
-                micros(order_ns + p50 * 1_000 + most),
                 micros(order_ns),
                 micros(least),
                 micros(most)
@@ -241,7 +256,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         let saved = micros(LOOKING_ON_NS);
         bought.push(format!("a core for the journal's thread, which looks on there: some {saved} less"));
     }
-    Answer { asked, title, now, free: joined(&free), bought: joined(&bought) }
+    Answer { asked, title, now, amount_ns: sum_ns, free: joined(&free), bought: joined(&bought) }
 }
 
 fn reads(scene: &Scene<'_>) -> Answer {
@@ -255,7 +270,7 @@ fn reads(scene: &Scene<'_>) -> Answer {
         capacity::READER_NS % 1_000 / 100
     );
     let bought = Some("a faster core: there is one reader".to_owned());
-    Answer { asked: "reads", title: "reads", now, free: None, bought }
+    Answer { asked: "reads", title: "reads", now, amount_ns: None, free: None, bought }
 }
 
 fn with_sockets<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a LoopWork> {
@@ -313,6 +328,34 @@ mod tests {
             "reads: not measured here; r1 answers all of them,",
         ] {
             assert!(said.contains(line), "{line}\n{said}");
+        }
+    }
+
+    #[test]
+    fn programs_get_the_amounts_that_are_times() {
+        let disk = DiskProbe {
+            filesystem: "ext4".to_owned(),
+            is_local: true,
+            direct_refused: None,
+            discards: false,
+            write_us: (23, 37),
+            fsync_us: (90, 4_000),
+        };
+        let refused =
+            DiskProbe { direct_refused: Some("EINVAL".to_owned()), write_us: (0, 0), ..disk.clone() };
+        let slow = Some([26_000, 390_000]);
+        for (sleeps, disk, median, durable) in [
+            (Sleeps::AtOnce, None, [51_700, 51_700], None),
+            (Sleeps::AtOnce, Some(disk.clone()), [51_700, 51_700], Some([81_700, 94_700])),
+            (Sleeps::AfterSpinning, Some(disk.clone()), [35_700, 51_700], Some([65_700, 78_700])),
+            (Sleeps::Never, Some(disk.clone()), [35_700, 35_700], Some([65_700, 78_700])),
+            // Past the page cache nothing can be written there: an answer waits for the sync.
+            (Sleeps::Never, Some(refused), [35_700, 35_700], Some([132_700, 145_700])),
+        ] {
+            let mut needs = needs("sm@0 r@1");
+            needs.work[0].sleeps = sleeps;
+            let came = answers(&plain(2), &needs, disk).map(|answer| answer.amount_ns);
+            assert_eq!(came, [Some(median), slow, None, None, durable, None], "{sleeps:?}");
         }
     }
 

@@ -302,6 +302,15 @@ pub struct DiskProbe {
     pub fsync_us: (u64, u64),
 }
 
+impl DiskProbe {
+    /// Median and 99th percentile of what a durable answer waits for, in microseconds: of a write with `fsync` where
+    /// none can go past the page cache.
+    #[must_use]
+    pub const fn durable_us(&self) -> (u64, u64) {
+        if self.direct_refused.is_none() { self.write_us } else { self.fsync_us }
+    }
+}
+
 /// How often and how long one CPU was taken from a thread that never slept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gaps {

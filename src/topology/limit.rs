@@ -404,11 +404,8 @@ pub(super) fn stops(scene: &Scene<'_>) -> Option<String> {
 
 /// What a durable answer waits for.
 fn disk(scene: &Scene<'_>) -> Option<Limit> {
-    let Ok(DiskProbe { filesystem, direct_refused, discards, write_us, fsync_us, .. }) = &scene.probes.disk
-    else {
-        return None;
-    };
-    let (p50, p99) = if direct_refused.is_none() { *write_us } else { *fsync_us };
+    let disk = scene.probes.disk.as_ref().ok()?;
+    let (DiskProbe { filesystem, discards, .. }, (p50, p99)) = (disk, disk.durable_us());
     let stops = stops(scene).map_or_else(String::new, |stops| format!("; mounted with discard it {stops}"));
     let sooner = "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
                   answers then";

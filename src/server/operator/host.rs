@@ -297,7 +297,16 @@ fn answers_json(json: &mut Writer<'_>, answers: &[Answer]) {
     json.key("answers").open_array();
     for answer in answers {
         json.open_object().key("asked").text(answer.asked).key("title").text(answer.title);
-        json.key("now").text(&answer.now).key("free");
+        json.key("now").text(&answer.now).key("amount_ns");
+        match answer.amount_ns {
+            Some([least_ns, most_ns]) => {
+                json.open_array().number(least_ns).number(most_ns).close_array();
+            }
+            None => {
+                json.null();
+            }
+        }
+        json.key("free");
         optional_text(json, answer.free.as_deref());
         json.key("bought");
         optional_text(json, answer.bought.as_deref());
