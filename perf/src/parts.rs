@@ -54,6 +54,11 @@ impl Parts {
         if self.latency_us > 0.0 { 100.0 * part_us / self.latency_us } else { 0.0 }
     }
 
+    /// What a stage took, if the server told it.
+    pub(crate) fn stage_us(&self, stage: &str) -> Option<f64> {
+        self.stages.iter().find(|(name, _)| name == stage).map(|(_, us)| *us)
+    }
+
     fn of(class: &str, of: &str, seen: &[Seen<'_>]) -> Self {
         #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
         let count = seen.len() as f64;

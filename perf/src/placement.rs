@@ -83,6 +83,9 @@ pub(crate) struct Planned {
     pub(crate) orders_per_s: f64,
     /// The loops that are full then.
     pub(crate) full_first: Vec<String>,
+    /// What a durable answer adds up to in the server, least and most, if it tried the disk.
+    #[serde(default)]
+    pub(crate) durable_us: Option<[f64; 2]>,
 }
 
 /// What the server's `topology` says.
@@ -107,6 +110,34 @@ pub(crate) fn of(server: &Path, settings: &[String]) -> Placement {
     }
     // A server from before that command is measured all the same.
     command.output().map(|output| parse(&output.stdout)).unwrap_or_default()
+}
+
+/// What `server` says that a durable answer adds up to with its data in `folder`, least and most; nothing if it
+/// cannot say. Takes a second, and writes to the disk meanwhile.
+pub(crate) fn durable_us(server: &Path, settings: &[String], folder: &Path) -> Option<[f64; 2]> {
+    let mut command = Command::new(server);
+    command.args([
+        "check",
+        "--json",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
+    command.arg(folder).stderr(Stdio::null());
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
+    amount_us(&command.output().ok()?.stdout, "durable")
+}
+
+/// What is `asked`, as its least and most, if the server says.
+fn amount_us(json: &[u8], asked: &str) -> Option<[f64; 2]> {
+    let json: Value = serde_json::from_slice(json).ok()?;
+    let answer = json["answers"].as_array()?.iter().find(|answer| answer["asked"] == asked)?;
+    let [least, most] = [0, 1].map(|index| answer["amount_ns"][index].as_u64().map(crate::stats::as_micros));
+    Some([least?, most?])
 }
 
 fn parse(json: &[u8]) -> Placement {
@@ -147,6 +178,7 @@ fn planned(json: &Value) -> Option<Planned> {
         rest_us,
         orders_per_s: json["orders_per_second"].as_f64()?,
         full_first: names.map(str::to_owned).collect(),
+        durable_us: None,
     })
 }
 
@@ -189,7 +221,7 @@ mod tests {
         {"thread":"journal","cpu":null,"wait":"blocks"}],
         "limits":[{"kind":"wake-ups","touches":"p50","text":"few cores","cost_ns":16000,"change":"more"},
         {"kind":"disk","touches":"durable","text":"a disk","cost_ns":80000,"change":null}],
-        "answers":[{"asked":"a","title":"orders","now":"about 9","free":null,"bought":"more"}],
+        "answers":[{"asked":"a","title":"orders","now":"about 9","amount_ns":[66000,79500],"free":null,"bought":"more"}],
         "capacity":{"signature_ns":25600,"rest_of_order_ns":9700,"order_ns":35300,"orders_per_second":28328,
         "full_first":["outcry-shard0"]}}"#;
 
@@ -202,6 +234,11 @@ mod tests {
             (planned.check_us - 25.6).abs() < 1e-9 && planned.full_first == ["outcry-shard0"],
             "{planned:?}"
         );
+        assert_eq!(amount_us(TOPOLOGY.as_bytes(), "a"), Some([66.0, 79.5]));
+        for (json, asked) in [(TOPOLOGY, "b"), (&TOPOLOGY.replace("[66000,79500]", "null"), "a"), ("no", "a")]
+        {
+            assert_eq!(amount_us(json.as_bytes(), asked), None, "{json}");
+        }
         let untried = TOPOLOGY.replace("35300", "null").replace("28328", "null");
         assert_eq!(parse(untried.as_bytes()).planned, None);
         assert_eq!(answers, ["orders: about 9. To buy: more."]);

@@ -129,6 +129,7 @@ mod tests {
             "To change: a machine with 4 cores.",
             "What the plan said, and what this run showed",
             "so its caches are warm: a lower bound",
+            "Not held against the plan: p99",
             "What to know of these figures",
             "How long requests took",
             "Over time",

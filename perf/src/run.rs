@@ -28,6 +28,9 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// Batches that the journal has written.
 const WRITES: &str = "outcry_journal_writes_total";
 
+/// With it an answer waits for the disk.
+pub(crate) const DURABLE: &str = "journal.durability=durable";
+
 /// The policy under which CPUs are named one by one.
 const EXPLICIT: &str = "cpu.policy=explicit";
 
@@ -143,16 +146,22 @@ fn kernel_threads(plan: &Plan) -> KernelThreads {
     }
 }
 
+/// The folder below which this plan's server keeps its data; it is made.
+fn place(ground: &Ground, plan: &Plan) -> Result<PathBuf, String> {
+    let place = match plan.data {
+        Data::Memory => PathBuf::from("/dev/shm"),
+        Data::Disk => ground.out.clone(),
+    };
+    std::fs::create_dir_all(&place).map_err(|fault| format!("{}: {fault}", place.display()))?;
+    Ok(place)
+}
+
 impl Rig {
     /// Starts `binary` as the plan says, makes its markets and its accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
-        let place = match plan.data {
-            Data::Memory => PathBuf::from("/dev/shm"),
-            Data::Disk => ground.out.clone(),
-        };
-        let folder = std::fs::create_dir_all(&place)
-            .and_then(|()| tempfile::Builder::new().prefix("outcry-perf-").tempdir_in(&place))
-            .map_err(|fault| format!("{}: {fault}", place.display()))?;
+        let place = place(ground, plan)?;
+        let folder = tempfile::Builder::new().prefix("outcry-perf-").tempdir_in(&place);
+        let folder = folder.map_err(|fault| format!("{}: {fault}", place.display()))?;
         let settings = settings(plan, cpus);
         let server = Server::start(binary, folder.path(), &settings).or_else(|complaint| {
             let older = in_older_words(&settings).filter(|_| complaint.contains("cpu.policy"));
@@ -248,7 +257,11 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     if schedule.due_ns.len() == schedule.warm_up {
         return Err(format!("{}: nothing is due in {:?} at {} a second", plan.name, plan.time, plan.rate));
     }
-    let Placement { threads, planned, .. } = placement::of(&ground.server, &settings(plan, cpus));
+    let set = settings(plan, cpus);
+    let Placement { threads, mut planned, .. } = placement::of(&ground.server, &set);
+    if let Some(planned) = planned.as_mut().filter(|_| set.iter().any(|setting| setting == DURABLE)) {
+        planned.durable_us = placement::durable_us(&ground.server, &set, &place(ground, plan)?);
+    }
     let by_itself = placement::of(&ground.server, &[]);
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter)?;

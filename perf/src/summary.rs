@@ -271,6 +271,7 @@ pub(crate) fn example() -> Summary {
             rest_us: 10.0,
             orders_per_s: 28_000.0,
             full_first: vec!["outcry-shard0".to_owned()],
+            durable_us: None,
         }),
         machine_limits: vec![MachineLimit {
             kind: "cores".to_owned(),

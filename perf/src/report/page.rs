@@ -317,6 +317,9 @@ impl Page {
             let head = ["", "plan", "this run", "", "why they may differ"];
             self.table("What the plan said, and what this run showed", &head, &rows);
         }
+        if let Some(words) = planned::left_out(summary) {
+            self.note(&words);
+        }
     }
 
     /// Where the middle and the slowest requests of each class spent their time.

@@ -3,10 +3,14 @@
 //! The plan is of orders alone, each with its signature. A run has cancels, batches and reads as well, so the rate at
 //! which it would be full is told in such orders too: by what its mix would cost in the plan, which is a signature for
 //! each that there was and the rest for each request that trades.
+//!
+//! Of p99 the plan says what an order waits for behind a batch, or behind another order; that is in the stages before
+//! its signature, so they are what is held against it, and not p99 as a whole ([`left_out`]).
 
 use super::numbers::{about, micros};
 use super::room;
 use crate::placement::Planned;
+use crate::run::DURABLE;
 use crate::summary::{ClassTimes, Summary};
 use crate::workload::BATCH;
 
@@ -25,7 +29,28 @@ pub(super) struct Row {
 /// All that both know of.
 pub(super) fn rows(summary: &Summary) -> Vec<Row> {
     let Some(planned) = &summary.planned else { return Vec::new() };
-    signature(summary, planned).into_iter().chain(rate(summary, planned)).collect()
+    let all = [
+        signature(summary, planned),
+        rate(summary, planned),
+        in_line(summary, planned),
+        durable(summary, planned),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// What is not held against the plan, and why; nothing if there was none.
+pub(super) fn left_out(summary: &Summary) -> Option<String> {
+    let planned = summary.planned.as_ref()?;
+    let is_durable = summary.settings.iter().any(|setting| setting == DURABLE);
+    let durable = if is_durable && planned.durable_us.is_none() {
+        "; durable answers, for the server did not say what they add up to on this disk"
+    } else {
+        ""
+    };
+    Some(format!(
+        "Not held against the plan: p99 and p99.9 as a whole, for it knows neither this rate and its arrivals nor how \
+         often others take a CPU; reads, of which no stage is told{durable}."
+    ))
 }
 
 /// The rows for a terminal.
@@ -49,13 +74,21 @@ fn signatures(times: &ClassTimes) -> usize {
     }
 }
 
-/// The commonest class with one signature has both figures of the same thing.
-fn signature(summary: &Summary, planned: &Planned) -> Option<Row> {
+/// The commonest class with one signature, of which the plan's orders are.
+fn commonest(summary: &Summary) -> Option<&ClassTimes> {
     let one = summary.classes.iter().filter(|times| signatures(times) == 1);
-    let most = one.max_by_key(|times| times.latency.count)?;
-    let sign = most.stages.iter().find(|stage| stage.stage == "sign")?;
-    let both = (planned.check_us, sign.time.p50_us);
-    (both.0 > 0.0 && both.1 > 0.0).then(|| {
+    one.max_by_key(|times| times.latency.count)
+}
+
+/// The median of a stage.
+fn median_us(times: &ClassTimes, stage: &str) -> Option<f64> {
+    let stage = times.stages.iter().find(|told| told.stage == stage)?;
+    Some(stage.time.p50_us).filter(|us| *us > 0.0)
+}
+
+fn signature(summary: &Summary, planned: &Planned) -> Option<Row> {
+    let both = (planned.check_us, median_us(commonest(summary)?, "sign")?);
+    (both.0 > 0.0).then(|| {
         row(
             "a signature check (stage sign, p50)".to_owned(),
             both,
@@ -94,9 +127,52 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
     })
 }
 
+/// What the slow ones of the commonest class wait for, with what the plan says is before them.
+fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
+    let class = &commonest(summary)?.class;
+    let slow = summary.parts.iter().find(|parts| parts.class == *class && parts.of == "p99")?;
+    let shown_us: f64 = WAITING.iter().filter_map(|stage| slow.stage_us(stage)).sum();
+    #[allow(clippy::cast_precision_loss, reason = "a batch is small")]
+    let (who, checks) = match summary.class("batch") {
+        Some(_) => ("a batch of 15", BATCH as f64),
+        None => ("another order", 1.0),
+    };
+    let both = (checks * planned.check_us, shown_us);
+    (both.0 > 0.0).then(|| {
+        row(
+            format!("an order's wait in line (stages recv and queue, average around p99), planned behind {who}"),
+            both,
+            micros,
+            "The plan is of an order that meets one of them as it begins; it does not say how often one does. With requests at \
+             equal distances that are longer than an order takes none meets another; the fuller the loop, the more of \
+             them stand before it.",
+        )
+    })
+}
+
+/// What a durable answer takes in the server, beside what the plan's parts of it add up to.
+fn durable(summary: &Summary, planned: &Planned) -> Option<Row> {
+    let [least_us, most_us] = planned.durable_us?;
+    let shown_us = median_us(commonest(summary)?, "total")?;
+    let middle_us = f64::midpoint(least_us, most_us);
+    (middle_us > 0.0).then(|| Row {
+        what: "a durable answer in the server (stage total, p50)".to_owned(),
+        plan: format!("{} to {}", micros(least_us), micros(most_us)),
+        showed: micros(shown_us),
+        times: format!("{:.2} times", shown_us / middle_us),
+        why: "The plan adds an order's median, one write as it was tried with no other load, and the way to the journal's \
+              thread and back; an answer that comes while a write is under way waits for that one as well. Reading and \
+              writing sockets are in the plan, and in no stage. The multiple is of its middle.",
+    })
+}
+
+/// The stages in which an order waits for those before it on its loop.
+const WAITING: [&str; 2] = ["recv", "queue"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parts::Parts;
     use crate::stats::Quantiles;
     use crate::summary::{LoopBusy, example};
 
@@ -145,5 +221,56 @@ mod tests {
             assert_eq!(lines(&Summary { classes, loops, ..example() }), expected);
         }
         assert_eq!(lines(&Summary { planned: None, ..example() }), [] as [String; 0]);
+    }
+
+    #[test]
+    fn the_slow_orders_wait_in_line_is_held_against_what_the_plan_puts_before_them() {
+        let slow = |class: &str, stages: &[(&str, f64)]| {
+            let stages = stages.iter().map(|(name, us)| ((*name).to_owned(), *us)).collect();
+            let first = example().parts.remove(0);
+            Parts { class: class.to_owned(), of: "p99".to_owned(), stages, ..first }
+        };
+        let waits = [("recv", 1.5), ("sign", 26.0), ("queue", 298.5)];
+        let row = |who: &str, told: &str| {
+            let what = "an order's wait in line (stages recv and queue, average around p99), planned behind";
+            format!("{what} {who}: {told}")
+        };
+        for (classes, parts, expected) in [
+            (
+                vec![class("place", 90), class("batch", 10)],
+                slow("place", &waits),
+                Some(row("a batch of 15", "planned 375 µs, shown 300 µs (0.80 times)")),
+            ),
+            (
+                vec![class("place", 100)],
+                slow("place", &waits[..2]),
+                Some(row("another order", "planned 25.0 µs, shown 1.5 µs (0.06 times)")),
+            ),
+            // Of another class, or without a tail, nothing is known.
+            (vec![class("place", 100)], slow("take", &waits), None),
+            (vec![class("cancel", 100)], slow("cancel", &waits), None),
+        ] {
+            let summary = Summary { classes, parts: vec![parts], loops: Vec::new(), ..example() };
+            let came = lines(&summary).into_iter().find(|line| line.contains("in line"));
+            assert_eq!(came, expected);
+        }
+    }
+
+    #[test]
+    fn a_durable_run_is_held_against_what_its_parts_add_up_to() {
+        let row = "a durable answer in the server (stage total, p50): planned 50.0 µs to 70.0 µs, shown 30.0 µs (0.50 times)";
+        let why = "; durable answers, for the server did not say";
+        for (durability, durable_us, told, left_out_too) in [
+            ("committed", None, false, false),
+            ("durable", Some([50.0, 70.0]), true, false),
+            ("durable", None, false, true),
+        ] {
+            let mut summary = example();
+            summary.settings = vec![format!("journal.durability={durability}")];
+            summary.planned.as_mut().unwrap().durable_us = durable_us;
+            assert_eq!(lines(&summary).iter().any(|line| line == row), told, "{:?}", lines(&summary));
+            assert_eq!(left_out(&summary).unwrap().contains(why), left_out_too, "{durability}");
+        }
+        assert_eq!(left_out(&Summary { planned: None, ..example() }), None);
     }
 }
