@@ -44,6 +44,10 @@ pub(crate) struct Times {
     pub(crate) sent_ns: Vec<u64>,
     /// When its answer was whole.
     pub(crate) answered_ns: Vec<u64>,
+    /// For how long of that at most the client had its mind elsewhere: while it gave the request to the socket, and from
+    /// its last look that did not find the answer until it was read. Between them it sends and reads others, or has no
+    /// CPU. Of one that sleeps nobody can tell.
+    pub(crate) away_ns: Vec<u64>,
     /// The value of `Server-Timing` of each answer, all behind each other.
     timings: Vec<u8>,
     /// The end of each value in `timings`, by request.
@@ -58,6 +62,7 @@ impl Times {
         Self {
             sent_ns: vec![NEVER; count],
             answered_ns: vec![NEVER; count],
+            away_ns: vec![0; count],
             timings,
             timing_ends: vec![(0, 0); count],
         }
@@ -76,9 +81,20 @@ struct Pipe {
     stream: TcpStream,
     unsent: Vec<u8>,
     sent: usize,
+    /// Whether a request was put there since the last write, and when that write began and ended.
+    is_staged: bool,
+    wrote_ns: [u64; 2],
     unread: Vec<u8>,
     /// Requests under way, oldest first.
     under_way: VecDeque<usize>,
+}
+
+/// One look at all connections.
+struct Look {
+    /// When the run began.
+    begin: Instant,
+    /// When the client looked before, in nanoseconds since then.
+    last_ns: u64,
 }
 
 /// The client.
@@ -108,6 +124,8 @@ impl Generator {
                 stream,
                 unsent: Vec::with_capacity(1 << 20),
                 sent: 0,
+                is_staged: false,
+                wrote_ns: [0; 2],
                 unread: Vec::with_capacity(1 << 20),
                 under_way: VecDeque::with_capacity(1 << 12),
             });
@@ -135,7 +153,7 @@ impl Generator {
                 }
                 pipe.flush()?;
             }
-            let came = self.receive(Duration::ZERO, begin, requests, &mut times)?;
+            let came = self.receive(Duration::ZERO, &Look { begin, last_ns: 0 }, requests, &mut times)?;
             answered += came;
             if 0 < came {
                 last = Instant::now();
@@ -162,11 +180,14 @@ impl Generator {
                 .map_err(|fault| format!("alarms: {fault}"))?;
         }
         let begin = Instant::now();
+        let mut last_ns = 0;
         loop {
             let now = begin.elapsed();
             next = self.send_due(begin, requests, due_ns, next, &mut times)?;
             let idle = if self.sleeps { until_due(begin, due_ns.get(next)) } else { Duration::ZERO };
-            answered += self.receive(idle, begin, requests, &mut times)?;
+            let looks_ns = nanos_since(begin);
+            answered += self.receive(idle, &Look { begin, last_ns }, requests, &mut times)?;
+            last_ns = looks_ns;
             if (next == requests.len() && answered == next) || end < now {
                 return Ok(times);
             }
@@ -189,9 +210,17 @@ impl Generator {
             self.pipes[request.connection].stage(next, &request.bytes);
             next += 1;
         }
-        for (request, sent_ns) in requests[first..next].iter().zip(&mut times.sent_ns[first..next]) {
-            *sent_ns = nanos_since(begin);
-            self.pipes[request.connection].flush()?;
+        for (index, request) in requests.iter().enumerate().take(next).skip(first) {
+            let pipe = &mut self.pipes[request.connection];
+            // Else its bytes have gone with those of one before it.
+            if pipe.is_staged {
+                let began_ns = nanos_since(begin);
+                pipe.flush()?;
+                pipe.wrote_ns = [began_ns, nanos_since(begin)];
+            }
+            let [began_ns, ended_ns] = pipe.wrote_ns;
+            times.sent_ns[index] = began_ns;
+            times.away_ns[index] = ended_ns - began_ns;
         }
         if first == next {
             for pipe in self.pipes.iter_mut().filter(|pipe| !pipe.unsent.is_empty()) {
@@ -205,7 +234,7 @@ impl Generator {
     fn receive(
         &mut self,
         idle: Duration,
-        begin: Instant,
+        look: &Look,
         requests: &[Request],
         times: &mut Times,
     ) -> Result<usize, String> {
@@ -219,7 +248,7 @@ impl Generator {
         let mut answered = 0;
         for event in events.iter() {
             let pipe = usize::try_from(event.data.u64()).expect("an index of ours");
-            answered += pipes[pipe].receive(chunk, begin, requests, times)?;
+            answered += pipes[pipe].receive(chunk, look, requests, times)?;
         }
         Ok(answered)
     }
@@ -234,12 +263,14 @@ fn until_due(begin: Instant, due_ns: Option<&u64>) -> Duration {
 impl Pipe {
     /// Puts a request behind what is to be sent.
     fn stage(&mut self, index: usize, request: &[u8]) {
+        self.is_staged = true;
         self.unsent.extend_from_slice(request);
         self.under_way.push_back(index);
     }
 
     /// Sends as much as there is room for; the rest waits here.
     fn flush(&mut self) -> Result<(), String> {
+        self.is_staged = false;
         if self.unsent.is_empty() {
             return Ok(());
         }
@@ -258,7 +289,7 @@ impl Pipe {
     fn receive(
         &mut self,
         chunk: &mut [u8],
-        begin: Instant,
+        look: &Look,
         requests: &[Request],
         times: &mut Times,
     ) -> Result<usize, String> {
@@ -268,7 +299,7 @@ impl Pipe {
             Err(fault) if fault.kind() == ErrorKind::WouldBlock => return Ok(0),
             Err(fault) => return Err(format!("a connection broke: {fault}")),
         }
-        let now = nanos_since(begin);
+        let now = nanos_since(look.begin);
         let (mut used, mut answered) = (0, 0);
         while let Some(cut) = http::cut(&self.unread[used..])? {
             let reply = &self.unread[used..used + cut.bytes];
@@ -278,6 +309,8 @@ impl Pipe {
                 return Err(wrong(request, reply));
             }
             times.answered_ns[index] = now;
+            let gone_ns = times.sent_ns[index].saturating_add(times.away_ns[index]);
+            times.away_ns[index] += now.saturating_sub(look.last_ns.max(gone_ns));
             if let Some((from, to)) = cut.timing {
                 times.keep_timing(index, &reply[from..to.min(from + TIMING_BYTES)]);
             }
@@ -314,4 +347,44 @@ fn wrong(request: &Request, reply: &[u8]) -> String {
 
 fn nanos_since(begin: Instant) -> u64 {
     crate::schedule::nanos(begin.elapsed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Class;
+    use crate::workload::Expect;
+
+    /// Answers so many requests at once, when all of them have come.
+    fn answer(listener: &std::net::TcpListener, requests: usize) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut came, mut chunk) = (Vec::new(), [0; 1_024]);
+        while memchr::memmem::find_iter(&came, b"\r\n\r\n").count() < requests {
+            let count = stream.read(&mut chunk).unwrap();
+            came.extend_from_slice(&chunk[..count]);
+        }
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{\"status\":\"live\"}";
+        stream.write_all(answer.repeat(requests).as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn requests_of_one_write_are_sent_at_one_moment_and_the_client_is_away_no_longer_than_they_took() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || answer(&listener, 3));
+        let request = Request {
+            class: Class::Place,
+            connection: 0,
+            bytes: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            expect: Expect::Rests,
+        };
+        let mut generator = Generator::connect(port, 1, false).unwrap();
+        let times = generator.run(&vec![request; 3], &[0, 0, 0]).unwrap();
+        server.join().unwrap();
+        assert!(times.sent_ns.iter().all(|&sent_ns| sent_ns == times.sent_ns[0]), "{:?}", times.sent_ns);
+        for index in 0..3 {
+            let (sent_ns, answered_ns) = (times.sent_ns[index], times.answered_ns[index]);
+            assert!(answered_ns != NEVER && times.away_ns[index] <= answered_ns - sent_ns, "{index}");
+        }
+    }
 }

@@ -3,7 +3,9 @@
 //! A quantile of a stage is not a part of the same quantile of the whole: the slowest `sign` and the
 //! slowest answer are seldom one request. So the requests around a quantile are picked, and what
 //! each stage took of *them* is averaged. What is left between sending and answer lies outside the
-//! server's stages: the kernel's sockets, wake-ups, and the client.
+//! server's stages. Of that the client knows its own part, for it knows when it looked at its sockets; the remainder
+//! is seen by nobody: the kernel's sockets, the network, the scheduler, other processes. So a request's time is
+//! what was late, its stages, the client's part and that remainder, which add up to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +15,9 @@ use crate::timing;
 /// Stages in which a trading loop works for this request alone; in the others a request waits, or its
 /// time is that of a whole turn.
 pub(crate) const BUSY: [&str; 4] = ["parse", "auth", "sign", "match"];
+
+/// The stage that a request is in first.
+const FIRST: &str = "recv";
 
 /// Fewer requests than this have no middle and no tail.
 const REQUESTS_MIN: usize = 10;
@@ -24,8 +29,21 @@ pub(crate) struct Seen<'a> {
     pub(crate) latency_ns: u64,
     /// Of that, before it was sent.
     pub(crate) late_ns: u64,
+    /// For how long the client was away at most, between sending and answer; none of one that sleeps.
+    pub(crate) away_ns: Option<u64>,
     /// What the server said, or nothing.
     pub(crate) timing: &'a str,
+}
+
+impl Seen<'_> {
+    /// What the server said of each stage. Of a request behind others on its connection it counts the first from
+    /// when their bytes came; what of that lies before the request was sent is left out.
+    fn stages(&self) -> impl Iterator<Item = (&str, u64)> {
+        let told = || timing::parse(self.timing).filter(|(name, _)| *name != "total");
+        let sum: u64 = told().map(|(_, ns)| ns).sum();
+        let before_ns = sum.saturating_sub(self.latency_ns - self.late_ns);
+        told().map(move |(name, ns)| (name, if name == FIRST { ns.saturating_sub(before_ns) } else { ns }))
+    }
 }
 
 /// Where the time of some requests went, on average of them.
@@ -44,6 +62,10 @@ pub(crate) struct Parts {
     pub(crate) late_us: f64,
     /// Of that, between sending and answer, but in none of the server's stages.
     pub(crate) outside_us: f64,
+    /// Of that, for which at most the client was writing, at other answers, or without its CPU; none if it slept in
+    /// between, or did not tell.
+    #[serde(default)]
+    pub(crate) client_us: Option<f64>,
     /// The server's stages, `total` left out.
     pub(crate) stages: Vec<(String, f64)>,
 }
@@ -52,6 +74,11 @@ impl Parts {
     /// A part of the whole in hundredths.
     pub(crate) fn percent(&self, part_us: f64) -> f64 {
         if self.latency_us > 0.0 { 100.0 * part_us / self.latency_us } else { 0.0 }
+    }
+
+    /// What neither a stage nor the client has.
+    pub(crate) fn unseen_us(&self) -> f64 {
+        (self.outside_us - self.client_us.unwrap_or(0.0)).max(0.0)
     }
 
     /// What a stage took, if the server told it.
@@ -64,14 +91,11 @@ impl Parts {
         let count = seen.len() as f64;
         let mean = |ns: &dyn Fn(&Seen<'_>) -> u64| as_micros(seen.iter().map(ns).sum::<u64>()) / count;
         let outside = |one: &Seen<'_>| {
-            let inside = timing::parse(one.timing).find(|(name, _)| *name == "total").map_or(0, |(_, ns)| ns);
-            (one.latency_ns - one.late_ns).saturating_sub(inside)
+            (one.latency_ns - one.late_ns).saturating_sub(one.stages().map(|(_, ns)| ns).sum())
         };
+        let away = |one: &Seen<'_>| one.away_ns.unwrap_or(0).min(outside(one));
         let mut stages: Vec<(String, f64)> = Vec::new();
-        for (name, ns) in seen.iter().flat_map(|one| timing::parse(one.timing)) {
-            if name == "total" {
-                continue;
-            }
+        for (name, ns) in seen.iter().flat_map(Seen::stages) {
             let part = as_micros(ns) / count;
             match stages.iter_mut().find(|(known, _)| known == name) {
                 Some((_, sum)) => *sum += part,
@@ -85,6 +109,7 @@ impl Parts {
             latency_us: mean(&|one| one.latency_ns),
             late_us: mean(&|one| one.late_ns),
             outside_us: mean(&outside),
+            client_us: seen.iter().all(|one| one.away_ns.is_some()).then(|| mean(&away)),
             stages,
         }
     }
@@ -123,11 +148,14 @@ mod tests {
         let quick = Seen {
             latency_ns: 40_000,
             late_ns: 1_000,
+            away_ns: Some(2_000),
             timing: "sign;dur=0.026, journal;dur=0.001, total;dur=0.03",
         };
         let slow = Seen {
             latency_ns: 4_000_000,
             late_ns: 0,
+            // More than is outside: it was away while the disk wrote, too.
+            away_ns: Some(3_000_000),
             timing: "sign;dur=0.026, journal;dur=3.9, total;dur=3.95",
         };
         std::iter::repeat_n(quick, 999).chain([slow]).collect()
@@ -139,17 +167,38 @@ mod tests {
         let parts = |parts: &Parts| {
             let most = parts.stages.iter().max_by(|one, other| one.1.total_cmp(&other.1));
             let (stage, us) = most.cloned().unwrap();
-            let (late, outside) = (parts.late_us.round(), parts.outside_us.round());
+            let [late, client, unseen] =
+                [parts.late_us, parts.client_us.unwrap(), parts.unseen_us()].map(f64::round);
             format!(
-                "{} of {}: {stage} {:.0} %, outside {outside}, late {late}",
+                "{} of {}: {stage} {:.0} %, client {client}, unseen {unseen}, late {late}",
                 parts.of,
                 parts.requests,
                 parts.percent(us)
             )
         };
-        assert_eq!(parts(&middle), "p50 of 200: sign 65 %, outside 9, late 1");
-        assert_eq!(parts(&slow), "p99 of 10: sign 65 %, outside 9, late 1");
-        assert_eq!(parts(&tail), "p99.9 of 1: journal 98 %, outside 50, late 0");
+        assert_eq!(parts(&middle), "p50 of 200: sign 65 %, client 2, unseen 10, late 1");
+        assert_eq!(parts(&slow), "p99 of 10: sign 65 %, client 2, unseen 10, late 1");
+        assert_eq!(parts(&tail), "p99.9 of 1: journal 98 %, client 74, unseen 0, late 0");
+    }
+
+    #[test]
+    fn the_parts_of_a_request_add_up_to_it() {
+        for (away_ns, timing) in [
+            (Some(7_000), "sign;dur=0.026, journal;dur=0.001, total;dur=0.03"),
+            (Some(0), "sign;dur=0.026, total;dur=0.03"),
+            (None, "recv;dur=0.0004, total;dur=0.03"),
+            (Some(90_000), "total;dur=0.03"),
+            // Its bytes came behind those of others, which waited since before it was sent.
+            (Some(2_000), "recv;dur=0.05, sign;dur=0.026, queue;dur=0.002, total;dur=0.078"),
+        ] {
+            let one = Seen { latency_ns: 40_000, late_ns: 1_000, away_ns, timing };
+            for parts in of_class("place", vec![one; 2_000]) {
+                let stages: f64 = parts.stages.iter().map(|(_, us)| us).sum();
+                let sum = parts.late_us + stages + parts.client_us.unwrap_or(0.0) + parts.unseen_us();
+                assert!((sum - parts.latency_us).abs() < 1e-6, "{parts:?}");
+                assert_eq!(parts.client_us.is_some(), away_ns.is_some(), "{parts:?}");
+            }
+        }
     }
 
     #[test]

@@ -193,7 +193,7 @@ impl Rig {
         // Last, as it looks at every process.
         let largest = watch.largest();
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        Ok(Loaded { requests, times, share, largest, writes, loops })
+        Ok(Loaded { requests, times, client_sleeps: sleeps(plan), share, largest, writes, loops })
     }
 
     /// Places and cancels what was there before everything else.
@@ -225,6 +225,8 @@ impl Rig {
 pub(crate) struct Loaded {
     pub(crate) requests: Vec<Request>,
     pub(crate) times: Times,
+    /// Whether the client slept until the next request was due.
+    client_sleeps: bool,
     pub(crate) share: Share,
     /// Who else had most of the CPUs, and how many.
     largest: Option<(String, f64)>,
@@ -300,13 +302,14 @@ impl Classes {
         for class in Class::ALL {
             let counted = schedule.warm_up..schedule.due_ns.len();
             let of_class = counted.filter(|&index| loaded.requests[index].class == class);
-            all.add(class, &of_class.collect::<Vec<_>>(), schedule, &loaded.times);
+            all.add(class, &of_class.collect::<Vec<_>>(), schedule, loaded);
         }
         all
     }
 
     /// Adds a class of which these are the requests.
-    fn add(&mut self, class: Class, requests: &[usize], schedule: &Schedule, times: &Times) {
+    fn add(&mut self, class: Class, requests: &[usize], schedule: &Schedule, loaded: &Loaded) {
+        let times = &loaded.times;
         let (mut due, mut sent, mut seen) = (histogram(), histogram(), Vec::new());
         for &index in requests {
             let Some(latency_ns) = answered_after(times, index, schedule.due_ns[index]) else { continue };
@@ -314,7 +317,9 @@ impl Classes {
             record(&mut due, latency_ns);
             record(&mut sent, service_ns);
             let late_ns = latency_ns.saturating_sub(service_ns);
-            seen.push(Seen { latency_ns, late_ns, timing: times.timing(index).unwrap_or_default() });
+            let away_ns = (!loaded.client_sleeps).then(|| times.away_ns[index]);
+            let timing = times.timing(index).unwrap_or_default();
+            seen.push(Seen { latency_ns, late_ns, away_ns, timing });
         }
         if due.is_empty() {
             return;
@@ -371,7 +376,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         unanswered: rates.unanswered,
         seed: plan.seed,
         connections: plan.connections,
-        client_sleeps: sleeps(plan),
+        client_sleeps: loaded.client_sleeps,
         all: classes.all(),
         classes: classes.times,
         late,

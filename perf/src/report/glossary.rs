@@ -4,7 +4,11 @@ use crate::summary::{Stage, Summary};
 
 /// Every stage that the server names, in the order in which a request has them, and what it is.
 const STAGES: [(&str, &str); 11] = [
-    ("recv", "its bytes are in the kernel, and the loop has not looked at them yet"),
+    (
+        "recv",
+        "the loop takes its bytes from the kernel until it looks at them (behind others on its connection, from when \
+         theirs came); how long they lay in the kernel before, no stage says",
+    ),
     ("parse", "head and body become fields"),
     ("auth", "rate limits, and the HMAC of the API key"),
     ("sign", "the order's signature is checked: arithmetic, at the CPU's speed; a cancel has none"),

@@ -326,20 +326,25 @@ impl Page {
     fn parts(&mut self, summary: &Summary) {
         let Some(most) = summary.parts.iter().max_by_key(|parts| parts.stages.len()) else { return };
         let names: Vec<&str> = most.stages.iter().map(|(name, _)| name.as_str()).collect();
-        let head = [&["", "requests", "took", "sent late"][..], &names, &["outside"]].concat();
+        let head = [&["", "requests", "took", "late"][..], &names, &["client", "unseen"]];
         let row = |parts: &Parts| {
-            let of =
-                |name: &&str| parts.stages.iter().find(|(known, _)| known == name).map_or(0.0, |(_, us)| *us);
+            let of = |name: &&str| parts.stage_us(name).unwrap_or(0.0);
             let first =
                 [format!("{}, {}", words::class(&parts.class), parts.of), numbers::count_of(parts.requests)];
             let times = [parts.latency_us, parts.late_us].into_iter();
-            let times = times.chain(names.iter().map(of)).chain([parts.outside_us]);
-            first.into_iter().chain(times.map(numbers::micros)).collect()
+            let times = times.chain(names.iter().map(of)).map(numbers::micros);
+            let client = parts.client_us.map_or_else(|| "-".to_owned(), numbers::micros);
+            first.into_iter().chain(times).chain([client, numbers::micros(parts.unseen_us())]).collect()
         };
         self.table(
             "Where the time went, on average of the requests around the median, around p99 and of the slowest thousandth",
-            &head,
+            &head.concat(),
             &summary.parts.iter().map(row).collect::<Vec<_>>(),
+        );
+        self.note(
+            "What follows behind `took` adds up to it. `late`: before it was sent. `client`: the request or its answer may \
+             have lain there so long while the client sent, read others, or others had its CPU; the rig's. `unseen`: the \
+             remainder, of the kernel, the network, the scheduler and other processes.",
         );
     }
 

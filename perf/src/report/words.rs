@@ -210,28 +210,33 @@ fn went(parts: &Parts, summary: &Summary) -> String {
         "p99" => "Around p99",
         _ => "In the slowest thousandth",
     };
-    let percent = |part_us: f64| format!("{:.0} %", parts.percent(part_us));
-    let outside =
-        format!("outside the server's stages (sockets, wake-ups, the client), {}", percent(parts.outside_us));
-    let inside = |(stage, us): &(String, f64)| {
-        (*us, format!("in {stage}, {} ({})", percent(*us), micros(*us)), of_stage(stage, summary))
+    let of = |us: f64| format!("{:.0} % ({})", parts.percent(us), micros(us));
+    let place = |us: f64, what: &str, advice: String| (us, format!("{what}, {}", of(us)), advice);
+    let mut by_size: Vec<(f64, String, String)> = parts
+        .stages
+        .iter()
+        .map(|(stage, us)| place(*us, &format!("in {stage}"), of_stage(stage, summary)))
+        .collect();
+    by_size.push(place(parts.late_us, "before they were sent", String::new()));
+    let unseen = if let Some(client_us) = parts.client_us {
+        by_size.push(place(client_us, "while the client was away", of_client(summary)));
+        "where no stage looks (kernel, network, scheduler, other processes)"
+    } else {
+        "outside the server's stages (kernel, network, scheduler, other processes, the client)"
     };
-    let mut by_size: Vec<(f64, String, String)> = parts.stages.iter().map(inside).collect();
-    by_size.push((parts.outside_us, outside, of_outside(parts, summary)));
-    by_size.push((
-        parts.late_us,
-        format!("before they were sent, {}", percent(parts.late_us)),
-        String::new(),
-    ));
+    by_size.push(place(parts.unseen_us(), unseen, of_unseen(parts, summary)));
     by_size.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let told = by_size.iter().filter(|(us, ..)| TOLD_PERCENT_MIN <= parts.percent(*us)).take(TOLD_MAX);
-    let places: Vec<&str> = told.map(|(_, place, _)| place.as_str()).collect();
+    let is_told = |us: f64| TOLD_PERCENT_MIN <= parts.percent(us);
+    let told = by_size.iter().take_while(|(us, ..)| is_told(*us)).take(TOLD_MAX).count();
+    let places: Vec<&str> = by_size[..told].iter().map(|(_, place, _)| place.as_str()).collect();
+    let rest_us: f64 = by_size[told..].iter().map(|(us, ..)| us).sum();
     format!(
-        "{which} of {} ({} of them, {} on average) most of it passed {}.{}",
+        "{which} of {} ({} of them, {} on average) most of it passed {}; in all else, {}.{}",
         class(&parts.class),
         count_of(parts.requests),
         micros(parts.latency_us),
         places.join("; then "),
+        of(rest_us),
         by_size.first().map_or("", |(.., advice)| advice)
     )
 }
@@ -266,33 +271,46 @@ fn of_stage(stage: &str, summary: &Summary) -> String {
     )
 }
 
-/// Whose the time outside the server's stages is: what the machine explains of it, and what the rig does.
-fn of_outside(parts: &Parts, summary: &Summary) -> String {
+/// Whose the client's part is.
+fn of_client(summary: &Summary) -> String {
+    let beside = beside_client(summary).join(", ");
+    let turns = if beside.is_empty() {
+        String::new()
+    } else {
+        let cpu = summary.client_cpu;
+        format!(" or had no CPU, for it takes turns on CPU {cpu} with {beside}")
+    };
+    format!(
+        " That is the rig's, and no reason to buy anything for the server: the answer may have lain there while the \
+         client sent, read others{turns}."
+    )
+}
+
+/// What is known of the remainder that no stage has: what the machine explains of it, and what the rig does.
+fn of_unseen(parts: &Parts, summary: &Summary) -> String {
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     // The requests in the middle meet no gap.
     let longest_us = rows.map(|row| row.max_us).reduce(f64::max).filter(|_| parts.of != "p50");
     let mut said = match longest_us {
         None => String::new(),
-        Some(gap_us) if gap_us < parts.outside_us => format!(
-            " Of what is outside, one stop of the machine explains at most {} (the longest gap of a thread that only \
-             spins).",
-            micros(gap_us)
+        Some(gap_us) if gap_us < parts.unseen_us() => format!(
+            " Of what no stage saw, one stop of the machine explains at most {} (the longest gap of a thread that only \
+             spins); {} of it nothing here explains.",
+            micros(gap_us),
+            micros(parts.unseen_us() - gap_us)
         ),
         Some(gap_us) => format!(
-            " One stop of the machine may be all that is outside: a thread that only spins lost up to {} at once.",
+            " One stop of the machine may be all that no stage saw: a thread that only spins lost up to {} at once.",
             micros(gap_us)
         ),
     };
     let beside = beside_client(summary).join(", ");
-    if !beside.is_empty() {
+    if parts.client_us.is_none() && !beside.is_empty() {
         let cpu = summary.client_cpu;
-        let what = if summary.client_sleeps {
-            "its own wake-ups are outside as well"
-        } else {
-            "what they wait for each other is the rig's"
-        };
+        let what = if summary.client_sleeps { "its own wake-ups are" } else { "what it waited for them is" };
         let shared = format!(
-            " The client shared CPU {cpu} with {beside}: {what}, and no reason to buy anything for the server."
+            " The client shared CPU {cpu} with {beside}: {what} in there too, by how much was not measured, and no \
+             reason to buy anything for the server."
         );
         said.push_str(&shared);
     }
@@ -410,32 +428,57 @@ mod tests {
         assert!(limits(&known("0"))[0].contains(sign));
         assert!(limits(&known("16777216"))[0].ends_with("not a setting of the machine."));
 
-        let tail = |longest_us: f64, client_cpu: usize| {
+        let tail = |longest_us: f64, client_cpu: usize, client_us: Option<f64>| {
             let mut summary = Summary { client_cpu, ..example.clone() };
             summary.parts[1].stages[1].1 = 100.0;
-            summary.parts[1].outside_us = 3_874.0;
+            (summary.parts[1].outside_us, summary.parts[1].client_us) = (3_874.0, client_us);
             summary.jitter_after[0].max_us = longest_us;
             limits(&summary).remove(1)
         };
-        let shared = " The client shared CPU 0 with outcry-shard0: what they wait";
-        for (longest_us, client_cpu, part, is_shared) in [
-            (193.0, 0, "explains at most 193 µs", true),
-            (193.0, 1, "explains at most 193 µs", false),
-            (4_000.0, 1, "may be all that is outside: a thread that only spins lost up to 4.0 ms", false),
+        let shared = "The client shared CPU 0 with outcry-shard0: what it waited for them is in there too";
+        let outside = "passed outside the server's stages (kernel, network, scheduler, other processes, the client), 97 % (3.9 ms)";
+        let unseen = "passed where no stage looks (kernel, network, scheduler, other processes), 92 % (3.7 ms); then while the client was away, 5 % (200 µs)";
+        let away = "passed while the client was away, 92 % (3.7 ms); then where no stage looks (kernel, network, scheduler, other \
+                    processes), 4 % (174 µs); in all else, 3 % (126 µs). That is the rig's";
+        let turns = "read others or had no CPU, for it takes turns on CPU 0 with outcry-shard0.";
+        for (longest_us, client_cpu, client_us, parts, is_shared) in [
+            (
+                193.0,
+                0,
+                None,
+                vec![outside, "explains at most 193 µs", "spins); 3.7 ms of it nothing here explains"],
+                true,
+            ),
+            (193.0, 1, None, vec![outside, "explains at most 193 µs"], false),
+            (
+                4_000.0,
+                1,
+                None,
+                vec!["may be all that no stage saw: a thread that only spins lost up to 4.0 ms"],
+                false,
+            ),
+            (193.0, 0, Some(200.0), vec![unseen, "spins); 3.5 ms of it nothing here explains."], false),
+            (193.0, 0, Some(3_700.0), vec![away, turns], false),
+            (193.0, 1, Some(3_700.0), vec![away, "the client sent, read others."], false),
         ] {
-            let said = tail(longest_us, client_cpu);
-            assert!(said.contains("most of it passed outside the server's stages"), "{said}");
-            assert!(said.contains(part) && said.contains(shared) == is_shared, "{said}");
+            let said = tail(longest_us, client_cpu, client_us);
+            for part in &parts {
+                assert!(said.contains(part), "{part}\n{said}");
+            }
+            assert_eq!(said.contains(shared), is_shared, "{said}");
         }
         // A disk that takes most is told, and nothing is said of the machine's stops.
         let tail = limits(&example).remove(1);
         assert!(
-            tail.contains("98 % (3.9 ms). In journal a durable answer waits for the disk: `outcry check`"),
+            tail.contains("98 % (3.9 ms); in all else, 2 % (100 µs). In journal a durable answer waits for the disk: `outcry check`"),
             "{tail}"
         );
         let settings = vec!["journal.durability=committed".to_owned()];
         let committed = limits(&Summary { settings, ..example.clone() });
-        assert!(committed[1].ends_with("most of it passed in journal, 98 % (3.9 ms)."), "{committed:?}");
+        assert!(
+            committed[1].ends_with("most of it passed in journal, 98 % (3.9 ms); in all else, 2 % (100 µs)."),
+            "{committed:?}"
+        );
     }
 
     #[test]
