@@ -198,7 +198,15 @@ impl Cli {
             Command::Readme { check } => readme::update(&project, *check)?,
             Command::List => {
                 for name in scenario::names(&scenarios) {
-                    println!("{name:16} {}", Plan::read(&scenarios, &name)?.purpose);
+                    let plan = Plan::read(&scenarios, &name)?;
+                    println!("{name:16} {}", plan.purpose);
+                    let (rate, arrivals) = (report::count(plan.rate), plan.arrivals.name());
+                    let at_once = if 1 < plan.burst {
+                        format!(", {} at one moment", plan.burst)
+                    } else {
+                        String::new()
+                    };
+                    println!("{:16} {rate} requests a second, arrivals {arrivals}{at_once}", "");
                 }
             }
         }

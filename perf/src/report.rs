@@ -7,6 +7,7 @@ use crate::stats::{self, Quantiles};
 use crate::summary::Summary;
 use crate::sweep::Step;
 
+mod arrivals;
 mod glossary;
 mod numbers;
 mod page;
@@ -65,6 +66,8 @@ pub(crate) fn text(summary: &Summary) -> String {
     }
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
+    let arrivals = arrivals::words(&summary.arrivals, summary.burst, offered);
+    lines.extend(arrivals.map(|words| words.replace('`', "")));
     lines.extend(planned::lines(summary));
     lines.extend(words::kernel(summary));
     lines.extend(words::shared(summary));
@@ -124,6 +127,7 @@ mod tests {
         for part in [
             "<b>VALID.</b>",
             "2,000 requests a second were offered",
+            "They were due at equal distances, 500",
             "Orders that rest: half of them within 40.0\u{a0}µs",
             "What limits this box",
             "To change: a machine with 4 cores.",

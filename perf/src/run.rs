@@ -370,6 +370,8 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         verdict,
         offered_per_s: rates.offered,
         achieved_per_s: rates.achieved,
+        arrivals: plan.arrivals.name().to_owned(),
+        burst: plan.burst,
         time_s: plan.time.as_secs_f64(),
         warm_up_s: plan.warm_up.as_secs_f64(),
         requests: counted.len() as u64,

@@ -85,6 +85,16 @@ pub(crate) enum Arrivals {
     Poisson,
 }
 
+impl Arrivals {
+    /// The word in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
 /// What the client does until the next request is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {

@@ -33,6 +33,12 @@ pub(crate) struct Summary {
     pub(crate) offered_per_s: f64,
     /// Requests a second that were answered.
     pub(crate) achieved_per_s: f64,
+    /// When requests were due, a word of the scenario's `load.arrivals`; empty from before it was told.
+    #[serde(default)]
+    pub(crate) arrivals: String,
+    /// So many were due at one moment.
+    #[serde(default)]
+    pub(crate) burst: u32,
     /// Seconds that counted, and before them.
     pub(crate) time_s: f64,
     /// See `time_s`.
@@ -231,6 +237,8 @@ pub(crate) fn example() -> Summary {
         verdict: Verdict { valid: true, reasons: Vec::new() },
         offered_per_s: 2_000.0,
         achieved_per_s: 2_000.0,
+        arrivals: "fixed".to_owned(),
+        burst: 1,
         time_s: 5.0,
         warm_up_s: 1.0,
         requests: 10_000,

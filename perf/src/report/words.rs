@@ -1,7 +1,7 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
 use super::numbers::{count, count_of, micros};
-use super::room;
+use super::{arrivals, room};
 use crate::jitter::GAP_US_MAX;
 use crate::parts::Parts;
 use crate::placement::{self, MachineLimit};
@@ -29,11 +29,13 @@ pub(crate) fn class(name: &str) -> &'static str {
 pub(crate) fn offered(summary: &Summary) -> String {
     format!(
         "{} requests a second were offered over {} connections for {} s; {} a second were answered, and every \
-         answer was checked.",
+         answer was checked.{}",
         count(summary.offered_per_s),
         summary.connections,
         summary.time_s,
-        count(summary.achieved_per_s)
+        count(summary.achieved_per_s),
+        arrivals::words(&summary.arrivals, summary.burst, summary.offered_per_s)
+            .map_or_else(String::new, |words| format!(" {words}"))
     )
 }
 
