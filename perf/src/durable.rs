@@ -133,7 +133,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
     println!("{rate:.0} a second, half of what was held, in turn:");
     let mut middles: [Vec<Middle>; 2] = [Vec::new(), Vec::new()];
     let mut writes = histogram();
-    let (mut reasons, mut late) = (Vec::new(), Vec::new());
+    let (mut reasons, mut late, mut settings) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..pairs {
         let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         for side in order {
@@ -144,6 +144,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
             let (of_lateness, others) = told(&summary, DURABILITIES[side]);
             late.extend(of_lateness);
             reasons.extend(others);
+            settings = in_turn(&summary.settings);
         }
         writes.add(&layers::bare(&ground.out)?).expect("the histogram grows");
     }
@@ -169,6 +170,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
         Verdict::of_share(watch.share(), watch.largest().as_ref(), machine::allowed_cpus().len(), reasons);
     let times = (watch.seconds(), watch.share());
     let sheet = Sheet::new("durable".to_owned(), verdict, times, figures(&found), environment);
+    let sheet = sheet.of_server(settings);
     print!("{}", bench::verdict(&sheet.verdict));
     println!("{}", sheet.write(&ground.out)?);
     Ok(())
@@ -183,6 +185,15 @@ pub(crate) fn plan(scenarios: &std::path::Path, time: std::time::Duration) -> Re
 /// The same with an answer that waits for this.
 fn with(plan: &Plan, durability: &str) -> Plan {
     plan.clone().set(&[format!("journal.durability={durability}")])
+}
+
+/// The settings of one run as those of all, which differ in what an answer waits for.
+fn in_turn(settings: &[String]) -> Vec<String> {
+    let of_both = |setting: &String| match setting.split_once('=') {
+        Some(("journal.durability", _)) => format!("journal.durability={} in turn", DURABILITIES.join(", ")),
+        _ => setting.clone(),
+    };
+    settings.iter().map(of_both).collect()
 }
 
 /// Why a run is not to be believed: that it was late at p99, and everything else.
@@ -481,5 +492,12 @@ mod tests {
         let committed = with(&plan, "committed");
         assert_eq!(committed.settings, ["journal.durability=committed"]);
         assert_eq!(with(&committed, "durable"), plan);
+        for durability in DURABILITIES {
+            let settings = ["cpu.wait=spin".to_owned(), format!("journal.durability={durability}")];
+            assert_eq!(
+                in_turn(&settings),
+                ["cpu.wait=spin", "journal.durability=committed, durable in turn"]
+            );
+        }
     }
 }

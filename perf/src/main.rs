@@ -15,7 +15,7 @@
 //! | `generator`, `http` | how are they sent on time, and answers read? |
 //! | `server` | how is the server started, filled and ended? |
 //! | `machine`, `jitter`, `watch` | what is the machine, what does it take away, who else had it? |
-//! | `placement` | where are the server's threads? |
+//! | `placement`, `in_force` | where are the server's threads, and how is it set? |
 //! | `stats`, `timing`, `parts`, `verdict`, `summary` | what came of it, where did the time go, and may it be believed? |
 //! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
 //! | `scale`, `shards` | what does an order cost as the state grows, and on two shards? |
@@ -41,6 +41,7 @@ mod durable;
 mod figures;
 mod generator;
 mod http;
+mod in_force;
 mod jitter;
 mod layers;
 mod machine;

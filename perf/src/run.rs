@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::generator::{Generator, NEVER, Times};
+use crate::in_force;
 use crate::jitter::{self, Jitter};
 use crate::machine::{self, Environment};
 use crate::orders::Account;
@@ -11,7 +12,7 @@ use crate::parts::{self, Seen};
 use crate::placement::{self, Placement, Planned, Thread};
 use crate::scenario::{Class, Data, Plan};
 use crate::schedule::{Schedule, nanos};
-use crate::server::{Server, Worked};
+use crate::server::{self, Server, Worked};
 use crate::stats::{self, Nanos, Quantiles, histogram, record};
 use crate::summary::{ClassTimes, Curve, LoopBusy, Moment, SCHEMA, Stage, Summary};
 use crate::timing;
@@ -264,6 +265,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     if let Some(planned) = planned.as_mut().filter(|_| set.iter().any(|setting| setting == DURABLE)) {
         planned.durable_us = placement::durable_us(&ground.server, &set, &place(ground, plan)?);
     }
+    let in_force = in_force::of(&ground.server, &server::with_the_rigs(&set));
     let by_itself = placement::of(&ground.server, &[]);
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter)?;
@@ -271,8 +273,18 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let loaded = stage.load(plan, &schedule, cpus)?;
     let said = stage.end();
     let jitter_after = jitter::measure(&watched, ground.jitter)?;
-    let machine = About { cpus, environment, said, jitter_before, jitter_after, threads, planned, by_itself };
-    Ok(outcome(plan, &schedule, &loaded, machine))
+    let about = About {
+        cpus,
+        environment,
+        said,
+        settings: in_force,
+        jitter_before,
+        jitter_after,
+        threads,
+        planned,
+        by_itself,
+    };
+    Ok(outcome(plan, &schedule, &loaded, about))
 }
 
 /// What a summary says besides times.
@@ -280,6 +292,7 @@ struct About {
     cpus: Cpus,
     environment: Environment,
     said: String,
+    settings: Vec<String>,
     jitter_before: Vec<Jitter>,
     jitter_after: Vec<Jitter>,
     threads: Vec<Thread>,
@@ -392,7 +405,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         share: loaded.share,
         client_cpu: about.cpus.client,
         server_cpu: about.cpus.server,
-        settings: settings(plan, about.cpus),
+        settings: about.settings,
         data: plan.data.name().to_owned(),
         threads: about.threads,
         threads_by_itself: about.by_itself.threads,

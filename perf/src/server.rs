@@ -19,6 +19,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// client be, and requests are signed minutes before they are sent.
 const SETTINGS: [&str; 2] = ["limits.mode=off", "auth.window_s=600"];
 
+/// What a server gets that is started with `settings`, in this order.
+pub(crate) fn with_the_rigs(settings: &[String]) -> Vec<String> {
+    SETTINGS.iter().map(|&setting| setting.to_owned()).chain(settings.iter().cloned()).collect()
+}
+
 /// A running `outcry serve`.
 pub(crate) struct Server {
     child: Child,
@@ -38,8 +43,8 @@ impl Server {
         let output = File::create(&log).map_err(|error| fault(&log, error))?;
         let mut command = Command::new(binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
-        for setting in SETTINGS.iter().copied().chain(settings.iter().map(String::as_str)) {
-            command.args(["--set", setting]);
+        for setting in with_the_rigs(settings) {
+            command.args(["--set", &setting]);
         }
         command.args(["--set", &format!("journal.log_path={}", folder.join("log").display())]);
         command.arg("--data-dir").arg(&data).arg("--ports-file").arg(&ports);

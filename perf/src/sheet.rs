@@ -34,6 +34,10 @@ pub(crate) struct Sheet {
     pub(crate) time_s: f64,
     /// Who had the CPUs meanwhile.
     pub(crate) share: Share,
+    /// The measured server's options that differ from its defaults, and `journal.durability`; empty where no one server
+    /// was measured, or they were not kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) settings: Vec<String>,
     /// The figures, in the order in which they were measured.
     pub(crate) figures: Vec<Figure>,
     /// The machine and the build.
@@ -49,7 +53,12 @@ impl Sheet {
         figures: Vec<Figure>,
         environment: Environment,
     ) -> Self {
-        Self { schema: SCHEMA, name, verdict, time_s, share, figures, environment }
+        Self { schema: SCHEMA, name, verdict, time_s, share, settings: Vec::new(), figures, environment }
+    }
+
+    /// The same with the options of the server that was measured.
+    pub(crate) fn of_server(self, settings: Vec<String>) -> Self {
+        Self { settings, ..self }
     }
 
     /// Reads the text of one that was written.
@@ -195,6 +204,9 @@ mod tests {
     #[test]
     fn a_sheet_reads_back_as_it_was_written() {
         assert_eq!(Sheet::parse(&example().json()), Ok(example()));
+        assert!(!example().json().contains("settings"), "nothing is said of no server");
+        let set = example().of_server(vec!["limits.mode=off".to_owned()]);
+        assert_eq!(Sheet::parse(&set.json()), Ok(set));
         let other = example().json().replacen("\"schema\": 1", "\"schema\": 7", 1);
         assert_eq!(Sheet::parse(&other).unwrap_err(), "schema 7; this program reads 1");
     }

@@ -84,7 +84,8 @@ pub(crate) struct Summary {
     pub(crate) client_cpu: usize,
     /// See `client_cpu`.
     pub(crate) server_cpu: usize,
-    /// The server's settings.
+    /// The server's options that differ from its defaults, the environment's among them, and always
+    /// `journal.durability`; in records from before they were asked for, what the scenario set.
     pub(crate) settings: Vec<String>,
     /// Where its data were: `memory` or `disk`.
     pub(crate) data: String,

@@ -110,6 +110,18 @@ fn a_run_leaves_files_that_count_every_request() {
     {
         assert!(!summary[key].is_null(), "{key}");
     }
+    let settings = summary["settings"].as_array().unwrap();
+    for setting in ["cpu.shards=1", "limits.mode=off", "journal.durability=committed"] {
+        assert!(settings.iter().any(|told| told == setting), "{setting}: {settings:?}");
+    }
+    // A class's slow requests: late, in a stage, with the client or with nobody, and nothing twice.
+    for parts in summary["parts"].as_array().unwrap() {
+        let us = |key: &str| parts[key].as_f64().unwrap();
+        let stages: f64 =
+            parts["stages"].as_array().unwrap().iter().map(|stage| stage[1].as_f64().unwrap()).sum();
+        let sum = us("late_us") + stages + us("outside_us");
+        assert!((sum - us("latency_us")).abs() < 0.1 && us("client_us") <= us("outside_us"), "{parts}");
+    }
     let html = std::fs::read_to_string(report).unwrap();
     assert!(html.matches("<svg").count() >= 2 && html.ends_with("</html>\n"));
 }

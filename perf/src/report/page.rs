@@ -383,7 +383,7 @@ impl Page {
             ("seed", summary.seed.to_string()),
             ("warm-up", format!("{} s, not counted", summary.warm_up_s)),
             ("data", summary.data.clone()),
-            ("settings", summary.settings.join(" ")),
+            ("settings that differ", summary.settings.join(" ")),
         ]);
         if !summary.server_said.is_empty() {
             self.heading("What the server said of itself");
