@@ -15,7 +15,8 @@
 //! core share it, two threads of a core count as one, and loops that are not pinned share all cores. What the
 //! journal's thread and the system need is not counted.
 
-use super::checks::{LoopWork, Needs, Scene};
+use super::checks::{LoopWork, Needs, Scene, Sleeps};
+use super::cost;
 use super::limit;
 use super::machine::{Cpu, Machine, counted};
 use super::placement::SHARDS_MAX;
@@ -288,8 +289,10 @@ impl Capacity {
             let idle = limit::idle_for_shards(scene);
             let shards = (carriers + idle).min(usize::from(SHARDS_MAX));
             if has_own_cores && !apart && carriers < shards {
-                let full_at = full_at(shards, self.order_ns);
+                let full_at = rounded(orders_of(shards, self.order_ns));
                 free.push(format!("cpu.shards={shards} for about {full_at}, on cores that are here"));
+            } else if has_own_cores && !apart {
+                free.extend(self.one_more(scene));
             }
             if !self.knows_signers {
                 let needs = Needs { knows_signers: true, ..scene.needs.clone() };
@@ -306,21 +309,56 @@ impl Capacity {
                 (true, false) if idle != 0 => None,
                 (true, false) => Some(format!(
                     "about {} for each shard more that has a core of its own (say so by cpu.shards: auto makes one with 2 to \
-                     4 cores, two with 5), until the reader is full at {} without any reads",
+                     4 cores, two with 5), until the reader is full at {} without any reads; without one it only shares: it \
+                     gets what other loops, the journal and the system leave, and orders wait for turns, up to {}",
                     rounded(SECOND_NS / self.order_ns.max(1)),
-                    rounded(SECOND_NS / READER_NS)
+                    rounded(SECOND_NS / READER_NS),
+                    cost::time(cost::SLICE_NS)
                 )),
             });
         }
         bought.push("faster cores, in proportion".to_owned());
         (free, bought)
     }
+
+    /// A shard more, where a fast core is left for it and none, or one too few, to spare beside it. A core's time is
+    /// there once: without a core of its own it carries next to nothing, and is no remedy.
+    fn one_more(&self, scene: &Scene<'_>) -> Option<String> {
+        let (machine, needs) = (scene.machine, scene.needs);
+        let left = machine.distinct(Cpu::core).checked_sub(needs.loops + 1)?;
+        let shards = self.carriers() + 1;
+        if machine.performance_cores() <= needs.shards || usize::from(SHARDS_MAX) < shards {
+            return None;
+        }
+        let by_quota =
+            machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / (self.order_ns + READER_NS));
+        let of_shards = orders_of(shards, self.order_ns);
+        let (most, quota) = match by_quota.filter(|&quota| quota < of_shards) {
+            Some(quota) => (quota, ", where the quota of CPU time is used up"),
+            None => (of_shards, ""),
+        };
+        let spared = ["the journal's thread and the system", "the system"].get(left);
+        let looks_on = needs.work.iter().any(|work| work.sockets && work.sleeps == Sleeps::AfterSpinning);
+        let price = spared.map_or_else(String::new, |who| {
+            let wake = if looks_on {
+                format!(
+                    ", and loops sleep at once: some {} more an order after a pause",
+                    micros(cost::WAKE_NS)
+                )
+            } else {
+                String::new()
+            };
+            format!("; none is left to {who} then{wake}")
+        });
+        let most = rounded(most);
+        Some(format!("cpu.shards={shards} for about {most}{quota}, on a core of its own that is here{price}"))
+    }
 }
 
 /// Orders a second of so many shards with a core each.
-fn full_at(shards: usize, order_ns: u64) -> String {
+fn orders_of(shards: usize, order_ns: u64) -> u64 {
     let of_shards = u64::try_from(shards).unwrap_or(u64::MAX).saturating_mul(SECOND_NS) / order_ns.max(1);
-    rounded(of_shards.min(SECOND_NS / READER_NS))
+    of_shards.min(SECOND_NS / READER_NS)
 }
 
 /// A time as people say it.

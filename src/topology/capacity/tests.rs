@@ -124,12 +124,12 @@ fn a_quota_or_the_reader_can_be_full_before_signatures() {
 
 #[test]
 fn known_signers_take_a_quarter_of_a_check() {
-    let mut needs = needs("sm@1 r@2");
+    let mut needs = needs("sm@0 r@1");
     assert!(
-        capacity(&plain(4), &needs).free[0].starts_with(&format!("{KNOWN_SETTING} for up to 61,000 where"))
+        capacity(&plain(2), &needs).free[0].starts_with(&format!("{KNOWN_SETTING} for up to 61,000 where"))
     );
     needs.knows_signers = true;
-    let came = capacity(&plain(4), &needs);
+    let came = capacity(&plain(2), &needs);
     assert_eq!((came.order_ns, came.orders_per_second), (16_304, 61_334));
     assert!(
         came.text().contains("(tried in a row, caches warm), a known signer's a quarter of that"),
@@ -170,6 +170,52 @@ fn what_carries_more_is_of_what_is_full_first() {
         wander.starts_with("all 3 loops at once, ")
             && wander.contains("3 loops without CPUs of their own share 2 cores")
     );
+}
+
+#[test]
+fn a_shard_more_is_a_remedy_only_where_it_has_a_core_of_its_own() {
+    use Sleeps::{AfterSpinning, AtOnce};
+    let own = "cpu.shards=2 for about 56,000, on a core of its own that is here";
+    let by_quota = "cpu.shards=2 for about 54,000, where the quota of CPU time is used up, on a core of its own that is here";
+    let wake = "and loops sleep at once: some 16 µs more an order after a pause";
+    for (cpus, quota_milli, efficient, sleeps, said) in [
+        (1, None, 0, AtOnce, None),
+        (2, None, 0, AtOnce, None),
+        (
+            3,
+            None,
+            0,
+            AtOnce,
+            Some(format!("{own}; none is left to the journal's thread and the system then")),
+        ),
+        (4, None, 0, AtOnce, Some(format!("{own}; none is left to the system then"))),
+        (4, None, 0, AfterSpinning, Some(format!("{own}; none is left to the system then, {wake}"))),
+        // Each of them has a core of its own, and there are cores to spare.
+        (5, None, 0, AtOnce, Some("cpu.shards=2 for about 56,000, on cores that are here".to_owned())),
+        // What is left is slow.
+        (4, None, 3, AtOnce, None),
+        (
+            3,
+            Some(2_000),
+            0,
+            AtOnce,
+            Some(format!("{by_quota}; none is left to the journal's thread and the system then")),
+        ),
+        (8, Some(2_000), 0, AtOnce, Some(by_quota.to_owned())),
+    ] {
+        let mut machine = plain(cpus);
+        machine.quota_milli = quota_milli;
+        for cpu in machine.cpus.iter_mut().rev().take(efficient) {
+            cpu.efficient = true;
+        }
+        let mut needs = needs(if cpus == 1 { "smr" } else { "sm@0 r@1" });
+        needs.work[0].sleeps = sleeps;
+        let came = capacity(&machine, &needs);
+        let more = came.free.iter().find(|text| text.starts_with("cpu.shards="));
+        assert_eq!(more, said.as_ref(), "{cpus} CPUs, quota {quota_milli:?}");
+        let is_warned = came.bought.iter().any(|text| text.contains("without one it only shares: "));
+        assert_eq!(is_warned, cpus != 5, "{:?}", came.bought);
+    }
 }
 
 #[test]
