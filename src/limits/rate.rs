@@ -130,6 +130,13 @@ impl Rule {
         (burst.window_s < sustained.window_s).then_some(Self { burst, sustained: Some(sustained) })
     }
 
+    /// What it takes in the long run, in thousandths a second: the tighter of its rates.
+    #[must_use]
+    pub fn sustained_milli_per_s(&self) -> u64 {
+        let rates = self.rates().map(|rate| u64::from(rate.count) * 1_000 / u64::from(rate.window_s));
+        rates.min().expect("a rule has a rate")
+    }
+
     /// Its one or two rates.
     pub(super) fn rates(&self) -> impl Iterator<Item = Rate> + use<> {
         std::iter::once(self.burst).chain(self.sustained)
@@ -148,6 +155,20 @@ impl fmt::Display for Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tighter_rate_is_what_it_takes_in_the_long_run() {
+        for (text, milli_per_s) in [
+            ("2400/10s", 240_000),
+            ("2400/10s, 24000/10m", 40_000),
+            ("10/10s, 24000/10m", 1_000),
+            ("1/60m", 0),
+            ("1/3s", 333),
+        ] {
+            let rule = Rule::parse(text).expect("a rule");
+            assert_eq!(rule.sustained_milli_per_s(), milli_per_s, "{text}");
+        }
+    }
 
     #[test]
     fn a_rule_reads_back_as_it_was_written() {

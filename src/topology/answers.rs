@@ -13,7 +13,7 @@
 //! and interrupts add stands in the list of [`limit`].
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
-use super::checks::{LoopWork, Scene, Sleeps};
+use super::checks::{ClientOrders, LoopWork, Scene, Sleeps};
 use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
 
@@ -55,7 +55,7 @@ pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer>
         median(scene, capacity),
         slow(scene, capacity),
         slowest(scene),
-        orders(capacity),
+        orders(scene, capacity),
         durable(scene, capacity),
         reads(scene),
     ]
@@ -190,8 +190,9 @@ fn slowest(scene: &Scene<'_>) -> Answer {
     }
 }
 
-fn orders(capacity: &Capacity) -> Answer {
-    let now = format!("{}; full first: {}", capacity.text(), capacity.full_first());
+fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
+    let now =
+        format!("{}; full first: {}; {}", capacity.text(), capacity.full_first(), client(scene, capacity));
     Answer {
         asked: "orders-per-second",
         title: "orders a second",
@@ -200,6 +201,37 @@ fn orders(capacity: &Capacity) -> Answer {
         free: joined(&capacity.free),
         bought: joined(&capacity.bought),
     }
+}
+
+/// What one client may have of it, long before the machine is full.
+fn client(scene: &Scene<'_>, capacity: &Capacity) -> String {
+    let Some(ClientOrders { rule, milli_per_second, refuses }) = &scene.needs.client_orders else {
+        return "one client alone may have all of it (limits.order counts nothing)".to_owned();
+    };
+    let who = "one client alone (an address, or the owner of a key)";
+    let fill = (capacity.orders_per_second * 1_000).div_ceil((*milli_per_second).max(1));
+    let each = match (milli_per_second / 1_000, milli_per_second % 1_000) {
+        (whole, 0) => rounded_small(whole),
+        (whole, part) => format!("{whole}.{}", part / 100),
+    };
+    if fill <= 1 {
+        return format!("{who} can fill it: limits.order is {rule}");
+    }
+    let fills = format!("{} of them fill the machine", rounded_small(fill));
+    if *refuses {
+        format!(
+            "{who} is refused with 429 beyond {rule} (limits.order), {each} a second in the long run: {fills}"
+        )
+    } else {
+        format!(
+            "{who} is told beyond {rule} (limits.order), {each} a second in the long run, and not refused (limits.mode)"
+        )
+    }
+}
+
+/// A count as people say it, exact where it is small.
+fn rounded_small(count: u64) -> String {
+    if count < 1_000 { count.to_string() } else { rounded(count) }
 }
 
 fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
@@ -368,6 +400,42 @@ mod tests {
         // A loop that spins needs a CPU that the journal's thread has not.
         let [median, ..] = answers(&plain(1), &needs("smr"), None);
         assert!(!median.free.expect("known signers").contains("cpu.wait"));
+    }
+
+    #[test]
+    fn one_client_s_limit_stands_with_what_the_machine_can_take() {
+        let who = "; one client alone (an address, or the owner of a key)";
+        let limit = |rule: &str, milli_per_second, refuses| {
+            Some(ClientOrders { rule: rule.to_owned(), milli_per_second, refuses })
+        };
+        let both = "beyond 2400/10s, 24000/10m (limits.order), 40 a second in the long run";
+        for (limit, said) in [
+            (
+                limit("2400/10s, 24000/10m", 40_000, true),
+                format!("{who} is refused with 429 {both}: 701 of them fill the machine"),
+            ),
+            (
+                limit("2400/10s, 24000/10m", 40_000, false),
+                format!("{who} is told {both}, and not refused (limits.mode)"),
+            ),
+            (
+                limit("1/2s", 500, true),
+                format!(
+                    "{who} is refused with 429 beyond 1/2s (limits.order), 0.5 a second in the long run: 56,000 of \
+                     them fill the machine"
+                ),
+            ),
+            (
+                limit("1000000/10s", 100_000_000, true),
+                format!("{who} can fill it: limits.order is 1000000/10s"),
+            ),
+            (None, "; one client alone may have all of it (limits.order counts nothing)".to_owned()),
+        ] {
+            let mut needs = needs("sm@0 r@1");
+            needs.client_orders = limit;
+            let [_, _, _, orders, ..] = answers(&plain(2), &needs, None);
+            assert!(orders.now.ends_with(&said), "{}", orders.now);
+        }
     }
 
     #[test]

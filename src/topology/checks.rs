@@ -218,6 +218,17 @@ pub struct LoopWork {
     pub sleeps: Sleeps,
 }
 
+/// How many orders one client may place: an address, or the owner of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientOrders {
+    /// As `limits.order` has it.
+    pub rule: String,
+    /// What that is in the long run, in thousandths of an order a second.
+    pub milli_per_second: u64,
+    /// Whether more is refused, or only told.
+    pub refuses: bool,
+}
+
 /// What the exchange is going to ask of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
@@ -229,6 +240,8 @@ pub struct Needs {
     pub work: Vec<LoopWork>,
     /// Whether signers that are known are checked for less.
     pub knows_signers: bool,
+    /// How many orders one client may place; none if that is not counted.
+    pub client_orders: Option<ClientOrders>,
     /// How many of them match.
     pub shards: usize,
     /// Connections open at once.

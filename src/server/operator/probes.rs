@@ -12,12 +12,13 @@ use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs, statvfs};
 
 use super::jitter::percentile;
 use super::speed;
+use crate::limits::{Mode, Scope};
 use crate::server::descriptors;
 use crate::server::executor::{self, Ground};
 use crate::server::plan::{Durability, Plan};
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{socket, system};
-use crate::topology::checks::{DiskProbe, LoopWork, Needs, Pinned, Probes, Sleeps};
+use crate::topology::checks::{ClientOrders, DiskProbe, LoopWork, Needs, Pinned, Probes, Sleeps};
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
 const SEGMENTS_AHEAD: u64 = 3;
@@ -44,6 +45,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         loops: loops.len(),
         work: loops.iter().map(work).collect(),
         knows_signers: plan.known_signers_bytes != 0,
+        client_orders: client_orders(plan),
         shards: usize::from(plan.topology.shards),
         connections: u64::from(plan.limits.connections_max),
         descriptors: descriptors::OTHERS,
@@ -59,6 +61,16 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         memory_piece_bytes: plan.limits.books_bytes,
         locked_bytes_per_loop: LOCKED_BYTES_PER_LOOP,
     }
+}
+
+/// What is counted of one client's orders.
+fn client_orders(plan: &Plan) -> Option<ClientOrders> {
+    let rule = plan.rate_rules[Scope::Order as usize].filter(|_| plan.rate_mode != Mode::Off)?;
+    Some(ClientOrders {
+        rule: rule.to_string(),
+        milli_per_second: rule.sustained_milli_per_s(),
+        refuses: plan.rate_mode == Mode::Enforce,
+    })
 }
 
 fn work(core: &LoopPlan) -> LoopWork {

@@ -40,6 +40,7 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         shards: work.iter().filter(|work| work.shard).count(),
         work,
         knows_signers: false,
+        client_orders: None,
         connections: 1,
         descriptors: 1,
         backlog: 1,
