@@ -7,7 +7,7 @@
 //! | `slowest` | what else takes a loop's CPU | the gaps of its CPUs, if they were measured |
 //! | `orders-per-second` | where the first loop is full | [`capacity`] |
 //! | `durable` | a write of the disk, and its stops | the disk, if it was tried |
-//! | `reads` | what the reader does a second | measured on the machine of README's figures |
+//! | `reads` | what one takes the reader, and what it does a second | one read, measured; the machine of README's figures |
 //!
 //! An amount that nobody knows here is said to be unknown, with what measures it. What other programs, the host
 //! and interrupts add stands in the list of [`limit`].
@@ -283,15 +283,27 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 fn reads(scene: &Scene<'_>) -> Answer {
     let reader = scene.needs.work.iter().find(|work| work.reader).map_or("one loop", |work| &work.name);
     let [small, large] = READS_PER_SECOND.map(rounded);
+    let read_ns = scene.probes.read_ns.as_ref().ok().copied();
+    let tenths = |ns: u64| format!("{}.{} µs", ns / 1_000, ns % 1_000 / 100);
+    let here = read_ns.map_or_else(
+        || "not measured here".to_owned(),
+        |ns| {
+            format!(
+                "a market of 1.8 kB takes at least {} here (parsed, found and written, tried in a row, caches warm), and its \
+                 socket besides",
+                tenths(ns)
+            )
+        },
+    );
     let now = format!(
-        "not measured here; {reader} answers all of them, on the machine of README's figures {small} markets or {large} \
-         pages of 46 kB a second within the machine, and each order takes {}.{} µs of its time; `scripts/perf run \
+        "{here}; {reader} answers all of them, on the machine of README's figures, sockets and all, {small} such markets or \
+         {large} pages of 46 kB a second within the machine, and each order takes {} of its time; `scripts/perf run \
          read-heavy` measures",
-        capacity::READER_NS / 1_000,
-        capacity::READER_NS % 1_000 / 100
+        tenths(capacity::READER_NS)
     );
     let bought = Some("a faster core: there is one reader".to_owned());
-    Answer { asked: "reads", title: "reads", now, amount_ns: None, free: None, bought }
+    let amount_ns = read_ns.map(|ns| [ns, ns]);
+    Answer { asked: "reads", title: "reads", now, amount_ns, free: None, bought }
 }
 
 fn with_sockets<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a LoopWork> {
@@ -485,6 +497,27 @@ mod tests {
         committed.durable = false;
         let [.., durable, _] = answers(&plain(2), &committed, Some(disk(true)));
         assert_eq!((durable.free, durable.bought), (None, None));
+    }
+
+    #[test]
+    fn a_read_that_was_tried_is_told_with_its_time() {
+        let (machine, needs, mut probes) = (plain(2), needs("sm@0 r@1"), Probes::none("no"));
+        probes.signature_ns = Ok(SIGNATURE_NS);
+        for (read_ns, amount_ns, said) in [
+            (Err("no".to_owned()), None, "not measured here; r1 answers all of them,"),
+            (
+                Ok(1_260),
+                Some([1_260, 1_260]),
+                "a market of 1.8 kB takes at least 1.2 µs here (parsed, found and written, tried in a row, caches warm), and \
+                 its socket besides; r1 answers all of them, on the machine of README's figures, sockets and all, 297,000",
+            ),
+        ] {
+            probes.read_ns = read_ns;
+            let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+            let reads = of(&scene, &capacity::of(&scene)).pop().expect("the last");
+            assert_eq!((reads.asked, reads.amount_ns), ("reads", amount_ns));
+            assert!(reads.now.starts_with(said), "{}", reads.now);
+        }
     }
 
     #[test]

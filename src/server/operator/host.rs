@@ -138,7 +138,8 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
     if args.machine.is_none() {
         // Another plan's CPUs are not those of this machine.
         let here = look.is_here.then(|| look.plan.topology.cpus_for_waiting(&look.machine.allowed));
-        probes.signature_ns = speed::signature_ns(&here.unwrap_or_default());
+        let cpus = here.unwrap_or_default();
+        (probes.signature_ns, probes.read_ns) = (speed::signature_ns(&cpus), speed::read_ns(&cpus));
     }
     let judged = look.judged(&probes);
     let rows = &look.plan.topology.rows;

@@ -93,6 +93,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
     let stat_before = std::fs::read_to_string("/proc/stat").ok();
     let began = Instant::now();
     let folder = nearest_folder(&plan.data_dir);
+    let cpus = plan.topology.cpus_for_waiting(&allowed_cpus());
     let mut probes = Probes {
         config: Ok(None),
         ports: Ok(ports(plan)),
@@ -109,7 +110,8 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
         stat_before,
         stat_quiet: None,
-        signature_ns: speed::signature_ns(&plan.topology.cpus_for_waiting(&allowed_cpus())),
+        signature_ns: speed::signature_ns(&cpus),
+        read_ns: speed::read_ns(&cpus),
         jitter: None,
     };
     // While this thread sleeps, whatever is counted is somebody else's.
