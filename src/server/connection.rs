@@ -12,6 +12,8 @@
 //! | unsent for 10 s | `Limits::unsent_ms` | closed |
 //! | head, idle | `Limits::{head_ms, idle_ms}` | closed |
 
+mod input;
+
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
@@ -24,12 +26,12 @@ use crate::http::Chunked;
 use crate::http::websocket::Frames;
 use crate::stats::{Laps, Stage};
 
+pub(crate) use input::{INPUT_BYTES, Input};
+
 /// Open requests per connection; more stay unread.
 pub(crate) const OPEN_MAX: usize = 32;
 /// Unsent bytes per connection; above it the socket is not read.
 pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
-/// What a connection's input buffer holds without growing: several orders, one full head.
-pub(crate) const INPUT_BYTES: usize = 16 << 10;
 /// What an answer's place keeps from one request to the next.
 const ANSWER_BYTES: usize = 1 << 10;
 /// From here on an answer that leaves alone is sent from where it was written.
@@ -47,89 +49,6 @@ pub(crate) enum Door {
     Public,
     /// The operator's.
     Admin,
-}
-
-/// The bytes that came in and are not used yet.
-#[derive(Debug)]
-pub(crate) struct Input {
-    bytes: Vec<u8>,
-    start: usize,
-    end: usize,
-}
-
-impl Input {
-    fn new() -> Self {
-        Self { bytes: vec![0; INPUT_BYTES], start: 0, end: 0 }
-    }
-
-    /// What came in and is not used yet.
-    pub(crate) fn unread(&self) -> &[u8] {
-        &self.bytes[self.start..self.end]
-    }
-
-    /// The same, for parsers that work in place.
-    pub(crate) fn unread_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.end]
-    }
-
-    /// Where the socket writes to; empty when the buffer is full.
-    pub(crate) fn room(&mut self) -> &mut [u8] {
-        if self.start == self.end {
-            self.start = 0;
-            self.end = 0;
-        } else if self.end == self.bytes.len() && self.start > 0 {
-            self.bytes.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-        &mut self.bytes[self.end..]
-    }
-
-    /// `count` bytes came in.
-    pub(crate) fn arrived(&mut self, count: usize) {
-        self.end += count;
-        assert!(self.end <= self.bytes.len(), "a socket never writes more than there is room");
-    }
-
-    /// `count` bytes are used.
-    pub(crate) fn used(&mut self, count: usize) {
-        self.start += count;
-        assert!(self.start <= self.end, "only what came in is used");
-    }
-
-    /// Of what is unread only the first `count` bytes count any more.
-    pub(crate) fn keep(&mut self, count: usize) {
-        assert!(self.start + count <= self.end, "only what came in is kept");
-        self.end = self.start + count;
-    }
-
-    /// Makes sure that a request of `bytes` fits, which the caller has checked against its limits.
-    pub(crate) fn hold(&mut self, bytes: usize) {
-        if self.bytes.len() < bytes {
-            self.bytes.resize(bytes.next_power_of_two(), 0);
-        }
-    }
-
-    /// True if there is no room and nothing to make any.
-    pub(crate) fn is_full(&self) -> bool {
-        self.end - self.start == self.bytes.len()
-    }
-
-    /// Puts `bytes` in as if they had arrived.
-    pub(crate) fn refill(&mut self, bytes: &[u8]) {
-        self.hold(bytes.len());
-        self.bytes[..bytes.len()].copy_from_slice(bytes);
-        self.start = 0;
-        self.end = bytes.len();
-    }
-
-    fn reset(&mut self) {
-        self.start = 0;
-        self.end = 0;
-        if self.bytes.len() > KEPT_BYTES_MAX {
-            self.bytes = vec![0; INPUT_BYTES];
-        }
-    }
 }
 
 /// Where an answer of a request is.

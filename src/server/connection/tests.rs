@@ -87,17 +87,3 @@ fn an_answer_for_a_client_that_left_is_nobodys() {
     assert_ne!(connection.generation, generation);
     assert!(connection.line.answer(number).is_none());
 }
-
-#[test]
-fn a_partial_request_moves_to_the_front_when_the_buffer_is_full() {
-    let mut input = Input::new();
-    let filled = input.room().len();
-    input.room().fill(b'x');
-    input.arrived(filled);
-    assert!(input.room().is_empty());
-    input.used(filled - 3);
-    assert_eq!(input.room().len(), filled - 3);
-    assert_eq!(input.unread(), b"xxx");
-    input.hold(2 * filled);
-    assert!(input.room().len() >= 2 * filled - 3);
-}

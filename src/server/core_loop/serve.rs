@@ -182,6 +182,7 @@ impl CoreLoop {
             Ok(decoded) => decoded,
             Err(bad) => return refuse_bytes(connection, bad),
         };
+        connection.line.came_ns = connection.input.came_ns();
         if self.trade().is_some() {
             connection.line.laps = self.laps_of_next(&connection.line);
         }

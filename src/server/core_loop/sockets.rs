@@ -76,8 +76,7 @@ impl CoreLoop {
         connection.watched = (true, false);
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         if !unread.is_empty() {
-            connection.input.refill(unread);
-            connection.line.came_ns = self.shared.clock.elapsed_ns();
+            connection.input.refill(unread, self.shared.clock.elapsed_ns());
             self.connections.queue(slot, &mut connection);
         }
         self.connections.put(slot, connection);
@@ -101,10 +100,10 @@ impl CoreLoop {
         let moved = if room.is_empty() { Moved::Later } else { socket::receive(client, room) };
         match moved {
             Moved::Bytes(count) => {
-                if connection.partial || connection.input.unread().is_empty() {
-                    connection.line.came_ns = began_ns;
+                connection.input.arrived(count, began_ns);
+                if connection.partial {
+                    connection.input.completed(began_ns);
                 }
-                connection.input.arrived(count);
                 if connection.stream.is_some() && connection.closing {
                     let unread = connection.input.unread().len();
                     connection.input.used(unread);

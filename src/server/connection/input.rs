@@ -1,0 +1,208 @@
+//! The bytes that came in and are not used yet, and when they came.
+
+use std::collections::VecDeque;
+
+use super::KEPT_BYTES_MAX;
+
+/// What a connection's input buffer holds without growing: several orders, one full head.
+pub(crate) const INPUT_BYTES: usize = 16 << 10;
+
+/// Arrivals that are told apart; what comes behind them counts as come with the last.
+const ARRIVALS_MAX: usize = 16;
+
+/// The bytes that came in and are not used yet.
+#[derive(Debug)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Of what is unread, front first.
+    arrivals: VecDeque<Arrival>,
+}
+
+/// Bytes that came at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    /// Where the next begin.
+    end: usize,
+    at_ns: u64,
+}
+
+impl Input {
+    pub(super) fn new() -> Self {
+        let arrivals = VecDeque::with_capacity(ARRIVALS_MAX);
+        Self { bytes: vec![0; INPUT_BYTES], start: 0, end: 0, arrivals }
+    }
+
+    /// What came in and is not used yet.
+    pub(crate) fn unread(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// The same, for parsers that work in place.
+    pub(crate) fn unread_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.end]
+    }
+
+    /// When the first of it came; 0 if there is nothing.
+    pub(crate) fn came_ns(&self) -> u64 {
+        self.arrivals.front().map_or(0, |arrival| arrival.at_ns)
+    }
+
+    /// Where the socket writes to; empty when the buffer is full.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        } else if self.end == self.bytes.len() && self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            for arrival in &mut self.arrivals {
+                arrival.end -= self.start;
+            }
+            self.start = 0;
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// `count` bytes came in.
+    pub(crate) fn arrived(&mut self, count: usize, at_ns: u64) {
+        self.end += count;
+        assert!(self.end <= self.bytes.len(), "a socket never writes more than there is room");
+        let are_all = self.arrivals.len() == ARRIVALS_MAX;
+        match self.arrivals.back_mut() {
+            Some(last) if are_all => last.end = self.end,
+            _ => self.arrivals.push_back(Arrival { end: self.end, at_ns }),
+        }
+    }
+
+    /// The last part of what is at the front came, before which nothing could be done: all of it counts from now.
+    pub(crate) fn completed(&mut self, at_ns: u64) {
+        self.arrivals.clear();
+        self.arrivals.push_back(Arrival { end: self.end, at_ns });
+    }
+
+    /// `count` bytes are used.
+    pub(crate) fn used(&mut self, count: usize) {
+        self.start += count;
+        assert!(self.start <= self.end, "only what came in is used");
+        while self.arrivals.front().is_some_and(|arrival| arrival.end <= self.start) {
+            self.arrivals.pop_front();
+        }
+    }
+
+    /// Of what is unread only the first `count` bytes count any more.
+    pub(crate) fn keep(&mut self, count: usize) {
+        assert!(self.start + count <= self.end, "only what came in is kept");
+        self.end = self.start + count;
+        for arrival in &mut self.arrivals {
+            arrival.end = arrival.end.min(self.end);
+        }
+    }
+
+    /// Makes sure that a request of `bytes` fits, which the caller has checked against its limits.
+    pub(crate) fn hold(&mut self, bytes: usize) {
+        if self.bytes.len() < bytes {
+            self.bytes.resize(bytes.next_power_of_two(), 0);
+        }
+    }
+
+    /// True if there is no room and nothing to make any.
+    pub(crate) fn is_full(&self) -> bool {
+        self.end - self.start == self.bytes.len()
+    }
+
+    /// Puts `bytes` in as if they had arrived.
+    pub(crate) fn refill(&mut self, bytes: &[u8], at_ns: u64) {
+        self.hold(bytes.len());
+        self.bytes[..bytes.len()].copy_from_slice(bytes);
+        self.start = 0;
+        self.end = bytes.len();
+        self.completed(at_ns);
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.start = 0;
+        self.end = 0;
+        self.arrivals.clear();
+        if self.bytes.len() > KEPT_BYTES_MAX {
+            self.bytes = vec![0; INPUT_BYTES];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What happens to a buffer.
+    #[derive(Clone, Copy, Debug)]
+    enum Does {
+        /// So many bytes come at a time.
+        Comes(usize, u64),
+        /// So many are used.
+        Used(usize),
+        /// Only so many are kept.
+        Kept(usize),
+        /// A request that began before is whole at a time.
+        Whole(u64),
+    }
+
+    #[test]
+    fn what_is_at_the_front_came_when_its_own_bytes_did() {
+        use Does::{Comes, Kept, Used, Whole};
+        for (name, rows) in [
+            ("one after another", vec![(Comes(10, 5), 5), (Used(10), 0), (Comes(1, 9), 9)]),
+            ("two of one read", vec![(Comes(20, 5), 5), (Used(10), 5), (Used(10), 0)]),
+            ("behind others", vec![(Comes(10, 5), 5), (Comes(10, 8), 5), (Used(10), 8), (Comes(1, 9), 8)]),
+            (
+                "a front that is used in part",
+                vec![(Comes(10, 5), 5), (Comes(10, 8), 5), (Used(9), 5), (Used(2), 8)],
+            ),
+            ("in parts", vec![(Comes(10, 5), 5), (Comes(10, 8), 5), (Whole(8), 8), (Used(20), 0)]),
+            ("a body in chunks", vec![(Comes(10, 5), 5), (Comes(10, 8), 5), (Kept(8), 5), (Used(8), 0)]),
+        ] {
+            let mut input = Input::new();
+            for (at, (does, came_ns)) in rows.into_iter().enumerate() {
+                match does {
+                    Comes(count, at_ns) => input.arrived(count, at_ns),
+                    Used(count) => input.used(count),
+                    Kept(count) => input.keep(count),
+                    Whole(at_ns) => input.completed(at_ns),
+                }
+                assert_eq!(input.came_ns(), came_ns, "{name}: {at}, {does:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_arrivals_than_are_told_apart_count_as_come_with_the_last_of_those() {
+        let mut input = Input::new();
+        let last_ns = ARRIVALS_MAX as u64;
+        for at_ns in 1..=last_ns + 3 {
+            input.arrived(1, at_ns);
+        }
+        for at_ns in 1..=last_ns + 3 {
+            assert_eq!(input.came_ns(), at_ns.min(last_ns));
+            input.used(1);
+        }
+        assert_eq!((input.came_ns(), input.arrivals.capacity()), (0, ARRIVALS_MAX), "nothing grew");
+    }
+
+    #[test]
+    fn a_partial_request_moves_to_the_front_when_the_buffer_is_full() {
+        let mut input = Input::new();
+        let filled = input.room().len();
+        input.room().fill(b'x');
+        input.arrived(filled - 3, 1);
+        input.arrived(3, 2);
+        assert!(input.room().is_empty());
+        input.used(filled - 3);
+        assert_eq!(input.room().len(), filled - 3);
+        assert_eq!((input.unread(), input.came_ns()), (&b"xxx"[..], 2));
+        input.used(1);
+        assert_eq!(input.came_ns(), 2);
+        input.hold(2 * filled);
+        assert!(input.room().len() >= 2 * filled - 3);
+    }
+}
