@@ -27,6 +27,15 @@ const HAND_OVER_NS: [u64; 2] = [7_000, 20_000];
 /// How much less that is where the thread looks on, as it was measured.
 const LOOKING_ON_NS: u64 = 6_000;
 
+/// How full a loop is, of a hundred, and what one order in a hundred waits for in line then, in tenths of an order's own
+/// time: by a simulation of three million orders that come at random and take equally long (M/D/1).
+const LINES: [(u64, u64); 3] = [(50, 33), (80, 104), (90, 222)];
+
+/// Of a read that comes alone, what it takes the loop with its socket, and the reader's besides what is tried: both
+/// by the CPU time of `read-heavy`, on the guest of [`capacity`].
+const READ_PASS_NS: u64 = 11_000;
+const READ_TURN_NS: u64 = 2_500;
+
 /// Small reads a second (a market, 1.8 kB) and large ones (46 kB of positions) of one reader, as README has them.
 const READS_PER_SECOND: [u64; 2] = [297_000, 126_000];
 
@@ -57,7 +66,7 @@ pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer>
         slowest(scene),
         orders(scene, capacity),
         durable(scene, capacity),
-        reads(scene),
+        reads(scene, capacity),
     ]
 }
 
@@ -132,8 +141,11 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         .map_or_else(String::new, |stops| format!("; of durable answers, the disk {stops}"));
     let now = format!(
         "an order behind a batch of {BATCH} on its loop waits for {BATCH} signature checks, {}, behind another order for \
-         one; what is marked p99 above comes on top, and more the fuller the loop{stops}",
-        micros(batch_ns)
+         one; of orders alone that come at random, one in a hundred waits in line for {} where the loop is {}; what is \
+         marked p99 above comes on top{stops}",
+        micros(batch_ns),
+        LINES.map(|(_, tenths)| micros(capacity.order_ns * tenths / 10)).join(", "),
+        LINES.map(|(percent, _)| format!("{percent} % full")).join(", ")
     );
     let mut free = vec!["smaller batches of clients".to_owned()];
     if !capacity.knows_signers {
@@ -158,19 +170,21 @@ fn slowest(scene: &Scene<'_>) -> Answer {
     let worst = gaps.max_by_key(|gaps| gaps.max_ns);
     let measured = match worst {
         Some(gaps) => format!(
-            "the longest gap on their CPUs was {}, 999 of 1,000 were at most {} (cpu {})",
+            "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {})",
+            cost::time(gaps.wait_p999_ns),
             cost::time(gaps.max_ns),
-            cost::time(gaps.p999_ns),
             gaps.cpu
         ),
         None => "not measured here: `outcry check --jitter` tells the gaps of each CPU".to_owned(),
     };
     let apart = scene.machine.cpus.iter().filter(|cpu| cpus.contains(&cpu.id)).all(|cpu| cpu.isolated);
     let takers = if apart {
-        "interrupts and the host take it".to_owned()
+        "interrupts and the host take it, which may be long".to_owned()
     } else {
         let slice = cost::time(cost::SLICE_NS);
-        format!("whatever else is ready, interrupts and the host take it, up to {slice} at a time")
+        format!(
+            "whatever else is ready takes it, up to {slice} at a time, and interrupts and the host, which may be longer"
+        )
     };
     let now = format!(
         "an order that meets a loop whose CPU was taken waits until it is back: {takers}; {measured}"
@@ -184,15 +198,20 @@ fn slowest(scene: &Scene<'_>) -> Answer {
         asked: "slowest",
         title: "the slowest of a thousand (p99.9)",
         now,
-        amount_ns: worst.map(|gaps| [gaps.p999_ns, gaps.max_ns]),
+        amount_ns: worst.map(|gaps| [gaps.wait_p999_ns, gaps.max_ns]),
         free: Some("`outcry tune` prints what moves interrupts and the system away".to_owned()),
         bought: Some(bought.to_owned()),
     }
 }
 
 fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
-    let now =
-        format!("{}; full first: {}; {}", capacity.text(), capacity.full_first(), client(scene, capacity));
+    let others = if scene.lacks_cores() {
+        "; what the journal's thread and the system need comes off that, for they have no core of their own"
+    } else {
+        ""
+    };
+    let (first, client) = (capacity.full_first(), client(scene, capacity));
+    let now = format!("{}; full first: {first}{others}; {client}", capacity.text());
     Answer {
         asked: "orders-per-second",
         title: "orders a second",
@@ -280,30 +299,58 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     Answer { asked, title, now, amount_ns: sum_ns, free: joined(&free), bought: joined(&bought) }
 }
 
-fn reads(scene: &Scene<'_>) -> Answer {
-    let reader = scene.needs.work.iter().find(|work| work.reader).map_or("one loop", |work| &work.name);
-    let [small, large] = READS_PER_SECOND.map(rounded);
-    let read_ns = scene.probes.read_ns.as_ref().ok().copied();
+/// A read that comes alone: the loop with its socket passes it to the reader's and sends the answer.
+fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
+    let asked_of = with_sockets(scene).map(|work| work.name.as_str()).collect::<Vec<_>>().join(", ");
+    let reader = scene.needs.work.iter().find(|work| work.reader);
     let tenths = |ns: u64| format!("{}.{} µs", ns / 1_000, ns % 1_000 / 100);
+    let [small, large] = READS_PER_SECOND.map(rounded);
+    let loops = u64::try_from(with_sockets(scene).count()).unwrap_or(1);
+    let full = rounded(loops * 1_000_000_000 / READ_PASS_NS);
+    let read_ns = scene.probes.read_ns.as_ref().ok().copied();
+    let is_apart = |work: &&LoopWork| !work.sockets;
+    let sleepers = [Some(sleeps(scene)), reader.filter(is_apart).map(|work| work.sleeps)];
+    let wakes = sleepers.into_iter().flatten().filter(|sleeps| *sleeps == Sleeps::AtOnce).count();
+    let wakes_ns = u64::try_from(wakes).unwrap_or(0) * cost::WAKE_NS;
+    let woken = match wakes_ns {
+        0 => String::new(),
+        ns => format!(", and up to {} for waking what sleeps", micros(ns)),
+    };
+    let reader = reader.map_or("one loop", |work| &work.name);
     let here = read_ns.map_or_else(
-        || "not measured here".to_owned(),
+        || "what one takes is not measured here".to_owned(),
         |ns| {
             format!(
-                "a market of 1.8 kB takes at least {} here (parsed, found and written, tried in a row, caches warm), and its \
-                 socket besides",
-                tenths(ns)
+                "a market of 1.8 kB that is asked for alone about {}: its socket and both ways {} (on {asked_of}), the reader's \
+                 turn {} ({reader}), of which finding and writing {} were tried here{woken}",
+                micros(READ_PASS_NS + READ_TURN_NS + ns + wakes_ns),
+                micros(READ_PASS_NS),
+                tenths(READ_TURN_NS + ns),
+                tenths(ns),
             )
         },
     );
     let now = format!(
-        "{here}; {reader} answers all of them, on the machine of README's figures, sockets and all, {small} such markets or \
-         {large} pages of 46 kB a second within the machine, and each order takes {} of its time; `scripts/perf run \
-         read-heavy` measures",
+        "{here}; full first: {asked_of}, at about {full} such reads a second without any orders, each at the expense of \
+         {} % of an order; clients that send many at once get more, on the machine of README's figures {small}, or {large} \
+         pages of 46 kB; an order takes {} of the reader's time",
+        READ_PASS_NS * 100 / capacity.order_ns.max(1),
         tenths(capacity::READER_NS)
     );
-    let bought = Some("a faster core: there is one reader".to_owned());
-    let amount_ns = read_ns.map(|ns| [ns, ns]);
-    Answer { asked: "reads", title: "reads", now, amount_ns, free: None, bought }
+    let mut free = vec!["clients that send many at once (pipelining)".to_owned()];
+    if sleeps(scene) == Sleeps::AtOnce && limit::may_spin(scene) {
+        free.push(format!("cpu.wait=shard=spin saves {} of the waking", micros(cost::WAKE_NS)));
+    }
+    let bought = "a core and a shard more, or ingress loops (cpu.ingress): more loops with sockets; a faster core for the one reader";
+    let least_ns = read_ns.map(|ns| READ_PASS_NS + READ_TURN_NS + ns);
+    Answer {
+        asked: "reads",
+        title: "reads",
+        now,
+        amount_ns: least_ns.map(|ns| [ns, ns + wakes_ns]),
+        free: joined(&free),
+        bought: Some(bought.to_owned()),
+    }
 }
 
 fn with_sockets<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a LoopWork> {
@@ -352,15 +399,18 @@ mod tests {
              auth.known_signers_bytes=16777216 saves 19 µs where the signer is known",
             "     bought: faster cores shorten the 36 µs in proportion\n",
             "the slowest of a hundred (p99): an order behind a batch of 15 on its loop waits for 15 signature checks, 390 µs,",
+            "one in a hundred waits in line for 118 µs, 371 µs, 793 µs where the loop is 50 % full, 80 % full, 90 % full;",
             "the slowest of a thousand (p99.9): an order that meets a loop whose CPU was taken waits until it is back: whatever \
-             else is ready, interrupts and the host take it, up to 4 ms at a time; not measured here: `outcry check --jitter`",
+             else is ready takes it, up to 4 ms at a time, and interrupts and the host, which may be longer; not measured here: \
+             `outcry check --jitter`",
             "     bought: cores to spare, so that the loops' can be isolated; a host that sells whole cores\n",
             "orders a second: about 28,000 orders a second (1 shard x 28,000): ",
             "     free: auth.known_signers_bytes=16777216 for up to 61,000",
             "     bought: about 28,000 for each shard more that has a core of its own",
             "; without one it only shares: it gets what other loops, the journal and the system leave, and orders wait for turns, up to 4 ms; faster",
             "durable answers: an order's median and a write of the disk, which was not tried here",
-            "reads: not measured here; r1 answers all of them,",
+            "reads: what one takes is not measured here; full first: sm0, at about 91,000 such reads a second without any orders, each \
+             at the expense of 30 % of an order;",
         ] {
             assert!(said.contains(line), "{line}\n{said}");
         }
@@ -500,23 +550,23 @@ mod tests {
     }
 
     #[test]
-    fn a_read_that_was_tried_is_told_with_its_time() {
-        let (machine, needs, mut probes) = (plain(2), needs("sm@0 r@1"), Probes::none("no"));
+    fn a_read_adds_up_to_its_parts_and_what_has_to_be_woken() {
+        let mut probes = Probes::none("no");
         probes.signature_ns = Ok(SIGNATURE_NS);
-        for (read_ns, amount_ns, said) in [
-            (Err("no".to_owned()), None, "not measured here; r1 answers all of them,"),
-            (
-                Ok(1_260),
-                Some([1_260, 1_260]),
-                "a market of 1.8 kB takes at least 1.2 µs here (parsed, found and written, tried in a row, caches warm), and \
-                 its socket besides; r1 answers all of them, on the machine of README's figures, sockets and all, 297,000",
-            ),
+        probes.read_ns = Ok(1_260);
+        for (plan, sleeps, amount_ns, woken, free) in [
+            ("sm@0 r@1", Sleeps::AtOnce, [14_760, 46_760], ", and up to 32 µs for waking what sleeps", true),
+            ("sm@0 r@1", Sleeps::Never, [14_760, 14_760], "were tried here; full first", false),
+            ("smr@0", Sleeps::AtOnce, [14_760, 30_760], ", and up to 16 µs for waking", true),
         ] {
-            probes.read_ns = read_ns;
+            let (machine, mut needs) = (plain(2), needs(plan));
+            needs.work.iter_mut().for_each(|work| work.sleeps = sleeps);
             let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
             let reads = of(&scene, &capacity::of(&scene)).pop().expect("the last");
-            assert_eq!((reads.asked, reads.amount_ns), ("reads", amount_ns));
-            assert!(reads.now.starts_with(said), "{}", reads.now);
+            assert_eq!((reads.asked, reads.amount_ns), ("reads", Some(amount_ns)), "{plan} {sleeps:?}");
+            assert!(reads.now.contains(woken), "{}", reads.now);
+            let spins = reads.free.is_some_and(|free| free.contains("cpu.wait=shard=spin saves 16 µs"));
+            assert_eq!(spins, free, "{plan} {sleeps:?}");
         }
     }
 

@@ -339,6 +339,9 @@ pub struct Gaps {
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,
+    /// For how long one in a thousand that come at any moment waits at least until the CPU is back, in nanoseconds: a
+    /// long gap is met by more of them than a short one.
+    pub wait_p999_ns: u64,
     /// Share of time lost, in millionths.
     pub lost_millionths: u64,
 }

@@ -420,10 +420,11 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
             us(gaps.p99_ns),
             us(gaps.p999_ns),
             us(gaps.max_ns),
+            us(gaps.wait_p999_ns),
             format!("{}.{:02} %", lost / 10_000, lost % 10_000 / 100),
         ]
     };
-    let heads = ["cpu", "thread", "gaps/s", "p50", "p99", "p99.9", "max", "time lost"];
+    let heads = ["cpu", "thread", "gaps/s", "p50", "p99", "p99.9", "max", "1 in 1,000 waits", "time lost"];
     let rows: Vec<_> = gaps.iter().map(cells).collect();
     let above = jitter::GAP_MIN_NS / 1_000;
     format!("\ngaps of {above} µs and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
@@ -437,6 +438,7 @@ fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
         json.open_object().key("cpu").number(wide(gaps.cpu)).key("gaps_per_second").number(gaps.per_second);
         json.key("p50_ns").number(gaps.p50_ns).key("p99_ns").number(gaps.p99_ns);
         json.key("p999_ns").number(gaps.p999_ns).key("max_ns").number(gaps.max_ns);
+        json.key("wait_p999_ns").number(gaps.wait_p999_ns);
         json.key("lost_millionths").number(gaps.lost_millionths).close_object();
     }
     json.close_array();

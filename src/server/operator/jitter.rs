@@ -71,8 +71,24 @@ fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration) -> Gaps {
         p99_ns: percentile(&gaps, 990),
         p999_ns: percentile(&gaps, 999),
         max_ns: gaps.last().copied().unwrap_or(0),
+        wait_p999_ns: wait(&gaps, elapsed_ns / 1_000),
         lost_millionths: narrow(share(lost, 1_000_000)),
     }
+}
+
+/// The wait that is exceeded for `time_ns` of all moments, where whoever comes within a gap waits for its end: of the
+/// longest gaps, what lies further from their end comes to that time together. 0 if all of them come to less.
+fn wait(sorted: &[u64], time_ns: u64) -> u64 {
+    let mut sum = 0;
+    for (count, gap) in (1..).zip(sorted.iter().rev()) {
+        sum += gap;
+        let shorter = sorted.iter().rev().nth(usize::try_from(count).unwrap_or(usize::MAX));
+        let wait = sum.saturating_sub(time_ns) / count;
+        if time_ns <= sum && shorter.is_none_or(|shorter| *shorter <= wait) {
+            return wait;
+        }
+    }
+    0
 }
 
 /// The value that `permille` of `sorted` do not exceed; 0 if there is none.
@@ -98,6 +114,26 @@ mod tests {
         let gaps = summary(3, vec![5_000, 1_000, 4_000], Duration::from_millis(500));
         assert_eq!((gaps.cpu, gaps.per_second, gaps.lost_millionths), (3, 6, 20));
         assert_eq!((gaps.p50_ns, gaps.p99_ns, gaps.max_ns), (4_000, 5_000, 5_000));
+    }
+
+    #[test]
+    fn who_comes_within_a_gap_waits_for_its_end_and_long_ones_are_met_more_often() {
+        for (gaps, time, expected) in [
+            // Of 100 those that come in the first 90 wait for more than 10.
+            (vec![100], 90, 10),
+            (vec![100], 100, 0),
+            (vec![100], 101, 0),
+            (vec![], 1, 0),
+            // 90 of one and 90 of the other.
+            (vec![100, 100], 180, 10),
+            // More than 60: 40 of the longest; more than 20: 80 and 40.
+            (vec![60, 100], 40, 60),
+            (vec![60, 100], 120, 20),
+            // A thousand short ones change nothing.
+            ([vec![1; 1_000], vec![100]].concat(), 40, 60),
+        ] {
+            assert_eq!(wait(&gaps, time), expected, "{time} of {:?}", gaps.last());
+        }
     }
 
     #[test]

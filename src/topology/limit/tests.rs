@@ -127,6 +127,7 @@ fn causes_come_with_amounts_the_most_costly_first() {
         p99_ns,
         p999_ns: p99_ns,
         max_ns: 2 * p99_ns,
+        wait_p999_ns: 0,
         lost_millionths,
     };
     let disk = |p50| DiskProbe {
@@ -216,6 +217,7 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         p99_ns: 200_000,
         p999_ns: 200_000,
         max_ns: 300_000,
+        wait_p999_ns: 0,
         lost_millionths: 20_000,
     };
     // The fourth and the eighth number are what nobody used and what the host took.
@@ -311,6 +313,7 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
         p99_ns: 900_000,
         p999_ns: 900_000,
         max_ns: 900_000,
+        wait_p999_ns: 0,
         lost_millionths: 20_000,
     };
     for (cpu, touches, one) in [(0, Touches::P99, "an order"), (1, Touches::Reads, "a read")] {
