@@ -170,10 +170,11 @@ fn slowest(scene: &Scene<'_>) -> Answer {
     let worst = gaps.max_by_key(|gaps| gaps.max_ns);
     let measured = match worst {
         Some(gaps) => format!(
-            "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {})",
+            "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {}; who had it: {})",
             cost::time(gaps.wait_p999_ns),
             cost::time(gaps.max_ns),
-            gaps.cpu
+            gaps.cpu,
+            gaps.takers()
         ),
         None => "not measured here: `outcry check --jitter` tells the gaps of each CPU".to_owned(),
     };

@@ -5,6 +5,7 @@
 //! one that failed makes `outcry check` fail: the exchange would not start, or not run.
 
 mod cpu;
+mod gaps;
 mod memory;
 mod world;
 
@@ -15,6 +16,7 @@ use super::placement::{Policy, SPARE_CORES};
 use super::table;
 
 pub use cpu::percent;
+pub use gaps::{Gaps, Taker};
 pub use memory::cannot_be_had;
 
 /// How bad it is if a condition is not met.
@@ -321,41 +323,6 @@ impl DiskProbe {
     #[must_use]
     pub const fn durable_us(&self) -> (u64, u64) {
         if self.direct_refused.is_none() { self.write_us } else { self.fsync_us }
-    }
-}
-
-/// How often and how long one CPU was taken from a thread that never slept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gaps {
-    /// The CPU.
-    pub cpu: usize,
-    /// Gaps a second.
-    pub per_second: u64,
-    /// Median gap in nanoseconds; 0 if there was none.
-    pub p50_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p999_ns: u64,
-    /// The longest.
-    pub max_ns: u64,
-    /// For how long one in a thousand that come at any moment waits at least until the CPU is back, in nanoseconds: a
-    /// long gap is met by more of them than a short one.
-    pub wait_p999_ns: u64,
-    /// Share of time lost, in millionths.
-    pub lost_millionths: u64,
-}
-
-/// What a CPU with a loop may lose to others, as one gap in a hundred: as long as a loop sleeps and wakes.
-const GAP_P99_MAX_NS: u64 = 100_000;
-/// And in all: one part in a hundred.
-const LOST_MAX_MILLIONTHS: u64 = 10_000;
-
-impl Gaps {
-    /// Whether a loop on that CPU is left alone.
-    #[must_use]
-    pub const fn is_quiet(&self) -> bool {
-        self.p99_ns <= GAP_P99_MAX_NS && self.lost_millionths <= LOST_MAX_MILLIONTHS
     }
 }
 

@@ -246,14 +246,20 @@ fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let bad = measured.filter(|gaps| cared_for.contains(&gaps.cpu) && !gaps.is_quiet());
     let limit = |gaps: &Gaps| Limit {
         kind: Kind::Gaps,
-        touches: Some(Touches::on_cpu(scene, gaps.cpu, gaps.lost_millionths)),
+        touches: Some(match Touches::on_cpu(scene, gaps.cpu, gaps.lost_millionths) {
+            Touches::P99 if gaps.is_rare() => Touches::P999,
+            touches => touches,
+        }),
         text: format!(
-            "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs",
+            "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs; one order in 1,000 waits {} \
+             µs or more for that; who had it: {}",
             gaps.cpu,
             scene.needs.threads_on(gaps.cpu),
             percent(gaps.lost_millionths),
             gaps.p99_ns / 1_000,
-            gaps.max_ns / 1_000
+            gaps.max_ns / 1_000,
+            gaps.wait_p999_ns / 1_000,
+            gaps.takers()
         ),
         cost_ns: Some(gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths))),
         change: remedy(findings, "jitter"),

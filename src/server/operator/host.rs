@@ -410,6 +410,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
         return String::new();
     }
     let us = |ns: u64| format!("{}.{:01} µs", ns / 1_000, ns % 1_000 / 100);
+    let share = |millionths: Option<u64>| millionths.map_or_else(|| "not known".to_owned(), checks::percent);
     let cells = |gaps: &Gaps| {
         let lost = gaps.lost_millionths;
         [
@@ -421,10 +422,24 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
             us(gaps.p999_ns),
             us(gaps.max_ns),
             us(gaps.wait_p999_ns),
-            format!("{}.{:02} %", lost / 10_000, lost % 10_000 / 100),
+            checks::percent(lost),
+            share(gaps.threads_millionths),
+            share(gaps.host_millionths),
         ]
     };
-    let heads = ["cpu", "thread", "gaps/s", "p50", "p99", "p99.9", "max", "1 in 1,000 waits", "time lost"];
+    let heads = [
+        "cpu",
+        "thread",
+        "gaps/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "1 in 1,000 waits",
+        "time lost",
+        "to threads",
+        "to the host",
+    ];
     let rows: Vec<_> = gaps.iter().map(cells).collect();
     let above = jitter::GAP_MIN_NS / 1_000;
     format!("\ngaps of {above} µs and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
@@ -439,7 +454,17 @@ fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
         json.key("p50_ns").number(gaps.p50_ns).key("p99_ns").number(gaps.p99_ns);
         json.key("p999_ns").number(gaps.p999_ns).key("max_ns").number(gaps.max_ns);
         json.key("wait_p999_ns").number(gaps.wait_p999_ns);
-        json.key("lost_millionths").number(gaps.lost_millionths).close_object();
+        json.key("lost_millionths").number(gaps.lost_millionths);
+        json.key("long_millionths").number(gaps.long_millionths);
+        for (key, millionths) in
+            [("threads_millionths", gaps.threads_millionths), ("host_millionths", gaps.host_millionths)]
+        {
+            match millionths {
+                Some(millionths) => json.key(key).number(millionths),
+                None => json.key(key).null(),
+            };
+        }
+        json.close_object();
     }
     json.close_array();
     judged.json(json);

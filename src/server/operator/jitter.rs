@@ -13,6 +13,8 @@ use crate::topology::checks::Gaps;
 pub(crate) const GAP_MIN_NS: u64 = 1_000;
 /// The longest measurement.
 const SECONDS_MAX: u64 = 3_600;
+/// A tick of the kernel's clocks, of which every machine has a hundred a second.
+const TICK_NS: u64 = 10_000_000;
 /// Gaps that are kept a CPU; a hundred thousand a second would be a CPU that does nothing else.
 const GAPS_MAX: usize = 1 << 20;
 
@@ -28,8 +30,11 @@ pub(crate) fn measure(cpus: &[usize], seconds: u64) -> Result<Vec<Gaps>, String>
             executor::pin(Some(cpu));
             let mut gaps = Vec::with_capacity(GAPS_MAX);
             together.wait();
+            let before = [waited_ns(), stolen_ns(cpu)];
             let elapsed = spin(Duration::from_secs(seconds), &mut gaps);
-            summary(cpu, gaps, elapsed)
+            let had = [waited_ns(), stolen_ns(cpu)];
+            let had_ns = [0, 1].map(|who| Some(had[who]?.saturating_sub(before[who]?)));
+            summary(cpu, gaps, elapsed, had_ns)
         })
     };
     let threads: Vec<_> = cpus.iter().map(spin).collect();
@@ -37,6 +42,20 @@ pub(crate) fn measure(cpus: &[usize], seconds: u64) -> Result<Vec<Gaps>, String>
         .into_iter()
         .map(|thread| thread.join().map_err(|_| "--jitter: a thread died".to_owned()))
         .collect()
+}
+
+/// Nanoseconds for which this thread was ready and another one ran: the second number of `schedstat`.
+fn waited_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Nanoseconds of `cpu` that the host had for others, in steps of a tick: the eighth number of its line.
+fn stolen_ns(cpu: usize) -> Option<u64> {
+    let (stat, name) = (std::fs::read_to_string("/proc/stat").ok()?, format!("cpu{cpu}"));
+    let mut words = stat.lines().map(str::split_whitespace);
+    let mut of_cpu = words.find_map(|mut words| (words.next()? == name).then_some(words))?;
+    Some(of_cpu.nth(7)?.parse::<u64>().ok()? * TICK_NS)
 }
 
 /// Reads the clock for as long as `time` and keeps every gap in nanoseconds; how long it took.
@@ -58,12 +77,15 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration) -> Gaps {
+/// What the gaps come to; `had_ns` is what other threads and the host are charged with.
+fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration, had_ns: [Option<u64>; 2]) -> Gaps {
     gaps.sort_unstable();
     let elapsed_ns = nanoseconds(elapsed).max(1);
     let (count, lost) = (u64::try_from(gaps.len()).expect("few"), gaps.iter().sum::<u64>());
     let share = |part: u64, scale: u64| u128::from(part) * u128::from(scale) / u128::from(elapsed_ns);
     let narrow = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
+    let long = gaps.iter().filter(|gap| Gaps::LONG_NS <= **gap).sum::<u64>();
+    let [threads_millionths, host_millionths] = had_ns.map(|ns| ns.map(|ns| narrow(share(ns, 1_000_000))));
     Gaps {
         cpu,
         per_second: narrow(share(count, 1_000_000_000)),
@@ -73,6 +95,9 @@ fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration) -> Gaps {
         max_ns: gaps.last().copied().unwrap_or(0),
         wait_p999_ns: wait(&gaps, elapsed_ns / 1_000),
         lost_millionths: narrow(share(lost, 1_000_000)),
+        long_millionths: narrow(share(long, 1_000_000)),
+        threads_millionths,
+        host_millionths,
     }
 }
 
@@ -111,7 +136,11 @@ mod tests {
 
     #[test]
     fn gaps_are_counted_a_second_and_their_time_is_lost() {
-        let gaps = summary(3, vec![5_000, 1_000, 4_000], Duration::from_millis(500));
+        let had_ns = [Some(1_500), None];
+        let gaps = summary(3, vec![5_000, 1_000, 4_000], Duration::from_millis(500), had_ns);
+        assert_eq!((gaps.threads_millionths, gaps.host_millionths, gaps.long_millionths), (Some(3), None, 0));
+        let long = summary(3, vec![500_000, 1_000], Duration::from_secs(1), [None, Some(0)]);
+        assert_eq!((long.long_millionths, long.host_millionths), (500, Some(0)));
         assert_eq!((gaps.cpu, gaps.per_second, gaps.lost_millionths), (3, 6, 20));
         assert_eq!((gaps.p50_ns, gaps.p99_ns, gaps.max_ns), (4_000, 5_000, 5_000));
     }

@@ -1,6 +1,7 @@
 //! Conditions of CPUs, their interrupts and nodes.
 
-use super::{Finding, Fix, GAP_P99_MAX_NS, Gaps, Scene, Severity};
+use super::gaps::GAP_P99_MAX_NS;
+use super::{Finding, Fix, Gaps, Scene, Severity, Taker};
 use crate::topology::cost;
 use crate::topology::list;
 use crate::topology::machine::{Cpu, counted, cpus_of};
@@ -499,7 +500,7 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "jitter",
         Severity::Warning,
-        format!("p99 gap at most {} µs, 1 % of time lost", GAP_P99_MAX_NS / 1_000),
+        format!("p99, 1 in 1,000 at most {} µs, 1 % lost", GAP_P99_MAX_NS / 1_000),
         "a thread that never sleeps was stopped this long: no order can be answered faster",
     );
     let Some(measured) = &scene.probes.jitter else {
@@ -507,33 +508,39 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     };
     let cared_for = scene.cpus_with_loops();
     let rows = || measured.iter().filter(|gaps| cared_for.contains(&gaps.cpu));
-    let Some(worst) = rows().max_by_key(|gaps| (!gaps.is_quiet(), gaps.lost_millionths, gaps.p99_ns)) else {
+    let Some(worst) =
+        rows().max_by_key(|gaps| (!gaps.is_quiet(), gaps.wait_p999_ns, gaps.lost_millionths, gaps.p99_ns))
+    else {
         return finding.unreadable("no CPU could be measured");
     };
-    let (us, lost) = (worst.p99_ns / 1_000, percent(worst.lost_millionths));
+    let (us, wait_us) = (worst.p99_ns / 1_000, worst.wait_p999_ns / 1_000);
+    let lost = percent(worst.lost_millionths);
     let who = scene.needs.threads_on(worst.cpu);
     finding
-        .judged(rows().all(Gaps::is_quiet), format!("cpu {} ({who}): p99 {us} µs, {lost} lost", worst.cpu))
+        .judged(
+            rows().all(Gaps::is_quiet),
+            format!("cpu {} ({who}): p99 {us} µs, 1 in 1,000 waits {wait_us} µs, {lost} lost", worst.cpu),
+        )
         .costing(format!("up to {} an order (measured)", cost::time(worst.max_ns)))
-        .mended_by(vec![Fix::Advice(quieter(scene, worst.cpu).into())])
+        .mended_by(vec![Fix::Advice(quieter(scene, worst).into())])
 }
 
-/// What makes `cpu` quieter, by who had it when that was counted.
-fn quieter(scene: &Scene<'_>, cpu: usize) -> &'static str {
-    match (used(scene, cpu), stolen_share(scene)) {
-        (Some(others), Some((stolen, _))) if OTHERS_MAX_MILLIONTHS <= others && stolen <= others => {
-            "stop what runs on this CPU (top -H says who), or isolate it"
+/// What makes a CPU quieter, by who had it.
+fn quieter(scene: &Scene<'_>, gaps: &Gaps) -> &'static str {
+    match gaps.taker() {
+        Taker::Threads => "stop what runs on this CPU (top -H says who), or isolate it",
+        Taker::Host => "ask for dedicated CPUs, or take a quieter host",
+        Taker::Unseen => {
+            "no other thread had it, and interrupts are shorter: the host had it, which need not say so; ask for \
+             dedicated CPUs, or take a quieter host"
         }
-        (Some(_), Some((stolen, _))) if STEAL_MAX_MILLIONTHS <= stolen => {
-            "ask for dedicated CPUs, or take a quieter host"
-        }
-        (Some(0), Some(_)) if !scene.needs.orders_wait_for(cpu) => {
+        Taker::Interrupts if !scene.needs.orders_wait_for(gaps.cpu) => {
             "no other thread and no host had it, as far as the kernel counts, and no order waits for this CPU: leave it"
         }
-        (Some(0), Some(_)) => {
+        Taker::Interrupts => {
             "no other thread and no host had it, as far as the kernel counts: move interrupts off this CPU, and boot \
              with nohz_full where cores are to spare; what stays is the host's or the firmware's"
         }
-        _ => "stop other work on this CPU, isolate it, or take a quieter host",
+        Taker::Unknown => "stop other work on this CPU, isolate it, or take a quieter host",
     }
 }

@@ -1,23 +1,9 @@
 //! What limits machines, as tables.
 
 use super::*;
-use crate::topology::Files;
 use crate::topology::capacity::tests::Silent;
 use crate::topology::checks::{self, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
-
-/// A machine that says only where its time went.
-struct Stat(String);
-
-impl Files for Stat {
-    fn text(&self, path: &str) -> Result<String, String> {
-        if path == "/proc/stat" { Ok(self.0.clone()) } else { Err(path.to_owned()) }
-    }
-
-    fn names(&self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
 
 /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
 fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
@@ -127,8 +113,8 @@ fn causes_come_with_amounts_the_most_costly_first() {
         p99_ns,
         p999_ns: p99_ns,
         max_ns: 2 * p99_ns,
-        wait_p999_ns: 0,
         lost_millionths,
+        ..Gaps::default()
     };
     let disk = |p50| DiskProbe {
         filesystem: "ext4".to_owned(),
@@ -210,40 +196,39 @@ fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
 
 #[test]
 fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
-    let lost = Gaps {
-        cpu: 0,
-        per_second: 250,
-        p50_ns: 2_000,
-        p99_ns: 200_000,
-        p999_ns: 200_000,
-        max_ns: 300_000,
-        wait_p999_ns: 0,
-        lost_millionths: 20_000,
-    };
-    // The fourth and the eighth number are what nobody used and what the host took.
-    let stat = |busy: u64, stolen: u64| {
-        let line = format!("{busy} 0 0 {} 0 0 0 {stolen}", 1_000 - busy - stolen);
-        format!("cpu  {line}\ncpu0 {line}\n")
-    };
-    for (others, stolen, expected) in [
-        (400, 0, "stop what runs on this CPU (top -H says who), or isolate it"),
-        (3, 400, "ask for dedicated CPUs, or take a quieter host"),
-        (0, 0, "no other thread and no host had it"),
-        (20, 0, "stop other work on this CPU, isolate it, or take a quieter host"),
+    let (stop, ask) = ("stop what runs on this CPU", "ask for dedicated CPUs, or take a quieter host");
+    let host = "no other thread had it, and interrupts are shorter: the host had it, which need not say so";
+    let interrupts = "no other thread and no host had it, as far as the kernel counts: move interrupts";
+    let unknown = "stop other work on this CPU, isolate it, or take a quieter host";
+    for (lost, long, threads, taken, touches, expected) in [
+        (20_000, 15_000, Some(18_000), Some(0), Touches::P999, stop),
+        (20_000, 15_000, Some(0), Some(12_000), Touches::P999, ask),
+        (20_000, 15_000, Some(0), Some(2_000), Touches::P999, host),
+        (20_000, 999, Some(0), Some(0), Touches::P999, interrupts),
+        (30_000, 999, Some(0), None, Touches::P99, interrupts),
+        (20_000, 15_000, None, None, Touches::P999, unknown),
     ] {
+        let gaps = Gaps {
+            cpu: 0,
+            p99_ns: 9_000,
+            wait_p999_ns: 700_000,
+            lost_millionths: lost,
+            long_millionths: long,
+            threads_millionths: threads,
+            host_millionths: taken,
+            ..Gaps::default()
+        };
         let mut probes = Probes::none("no");
-        probes.jitter = Some(vec![lost.clone()]);
-        probes.stat_quiet = Some([stat(0, 0).replace(" 1000 ", " 0 "), stat(others, stolen)]);
-        probes.stat_before = Some(stat(0, 0).replace(" 1000 ", " 0 "));
-        let machine = Machine::plain(&[0, 1]);
-        let needs = needs(2, 1, Policy::Auto, false);
-        let stat = Stat(stat(others, stolen));
-        let scene = Scene { files: &stat, machine: &machine, needs: &needs, probes: &probes };
-        let came = causes(&scene, &checks::run(&scene));
-        let of_gaps = came.iter().find(|limit| limit.text.contains("never sleeps lost")).expect("a limit");
+        probes.jitter = Some(vec![gaps]);
+        let came = limits(2, &needs(2, 1, Policy::Auto, false), &probes);
+        let of_gaps = came.iter().find(|limit| limit.kind == Kind::Gaps).expect("a limit");
         let change = of_gaps.change.as_deref().expect("a remedy");
         assert!(change.starts_with(expected), "{change}");
+        assert_eq!(of_gaps.touches, Some(touches), "{}", of_gaps.text);
     }
+    // What one order in a thousand waits for is a limit even where little is lost.
+    let quiet = Gaps { p99_ns: 9_000, wait_p999_ns: 100_000, lost_millionths: 5_000, ..Gaps::default() };
+    assert!(quiet.is_quiet() && !Gaps { wait_p999_ns: 100_001, ..quiet }.is_quiet());
 }
 
 #[test]
@@ -313,8 +298,8 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
         p99_ns: 900_000,
         p999_ns: 900_000,
         max_ns: 900_000,
-        wait_p999_ns: 0,
         lost_millionths: 20_000,
+        ..Gaps::default()
     };
     for (cpu, touches, one) in [(0, Touches::P99, "an order"), (1, Touches::Reads, "a read")] {
         let mut busy = [0, 0];

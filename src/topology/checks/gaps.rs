@@ -1,0 +1,111 @@
+//! The moments at which a CPU was taken from a thread that never sleeps.
+
+use super::percent;
+
+/// How often and how long one CPU was taken from a thread that never slept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// The CPU.
+    pub cpu: usize,
+    /// Gaps a second.
+    pub per_second: u64,
+    /// Median gap in nanoseconds; 0 if there was none.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// For how long one in a thousand that come at any moment waits at least until the CPU is back, in nanoseconds: a
+    /// long gap is met by more of them than a short one.
+    pub wait_p999_ns: u64,
+    /// Share of time lost, in millionths.
+    pub lost_millionths: u64,
+    /// The part of it that was lost in gaps of [`Gaps::LONG_NS`] or more.
+    pub long_millionths: u64,
+    /// The part that other threads of this machine had; none if the kernel does not say.
+    pub threads_millionths: Option<u64>,
+    /// The part that the host is charged with, in ticks; none if the kernel does not say.
+    pub host_millionths: Option<u64>,
+}
+
+/// Who had a CPU while our thread did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taker {
+    /// Other threads of this machine.
+    Threads,
+    /// The host, which is charged with it.
+    Host,
+    /// Nobody is charged with it, and it was for longer than interrupts take.
+    Unseen,
+    /// Nobody is charged with it, and it was never for long.
+    Interrupts,
+    /// The kernel does not say.
+    Unknown,
+}
+
+/// What a CPU with a loop may lose to others, as one gap in a hundred: as long as a loop sleeps and wakes.
+pub(super) const GAP_P99_MAX_NS: u64 = 100_000;
+/// And in all: one part in a hundred.
+const LOST_MAX_MILLIONTHS: u64 = 10_000;
+/// A share of the time that one order in a thousand meets.
+const MET_BY_ONE_IN_A_THOUSAND: u64 = 1_000;
+
+impl Gaps {
+    /// Interrupts and what they leave behind are shorter.
+    pub const LONG_NS: u64 = 500_000;
+
+    /// Whether a loop on that CPU is left alone.
+    #[must_use]
+    pub const fn is_quiet(&self) -> bool {
+        self.p99_ns <= GAP_P99_MAX_NS
+            && self.wait_p999_ns <= GAP_P99_MAX_NS
+            && self.lost_millionths <= LOST_MAX_MILLIONTHS
+    }
+
+    /// Whether only the slowest of a thousand meet what is not quiet.
+    #[must_use]
+    pub const fn is_rare(&self) -> bool {
+        self.p99_ns <= GAP_P99_MAX_NS && self.lost_millionths <= 2 * LOST_MAX_MILLIONTHS
+    }
+
+    /// Who had most of what the slowest orders wait for: of long gaps, if one in a thousand meets those.
+    #[must_use]
+    pub fn taker(&self) -> Taker {
+        if (self.threads_millionths, self.host_millionths) == (None, None) {
+            return Taker::Unknown;
+        }
+        let (threads, host) = (self.threads_millionths.unwrap_or(0), self.host_millionths.unwrap_or(0));
+        let is_long = MET_BY_ONE_IN_A_THOUSAND <= self.long_millionths;
+        let (of, nobody) = if is_long {
+            (self.long_millionths, Taker::Unseen)
+        } else {
+            (self.lost_millionths, Taker::Interrupts)
+        };
+        let rest = of.saturating_sub(threads + host);
+        if rest <= threads && host <= threads {
+            Taker::Threads
+        } else if rest <= host {
+            Taker::Host
+        } else {
+            nobody
+        }
+    }
+
+    /// Who had it, with the share of each.
+    #[must_use]
+    pub fn takers(&self) -> String {
+        let part = |millionths: Option<u64>| millionths.map_or_else(|| "not known".to_owned(), percent);
+        let charged = self.threads_millionths.unwrap_or(0) + self.host_millionths.unwrap_or(0);
+        let (least, most) = (self.lost_millionths.min(self.long_millionths), self.lost_millionths);
+        format!(
+            "other threads {}, the host {} (as far as it says), nobody {}; {} of the time went in gaps of half a millisecond \
+             or more",
+            part(self.threads_millionths),
+            part(self.host_millionths),
+            percent(most.saturating_sub(charged)),
+            percent(least)
+        )
+    }
+}
