@@ -147,7 +147,10 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         LINES.map(|(_, tenths)| micros(capacity.order_ns * tenths / 10)).join(", "),
         LINES.map(|(percent, _)| format!("{percent} % full")).join(", ")
     );
-    let mut free = vec!["smaller batches of clients".to_owned()];
+    let mut free = vec![
+        "smaller batches of clients; reads on a connection of their own, for answers leave in order"
+            .to_owned(),
+    ];
     if !capacity.knows_signers {
         let known = micros(BATCH * capacity::known_ns(capacity.check_ns()));
         free.push(format!("{KNOWN_SETTING}: {known} where signers are known"));

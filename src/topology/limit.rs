@@ -128,7 +128,7 @@ impl Touches {
             Self::P999 => "adds to few orders, the slowest (p99.9 and beyond), so it stands last",
             Self::Durable => "adds to answers that wait for the disk (journal.durability=durable)",
             Self::Reads => {
-                "adds to reads, and to the journal's thread where it runs on that CPU; orders do not wait for it"
+                "adds to reads, and to the journal's thread where it runs on that CPU; orders wait for it only behind a read on their own connection"
             }
         }
     }
@@ -251,13 +251,14 @@ fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
             touches => touches,
         }),
         text: format!(
-            "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs; one order in 1,000 waits {} \
+            "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs; one {} in 1,000 waits {} \
              µs or more for that; who had it: {}",
             gaps.cpu,
             scene.needs.threads_on(gaps.cpu),
             percent(gaps.lost_millionths),
             gaps.p99_ns / 1_000,
             gaps.max_ns / 1_000,
+            if scene.needs.orders_wait_for(gaps.cpu) { "order" } else { "read" },
             gaps.wait_p999_ns / 1_000,
             gaps.takers()
         ),

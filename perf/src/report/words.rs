@@ -217,7 +217,13 @@ fn went(parts: &Parts, summary: &Summary) -> String {
     let mut by_size: Vec<(f64, String, String)> = parts
         .stages
         .iter()
-        .map(|(stage, us)| place(*us, &format!("in {stage}"), of_stage(stage, summary)))
+        .map(|(stage, us)| {
+            place(
+                *us,
+                &format!("in {stage}"),
+                taken(stage, *us, parts, summary).unwrap_or_else(|| of_stage(stage, summary)),
+            )
+        })
         .collect();
     by_size.push(place(parts.late_us, "before they were sent", String::new()));
     let unseen = if let Some(client_us) = parts.client_us {
@@ -244,6 +250,24 @@ fn went(parts: &Parts, summary: &Summary) -> String {
 }
 
 /// What can be done about a stage that takes most of the time, if anybody asks what to buy for it.
+/// Stages in which a request is computed with and waits for nothing.
+const COMPUTES: [&str; 4] = ["parse", "auth", "sign", "match"];
+/// From so many times its median on it did not compute there.
+const TAKEN_TIMES_MIN: f64 = 5.0;
+
+/// That it was not the computing that took so long, if so.
+fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<String> {
+    let told = summary.class(&parts.class)?.stages.iter().find(|told| told.stage == stage)?;
+    let is_taken = COMPUTES.contains(&stage) && TAKEN_TIMES_MIN * told.time.p50_us < us;
+    is_taken.then(|| {
+        format!(
+            " A request is only computed with in {stage}, half of them for {} at most: for as long as this the CPU was \
+             taken. `outcry check --jitter 10` says by whom.",
+            micros(told.time.p50_us)
+        )
+    })
+}
+
 fn of_stage(stage: &str, summary: &Summary) -> String {
     const KNOWN: &str = "auth.known_signers_bytes=";
     let is_committed = summary.settings.iter().any(|setting| setting == "journal.durability=committed");
@@ -261,7 +285,8 @@ fn of_stage(stage: &str, summary: &Summary) -> String {
         }
         "journal" => {
             return " In journal an answer waits for nothing on a disk here (`committed`): it leaves behind those before it on \
-                    its connection, in request order, as behind a read that the reader still has."
+                    its connection, in request order, as behind a read that the reader still has: reads on a connection of their \
+                    own hold no order up."
                 .to_owned();
         }
         _ => return String::new(),
@@ -404,6 +429,23 @@ mod tests {
     }
 
     #[test]
+    fn computing_that_takes_many_times_its_median_was_not_computing() {
+        for (stage, us, is_taken) in [
+            ("sign", 2_400.0, true),
+            ("sign", 100.0, false),
+            ("queue", 2_400.0, false),
+            ("send", 2_400.0, false),
+        ] {
+            let mut summary = crate::summary::example();
+            summary.classes[0].stages[0].stage = stage.to_owned();
+            summary.parts[1].stages = vec![(stage.to_owned(), us)];
+            let said = &limits(&summary)[1];
+            let expected = format!("only computed with in {stage}, half of them for 26.0 µs at most");
+            assert_eq!(said.contains(&expected), is_taken, "{stage} {us}: {said}");
+        }
+    }
+
+    #[test]
     fn a_wake_up_that_this_run_did_without_is_said_to_be_of_serve_left_alone() {
         let account = |kind: &str, wait: &str| {
             let mut summary = crate::summary::example();
@@ -494,7 +536,7 @@ mod tests {
         let settings = vec!["journal.durability=committed".to_owned()];
         let committed = limits(&Summary { settings, ..example.clone() });
         assert!(
-            committed[1].ends_with("in request order, as behind a read that the reader still has."),
+            committed[1].ends_with("reads on a connection of their own hold no order up."),
             "{committed:?}"
         );
     }

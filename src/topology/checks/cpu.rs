@@ -516,12 +516,13 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let (us, wait_us) = (worst.p99_ns / 1_000, worst.wait_p999_ns / 1_000);
     let lost = percent(worst.lost_millionths);
     let who = scene.needs.threads_on(worst.cpu);
+    let one = if scene.needs.orders_wait_for(worst.cpu) { "an order" } else { "a read" };
     finding
         .judged(
             rows().all(Gaps::is_quiet),
             format!("cpu {} ({who}): p99 {us} µs, 1 in 1,000 waits {wait_us} µs, {lost} lost", worst.cpu),
         )
-        .costing(format!("up to {} an order (measured)", cost::time(worst.max_ns)))
+        .costing(format!("up to {} {one} (measured)", cost::time(worst.max_ns)))
         .mended_by(vec![Fix::Advice(quieter(scene, worst).into())])
 }
 
