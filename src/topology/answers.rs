@@ -7,7 +7,7 @@
 //! | `slowest` | what else takes a loop's CPU | the gaps of its CPUs, if they were measured |
 //! | `orders-per-second` | where the first loop is full | [`capacity`] |
 //! | `durable` | a write of the disk, and its stops | the disk, if it was tried |
-//! | `reads` | what one takes the reader, and what it does a second | one read, measured; the machine of README's figures |
+//! | `reads` | what one takes its socket's loop and the reader's, and which is full first | one read, measured; `read-heavy` |
 //!
 //! An amount that nobody knows here is said to be unknown, with what measures it. What other programs, the host
 //! and interrupts add stands in the list of [`limit`].
