@@ -14,6 +14,7 @@ mod page;
 mod planned;
 mod plot;
 mod room;
+mod went;
 mod words;
 
 pub(crate) use numbers::{count, micros};

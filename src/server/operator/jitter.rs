@@ -13,7 +13,7 @@ use crate::topology::checks::Gaps;
 pub(crate) const GAP_MIN_NS: u64 = 1_000;
 /// The longest measurement.
 const SECONDS_MAX: u64 = 3_600;
-/// A tick of the kernel's clocks, of which every machine has a hundred a second.
+/// A tick of `/proc/stat`: a hundredth of a second (`USER_HZ`, proc(5)).
 const TICK_NS: u64 = 10_000_000;
 /// Gaps that are kept a CPU; a hundred thousand a second would be a CPU that does nothing else.
 const GAPS_MAX: usize = 1 << 20;

@@ -98,14 +98,13 @@ impl Gaps {
     pub fn takers(&self) -> String {
         let part = |millionths: Option<u64>| millionths.map_or_else(|| "not known".to_owned(), percent);
         let charged = self.threads_millionths.unwrap_or(0) + self.host_millionths.unwrap_or(0);
-        let (least, most) = (self.lost_millionths.min(self.long_millionths), self.lost_millionths);
         format!(
             "other threads {}, the host {} (as far as it says), nobody {}; {} of the time went in gaps of half a millisecond \
              or more",
             part(self.threads_millionths),
             part(self.host_millionths),
-            percent(most.saturating_sub(charged)),
-            percent(least)
+            percent(self.lost_millionths.saturating_sub(charged)),
+            percent(self.long_millionths)
         )
     }
 }

@@ -1,0 +1,225 @@
+//! What is answered, as tables.
+
+use super::*;
+use crate::topology::capacity::tests::{SIGNATURE_NS, Silent, needs, plain};
+use crate::topology::checks::{DiskProbe, Needs, Probes};
+use crate::topology::machine::Machine;
+
+fn answers(machine: &Machine, needs: &Needs, disk: Option<DiskProbe>) -> [Answer; 6] {
+    let mut probes = Probes::none("no");
+    probes.signature_ns = Ok(SIGNATURE_NS);
+    if let Some(disk) = disk {
+        probes.disk = Ok(disk);
+    }
+    let scene = Scene { files: &Silent, machine, needs, probes: &probes };
+    of(&scene, &capacity::of(&scene)).try_into().expect("six")
+}
+
+/// The six of a shard and a reader on two CPUs, which sleep as is said.
+fn of_two(sleeps: Sleeps) -> [Answer; 6] {
+    let mut needs = needs("sm@0 r@1");
+    needs.work[0].sleeps = sleeps;
+    answers(&plain(2), &needs, None)
+}
+
+#[test]
+fn each_question_has_an_answer_with_an_amount() {
+    let came = of_two(Sleeps::AtOnce);
+    let asked: Vec<&str> = came.iter().map(|answer| answer.asked).collect();
+    assert_eq!(asked, ["median", "slow", "slowest", "orders-per-second", "durable", "reads"]);
+    assert!(came.iter().all(|answer| answer.bought.is_some()), "{came:?}");
+    let said = text(&came);
+    for line in [
+        "an order's median (p50): about 52 µs in the server while little is going on, before a durable answer waits for the disk: its signature check 26 µs, the \
+         rest 10 µs, waking the loop some 16 µs; from about 22,000 orders a second",
+        "     free: cpu.wait=shard=spin saves the 16 µs; it burns a CPU for each shard day and night; \
+         auth.known_signers_bytes=16777216 saves 19 µs where the signer is known",
+        "     bought: faster cores shorten the 36 µs in proportion\n",
+        "the slowest of a hundred (p99): an order behind a batch of 15 on its loop waits for 15 signature checks, 390 µs,",
+        "one in a hundred waits in line for 118 µs, 371 µs, 793 µs where the loop is 50 % full, 80 % full, 90 % full;",
+        "the slowest of a thousand (p99.9): an order that meets a loop whose CPU was taken waits until it is back: whatever \
+         else is ready takes it, up to 4 ms at a time, and interrupts and the host, which may be longer; not measured here: \
+         `outcry check --jitter`",
+        "     bought: cores to spare, so that the loops' can be isolated; a host that sells whole cores\n",
+        "orders a second: about 28,000 orders a second (1 shard x 28,000): ",
+        "     free: auth.known_signers_bytes=16777216 for up to 61,000",
+        "     bought: about 28,000 for each shard more that has a core of its own",
+        "; without one it only shares: it gets what other loops, the journal and the system leave, and orders wait for turns, up to 4 ms; faster",
+        "durable answers: an order's median and a write of the disk, which was not tried here",
+        "reads: what one takes is not measured here; full first: sm0, at about 91,000 such reads a second without any orders, each \
+         at the expense of 30 % of an order;",
+    ] {
+        assert!(said.contains(line), "{line}\n{said}");
+    }
+}
+
+#[test]
+fn programs_get_the_amounts_that_are_times() {
+    let disk = DiskProbe {
+        filesystem: "ext4".to_owned(),
+        is_local: true,
+        direct_refused: None,
+        discards: false,
+        write_us: (23, 37),
+        fsync_us: (90, 4_000),
+    };
+    let refused = DiskProbe { direct_refused: Some("EINVAL".to_owned()), write_us: (0, 0), ..disk.clone() };
+    let slow = Some([26_000, 390_000]);
+    for (sleeps, disk, median, durable) in [
+        (Sleeps::AtOnce, None, [51_700, 51_700], None),
+        (Sleeps::AtOnce, Some(disk.clone()), [51_700, 51_700], Some([81_700, 94_700])),
+        (Sleeps::AfterSpinning, Some(disk.clone()), [35_700, 51_700], Some([65_700, 78_700])),
+        (Sleeps::Never, Some(disk.clone()), [35_700, 35_700], Some([65_700, 78_700])),
+        // Past the page cache nothing can be written there: an answer waits for the sync.
+        (Sleeps::Never, Some(refused), [35_700, 35_700], Some([132_700, 145_700])),
+    ] {
+        let mut needs = needs("sm@0 r@1");
+        needs.work[0].sleeps = sleeps;
+        let came = answers(&plain(2), &needs, disk).map(|answer| answer.amount_ns);
+        assert_eq!(came, [Some(median), slow, None, None, durable, None], "{sleeps:?}");
+    }
+}
+
+#[test]
+fn a_median_has_the_wake_up_of_how_its_loop_waits() {
+    for (sleeps, about, woken, spins) in [
+        (Sleeps::AtOnce, "about 52 µs", ", waking the loop some 16 µs;", true),
+        (Sleeps::AfterSpinning, "about 36 µs", "; 16 µs more after a pause of 50 µs", true),
+        (Sleeps::Never, "about 36 µs", "the rest 10 µs; from about", false),
+    ] {
+        let [median, ..] = of_two(sleeps);
+        assert!(median.now.starts_with(about) && median.now.contains(woken), "{}", median.now);
+        assert_eq!(median.free.expect("known signers").contains("cpu.wait=shard=spin"), spins, "{sleeps:?}");
+    }
+    // A loop that spins needs a CPU that the journal's thread has not.
+    let [median, ..] = answers(&plain(1), &needs("smr"), None);
+    assert!(!median.free.expect("known signers").contains("cpu.wait"));
+}
+
+#[test]
+fn one_client_s_limit_stands_with_what_the_machine_can_take() {
+    let who = "; one client alone (an address, or the owner of a key)";
+    let limit = |rule: &str, milli_per_second, refuses| {
+        Some(ClientOrders { rule: rule.to_owned(), milli_per_second, refuses })
+    };
+    let both = "beyond 2400/10s, 24000/10m (limits.order), 40 a second in the long run";
+    for (limit, said) in [
+        (
+            limit("2400/10s, 24000/10m", 40_000, true),
+            format!("{who} is refused with 429 {both}: 701 of them fill the machine"),
+        ),
+        (
+            limit("2400/10s, 24000/10m", 40_000, false),
+            format!("{who} is told {both}, and not refused (limits.mode)"),
+        ),
+        (
+            limit("1/2s", 500, true),
+            format!(
+                "{who} is refused with 429 beyond 1/2s (limits.order), 0.5 a second in the long run: 56,000 of \
+                 them fill the machine"
+            ),
+        ),
+        (limit("1000000/10s", 100_000_000, true), format!("{who} can fill it: limits.order is 1000000/10s")),
+        (None, "; one client alone may have all of it (limits.order counts nothing)".to_owned()),
+    ] {
+        let mut needs = needs("sm@0 r@1");
+        needs.client_orders = limit;
+        let [_, _, _, orders, ..] = answers(&plain(2), &needs, None);
+        assert!(orders.now.ends_with(&said), "{}", orders.now);
+    }
+}
+
+#[test]
+fn signers_that_are_known_are_in_every_amount() {
+    let mut needs = needs("sm@0 r@1");
+    needs.knows_signers = true;
+    let [median, slow, _, orders, ..] = answers(&plain(2), &needs, None);
+    assert!(median.now.contains("its signature check 7 µs"), "{}", median.now);
+    assert!(slow.now.contains("15 signature checks, 99 µs"), "{}", slow.now);
+    for free in [median.free, slow.free] {
+        assert!(!free.expect("something").contains("known_signers"));
+    }
+    assert_eq!(orders.free, None);
+}
+
+#[test]
+fn durable_answers_have_the_disk_s_amounts_and_how_often_it_stops() {
+    let disk = |discards| DiskProbe {
+        filesystem: "ext4".to_owned(),
+        is_local: true,
+        direct_refused: None,
+        discards,
+        write_us: (23, 37),
+        fsync_us: (90, 4_000),
+    };
+    let both = |discards| {
+        let [_, slow, .., durable, _] = answers(&plain(2), &needs("sm@0 r@1"), Some(disk(discards)));
+        (slow, durable)
+    };
+    let ((slow, plain_disk), (slow_stops, stops)) = (both(false), both(true));
+    let amounts = "about 82 µs to 95 µs: an order's median 52 µs, a write of the disk 23 µs (37 µs at p99, tried for a \
+                   moment, with no other load), and 7 µs to 20 µs to hand over to the \
+                   journal's thread and back";
+    assert_eq!(plain_disk.now, amounts);
+    let often = "stands still about 75 ms whenever a segment is packed or removed, every 16,000 writes or so (an order alone \
+                 is one): from 2,200 writes a second on one answer in a hundred meets that";
+    assert_eq!(stops.now, format!("{amounts}; the disk {often}"));
+    assert!(slow_stops.now.ends_with(&format!("of durable answers, the disk {often}")), "{}", slow_stops.now);
+    assert!(!slow.now.contains("disk"), "{}", slow.now);
+    assert!(stops.free.expect("the mount").starts_with("mount the disk of data_dir without discard"));
+    assert!(plain_disk.free.expect("committed").starts_with("journal.durability=committed"));
+    let mut committed = needs("sm@0 r@1");
+    committed.durable = false;
+    let [.., durable, _] = answers(&plain(2), &committed, Some(disk(true)));
+    assert_eq!((durable.free, durable.bought), (None, None));
+}
+
+#[test]
+fn a_read_adds_up_to_its_parts_and_what_has_to_be_woken() {
+    let mut probes = Probes::none("no");
+    probes.signature_ns = Ok(SIGNATURE_NS);
+    probes.read_ns = Ok(1_260);
+    for (plan, sleeps, amount_ns, woken, free) in [
+        ("sm@0 r@1", Sleeps::AtOnce, [14_760, 46_760], ", and up to 32 µs for waking what sleeps", true),
+        ("sm@0 r@1", Sleeps::Never, [14_760, 14_760], "were tried here; full first", false),
+        ("smr@0", Sleeps::AtOnce, [14_760, 30_760], ", and up to 16 µs for waking", true),
+    ] {
+        let (machine, mut needs) = (plain(2), needs(plan));
+        needs.work.iter_mut().for_each(|work| work.sleeps = sleeps);
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let reads = of(&scene, &capacity::of(&scene)).pop().expect("the last");
+        assert_eq!((reads.asked, reads.amount_ns), ("reads", Some(amount_ns)), "{plan} {sleeps:?}");
+        assert!(reads.now.contains(woken), "{}", reads.now);
+        let spins = reads.free.is_some_and(|free| free.contains("cpu.wait=shard=spin saves 16 µs"));
+        assert_eq!(spins, free, "{plan} {sleeps:?}");
+    }
+}
+
+#[test]
+fn a_line_is_as_long_as_orders_that_come_at_random_make_it() {
+    const ORDERS: usize = 1_000_000;
+    for (percent, tenths) in LINES {
+        let load = f64::from(u32::try_from(percent).expect("of a hundred")) / 100.0;
+        let (mut state, mut wait, mut waits) = (1_u64, 0.0_f64, Vec::with_capacity(ORDERS));
+        for _ in 0..ORDERS {
+            waits.push(wait);
+            // SplitMix64, and from its upper bits a pause as an exponential distribution has it.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let uniform = (f64::from(u32::try_from(mixed >> 32).expect("32 bits")) + 0.5) / 4_294_967_296.0;
+            wait = (wait + 1.0 + uniform.ln() / load).max(0.0);
+        }
+        waits.sort_by(f64::total_cmp);
+        let (found, said) = (waits[ORDERS / 100 * 99], f64::from(u32::try_from(tenths).expect("few")) / 10.0);
+        assert!((found / said - 1.0).abs() < 0.1, "{percent} %: {found} of an order, said {said}");
+    }
+}
+
+#[test]
+fn nothing_is_said_where_nothing_was_measured() {
+    let (machine, needs, probes) = (plain(2), needs("sm@0 r@1"), Probes::none("no"));
+    let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+    assert_eq!(of(&scene, &capacity::of(&scene)), []);
+    assert_eq!(text(&[]), "");
+}
