@@ -7,7 +7,7 @@
 //! | part | holds | found by |
 //! |---|---|---|
 //! | [`ladder`] | first and last order of every price, a bitmap of the prices that have any | price |
-//! | [`orders`] | one 64-byte line an order, what is not the book's beside it | slot, digest |
+//! | [`orders`] | one 64-byte line an order | slot, digest |
 //! | [`pool`] | the words that ladders are made of; a book that is empty has none | |
 //! | [`legs`] | who pays what in a transfer, a mint or a merge | |
 //!
@@ -26,7 +26,7 @@ use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick};
 use crate::memory::arena::Slot;
 use crate::memory::links::Links;
 use ladder::Ladder;
-use orders::{NewOrder, Orders};
+use orders::{Orders, Resting};
 use pool::Pool;
 
 /// Why an order cannot rest. Nothing has changed.
@@ -108,7 +108,7 @@ impl Books {
     // larger pieces, and such a read waits until every store before it has reached the cache.
     #[allow(clippy::inline_always, reason = "an order handed over in memory is waited for, see above")]
     #[inline(always)]
-    pub fn rest(&mut self, tick: Tick, order: &NewOrder) -> Result<Slot, Full> {
+    pub fn rest(&mut self, tick: Tick, order: &Resting) -> Result<Slot, Full> {
         self.room(order.market, tick)?;
         assert!(order.open > Shares::ZERO, "BOOK-3");
         let slot = self.orders.insert(order);
@@ -123,12 +123,13 @@ impl Books {
         Ok(slot)
     }
 
-    /// Has what removing the order with this digest looks at fetched into the cache, if it rests. Before that
-    /// [`Orders::fetch_ahead`] is to fetch where it is found.
-    pub fn fetch_resting(&self, id: &OrderId) {
-        if let Some(slot) = self.orders.fetch_resting(id) {
-            self.queues.fetch_ahead(slot);
-        }
+    /// Has what removing the order that probably has this digest looks at fetched into the cache, and gives its
+    /// slot, if it rests. Before that [`Orders::fetch_ahead`] is to fetch where it is found.
+    #[must_use]
+    pub fn fetch_resting(&self, id: &OrderId) -> Option<Slot> {
+        let slot = self.orders.fetch_resting(id)?;
+        self.queues.fetch_ahead(slot);
+        Some(slot)
     }
 
     /// Takes an order out of its book, wherever in its level it stands.
@@ -151,7 +152,7 @@ impl Books {
     }
 
     /// Puts an order in the place of another of the same price and side, which is gone then.
-    pub fn succeed(&mut self, former: Slot, order: &NewOrder) -> Slot {
+    pub fn succeed(&mut self, former: Slot, order: &Resting) -> Slot {
         let old = &self.orders[former];
         let face = old.face();
         assert!(order.market == old.market && order.face() == face, "a place is on one level");
@@ -233,12 +234,6 @@ impl Books {
     #[must_use]
     pub const fn orders(&self) -> &Orders {
         &self.orders
-    }
-
-    /// All orders, for the lists that others keep in them.
-    #[must_use]
-    pub const fn orders_mut(&mut self) -> &mut Orders {
-        &mut self.orders
     }
 }
 

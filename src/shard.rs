@@ -35,6 +35,7 @@ mod leave;
 mod markets;
 pub mod naive;
 mod place;
+mod placements;
 mod recall;
 mod replace;
 mod restore;
@@ -56,6 +57,7 @@ use crate::memory::cells::Cells;
 use crate::registry::Registry;
 use expiries::Expiries;
 use place::Work;
+use placements::Placements;
 use recall::Recall;
 use std::sync::Arc;
 use tombstones::Tombstones;
@@ -232,6 +234,7 @@ pub struct Shard {
     registry: Arc<Registry>,
     log: Arc<Log>,
     books: Books,
+    placements: Placements,
     accounts: Accounts,
     recall: Recall,
     tombstones: Tombstones,
@@ -259,6 +262,7 @@ impl Shard {
         let ShardSettings { resting_max, secret, .. } = settings;
         Self {
             books: Books::new(settings.markets_max, resting_max, settings.books_bytes, secret),
+            placements: Placements::with_capacity(resting_max),
             accounts: Accounts::with_capacity(settings.accounts_max, cells.wallets_max(), secret),
             recall: Recall::with_capacity(settings.digests_max, secret),
             tombstones: Tombstones::new(secret),

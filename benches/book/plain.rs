@@ -9,11 +9,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use outcry::book::Books;
-use outcry::book::orders::{self, NEVER, NewOrder};
-use outcry::domain::{
-    ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo,
-};
-use outcry::memory::arena::Slot;
+use outcry::book::orders::{self, NEVER, Resting};
+use outcry::domain::{MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo};
 
 const RESTING: u64 = 10_000;
 const COMMANDS: usize = 20_000;
@@ -58,16 +55,13 @@ impl Ours {
 impl Book for Ours {
     fn rest(&mut self, id: &OrderId, side: Side, price: Price, shares: u64) {
         self.placed += 1;
-        let order = NewOrder {
+        let order = Resting {
             id: *id,
-            owner: ApiKey::ZERO,
             open: Shares(shares),
             position: Position(self.placed),
-            reserved: Collateral::ZERO,
             expires_s: NEVER,
             principal: WalletNo(0),
             market: MARKET,
-            account: Slot::NONE,
             price,
             side,
             outcome: Outcome::Zero,

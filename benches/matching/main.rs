@@ -20,11 +20,8 @@ mod workload;
 
 use floor::Floor;
 use outcry::book::Books;
-use outcry::book::orders::{NEVER, NewOrder};
-use outcry::domain::{
-    self, ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Tick, WalletNo,
-};
-use outcry::memory::arena::Slot;
+use outcry::book::orders::{NEVER, Resting};
+use outcry::domain::{self, MarketNo, OrderId, Outcome, Position, Price, Shares, Tick, WalletNo};
 use rustix::time::{ClockId, clock_gettime};
 use trade_core::Core;
 use workload::{Command, Kind, Side, Tally, Workload};
@@ -160,16 +157,13 @@ const fn side(side: Side) -> domain::Side {
 
 impl Engine for Book {
     fn add(&mut self, command: &Command) {
-        let order = NewOrder {
+        let order = Resting {
             id: OrderId(command.digest),
-            owner: ApiKey::ZERO,
             open: Shares(command.shares.into()),
             position: Position(command.order.into()),
-            reserved: Collateral::ZERO,
             expires_s: NEVER,
             principal: WalletNo(0),
             market: MARKET,
-            account: Slot::NONE,
             price: Price::new(command.price * self.step).expect("on the grid"),
             side: side(command.side),
             outcome: Outcome::Zero,

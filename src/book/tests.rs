@@ -1,21 +1,18 @@
 use super::*;
-use crate::domain::{ApiKey, Collateral, OrderId, Position, WalletNo};
+use crate::domain::{OrderId, Position, WalletNo};
 use orders::NEVER;
 use proptest::prelude::*;
 
 const MARKET: MarketNo = MarketNo(0);
 
-fn order(side: Side, outcome: Outcome, ten_thousandths: u16, position: u64) -> NewOrder {
-    NewOrder {
+fn order(side: Side, outcome: Outcome, ten_thousandths: u16, position: u64) -> Resting {
+    Resting {
         id: id(position),
-        owner: ApiKey::ZERO,
         open: Shares(5),
         position: Position(position),
-        reserved: Collateral::ZERO,
         expires_s: NEVER,
         principal: WalletNo(0),
         market: MARKET,
-        account: Slot::NONE,
         price: Price::new(ten_thousandths).unwrap(),
         side,
         outcome,
@@ -59,7 +56,7 @@ fn a_full_arena_and_a_full_pool_refuse_by_name_and_change_nothing() {
     let tick = Tick::new(1).unwrap();
     let mut books = books(2, 8 * (1 << 14));
     books.rest(tick, &order(Side::Buy, Outcome::Zero, 1, 1)).unwrap();
-    let other = NewOrder { market: MarketNo(1), ..order(Side::Buy, Outcome::Zero, 1, 2) };
+    let other = Resting { market: MarketNo(1), ..order(Side::Buy, Outcome::Zero, 1, 2) };
     assert_eq!(books.rest(tick, &other), Err(Full::Bytes));
     let last = books.rest(tick, &order(Side::Buy, Outcome::Zero, 2, 3)).unwrap();
     assert_eq!(books.rest(tick, &order(Side::Buy, Outcome::Zero, 3, 4)), Err(Full::Orders));

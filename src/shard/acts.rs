@@ -151,7 +151,7 @@ impl Shard {
             let left = account.shares[outcome.index()] - taken;
             let mut selling = account.selling[outcome.index()];
             let orders = self.books.orders();
-            for slot in orders.of_account_newest(account.orders) {
+            for slot in self.placements.of_account_newest(account.orders) {
                 if selling <= left {
                     break;
                 }

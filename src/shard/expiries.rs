@@ -3,9 +3,10 @@
 //! Orders leave for many reasons long before they expire, so each carries its place in its
 //! placement and leaves the heap in the same step: the heap never holds more than what rests.
 //!
-//! EXPIRIES-1: `heap[placement(slot).expiry_place].slot == slot` for every order with an expiry.
+//! EXPIRIES-1: `heap[placements[slot].expiry_place].slot == slot` for every order with an expiry.
 
-use crate::book::orders::Orders;
+use super::placements::Placements;
+use crate::book::orders::Resting;
 use crate::domain::{Position, TimeMs};
 use crate::memory::arena::Slot;
 
@@ -37,44 +38,44 @@ impl Expiries {
     }
 
     /// Adds a resting order with an expiry.
-    pub(super) fn insert(&mut self, slot: Slot, orders: &mut Orders) {
-        let key = Key { expires_s: orders[slot].expires_s, position: orders[slot].position };
-        assert!(orders.placement(slot).expiry_place == NOWHERE, "an order expires once");
+    pub(super) fn insert(&mut self, slot: Slot, order: &Resting, placements: &mut Placements) {
+        let key = Key { expires_s: order.expires_s, position: order.position };
+        assert!(placements[slot].expiry_place == NOWHERE, "an order expires once");
         self.heap.push((key, slot));
-        self.rise(self.heap.len() - 1, orders);
+        self.rise(self.heap.len() - 1, placements);
     }
 
     /// Takes an order out, if it has an expiry.
-    pub(super) fn remove(&mut self, slot: Slot, orders: &mut Orders) {
-        let place = orders.placement(slot).expiry_place;
+    pub(super) fn remove(&mut self, slot: Slot, placements: &mut Placements) {
+        let place = placements[slot].expiry_place;
         if place == NOWHERE {
             return;
         }
-        orders.placement_mut(slot).expiry_place = NOWHERE;
+        placements[slot].expiry_place = NOWHERE;
         let place = place as usize;
         assert!(self.heap[place].1 == slot, "EXPIRIES-1");
         let last = self.heap.pop().expect("the heap has this order");
         if place < self.heap.len() {
             self.heap[place] = last;
-            self.sink(place, orders);
-            self.rise(place, orders);
+            self.sink(place, placements);
+            self.rise(place, placements);
         }
     }
 
-    fn rise(&mut self, mut place: usize, orders: &mut Orders) {
+    fn rise(&mut self, mut place: usize, placements: &mut Placements) {
         while 0 < place {
             let above = (place - 1) / 2;
             if self.heap[above].0 <= self.heap[place].0 {
                 break;
             }
             self.heap.swap(above, place);
-            self.note(place, orders);
+            self.note(place, placements);
             place = above;
         }
-        self.note(place, orders);
+        self.note(place, placements);
     }
 
-    fn sink(&mut self, mut place: usize, orders: &mut Orders) {
+    fn sink(&mut self, mut place: usize, placements: &mut Placements) {
         loop {
             let children = 2 * place + 1..(2 * place + 3).min(self.heap.len());
             let Some(least) = children.min_by_key(|child| self.heap[*child].0) else {
@@ -84,15 +85,15 @@ impl Expiries {
                 break;
             }
             self.heap.swap(place, least);
-            self.note(place, orders);
+            self.note(place, placements);
             place = least;
         }
-        self.note(place, orders);
+        self.note(place, placements);
     }
 
-    fn note(&self, place: usize, orders: &mut Orders) {
+    fn note(&self, place: usize, placements: &mut Placements) {
         let number = u32::try_from(place).expect("at most as many as slots");
-        orders.placement_mut(self.heap[place].1).expiry_place = number;
+        placements[self.heap[place].1].expiry_place = number;
     }
 }
 
@@ -100,26 +101,21 @@ impl Expiries {
 mod tests {
     use super::*;
     use crate::book::Books;
-    use crate::book::orders::NewOrder;
-    use crate::domain::{
-        ApiKey, Collateral, MarketNo, OrderId, Outcome, Price, Shares, Side, Tick, WalletNo,
-    };
+    use crate::book::orders::Resting;
+    use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick, WalletNo};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn order(position: u64, expires_s: u32) -> NewOrder {
+    fn order(position: u64, expires_s: u32) -> Resting {
         let mut id = OrderId::ZERO;
         id.0[..8].copy_from_slice(&position.to_le_bytes());
-        NewOrder {
+        Resting {
             id,
-            owner: ApiKey::ZERO,
             open: Shares(5),
             position: Position(position),
-            reserved: Collateral::ZERO,
             expires_s,
             principal: WalletNo(0),
             market: MarketNo(0),
-            account: Slot::NONE,
             price: Price::new(5_000).unwrap(),
             side: Side::Buy,
             outcome: Outcome::Zero,
@@ -132,17 +128,18 @@ mod tests {
             acts in proptest::collection::vec((any::<bool>(), 0_u32..20, 0_usize..64), 1..200),
         ) {
             let mut books = Books::new(1, 256, 1 << 20, 1);
+            let mut placements = Placements::with_capacity(256);
             let mut expiries = Expiries::with_capacity(256);
             let mut plain = BTreeMap::new();
             for (position, (add, expires, which)) in (1_u64..).zip(acts) {
                 if add {
                     let tick = Tick::new(100).unwrap();
                     let slot = books.rest(tick, &order(position, expires)).unwrap();
-                    expiries.insert(slot, books.orders_mut());
+                    expiries.insert(slot, &books.orders()[slot], &mut placements);
                     plain.insert((expires, position), slot);
                 } else if let Some((&key, &slot)) = plain.iter().nth(which % plain.len().max(1)) {
-                    expiries.remove(slot, books.orders_mut());
-                    expiries.remove(slot, books.orders_mut());
+                    expiries.remove(slot, &mut placements);
+                    expiries.remove(slot, &mut placements);
                     books.remove(slot);
                     plain.remove(&key);
                 }

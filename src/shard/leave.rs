@@ -3,10 +3,10 @@
 //! Every removal is one frame with one reason (several where a frame is full). A sweep does a
 //! bounded piece of work a turn and says whether there is more.
 
+use super::placements::Placement;
 use super::tombstones::LIFE_MS;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
-use crate::book::orders::Placement;
 use crate::domain::{ApiKey, Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
@@ -40,8 +40,8 @@ impl Shard {
         if let Some(second) = ids.get(1) {
             self.books.orders().fetch_ahead(second);
         }
-        if let Some(first) = ids.first() {
-            self.books.fetch_resting(first);
+        if let Some(slot) = ids.first().and_then(|first| self.books.fetch_resting(first)) {
+            self.placements.fetch_ahead(slot);
         }
     }
 
@@ -67,8 +67,7 @@ impl Shard {
     ) -> bool {
         self.clock(now);
         self.choose_all(principal, None, None);
-        let orders = self.books.orders();
-        self.slots.retain(|slot| orders.placement(*slot).owner == *key);
+        self.slots.retain(|slot| self.placements[*slot].owner == *key);
         self.sort_chosen();
         self.remove_chosen(reason)
     }
@@ -147,7 +146,7 @@ impl Shard {
         while self.slots.len() < EXPIRED_PER_SWEEP
             && let Some(slot) = self.expiries.expired(now)
         {
-            self.expiries.remove(slot, self.books.orders_mut());
+            self.expiries.remove(slot, &mut self.placements);
             self.slots.push(slot);
         }
         let all = self.remove_chosen(RemovalReason::Expired);
@@ -193,12 +192,12 @@ impl Shard {
             let account = &self.accounts[row];
             let mut buying = account.buying;
             let orders = self.books.orders();
-            for slot in orders.of_account_newest(account.orders) {
+            for slot in self.placements.of_account_newest(account.orders) {
                 if buying <= balance {
                     break;
                 }
                 let order = &orders[slot];
-                if order.side == Side::Buy && !orders.placement(slot).reserves() {
+                if order.side == Side::Buy && !self.placements[slot].reserves() {
                     let fee = self.registry.market(order.market).fee;
                     buying -= cost_of_buy(order.price, order.open, &fee);
                     self.slots.push(slot);
@@ -233,7 +232,7 @@ impl Shard {
             }
             let orders = self.books.orders();
             let chosen = |slot: &Slot| token.is_none_or(|(_, outcome)| outcome == orders[*slot].outcome);
-            self.slots.extend(orders.of_account(account.orders).filter(chosen));
+            self.slots.extend(self.placements.of_account(account.orders).filter(chosen));
         }
     }
 
@@ -284,7 +283,7 @@ impl Shard {
     /// Takes an order out of its book and out of every count; what was set aside and is not `spent`
     /// goes back.
     pub(super) fn unrest(&mut self, slot: Slot, spent: Collateral) {
-        let Placement { account, reserved, .. } = *self.books.orders().placement(slot);
+        let Placement { account, reserved, .. } = self.placements[slot];
         self.cells.credit(self.accounts[account].wallet, reserved - spent);
         self.uncount(slot);
         self.accounts.settle(account);
@@ -294,17 +293,15 @@ impl Shard {
     /// Takes an order out of every count, but not out of its book.
     pub(super) fn uncount(&mut self, slot: Slot) {
         self.shrink(slot, self.books.orders()[slot].open);
-        let orders = self.books.orders_mut();
-        self.expiries.remove(slot, orders);
-        let account = orders.placement(slot).account;
-        orders.leave(&mut self.accounts[account].orders, slot);
+        self.expiries.remove(slot, &mut self.placements);
+        let account = self.placements[slot].account;
+        self.placements.leave(&mut self.accounts[account].orders, slot);
         self.accounts.drop_order(account);
     }
 
     /// Counts `shares` of an order as no longer open; the book is changed by the caller.
     pub(super) fn shrink(&mut self, slot: Slot, shares: Shares) {
-        let orders = self.books.orders();
-        let (order, placement) = (&orders[slot], orders.placement(slot));
+        let (order, placement) = (&self.books.orders()[slot], &self.placements[slot]);
         let account = &mut self.accounts[placement.account];
         match order.side {
             Side::Buy if placement.reserves() => {}

@@ -4,12 +4,13 @@
 //! stages in between, at exactly the points where cells are read and lowered.
 
 use super::judge::Verdict;
+use super::placements::Placement;
 use super::recall::First;
 use super::walk::{Met, Taker, Walk};
 use super::{PlaceOrder, Placed, Shard, Status};
 use crate::account::cost_of_buy;
 use crate::book::legs::Meeting;
-use crate::book::orders::{NEVER, NewOrder};
+use crate::book::orders::{NEVER, Resting};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
     Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
@@ -182,7 +183,7 @@ impl Shard {
     /// Puts every debit of the last walk back.
     fn give_back(&mut self) {
         for met in &self.plan.fills {
-            let account = self.books.orders().placement(met.maker).account;
+            let account = self.placements[met.maker].account;
             self.cells.credit(self.accounts[account].wallet, met.due);
         }
         self.cells.end_take(self.settings.shard);
@@ -240,8 +241,7 @@ impl Shard {
     }
 
     fn fill_maker(&mut self, met: &Met) {
-        let orders = self.books.orders();
-        let (maker, placement) = (&orders[met.maker], orders.placement(met.maker));
+        let (maker, placement) = (&self.books.orders()[met.maker], &self.placements[met.maker]);
         self.registry.count_fill(&placement.owner, met.shares, self.now);
         let account = &mut self.accounts[placement.account];
         let outcome = maker.outcome.index();
@@ -264,7 +264,7 @@ impl Shard {
             self.unrest(met.maker, spent);
         } else {
             self.shrink(met.maker, met.shares);
-            self.books.orders_mut().placement_mut(met.maker).reserved -= spent;
+            self.placements[met.maker].reserved -= spent;
             self.books.reduce(met.maker, met.shares);
         }
     }
@@ -287,7 +287,8 @@ impl Shard {
             }
         }
         if !open.is_zero() {
-            self.rest(taker.tick, &new_order(taker, order, account, open, span.start, reserved));
+            let placement = Placement::new(order.order.owner, account, reserved);
+            self.rest(taker.tick, &new_order(taker, order, open, span.start), placement);
         }
         self.accounts.settle(account);
         if !due.is_zero() {
@@ -296,20 +297,20 @@ impl Shard {
     }
 
     /// Puts an order into its book and counts it.
-    pub(super) fn rest(&mut self, tick: Tick, order: &NewOrder) {
+    pub(super) fn rest(&mut self, tick: Tick, order: &Resting, placement: Placement) {
         let slot = self.books.rest(tick, order).expect("the room was looked at before the take");
-        self.enlist(slot);
+        self.enlist(slot, placement);
     }
 
     /// Counts an order that has just come to rest.
-    pub(super) fn enlist(&mut self, slot: Slot) {
-        let orders = self.books.orders_mut();
-        let account = orders.placement(slot).account;
-        orders.join(&mut self.accounts[account].orders, slot);
+    pub(super) fn enlist(&mut self, slot: Slot, placement: Placement) {
+        self.placements[slot] = placement;
+        let account = placement.account;
+        self.placements.join(&mut self.accounts[account].orders, slot);
         self.accounts.add_order(account);
-        let order = &orders[slot];
+        let order = &self.books.orders()[slot];
         match order.side {
-            Side::Buy if orders.placement(slot).reserves() => {}
+            Side::Buy if placement.reserves() => {}
             Side::Buy => {
                 let fee = &self.registry.market(order.market).fee;
                 self.accounts.add_buying(account, cost_of_buy(order.price, order.open, fee));
@@ -317,7 +318,7 @@ impl Shard {
             Side::Sell => self.accounts[account].selling[order.outcome.index()] += order.open,
         }
         if order.expires_s < NEVER {
-            self.expiries.insert(slot, orders);
+            self.expiries.insert(slot, order, &mut self.placements);
         }
     }
 
@@ -403,24 +404,14 @@ pub(super) fn write_head(frame: &mut OrderPlaced, taker: &Taker, order: &PlaceOr
 }
 
 /// An order as it comes to rest.
-pub(super) fn new_order(
-    taker: &Taker,
-    order: &PlaceOrder,
-    account: Slot,
-    open: Shares,
-    position: Position,
-    reserved: Collateral,
-) -> NewOrder {
-    NewOrder {
+pub(super) fn new_order(taker: &Taker, order: &PlaceOrder, open: Shares, position: Position) -> Resting {
+    Resting {
         id: order.id,
-        owner: order.order.owner,
         open,
         position,
-        reserved,
         expires_s: expires_s(order.order.expiration_s),
         principal: taker.principal,
         market: taker.market,
-        account,
         price: taker.price,
         side: taker.side,
         outcome: taker.outcome,

@@ -14,6 +14,7 @@
 //! where collateral is set aside: the debit is the last thing that can fail.
 
 use super::place::{new_order, write_head};
+use super::placements::Placement;
 use super::recall::First;
 use super::walk::Taker;
 use super::{PlaceOrder, Placed, Refusal, Shard, Status};
@@ -278,20 +279,19 @@ impl Shard {
 
     fn leaving(&self, wallet: WalletNo, side: Side) -> impl Iterator<Item = (Slot, &Resting)> {
         let orders = self.books.orders();
-        let own = move |slot: &Slot| self.accounts[orders.placement(*slot).account].wallet == wallet;
+        let own = move |slot: &Slot| self.accounts[self.placements[*slot].account].wallet == wallet;
         let rows = self.slots.iter().copied().filter(own).map(move |slot| (slot, &orders[slot]));
         rows.filter(move |(_, order)| order.side == side)
     }
 
     fn leaving_buys(&self, taker: &Taker) -> Collateral {
-        let orders = self.books.orders();
         let counted =
-            self.leaving(taker.wallet, Side::Buy).filter(|(slot, _)| !orders.placement(*slot).reserves());
+            self.leaving(taker.wallet, Side::Buy).filter(|(slot, _)| !self.placements[*slot].reserves());
         counted.map(|(_, order)| cost_of_buy(order.price, order.open, &taker.fee)).sum()
     }
 
     fn leaving_reserves(&self, wallet: WalletNo) -> Collateral {
-        self.leaving(wallet, Side::Buy).map(|(slot, _)| self.books.orders().placement(slot).reserved).sum()
+        self.leaving(wallet, Side::Buy).map(|(slot, _)| self.placements[slot].reserved).sum()
     }
 
     fn leaving_sells(&self, wallet: WalletNo, outcome: Outcome) -> Shares {
@@ -318,13 +318,13 @@ impl Shard {
     /// Which orders that come have the place of one that leaves; a bit for each.
     fn find_heirs(&mut self, now: TimeMs) -> u64 {
         let Scratch { takers, heirs, .. } = &mut self.scratch;
-        let (orders, accounts) = (self.books.orders(), &self.accounts);
+        let (orders, accounts, placements) = (self.books.orders(), &self.accounts, &self.placements);
         let mut kept_place = 0;
         heirs.clear();
         for (at, taker) in takers.iter().enumerate() {
             let same = |slot: &Slot| {
                 let order = &orders[*slot];
-                let wallet = accounts[orders.placement(*slot).account].wallet;
+                let wallet = accounts[placements[*slot].account].wallet;
                 (wallet, order.outcome, order.side, order.price)
                     == (taker.wallet, taker.outcome, taker.side, taker.price)
                     && taker.signed.shares <= order.open
@@ -399,14 +399,15 @@ impl Shard {
             let (taker, heir) = (self.scratch.takers[at], self.scratch.heirs[at]);
             let OrderPlaced { open, reserved, .. } = self.scratch.record.placed[at].order;
             let position = Position(start.0 + at as u64);
-            let new = new_order(&taker, order, account, open, position, reserved);
+            let new = new_order(&taker, order, open, position);
+            let placement = Placement::new(order.order.owner, account, reserved);
             match heir {
                 Some(former) => {
                     self.uncount(former);
                     let slot = self.books.succeed(former, &new);
-                    self.enlist(slot);
+                    self.enlist(slot, placement);
                 }
-                None => self.rest(taker.tick, &new),
+                None => self.rest(taker.tick, &new, placement),
             }
             let first = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
             self.recall.remember(&order.id, order.order.fields.timestamp_ms, order.principal, first);
@@ -417,7 +418,7 @@ impl Shard {
     /// An order leaves; the row of the wallet that others come for stays, and what was set aside is
     /// counted against what comes: only what is left over is credited.
     fn leave_behind(&mut self, slot: Slot, kept: Slot) {
-        if self.books.orders().placement(slot).account == kept {
+        if self.placements[slot].account == kept {
             self.uncount(slot);
             self.books.remove(slot);
         } else {

@@ -5,9 +5,10 @@
 //! once, before the first command.
 
 use super::place::expires_s;
+use super::placements::Placement;
 use super::recall::First;
 use super::{Shard, ShardSettings, Status};
-use crate::book::orders::NewOrder;
+use crate::book::orders::Resting;
 use crate::domain::{OrderId, Position, Side, WalletNo};
 use crate::journal::{Fault, Log};
 use crate::ledger::{ActRow, Ledger, OrderRow, OrderStamp};
@@ -53,17 +54,13 @@ impl Shard {
     }
 
     fn restore_order(&mut self, row: &OrderRow) -> Slot {
-        let account = self.accounts.open(row.wallet, row.market).expect("accounts_max holds what there was");
-        let order = NewOrder {
+        let order = Resting {
             id: row.id,
-            owner: row.owner,
             open: row.open,
             position: row.position,
-            reserved: row.reserved,
             expires_s: expires_s(row.expiration_s),
             principal: row.principal,
             market: row.market,
-            account,
             price: row.price,
             side: row.fields.side,
             outcome: row.outcome,
@@ -73,7 +70,8 @@ impl Shard {
     }
 
     fn recount_order(&mut self, slot: Slot, row: &OrderRow) {
-        self.enlist(slot);
+        let account = self.accounts.open(row.wallet, row.market).expect("accounts_max holds what there was");
+        self.enlist(slot, Placement::new(row.owner, account, row.reserved));
         if row.fields.side == Side::Buy && row.reserved.is_zero() {
             self.watch(row.wallet);
             // The cell may have fallen since it was last compared.

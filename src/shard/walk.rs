@@ -14,9 +14,10 @@
 //! | anything else | a fill |
 
 use super::Shard;
+use super::placements::Placement;
 use crate::book::Face;
 use crate::book::legs::{self, Legs, Meeting, Ratio};
-use crate::book::orders::{Placement, Resting};
+use crate::book::orders::Resting;
 use crate::domain::{
     Collateral, FeeSchedule, MarketNo, OrderType, Outcome, Price, Reject, SelfTrade, Shares, Side, Tick,
     TimeMs, WalletNo,
@@ -202,7 +203,7 @@ impl Shard {
                 break;
             }
             next = self.books.after(slot);
-            let tripped = breakers && self.registry.has_tripped(&self.books.orders().placement(slot).owner);
+            let tripped = breakers && self.registry.has_tripped(&self.placements[slot].owner);
             if let Some(reason) = reason_to_leave(&maker, taker, tripped) {
                 self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
             } else if maker.principal != taker.principal {
@@ -233,7 +234,7 @@ impl Shard {
             return Ok(false);
         };
         let taker_fee = fee_within(taker.side, taker.fee.taker_fee(shares, price), legs.taker);
-        let placement = self.books.orders().placement(slot);
+        let placement = &self.placements[slot];
         let maker_fee = maker_fee(taker, maker, placement, shares, legs.maker);
         let due = match maker.side {
             Side::Buy if !placement.reserves() => legs.maker + maker_fee,

@@ -6,13 +6,10 @@
 use super::messages::Side as Way;
 use super::twin::{Budget, Fill};
 use outcry::book::legs::{Ratio, is_dust, legs};
-use outcry::book::orders::{NEVER, NewOrder};
+use outcry::book::orders::{NEVER, Resting};
 use outcry::book::{Books, Face};
 use outcry::domain::price::PRICE_ONE;
-use outcry::domain::{
-    ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo,
-};
-use outcry::memory::arena::Slot;
+use outcry::domain::{Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo};
 
 const MARKET: MarketNo = MarketNo(0);
 
@@ -51,16 +48,13 @@ impl Engine {
     pub fn rest(&mut self, order: u64, way: Way, limit: u64, shares: u64) -> Vec<Fill> {
         let (fills, left) = self.take(way, limit, shares, Budget::Shares(shares));
         if let Budget::Shares(open @ 1..) = left {
-            let new = NewOrder {
+            let new = Resting {
                 id: id(order),
-                owner: ApiKey::ZERO,
                 open: Shares(open),
                 position: Position(order),
-                reserved: Collateral::ZERO,
                 expires_s: NEVER,
                 principal: WalletNo(0),
                 market: MARKET,
-                account: Slot::NONE,
                 price: price(limit),
                 side: side(way),
                 outcome: Outcome::Zero,

@@ -1,0 +1,104 @@
+//! What a resting order is to others than its book: its key, its account, the clock.
+//!
+//! | bytes | placement |
+//! |------:|-----------|
+//! |    16 | the key it came with |
+//! |    16 | collateral set aside, row of its account, place in the heap of expiries |
+//!
+//! Placements lie under the slots that the book gave out, and so do the links of each account's orders. With its
+//! line, the links of its level and two places of the index an order takes 128 bytes.
+
+use crate::book::orders::Orders;
+use crate::domain::{ApiKey, Collateral};
+use crate::memory::ahead;
+use crate::memory::arena::{Ends, Slot};
+use crate::memory::links::Links;
+use crate::memory::pages::filled;
+
+/// What is kept of one order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub(super) struct Placement {
+    /// The API key it came with.
+    pub(super) owner: ApiKey,
+    /// What is still set aside for it. Zero for every sell; for a buy it is either never zero or
+    /// always, see [`Placement::reserves`].
+    pub(super) reserved: Collateral,
+    /// The row of (wallet, market).
+    pub(super) account: Slot,
+    /// Its place in the heap of expiries, or `u32::MAX`.
+    pub(super) expiry_place: u32,
+}
+
+const _: () = assert!(size_of::<Placement>() == 32, "a placement is half a cache line");
+const _: () = assert!(
+    Orders::BYTES + size_of::<Placement>() + 2 * Links::BYTES == 128,
+    "what README says that an order takes"
+);
+
+impl Placement {
+    /// An order of `account`, which expires by no heap yet.
+    pub(super) const fn new(owner: ApiKey, account: Slot, reserved: Collateral) -> Self {
+        Self { owner, reserved, account, expiry_place: u32::MAX }
+    }
+
+    /// Whether collateral was set aside: a fill leaves what the rest may cost, which is not nothing.
+    pub(super) fn reserves(&self) -> bool {
+        !self.reserved.is_zero()
+    }
+}
+
+/// The placements of all orders of a shard.
+#[derive(Debug)]
+pub(super) struct Placements {
+    placements: Vec<Placement>,
+    /// Each account's orders, in the order of their placement.
+    by_account: Links,
+}
+
+impl Placements {
+    pub(super) fn with_capacity(resting_max: u32) -> Self {
+        let none = Placement::new(ApiKey::ZERO, Slot::NONE, Collateral::ZERO);
+        Self { placements: filled(resting_max as usize, none), by_account: Links::with_capacity(resting_max) }
+    }
+
+    /// Has what is kept of an order fetched into the cache, and waits for nothing.
+    pub(super) fn fetch_ahead(&self, slot: Slot) {
+        ahead::fetch(&self[slot]);
+        self.by_account.fetch_ahead(slot);
+    }
+
+    /// The orders of an account, oldest first.
+    pub(super) fn of_account(&self, list: Ends) -> impl Iterator<Item = Slot> + '_ {
+        std::iter::successors(list.first.some(), |slot| self.by_account.next(*slot))
+    }
+
+    /// The orders of an account, newest first.
+    pub(super) fn of_account_newest(&self, list: Ends) -> impl Iterator<Item = Slot> + '_ {
+        std::iter::successors(list.last.some(), |slot| self.by_account.previous(*slot))
+    }
+
+    /// Puts an order at the end of its account's list.
+    pub(super) fn join(&mut self, list: &mut Ends, slot: Slot) {
+        *list = self.by_account.push(*list, slot);
+    }
+
+    /// Takes an order out of its account's list.
+    pub(super) fn leave(&mut self, list: &mut Ends, slot: Slot) {
+        *list = self.by_account.remove(*list, slot);
+    }
+}
+
+impl std::ops::Index<Slot> for Placements {
+    type Output = Placement;
+
+    fn index(&self, slot: Slot) -> &Placement {
+        &self.placements[slot.index()]
+    }
+}
+
+impl std::ops::IndexMut<Slot> for Placements {
+    fn index_mut(&mut self, slot: Slot) -> &mut Placement {
+        &mut self.placements[slot.index()]
+    }
+}
