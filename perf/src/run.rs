@@ -175,7 +175,11 @@ impl Rig {
             server.credit(&account.address(), MONEY)?;
             accounts.push(account);
         }
-        let generator = Generator::connect(server.http, plan.connections as usize, sleeps(plan))?;
+        let generator = Generator::connect(
+            server.http,
+            (plan.connections + plan.read_connections) as usize,
+            sleeps(plan),
+        )?;
         Ok(Self { server, generator, accounts, tokens, folder })
     }
 
@@ -391,6 +395,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         unanswered: rates.unanswered,
         seed: plan.seed,
         connections: plan.connections,
+        read_connections: plan.read_connections,
         client_sleeps: loaded.client_sleeps,
         all: classes.all(),
         classes: classes.times,

@@ -18,6 +18,7 @@ const KEYS: &[&str] = &[
     "load.arrivals",
     "load.burst",
     "load.connections",
+    "load.read_connections",
     "load.warm_up_s",
     "load.time_s",
     "load.late_us_max",
@@ -165,6 +166,8 @@ pub(crate) struct Plan {
     pub(crate) burst: u32,
     /// Connections, each with a key of its own.
     pub(crate) connections: u32,
+    /// Connections on which only reads go out; with 0 they go out on those of orders.
+    pub(crate) read_connections: u32,
     /// Before what counts.
     pub(crate) warm_up: Duration,
     /// What counts.
@@ -224,6 +227,9 @@ impl Plan {
         }
         let rate = file.float("load.rate", 1.0, 10_000_000.0, None)?;
         let connections = file.small("load.connections", 1, 1_000, Some(8))?;
+        // Answers leave a connection in request order, so an order behind a read would wait for the reader.
+        let for_reads = if mix[Class::Read as usize] == 0 { 0 } else { connections };
+        let read_connections = file.small("load.read_connections", 0, 1_000, Some(for_reads))?;
         let plan = Self {
             name: name.to_owned(),
             purpose: file.text("purpose", None)?,
@@ -236,6 +242,7 @@ impl Plan {
             },
             burst: file.small("load.burst", 1, 10_000, Some(1))?,
             connections,
+            read_connections,
             warm_up: Duration::from_secs_f64(file.float("load.warm_up_s", 0.0, 600.0, Some(1.0))?),
             time: Duration::from_secs_f64(file.float("load.time_s", 0.05, 3_600.0, Some(5.0))?),
             late_max: Duration::from_micros(u64::from(file.small(

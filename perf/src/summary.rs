@@ -49,8 +49,11 @@ pub(crate) struct Summary {
     pub(crate) unanswered: u64,
     /// What everything random was drawn from.
     pub(crate) seed: u64,
-    /// Connections.
+    /// Connections of orders, and of reads too if those had none of their own.
     pub(crate) connections: u32,
+    /// Connections on which only reads went out.
+    #[serde(default)]
+    pub(crate) read_connections: u32,
     /// Whether the client slept until the next request was due.
     #[serde(default)]
     pub(crate) client_sleeps: bool,
@@ -246,6 +249,7 @@ pub(crate) fn example() -> Summary {
         unanswered: 0,
         seed: 1,
         connections: 4,
+        read_connections: 0,
         client_sleeps: false,
         all: quantiles(10_000, 40.0),
         classes: vec![ClassTimes {

@@ -114,7 +114,7 @@ impl Workload {
         accounts: &mut [Account],
     ) -> Self {
         assert_eq!(accounts.len(), plan.wallets as usize + 1);
-        let (connections, makers) = (plan.connections as usize, plan.wallets as usize);
+        let makers = plan.wallets as usize;
         let mut drawing = Drawing {
             plan,
             tokens,
@@ -135,9 +135,9 @@ impl Workload {
         let accounts = &*accounts;
         let signed = in_threads(&wishes, |_, wish| accounts[wish.account].sign(wish));
         let before = before.iter().map(|&order| Draft::Place(order)).collect::<Vec<_>>();
-        // Who offers what is taken shares the connections of the others.
-        let by =
-            |account: usize, draft: &Draft| write(&accounts[account], draft, &signed, account % connections);
+        let by = |account: usize, draft: &Draft| {
+            write(&accounts[account], draft, &signed, of(plan, account, draft))
+        };
         let of_before = |_: usize, draft: &Draft| match draft {
             Draft::Place(order) => by(wishes[*order].account, draft),
             _ => unreachable!("nothing else was put before the start"),
@@ -155,7 +155,7 @@ impl Workload {
         accounts: &mut [Account],
         count: usize,
     ) -> [Vec<Request>; 2] {
-        let (connections, makers) = (plan.connections as usize, plan.wallets as usize);
+        let makers = plan.wallets as usize;
         let wishes: Vec<Wish> = (0..count)
             .map(|number| {
                 let account = number % makers;
@@ -168,7 +168,8 @@ impl Workload {
         let signed = in_threads(&wishes, |_, wish| accounts[wish.account].sign(wish));
         [Draft::Place as fn(usize) -> Draft, Draft::Cancel].map(|draft| {
             in_threads(&wishes, |order, wish| {
-                write(&accounts[wish.account], &draft(order), &signed, wish.account % connections)
+                let draft = draft(order);
+                write(&accounts[wish.account], &draft, &signed, of(plan, wish.account, &draft))
             })
         })
     }
@@ -257,6 +258,16 @@ impl Drawing<'_> {
     }
 }
 
+/// Which connection a request goes out on: those of reads follow those of orders. Who offers what is taken shares
+/// the connections of the others.
+fn of(plan: &Plan, account: usize, draft: &Draft) -> usize {
+    let orders = plan.connections as usize;
+    match (draft, plan.read_connections as usize) {
+        (Draft::Read(..), reads @ 1..) => orders + account % reads,
+        _ => account % orders,
+    }
+}
+
 /// How many prices makers quote at.
 fn width() -> usize {
     usize::try_from(QUOTES.end - QUOTES.start).expect("few")
@@ -330,6 +341,23 @@ mod tests {
         assert!(!Expect::AllRest.is(200, b"{\"status\":\"live\"}"));
         assert!(Expect::AllRest.is(200, &b"{\"status\":\"live\"}".repeat(BATCH)));
         assert!(!Expect::Says("\"canceled\":[\"0x1\"]".to_owned()).is(200, b"{\"canceled\":[]}"));
+    }
+
+    #[test]
+    fn reads_have_connections_of_their_own_unless_the_scenario_gives_them_none() {
+        let read = Draft::Read(U256::ZERO, "/book?");
+        for (load, of_read, of_order) in [
+            ("connections = 4", 4 + 6 % 4, 6 % 4),
+            ("connections = 4\nread_connections = 5", 4 + 6 % 5, 6 % 4),
+            ("connections = 4\nread_connections = 0", 6 % 4, 6 % 4),
+        ] {
+            let text = format!("purpose = \"x\"\n[load]\nrate = 1\n{load}\n[mix]\nplace = 1\nread = 1");
+            let plan = Plan::parse("t", &text).unwrap();
+            assert_eq!(of(&plan, 6, &read), of_read, "{load}");
+            assert_eq!(of(&plan, 6, &Draft::Place(0)), of_order, "{load}");
+        }
+        let plan = Plan::parse("t", "purpose = \"x\"\n[load]\nrate = 1\n[mix]\nplace = 1").unwrap();
+        assert_eq!(plan.read_connections, 0);
     }
 
     #[test]

@@ -27,10 +27,14 @@ pub(crate) fn class(name: &str) -> &'static str {
 /// What was offered and answered, in plain words.
 pub(crate) fn offered(summary: &Summary) -> String {
     format!(
-        "{} requests a second were offered over {} connections for {} s; {} a second were answered, and every \
+        "{} requests a second were offered over {} connections{} for {} s; {} a second were answered, and every \
          answer was checked.{}",
         count(summary.offered_per_s),
         summary.connections,
+        match summary.read_connections {
+            0 => String::new(),
+            reads => format!(", and reads over {reads} of their own,"),
+        },
         summary.time_s,
         count(summary.achieved_per_s),
         arrivals::words(&summary.arrivals, summary.burst, summary.offered_per_s)
