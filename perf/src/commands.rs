@@ -186,7 +186,7 @@ impl Cli {
             Command::Jitter { seconds } => {
                 print!(
                     "{}",
-                    jitter::table(&jitter::measure(&machine::allowed_cpus(), seconds_of(*seconds)?)?)
+                    jitter::table(&jitter::measure(&machine::allowed_cpus(), seconds_of(*seconds)?))
                 );
             }
             Command::Bench { name, profile, words } => bench::run(&ground, name, profile, words)?,

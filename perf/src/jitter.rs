@@ -1,24 +1,17 @@
 //! What the machine does to a thread that only spins: the moments at which it did not run.
 //!
 //! A run on a CPU that was taken away for long says little of the server, so every run has these gaps
-//! from before and after, and its verdict goes by them. Who took the CPU is told as far as the kernel
-//! knows it: other threads by the time for which ours was ready and did not run (`schedstat`), the
-//! host by the steal of that CPU (`/proc/stat`). The rest is interrupts, and what nobody is charged with.
+//! from before and after, and its verdict goes by them. They are measured as `outcry check --jitter` does it,
+//! on all CPUs at once.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hdrhistogram::Histogram;
+use outcry::topology::checks::Gaps;
 use serde::{Deserialize, Serialize};
 
 use crate::crowd::Crowd;
-use crate::machine;
 use crate::report;
-use crate::schedule::nanos;
 use crate::verdict::LOST_PERCENT_MAX;
-use crate::watch;
-
-/// A thread that runs reads the clock far more often than this.
-const GAP: Duration = Duration::from_micros(1);
 
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 pub(crate) const GAP_US_MAX: f64 = 100.0;
@@ -47,6 +40,10 @@ pub(crate) struct Jitter {
     pub(crate) p999_us: f64,
     /// The longest.
     pub(crate) max_us: f64,
+    /// For how long one in a thousand that come at any moment waits at least until the CPU is back; none in old
+    /// summaries.
+    #[serde(default)]
+    pub(crate) wait_p999_us: Option<f64>,
     /// The part of the time that was lost, in hundredths.
     pub(crate) lost_percent: f64,
     /// Of the time, what other threads of this machine had; none if the kernel does not say.
@@ -61,6 +58,26 @@ pub(crate) struct Jitter {
 }
 
 impl Jitter {
+    #[allow(clippy::cast_precision_loss, reason = "nanoseconds of an hour are far below 2^53")]
+    fn of(gaps: &Gaps, time: Duration) -> Self {
+        let micros = |ns: u64| ns as f64 / 1e3;
+        let percent = |millionths: u64| millionths as f64 / 1e4;
+        Self {
+            cpu: gaps.cpu,
+            seconds: time.as_secs_f64(),
+            gaps_per_s: gaps.per_second as f64,
+            p50_us: micros(gaps.p50_ns),
+            p99_us: micros(gaps.p99_ns),
+            p999_us: micros(gaps.p999_ns),
+            max_us: micros(gaps.max_ns),
+            wait_p999_us: Some(micros(gaps.wait_p999_ns)),
+            lost_percent: percent(gaps.lost_millionths),
+            threads_percent: gaps.threads_millionths.map(percent),
+            largest: None,
+            host_percent: gaps.host_millionths.map(percent),
+        }
+    }
+
     /// Who had the CPU while our thread did not run, who had most first.
     pub(crate) fn takers(&self) -> String {
         // Threads are told apart by ticks, of which less than a half is nobody's.
@@ -111,72 +128,32 @@ impl Jitter {
     }
 }
 
-/// Nanoseconds for which this thread was ready and another one ran.
-fn waited_ns() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// Nanoseconds of `cpu` that the host had for others, in steps of a tick.
-fn stolen_ns(cpu: usize) -> Option<u64> {
-    watch::stolen_ns(&std::fs::read_to_string("/proc/stat").ok()?, cpu)
-}
-
-/// Watches each CPU in turn for `time`.
-pub(crate) fn measure(cpus: &[usize], time: Duration) -> Result<Vec<Jitter>, String> {
-    cpus.iter().map(|&cpu| of_cpu(cpu, time)).collect()
-}
-
-fn of_cpu(cpu: usize, time: Duration) -> Result<Jitter, String> {
-    let _pinned = machine::pin(cpu)?;
-    let mut gaps = Histogram::<u64>::new(3).expect("three digits are allowed");
+/// Watches all of these CPUs at once for `time`.
+pub(crate) fn measure(cpus: &[usize], time: Duration) -> Vec<Jitter> {
     let crowd = Crowd::of_threads();
-    let (waited, stolen) = (waited_ns(), stolen_ns(cpu));
-    let (begin, mut lost) = (Instant::now(), Duration::ZERO);
-    let mut last = begin;
-    while last.duration_since(begin) < time {
-        let now = Instant::now();
-        let gap = now.duration_since(last);
-        if GAP <= gap {
-            lost += gap;
-            gaps.record(nanos(gap)).expect("the histogram grows");
-        }
-        last = now;
-    }
-    let seconds = last.duration_since(begin).as_secs_f64();
-    #[allow(clippy::cast_precision_loss, reason = "seconds are far below 2^53 ns")]
-    let percent = |before: Option<u64>, after: Option<u64>| {
-        let ns = after?.saturating_sub(before?) as f64;
-        Some(100.0 * ns / 1e9 / seconds)
-    };
-    let (threads_percent, host_percent) = (percent(waited, waited_ns()), percent(stolen, stolen_ns(cpu)));
-    let micros = |quantile: f64| if gaps.is_empty() { 0.0 } else { crate::stats::micros(&gaps, quantile) };
-    #[allow(clippy::cast_precision_loss, reason = "gaps are few")]
-    let count = gaps.len() as f64;
-    Ok(Jitter {
-        cpu,
-        seconds,
-        gaps_per_s: count / seconds,
-        p50_us: micros(0.5),
-        p99_us: micros(0.99),
-        p999_us: micros(0.999),
-        max_us: micros(1.0),
-        lost_percent: 100.0 * lost.as_secs_f64() / seconds,
-        threads_percent,
-        largest: crowd.largest(&Crowd::of_threads(), Some(cpu), true).map(|largest| largest.who),
-        host_percent,
-    })
+    let rows = outcry::server::jitter::measure(cpus, time);
+    let later = Crowd::of_threads();
+    let largest = |cpu| crowd.largest(&later, Some(cpu), true).map(|largest| largest.who);
+    rows.into_iter().map(|gaps| Jitter { largest: largest(gaps.cpu), ..Jitter::of(&gaps, time) }).collect()
 }
 
 /// The gaps as a table for a terminal.
 pub(crate) fn table(rows: &[Jitter]) -> String {
-    let mut text = String::from("CPU     gaps/s    p50 µs    p99 µs  p99.9 µs    max µs   time lost\n");
+    let mut text =
+        String::from("CPU     gaps/s    p50 µs    p99 µs  p99.9 µs    max µs  1 in 1,000 µs   time lost\n");
     for row in rows {
         use std::fmt::Write as _;
         writeln!(
             text,
-            "{:3} {:10.0} {:9.1} {:9.1} {:9.1} {:9.1} {:9.2} %",
-            row.cpu, row.gaps_per_s, row.p50_us, row.p99_us, row.p999_us, row.max_us, row.lost_percent
+            "{:3} {:10.0} {:9.1} {:9.1} {:9.1} {:9.1} {:14.1} {:9.2} %",
+            row.cpu,
+            row.gaps_per_s,
+            row.p50_us,
+            row.p99_us,
+            row.p999_us,
+            row.max_us,
+            row.wait_p999_us.unwrap_or(0.0),
+            row.lost_percent
         )
         .expect("a string takes all");
     }
@@ -190,17 +167,6 @@ pub(crate) fn table(rows: &[Jitter]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_watched_cpu_says_what_it_lost() {
-        let cpu = machine::allowed_cpus()[0];
-        let rows = measure(&[cpu], Duration::from_millis(20)).unwrap();
-        let [row] = rows.as_slice() else { panic!("one CPU was asked for") };
-        assert_eq!(row.cpu, cpu);
-        assert!((0.0..=100.0).contains(&row.lost_percent), "{row:?}");
-        assert!(row.p50_us <= row.p99_us && row.p99_us <= row.max_us, "{row:?}");
-        assert!(table(&rows).lines().count() <= 3);
-    }
 
     #[test]
     fn who_had_the_cpu_is_told_as_far_as_the_kernel_knows() {

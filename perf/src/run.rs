@@ -272,11 +272,11 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let in_force = in_force::of(&ground.server, &server::with_the_rigs(&set));
     let by_itself = placement::of(&ground.server, &[]);
     let watched = placement::cpus(&threads, &cpus.both());
-    let jitter_before = jitter::measure(&watched, ground.jitter)?;
+    let jitter_before = jitter::measure(&watched, ground.jitter);
     let mut stage = Rig::set(ground, &ground.server, plan, cpus)?;
     let loaded = stage.load(plan, &schedule, cpus)?;
     let said = stage.end();
-    let jitter_after = jitter::measure(&watched, ground.jitter)?;
+    let jitter_after = jitter::measure(&watched, ground.jitter);
     let about = About {
         cpus,
         environment,

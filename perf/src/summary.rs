@@ -225,6 +225,7 @@ pub(crate) fn example() -> Summary {
         p99_us: 8.0,
         p999_us: 9.0,
         max_us: 10.0,
+        wait_p999_us: Some(4.0),
         lost_percent: 0.1,
         threads_percent: Some(0.0),
         largest: None,

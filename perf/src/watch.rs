@@ -220,16 +220,6 @@ fn of_thread(folder: &std::path::Path) -> u64 {
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Nanoseconds of one CPU that the host had for others, by a text of `/proc/stat`.
-pub(crate) fn stolen_ns(stat: &str, cpu: usize) -> Option<u64> {
-    let name = format!("cpu{cpu}");
-    let mut words = stat
-        .lines()
-        .map(str::split_whitespace)
-        .find_map(|mut words| (words.next()? == name).then_some(words))?;
-    Some(words.nth(7)?.parse::<u64>().ok()? * TICK_NS)
-}
-
 /// Nanoseconds of CPU that all threads of a process have had.
 fn used_ns(pid: u32) -> u64 {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
@@ -244,13 +234,6 @@ mod tests {
     fn busy_is_everything_but_idle_and_waiting() {
         let stat = "cpu  100 1 50 9000 300 7 3 20 0 0\ncpu0 1 2 3\n";
         assert_eq!(of_stat(stat), (181 * TICK_NS, 20 * TICK_NS));
-    }
-
-    #[test]
-    fn each_cpu_has_its_own_steal() {
-        let stat = "cpu  1 1 1 1 1 1 1 20 0 0\ncpu0 1 1 1 1 1 1 1 5 0 0\ncpu1 1 1 1 1 1 1 1 15 0 0\n";
-        assert_eq!(stolen_ns(stat, 1), Some(15 * TICK_NS));
-        assert_eq!((stolen_ns(stat, 2), stolen_ns("cpu1 1 2\n", 1)), (None, None));
     }
 
     #[test]

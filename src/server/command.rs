@@ -113,7 +113,14 @@ pub struct CheckArgs {
     #[arg(long)]
     pub json: bool,
     /// Also spin on every allowed CPU at once, this long, and show how often each was taken away
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", conflicts_with = "machine")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        default_missing_value = "5",
+        value_parser = clap::value_parser!(u64).range(1..=3_600),
+        conflicts_with = "machine"
+    )]
     pub jitter: Option<u64>,
     /// Look at a copy of another machine's /sys and /proc below this folder; --copy makes one there
     #[arg(long, value_name = "DIR")]

@@ -9,7 +9,7 @@
 //! | `client` | a small HTTP client for loopback |
 //! | `market`, `account`, `import` | the commands that talk to a running exchange |
 //! | `journal` | the commands that read a data directory |
-//! | `host`, `probes`, `jitter`, `speed` | the commands that look at the machine, and what only a try can tell |
+//! | `host`, `probes`, `speed` | the commands that look at the machine, and what only a try can tell |
 //! | `dev` | an exchange to try things on |
 //!
 //! A refusal always says what was wrong, what it got and what is allowed. A command that was
@@ -24,7 +24,6 @@ pub(crate) mod dev;
 pub(crate) mod host;
 pub(crate) mod import;
 pub(crate) mod intake;
-pub(crate) mod jitter;
 pub(crate) mod journal;
 pub(crate) mod market;
 pub(crate) mod market_acts;

@@ -163,14 +163,19 @@ impl Page {
         self.stages(summary)?;
         self.heading("What the cores lose by themselves");
         self.note(
-            "A thread that only spins, before and after the run, on the same cores: each moment of more than \
-             1 µs in which it did not run is a gap.",
+            "A thread that only spins, before and after the run, on all of the same cores at once: each moment of more than \
+             1 µs in which it did not run is a gap. One in a thousand that come at any moment waits as long as the last column \
+             but one says: a long gap is met more often than a short one.",
         );
         let when = |when: &str, rows: &[Jitter]| -> Vec<Vec<String>> {
             rows.iter().map(|row| jitter_row(&format!("{when}, CPU {}", row.cpu), row)).collect()
         };
         let rows = [when("before", &summary.jitter_before), when("after", &summary.jitter_after)].concat();
-        self.table("Gaps", &["", "gaps/s", "p50", "p99", "p99.9", "max", "time lost"], &rows);
+        self.table(
+            "Gaps",
+            &["", "gaps/s", "p50", "p99", "p99.9", "max", "1 in 1,000 waits", "time lost"],
+            &rows,
+        );
         self.environment(summary);
         self.heading("What the words mean");
         self.list(&glossary::words());
@@ -468,7 +473,9 @@ pub(crate) fn mark(count: u64, needed: u64) -> &'static str {
 pub(crate) fn jitter_row(name: &str, row: &Jitter) -> Vec<String> {
     let times = [row.p50_us, row.p99_us, row.p999_us, row.max_us].map(numbers::micros);
     let first = [name.to_owned(), numbers::count(row.gaps_per_s)];
-    first.into_iter().chain(times).chain([format!("{:.2} %", row.lost_percent)]).collect()
+    let last =
+        [row.wait_p999_us.map_or_else(String::new, numbers::micros), format!("{:.2} %", row.lost_percent)];
+    first.into_iter().chain(times).chain(last).collect()
 }
 
 /// A sentence: a number stays on the line of its unit, and what is between two backticks is code.

@@ -8,7 +8,7 @@
 //! its signature, so they are what is held against it, and not p99 as a whole ([`left_out`]).
 
 use super::numbers::{about, micros};
-use super::room;
+use super::{room, words};
 use crate::placement::Planned;
 use crate::run::DURABLE;
 use crate::summary::{ClassTimes, Summary};
@@ -34,6 +34,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<Row> {
         rate(summary, planned),
         in_line(summary, planned),
         durable(summary, planned),
+        slowest(summary),
     ];
     all.into_iter().flatten().collect()
 }
@@ -48,8 +49,8 @@ pub(super) fn left_out(summary: &Summary) -> Option<String> {
         ""
     };
     Some(format!(
-        "Not held against the plan: p99 and p99.9 as a whole, for it knows neither this rate and its arrivals nor how \
-         often others take a CPU; reads, of which no stage is told, and where they are most requests, the rate{durable}."
+        "Not held against the plan: p99 as a whole, for it knows neither this rate and its arrivals nor how often others take \
+         a CPU; reads, of which no stage is told, and where they are most requests, the rate{durable}."
     ))
 }
 
@@ -169,12 +170,43 @@ fn durable(summary: &Summary, planned: &Planned) -> Option<Row> {
     })
 }
 
+/// Of fewer, p99.9 is the slowest one alone.
+const THOUSAND: u64 = 1_000;
+
+/// What the machine alone does to one order in a thousand, beside what one in a thousand had.
+fn slowest(summary: &Summary) -> Option<Row> {
+    let class = commonest(summary).filter(|class| THOUSAND <= class.latency.count)?;
+    let busiest = room::busiest(summary)?;
+    let of_loop = summary.threads.iter().find(|thread| thread.name == busiest.name)?.cpu?;
+    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let needed = rows.filter(|row| [of_loop, summary.client_cpu].contains(&row.cpu));
+    let waits: Vec<f64> = needed.filter_map(|row| row.wait_p999_us).collect();
+    let least_us = waits.iter().copied().reduce(f64::min)?;
+    let most_us = waits.iter().copied().reduce(f64::max)?;
+    let shown_us = class.latency.p999_us;
+    (most_us > 0.0).then(|| Row {
+        what: format!(
+            "the slowest of a thousand {} (p99.9), beside what one in a thousand waits for a CPU that only spins (the loop's and \
+             the client's, before and after)",
+            words::class(&class.class)
+        ),
+        plan: format!("{} to {}", micros(least_us), micros(most_us)),
+        showed: micros(shown_us),
+        times: format!("{:.2} times", shown_us / most_us),
+        why: "The first is the machine's alone: whoever comes while a CPU is taken waits until it is back, as `outcry check \
+              --jitter` tells it too. A request needs both CPUs and then stands behind all that came meanwhile, and what the \
+              machine takes differs by the second. Where the two are of one size the tail is the machine's, and no setting \
+              of the server makes it shorter. The multiple is of the larger.",
+    })
+}
+
 /// The stages in which an order waits for those before it on its loop.
 const WAITING: [&str; 2] = ["recv", "queue"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jitter::Jitter;
     use crate::parts::Parts;
     use crate::stats::Quantiles;
     use crate::summary::{LoopBusy, example};
@@ -258,6 +290,40 @@ mod tests {
             let summary = Summary { classes, parts: vec![parts], loops: Vec::new(), ..example() };
             let came = lines(&summary).into_iter().find(|line| line.contains("in line"));
             assert_eq!(came, expected);
+        }
+    }
+
+    #[test]
+    fn the_slowest_of_a_thousand_are_held_against_what_the_cpus_lose_by_themselves() {
+        let base = example();
+        let on = |cpu, wait_p999_us| Jitter { cpu, wait_p999_us, ..base.jitter_before[0].clone() };
+        for (count, rows, expected) in [
+            (
+                1_000,
+                vec![on(0, Some(40.0)), on(1, Some(160.0))],
+                Some("planned 40.0 µs to 160 µs, shown 80.0 µs (0.50 times)"),
+            ),
+            // Of a CPU that no request needs, of a summary without it, and of too few requests.
+            (
+                1_000,
+                vec![on(0, Some(40.0)), on(7, Some(160.0))],
+                Some("planned 40.0 µs to 40.0 µs, shown 80.0 µs (2.00 times)"),
+            ),
+            (1_000, vec![on(0, None)], None),
+            (999, vec![on(0, Some(40.0))], None),
+        ] {
+            let mut times = class("place", count);
+            times.latency.p999_us = 80.0;
+            let summary = Summary {
+                classes: vec![times],
+                jitter_before: rows,
+                jitter_after: Vec::new(),
+                client_cpu: 1,
+                ..base.clone()
+            };
+            let came = lines(&summary).into_iter().find(|line| line.contains("(p99.9)"));
+            let told = came.as_ref().map(|line| line.rsplit_once(": ").expect("a line says what").1);
+            assert_eq!(told, expected, "{count}");
         }
     }
 

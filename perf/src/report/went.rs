@@ -141,8 +141,7 @@ fn of_unseen(parts: &Parts, summary: &Summary) -> String {
         None => String::new(),
         Some(gap_us) if gap_us < parts.unseen_us() => format!(
             " Of what no stage saw, one stop of the machine explains at most {} (the longest gap of a thread that only \
-             spins, on one CPU after another); {} of it nothing here explains. `outcry check --jitter 10` keeps all CPUs busy \
-             at once, as this run did, and tells what they lose then.",
+             spins, before or after the run); {} of it nothing here explains.",
             micros(gap_us),
             micros(parts.unseen_us() - gap_us)
         ),
@@ -219,7 +218,7 @@ mod tests {
                 vec![
                     outside,
                     "explains at most 193 µs",
-                    "spins, on one CPU after another); 3.7 ms of it nothing here explains",
+                    "spins, before or after the run); 3.7 ms of it nothing here explains",
                 ],
                 true,
             ),
@@ -235,7 +234,7 @@ mod tests {
                 193.0,
                 0,
                 Some(200.0),
-                vec![unseen, "spins, on one CPU after another); 3.5 ms of it nothing here explains."],
+                vec![unseen, "spins, before or after the run); 3.5 ms of it nothing here explains."],
                 false,
             ),
             (193.0, 0, Some(3_700.0), vec![away, turns], false),

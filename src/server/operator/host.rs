@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{jitter, probes, speed};
+use super::{probes, speed};
 use crate::domain::TimeMs;
 use crate::json::Writer;
 use crate::json::read::ORDERS_MAX;
 use crate::server::command::{CheckArgs, ConfigArgs, TopologyArgs, TuneArgs};
+use crate::server::jitter;
 use crate::server::machine_files::Below;
 use crate::server::options::Options;
 use crate::server::plan::{self, Plan, Start};
@@ -377,7 +378,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
     };
     probes.config = Ok(fault);
     if let Some(seconds) = args.jitter {
-        probes.jitter = Some(jitter::measure(&look.machine.allowed, seconds)?);
+        probes.jitter = Some(jitter::measure(&look.machine.allowed, Duration::from_secs(seconds)));
     }
     let judged = look.judged(&probes);
     let needs = probes::needs(&look.plan);

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs, statvfs};
 
-use super::jitter::percentile;
 use super::speed;
 use crate::limits::{Mode, Scope};
 use crate::server::descriptors;
 use crate::server::executor::{self, Ground};
+use crate::server::jitter::percentile;
 use crate::server::plan::{Durability, Plan};
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{socket, system};
