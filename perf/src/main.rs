@@ -27,7 +27,8 @@
 //! # What is absent
 //!
 //! - No code of the server makes or reads what is sent: requests are signed by libraries, and
-//!   answers are read here. Only `layers`, which is about the server's own parts, calls them.
+//!   answers are read here. Only `layers`, which is about the server's own parts, calls them; `jitter` has the
+//!   server's own measurement of a machine.
 //! - No figure of a run that was disturbed is kept: `record` refuses it.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]

@@ -22,14 +22,14 @@ pub(crate) struct Thread {
 const WAKE_UPS: &str = "wake-ups";
 
 impl MachineLimit {
-    /// Whose time it adds to, in a sentence.
+    /// Whose time it adds to, as the beginning of a sentence.
     pub(crate) fn whose(&self) -> &'static str {
         match self.touches.as_deref() {
-            Some("p50") => ", for every order",
-            Some("p99") => ", for the slow orders",
-            Some("p99.9") => ", for the slowest orders",
-            Some("durable") => ", for durable answers",
-            Some("reads") => ", for reads",
+            Some("p50") => "For every order: ",
+            Some("p99") => "For the slow orders: ",
+            Some("p99.9") => "For the slowest orders: ",
+            Some("durable") => "For durable answers: ",
+            Some("reads") => "For reads: ",
             _ => "",
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(answers, ["orders: about 9. To buy: more."]);
         assert_eq!(
             limits.iter().map(MachineLimit::whose).collect::<Vec<_>>(),
-            [", for every order", ", for durable answers"]
+            ["For every order: ", "For durable answers: "]
         );
         let said: Vec<_> = limits.iter().map(|row| (row.limit.as_str(), row.change.as_deref())).collect();
         assert_eq!(said, [("few cores", Some("more")), ("a disk", None)]);

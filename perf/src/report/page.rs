@@ -123,7 +123,7 @@ impl Page {
     /// A table of names and what they are.
     fn facts(&mut self, rows: &[(&str, String)]) {
         let row = |(name, value): &(&str, String)| {
-            format!("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value))
+            format!("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), prose(value))
         };
         let rows = rows.iter().map(row).collect::<Vec<_>>().concat();
         self.push(&format!("<div class=\"wide\"><table class=\"facts\">{rows}</table></div>"));
@@ -156,6 +156,7 @@ impl Page {
         self.heading("What limits this box");
         self.list(&words::limits(summary));
         self.planned(summary);
+        self.own_account(summary);
         self.heading("What to know of these figures");
         self.list(&words::cautions(summary));
         self.percentiles(summary)?;
@@ -180,6 +181,18 @@ impl Page {
         self.heading("What the words mean");
         self.list(&glossary::words());
         Ok(())
+    }
+
+    /// What the server says of the machine by itself.
+    fn own_account(&mut self, summary: &Summary) {
+        let (limits, answers) = (words::own_account(summary), words::own_answers(summary));
+        if limits.is_empty() && answers.is_empty() {
+            return;
+        }
+        self.heading("What the server says of this machine");
+        self.note("By `outcry topology`, of `serve` left alone, without a look at this run.");
+        self.list(&limits);
+        self.facts(&answers);
     }
 
     /// Rates of a sweep against the time that requests took.

@@ -87,19 +87,31 @@ pub(crate) fn kernel(summary: &Summary) -> Option<String> {
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     let mut found = went::of(summary);
     found.extend(measured(summary).filter(|told| told.is_limit).map(|told| told.text));
-    found.extend(summary.machine_limits.iter().map(|machine| {
-        let MachineLimit { limit, change, .. } = machine;
-        let change = change.as_ref().map_or_else(String::new, |change| format!(" To change: {change}."));
-        let apart = if machine.is_of_waking() { spins_here(summary) } else { String::new() };
-        format!("By the server's own account{}: {limit}.{apart}{change}", machine.whose())
-    }));
-    let answers = summary.machine_answers.iter();
-    found.extend(answers.map(|text| format!("By the server's own account, left alone, {text}")));
     let governor = &summary.environment.governor;
     if summary.machine_limits.is_empty() && !["performance", "unknown"].contains(&governor.as_str()) {
         found.push(format!("The CPUs' governor is {governor}: their frequency changes under load."));
     }
     found
+}
+
+/// What limits the machine by the server's own account, the most costly first.
+pub(crate) fn own_account(summary: &Summary) -> Vec<String> {
+    let said = |machine: &MachineLimit| {
+        let MachineLimit { limit, change, .. } = machine;
+        let change = change.as_ref().map_or_else(String::new, |change| format!(" To change: {change}."));
+        let apart = if machine.is_of_waking() { spins_here(summary) } else { String::new() };
+        format!("{}{limit}.{apart}{change}", machine.whose())
+    };
+    summary.machine_limits.iter().map(said).collect()
+}
+
+/// The server's answers: what each is about, and what it says.
+pub(crate) fn own_answers(summary: &Summary) -> Vec<(&str, String)> {
+    let answers = summary.machine_answers.iter();
+    answers
+        .map(|text| text.split_once(": ").unwrap_or(("", text)))
+        .map(|(about, says)| (about, says.to_owned()))
+        .collect()
 }
 
 /// Loops that spun in this run and would sleep if `serve` had been left alone: its account is not of them.
@@ -257,8 +269,6 @@ mod tests {
     fn limits_say_where_time_went_and_what_was_measured() {
         let said = limits(&crate::summary::example());
         for (place, start) in [
-            (2, "By the server's own account: 2 cores for 2 loops. To change: a machine with 4 cores."),
-            (3, "By the server's own account, left alone, orders a second: about 28,000"),
             (
                 0,
                 "Around the median of orders that rest (2,000 of them, 40.0 µs on average) most of it passed in sign, 65 %",
@@ -273,12 +283,22 @@ mod tests {
     }
 
     #[test]
+    fn the_servers_own_account_stands_apart() {
+        let example = crate::summary::example();
+        assert_eq!(own_account(&example), ["2 cores for 2 loops. To change: a machine with 4 cores."]);
+        let (about, says) = &own_answers(&example)[0];
+        assert_eq!(*about, "orders a second");
+        assert!(says.starts_with("about 28,000"), "{says}");
+        assert!(!limits(&example).iter().any(|words| words.contains("2 cores")));
+    }
+
+    #[test]
     fn a_wake_up_that_this_run_did_without_is_said_to_be_of_serve_left_alone() {
         let account = |kind: &str, wait: &str| {
             let mut summary = crate::summary::example();
             kind.clone_into(&mut summary.machine_limits[0].kind);
             wait.clone_into(&mut summary.threads[0].wait);
-            limits(&summary).remove(2)
+            own_account(&summary).remove(0)
         };
         let apart = "That is of `serve` left alone: in this run outcry-shard0 spun";
         for (kind, wait, is_apart) in [
