@@ -14,7 +14,7 @@
 //! | `orders`, `workload` | which bytes go out, and what has to come back? |
 //! | `generator`, `http` | how are they sent on time, and answers read? |
 //! | `server` | how is the server started, filled and ended? |
-//! | `machine`, `jitter`, `watch` | what is the machine, what does it take away, who else had it? |
+//! | `machine`, `jitter`, `away`, `watch` | what is the machine, what does it take away, before and meanwhile, who else had it? |
 //! | `placement`, `in_force` | where are the server's threads, and how is it set? |
 //! | `stats`, `timing`, `parts`, `verdict`, `summary` | what came of it, where did the time go, and may it be believed? |
 //! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
@@ -27,12 +27,13 @@
 //! # What is absent
 //!
 //! - No code of the server makes or reads what is sent: requests are signed by libraries, and
-//!   answers are read here. Only `layers`, which is about the server's own parts, calls them; `jitter` has the
-//!   server's own measurement of a machine.
+//!   answers are read here. Only `layers`, which is about the server's own parts, calls them; `jitter` and
+//!   `away` have the server's own measurement of a machine.
 //! - No figure of a run that was disturbed is kept: `record` refuses it.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
+mod away;
 mod bench;
 mod commands;
 mod compare;

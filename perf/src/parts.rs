@@ -115,9 +115,11 @@ impl Parts {
     }
 }
 
-/// The middle and the tail of a class; none of one that has few requests or whose stages are not told.
+/// The middle and the tail of a class; none of one that has few requests. Of one whose stages are never told, as of
+/// reads, there are the client's part and the remainder, if the client told its own.
 pub(crate) fn of_class(class: &str, mut seen: Vec<Seen<'_>>) -> Vec<Parts> {
-    seen.retain(|one| !one.timing.is_empty());
+    let is_silent = seen.iter().all(|one| one.timing.is_empty());
+    seen.retain(|one| if is_silent { one.away_ns.is_some() } else { !one.timing.is_empty() });
     let count = seen.len();
     if count < REQUESTS_MIN {
         return Vec::new();
@@ -210,7 +212,13 @@ mod tests {
             (of_class("place", all[..899].to_vec()).len(), of_class("place", all.clone()).len()),
             (2, 3)
         );
-        assert_eq!(of_class("read", all.into_iter().map(|one| Seen { timing: "", ..one }).collect()), []);
+        let silent = |away_ns: Option<u64>| {
+            let seen = all.iter().map(|one| Seen { timing: "", away_ns, ..one.clone() });
+            of_class("read", seen.collect())
+        };
+        assert_eq!(silent(None), []);
+        let middle = &silent(Some(2_000))[0];
+        assert_eq!((middle.client_us, middle.unseen_us(), middle.stages.len()), (Some(2.0), 37.0, 0));
     }
 
     #[test]

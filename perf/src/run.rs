@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::away::{Away, Counts};
 use crate::generator::{Generator, NEVER, Times};
 use crate::in_force;
 use crate::jitter::{self, Jitter};
@@ -190,11 +191,12 @@ impl Rig {
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
-        let (began, worked) = (Instant::now(), self.server.worked());
+        let (began, worked, away) = (Instant::now(), self.server.worked(), self.server.away());
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let share = watch.share();
-        let loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
+        let mut loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
+        tell_away(&mut loops, &away, &self.server.away(), began.elapsed());
         // Last, as it looks at every process.
         let largest = watch.largest();
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
@@ -250,9 +252,27 @@ fn busy(before: &[Worked], after: &[Worked], seconds: f64) -> Vec<LoopBusy> {
             name: now.name.clone(),
             busy: (now.turns_s - had).max(0.0) / seconds,
             sending: now.sends_s.map(|sends_s| (sends_s - wrote).max(0.0) / seconds),
+            away: None,
         }
     };
     after.iter().map(of).collect()
+}
+
+/// Adds for how long each loop had no CPU within `time`, if the server told it before and after.
+fn tell_away(
+    loops: &mut [LoopBusy],
+    before: &[(String, Counts)],
+    after: &[(String, Counts)],
+    time: Duration,
+) {
+    let of = |rows: &'_ [(String, Counts)], name: &str| {
+        rows.iter().find(|(known, _)| known == name).map(|(_, counts)| counts.clone())
+    };
+    for one in loops {
+        let idle = time.mul_f64((1.0 - one.busy).max(0.0));
+        let both = of(before, &one.name).zip(of(after, &one.name));
+        one.away = both.map(|(before, after)| Away::between(&before, &after, nanos(idle)));
+    }
 }
 
 /// Runs a plan.

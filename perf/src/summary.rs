@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::away::Away;
 use crate::jitter::Jitter;
 use crate::machine::Environment;
 use crate::parts::Parts;
@@ -141,6 +142,9 @@ pub(crate) struct LoopBusy {
     /// Of the time, what it wrote answers to sockets for, if the server tells.
     #[serde(default)]
     pub(crate) sending: Option<f64>,
+    /// What it had no CPU for while it spun; none if it does not spin, or the server does not tell.
+    #[serde(default)]
+    pub(crate) away: Option<Away>,
 }
 
 /// One stage as the server told it.
@@ -265,7 +269,7 @@ pub(crate) fn example() -> Summary {
             example_parts("p50", 2_000, 40.0, 26.0, 1.0),
             example_parts("p99.9", 10, 4_000.0, 26.0, 3_900.0),
         ],
-        loops: vec![LoopBusy { name: "outcry-shard0".to_owned(), busy: 0.06, sending: None }],
+        loops: vec![LoopBusy { name: "outcry-shard0".to_owned(), busy: 0.06, sending: None, away: None }],
         loops_needed: 0.06,
         time_line: vec![Moment { at_s: 0.0, count: 200, p50_us: 40.0, p99_us: 60.0, max_us: 110.0 }],
         curves: vec![Curve {

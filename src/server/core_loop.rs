@@ -114,6 +114,8 @@ pub(crate) struct CoreLoop {
     prefixes: http::route::HostPrefixes,
     spare: Vec<u32>,
     idle_turns: u32,
+    /// When the last turn began, if it found no work and did not sleep.
+    spun_from_ns: Option<u64>,
     hand_rests_until_ms: u64,
     next_ingress: usize,
     drained: bool,
@@ -169,6 +171,7 @@ impl CoreLoop {
             prefixes,
             spare: Vec::new(),
             idle_turns: 0,
+            spun_from_ns: None,
             hand_rests_until_ms: 0,
             next_ingress: 0,
             drained: false,
@@ -224,6 +227,9 @@ impl Turns for CoreLoop {
         self.now = self.now.max(self.shared.clock.now());
         let began_ns = self.shared.clock.elapsed_ns();
         self.elapsed_ms = began_ns / 1_000_000;
+        if let Some(from_ns) = self.spun_from_ns.take() {
+            self.tally().spun(began_ns - from_ns);
+        }
         self.moment = self.shared.clock.moment(self.now, self.elapsed_ms);
         self.take_roles();
         let mut busy = self.take_events(phase);
@@ -248,8 +254,8 @@ impl Turns for CoreLoop {
         if busy || !self.connections.ready.is_empty() || !self.connections.dirty.is_empty() {
             self.idle_turns = 0;
             self.count_turn(began_ns);
-        } else {
-            self.rest(phase);
+        } else if !self.rest(phase) {
+            self.spun_from_ns = Some(began_ns);
         }
         true
     }

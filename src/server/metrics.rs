@@ -40,7 +40,7 @@ const BOUNDS: [(u64, &str); 19] = [
 ];
 
 /// What is told of, besides the stages.
-const OTHERS: [&str; 4] = ["total", "read", "send", "turn"];
+const OTHERS: [&str; 5] = ["total", "read", "send", "turn", "away"];
 
 /// A number that a loop tells of itself.
 type Number = fn(&Tally) -> u64;
@@ -50,7 +50,7 @@ const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns"
 
 /// The histograms of one loop by name: the stages, then [`OTHERS`].
 fn histograms(tally: &Tally) -> impl Iterator<Item = (&'static str, &Histogram)> {
-    let others = [&tally.total, &tally.reads, &tally.sends, &tally.turns];
+    let others = [&tally.total, &tally.reads, &tally.sends, &tally.turns, &tally.away];
     let stages = Stage::ALL.map(Stage::name).into_iter().zip(&tally.stages);
     stages.chain(OTHERS.into_iter().zip(others))
 }
@@ -190,7 +190,11 @@ fn loops(page: &mut Page, core: &CoreLoop) {
 
 fn durations(page: &mut Page, core: &CoreLoop) {
     let name = "outcry_duration_seconds";
-    page.about(name, "histogram", "What requests, sends and turns took, by stage.");
+    page.about(
+        name,
+        "histogram",
+        "What requests, sends and turns took, and for how long spinning loops had no CPU, by stage.",
+    );
     for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
         for (stage, histogram) in histograms(tally) {
             let labels = format!("loop=\"{}\",stage=\"{stage}\"", plan.name);

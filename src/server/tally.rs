@@ -8,6 +8,10 @@ use crate::stats::{Histogram, Laps, Stage};
 /// A turn with work in it that is longer than this is a stall: every client of the loop waited for it.
 pub(crate) const STALL_NS: u64 = 1_000_000;
 
+/// A turn that found nothing to do and did not sleep takes a microsecond or two; in one that is longer than this the
+/// loop's CPU was taken.
+pub(crate) const AWAY_NS: u64 = 20_000;
+
 /// What one loop has done since the start. Only that loop writes, so nobody waits for a cache line.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -29,6 +33,8 @@ pub(crate) struct Tally {
     pub(crate) turns: Histogram,
     /// Those longer than [`STALL_NS`].
     pub(crate) stalls: Count,
+    /// Turns without work or sleep that were longer than [`AWAY_NS`]: what others took of the loop's CPU while it spun.
+    pub(crate) away: Histogram,
     /// Connections that are open.
     pub(crate) connections: Gauge,
     /// Trading requests that no shard has decided yet.
@@ -59,6 +65,13 @@ impl Tally {
         self.turns.record(ns);
         if STALL_NS < ns {
             self.stalls.add_one();
+        }
+    }
+
+    /// A turn without work or sleep is over.
+    pub(crate) fn spun(&self, ns: u64) {
+        if AWAY_NS < ns {
+            self.away.record(ns);
         }
     }
 }
@@ -152,5 +165,14 @@ mod tests {
             tally.turned(ns);
         }
         assert_eq!((tally.stalls.get(), tally.turns.max_ns()), (1, STALL_NS + 1));
+    }
+
+    #[test]
+    fn a_long_turn_without_work_is_one_in_which_the_cpu_was_taken() {
+        let tally = Tally::default();
+        for ns in [1_000, AWAY_NS, AWAY_NS + 1] {
+            tally.spun(ns);
+        }
+        assert_eq!((tally.away.sum_ns(), tally.turns.sum_ns()), (AWAY_NS + 1, 0));
     }
 }

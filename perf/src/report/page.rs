@@ -346,11 +346,14 @@ impl Page {
         let names: Vec<&str> = most.stages.iter().map(|(name, _)| name.as_str()).collect();
         let head = [&["", "requests", "took", "late"][..], &names, &["client", "unseen"]];
         let row = |parts: &Parts| {
-            let of = |name: &&str| parts.stage_us(name).unwrap_or(0.0);
+            let of = |name: &&str| match parts.stage_us(name) {
+                None if parts.stages.is_empty() => "-".to_owned(),
+                us => numbers::micros(us.unwrap_or(0.0)),
+            };
             let first =
                 [format!("{}, {}", words::class(&parts.class), parts.of), numbers::count_of(parts.requests)];
-            let times = [parts.latency_us, parts.late_us].into_iter();
-            let times = times.chain(names.iter().map(of)).map(numbers::micros);
+            let times = [parts.latency_us, parts.late_us].map(numbers::micros).into_iter();
+            let times = times.chain(names.iter().map(of));
             let client = parts.client_us.map_or_else(|| "-".to_owned(), numbers::micros);
             first.into_iter().chain(times).chain([client, numbers::micros(parts.unseen_us())]).collect()
         };
@@ -362,7 +365,8 @@ impl Page {
         self.note(
             "What follows behind `took` adds up to it. `late`: before it was sent. `client`: the request or its answer may \
              have lain there so long while the client sent, read others, or others had its CPU; the rig's. `unseen`: the \
-             remainder, of the kernel, the network, the scheduler and other processes.",
+             remainder, of the kernel, the network, the scheduler and other processes, and of reads, of which the server tells no \
+             stage, what it took itself.",
         );
     }
 

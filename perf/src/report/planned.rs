@@ -126,7 +126,8 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
             (planned.orders_per_s, shown * orders_each),
             about,
             "The plan adds the tried check and the rest of an order as it is when one turn of a loop has many; with few \
-             in a turn, with longer checks, and where others had the CPU, each costs more.",
+             in a turn, as far below that rate, with longer checks, and where others had the CPU, each costs more: a run \
+             shows the least, and a sweep the rate itself.",
         )
     })
 }
@@ -177,20 +178,28 @@ const THOUSAND: u64 = 1_000;
 fn slowest(summary: &Summary) -> Option<Row> {
     let class = commonest(summary).filter(|class| THOUSAND <= class.latency.count)?;
     let busiest = room::busiest(summary)?;
-    let of_loop = summary.threads.iter().find(|thread| thread.name == busiest.name)?.cpu?;
+    let thread = summary.threads.iter().find(|thread| thread.name == busiest.name)?;
+    let (of_loop, spins) = (thread.cpu?, thread.spins());
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let needed = rows.filter(|row| [of_loop, summary.client_cpu].contains(&row.cpu));
     let waits: Vec<f64> = needed.filter_map(|row| row.wait_p999_us).collect();
     let least_us = waits.iter().copied().reduce(f64::min)?;
     let most_us = waits.iter().copied().reduce(f64::max)?;
     let shown_us = class.latency.p999_us;
+    // What a loop that spun noticed during the run says more than any time around it.
+    let meanwhile = busiest.away.as_ref().filter(|_| spins).map(|away| away.wait_p999_us);
+    let most_us = meanwhile.unwrap_or(most_us);
+    let which = if meanwhile.is_some() {
+        "the loop's, during the run"
+    } else {
+        "the loop's and the client's, around the run"
+    };
     (most_us > 0.0).then(|| Row {
         what: format!(
-            "the slowest of a thousand {} (p99.9), beside what one in a thousand waits for a CPU that only spins (the loop's and \
-             the client's, before and after)",
+            "the slowest of a thousand {} (p99.9), beside what one in a thousand waits for a CPU that was taken ({which})",
             words::class(&class.class)
         ),
-        plan: format!("{} to {}", micros(least_us), micros(most_us)),
+        plan: meanwhile.map_or_else(|| format!("{} to {}", micros(least_us), micros(most_us)), micros),
         showed: micros(shown_us),
         times: format!("{:.2} times", shown_us / most_us),
         why: "The first is the machine's alone: whoever comes while a CPU is taken waits until it is back, as `outcry check \
@@ -206,6 +215,7 @@ const WAITING: [&str; 2] = ["recv", "queue"];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::away::Away;
     use crate::jitter::Jitter;
     use crate::parts::Parts;
     use crate::stats::Quantiles;
@@ -218,7 +228,8 @@ mod tests {
 
     #[test]
     fn the_plan_and_the_run_are_held_against_each_other_for_the_same_mix() {
-        let busy = |name: &str| vec![LoopBusy { name: name.to_owned(), busy: 0.08, sending: None }];
+        let busy =
+            |name: &str| vec![LoopBusy { name: name.to_owned(), busy: 0.08, sending: None, away: None }];
         let sign = "a signature check (stage sign, p50): planned 25.0 µs, shown 26.0 µs (1.04 times)";
         let full = |request: &str| {
             format!(
@@ -324,6 +335,13 @@ mod tests {
             let came = lines(&summary).into_iter().find(|line| line.contains("(p99.9)"));
             let told = came.as_ref().map(|line| line.rsplit_once(": ").expect("a line says what").1);
             assert_eq!(told, expected, "{count}");
+            let mut meanwhile = summary.clone();
+            meanwhile.loops[0].away = Some(Away { lost_percent: 1.0, max_us: 900.0, wait_p999_us: 20.0 });
+            "spin".clone_into(&mut meanwhile.threads[0].wait);
+            let came =
+                lines(&meanwhile).into_iter().find(|line| line.contains("(the loop's, during the run)"));
+            assert_eq!(came.is_some(), expected.is_some());
+            assert!(came.is_none_or(|line| line.ends_with("planned 20.0 µs, shown 80.0 µs (4.00 times)")));
         }
     }
 

@@ -114,8 +114,8 @@ pub(super) fn full_at_per_s(summary: &Summary) -> Option<f64> {
 fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
     let Some((rate, share)) = full_at_per_s(summary).zip(busiest) else { return String::new() };
     format!(
-        " With requests of this mix it would be full at about {} a second (1 s / {}), and from 80 % of that on they \
-         wait in line.",
+        " With requests of this mix it would be full at about {} a second (1 s / {}) or above, for a turn with more of \
+         them costs less for each; from 80 % of that on they wait in line.",
         about(rate),
         micros(each_us(summary, share.busy))
     )
@@ -127,7 +127,7 @@ mod tests {
     use crate::summary::example;
 
     fn share(name: &str, busy: f64, sending: Option<f64>) -> LoopBusy {
-        LoopBusy { name: name.to_owned(), busy, sending }
+        LoopBusy { name: name.to_owned(), busy, sending, away: None }
     }
 
     #[test]

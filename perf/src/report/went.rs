@@ -41,8 +41,8 @@ fn went(parts: &Parts, summary: &Summary) -> String {
         .collect();
     by_size.push(place(parts.late_us, "before they were sent", String::new()));
     let unseen = if let Some(client_us) = parts.client_us {
-        by_size.push(place(client_us, "while the client was away", of_client(summary)));
-        "where no stage looks (kernel, network, scheduler, other processes)"
+        by_size.push(place(client_us, "while the client was away", of_client(parts, summary)));
+        if parts.stages.is_empty() { IN_SERVER_OR_UNSEEN } else { UNSEEN }
     } else {
         "outside the server's stages (kernel, network, scheduler, other processes, the client)"
     };
@@ -51,17 +51,37 @@ fn went(parts: &Parts, summary: &Summary) -> String {
     let is_told = |us: f64| TOLD_PERCENT_MIN <= parts.percent(us);
     let told = by_size.iter().take_while(|(us, ..)| is_told(*us)).take(TOLD_MAX).count();
     let places: Vec<&str> = by_size[..told].iter().map(|(_, place, _)| place.as_str()).collect();
-    let rest_us: f64 = by_size[told..].iter().map(|(us, ..)| us).sum();
+    let rest_us = by_size[told..].iter().map(|(us, ..)| us).sum::<f64>().max(0.0);
     format!(
-        "{which} of {} ({} of them, {} on average) most of it passed {}; in all else, {}.{}",
+        "{which} of {} ({} of them, {} on average{}) most of it passed {}; in all else, {}.{}",
         class(&parts.class),
         count_of(parts.requests),
         micros(parts.latency_us),
+        shares(parts, summary),
         places.join("; then "),
         of(rest_us),
         by_size.first().map_or("", |(.., advice)| advice)
     )
 }
+
+/// Whose the time was, in the tail: the rig's, the server's, or neither's.
+fn shares(parts: &Parts, summary: &Summary) -> String {
+    let is_told = parts.of != "p50" && !is_readers_too(parts, summary);
+    let Some(client_us) = parts.client_us.filter(|_| is_told) else { return String::new() };
+    if parts.stages.is_empty() {
+        let rig = parts.percent(parts.late_us + client_us);
+        return format!("; {rig:.0} % the rig's, the rest the server's or neither's");
+    }
+    let stages_us: f64 = parts.stages.iter().map(|(_, us)| us).sum();
+    let [rig, server, neither] =
+        [parts.late_us + client_us, stages_us, parts.unseen_us()].map(|us| parts.percent(us));
+    format!("; {rig:.0} % the rig's, {server:.0} % in the server's stages, {neither:.0} % neither's")
+}
+
+/// Where nobody measures.
+const UNSEEN: &str = "where no stage looks (kernel, network, scheduler, other processes)";
+/// Likewise, of requests of which the server tells no stage.
+const IN_SERVER_OR_UNSEEN: &str = "in the server, which tells no stages of them, or where nobody looks (kernel, network, scheduler, other processes)";
 
 /// Stages in which a request is computed with and waits for nothing.
 const COMPUTES: [&str; 4] = ["parse", "auth", "sign", "match"];
@@ -93,9 +113,11 @@ fn of_stage(stage: &str, summary: &Summary) -> String {
                 .to_owned();
         }
         "journal" if !is_committed => {
-            return " In journal a durable answer waits for the disk: `outcry check` says how long a write takes there, and \
-                    whether a mount with discard stops it for milliseconds; `journal.durability=committed` does without."
-                .to_owned();
+            return format!(
+                " In journal a durable answer waits for the disk: `outcry check` says how long a write takes there, and \
+                 whether a mount with discard stops it for milliseconds; `journal.durability=committed` does without.{}",
+                of_journals_cpu(summary)
+            );
         }
         "journal" => {
             return " In journal an answer waits for nothing on a disk here (`committed`): it leaves behind those before it on \
@@ -117,8 +139,33 @@ fn of_stage(stage: &str, summary: &Summary) -> String {
     )
 }
 
+/// That a durable answer may have waited for a CPU and not for the disk.
+fn of_journals_cpu(summary: &Summary) -> String {
+    let beside = beside_client(summary);
+    if !beside.contains(&"journal") {
+        return String::new();
+    }
+    let cpu = summary.client_cpu;
+    format!(
+        " Or for the journal's thread, which takes turns on CPU {cpu} with the client here: what the disk does not explain \
+         is that, and a core for it ends it."
+    )
+}
+
+/// Whether the client's part has what the server did, for both take turns on one CPU.
+fn is_readers_too(parts: &Parts, summary: &Summary) -> bool {
+    parts.class == "read" && beside_client(summary).contains(&"outcry-reader")
+}
+
 /// Whose the client's part is.
-fn of_client(summary: &Summary) -> String {
+fn of_client(parts: &Parts, summary: &Summary) -> String {
+    if is_readers_too(parts, summary) {
+        let cpu = summary.client_cpu;
+        return format!(
+            " On CPU {cpu} the client takes turns with outcry-reader, so what the reader did is in there; with a core for \
+             each they would be told apart."
+        );
+    }
     let beside = beside_client(summary).join(", ");
     let turns = if beside.is_empty() {
         String::new()
@@ -134,14 +181,19 @@ fn of_client(summary: &Summary) -> String {
 
 /// What is known of the remainder that no stage has: what the machine explains of it, and what the rig does.
 fn of_unseen(parts: &Parts, summary: &Summary) -> String {
-    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let around = summary.jitter_before.iter().chain(&summary.jitter_after).map(|row| row.max_us);
+    let meanwhile = summary.loops.iter().filter_map(|told| Some(told.away.as_ref()?.max_us));
     // The requests in the middle meet no gap.
-    let longest_us = rows.map(|row| row.max_us).reduce(f64::max).filter(|_| parts.of != "p50");
+    let longest_us = around.chain(meanwhile).reduce(f64::max).filter(|_| parts.of != "p50");
     let mut said = match longest_us {
+        _ if parts.stages.is_empty() => {
+            " What the server had of it is stage `read` of /debug/latency, on the operator's listener."
+                .to_owned()
+        }
         None => String::new(),
         Some(gap_us) if gap_us < parts.unseen_us() => format!(
             " Of what no stage saw, one stop of the machine explains at most {} (the longest gap of a thread that only \
-             spins, before or after the run); {} of it nothing here explains.",
+             spins, before, after or during the run); {} of it nothing here explains.",
             micros(gap_us),
             micros(parts.unseen_us() - gap_us)
         ),
@@ -167,6 +219,7 @@ fn of_unseen(parts: &Parts, summary: &Summary) -> String {
 mod tests {
     use super::super::words::limits;
     use super::*;
+    use crate::placement::Thread;
 
     #[test]
     fn computing_that_takes_many_times_its_median_was_not_computing() {
@@ -182,6 +235,29 @@ mod tests {
             let said = &limits(&summary)[1];
             let expected = format!("only computed with in {stage}, half of them for 26.0 µs at most");
             assert_eq!(said.contains(&expected), is_taken, "{stage} {us}: {said}");
+        }
+    }
+
+    #[test]
+    fn of_a_read_nobody_is_blamed_where_the_reader_takes_turns_with_the_client() {
+        let reader = Thread {
+            name: "outcry-reader".to_owned(),
+            cpu: Some(1),
+            ..crate::summary::example().threads[0].clone()
+        };
+        for (client_cpu, is_blamed) in [(0, true), (1, false)] {
+            let mut summary = Summary { client_cpu, ..crate::summary::example() };
+            summary.threads = vec![reader.clone()];
+            for parts in &mut summary.parts {
+                "read".clone_into(&mut parts.class);
+                parts.stages.clear();
+                (parts.outside_us, parts.client_us) = (parts.latency_us, Some(parts.latency_us));
+            }
+            "read".clone_into(&mut summary.classes[0].class);
+            let said = &limits(&summary)[1];
+            assert_eq!(said.contains("% the rig's"), is_blamed, "{said}");
+            assert_eq!(said.contains("That is the rig's"), is_blamed, "{said}");
+            assert_eq!(said.contains("what the reader did is in there"), !is_blamed, "{said}");
         }
     }
 
@@ -218,7 +294,7 @@ mod tests {
                 vec![
                     outside,
                     "explains at most 193 µs",
-                    "spins, before or after the run); 3.7 ms of it nothing here explains",
+                    "spins, before, after or during the run); 3.7 ms of it nothing here explains",
                 ],
                 true,
             ),
@@ -234,7 +310,7 @@ mod tests {
                 193.0,
                 0,
                 Some(200.0),
-                vec![unseen, "spins, before or after the run); 3.5 ms of it nothing here explains."],
+                vec![unseen, "spins, before, after or during the run); 3.5 ms of it nothing here explains."],
                 false,
             ),
             (193.0, 0, Some(3_700.0), vec![away, turns], false),

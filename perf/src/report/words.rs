@@ -203,7 +203,29 @@ pub(super) struct Told {
 }
 
 fn measured(summary: &Summary) -> impl Iterator<Item = Told> {
-    pauses(summary).into_iter().chain(room::of(summary))
+    pauses(summary).into_iter().chain(taken(summary)).chain(room::of(summary))
+}
+
+/// What the busiest loop had no CPU for while the load was on, if it spun and so knows.
+fn taken(summary: &Summary) -> Option<Told> {
+    let busiest = room::busiest(summary)?;
+    let spins = summary.threads.iter().any(|thread| thread.name == busiest.name && thread.spins());
+    let away = busiest.away.as_ref().filter(|_| spins)?;
+    let is_limit = GAP_US_MAX < away.wait_p999_us;
+    let whose = if is_limit {
+        " That much of p99.9 is the machine's, not the server's: another machine changes it, or whoever had the CPU."
+    } else {
+        ""
+    };
+    let text = format!(
+        "While the load was on, {}, which spins, had no CPU for {:.2} % of the time in which it had no work, for up to {} at \
+         once: one request in a thousand that came then waited for {} or longer.{whose}",
+        busiest.name,
+        away.lost_percent,
+        micros(away.max_us),
+        micros(away.wait_p999_us)
+    );
+    Some(Told { is_limit, text })
 }
 
 /// The server's threads that may run where the client does.
@@ -262,6 +284,7 @@ pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::away::Away;
     use crate::jitter::Jitter;
     use crate::verdict::Verdict;
 
@@ -310,6 +333,24 @@ mod tests {
         ] {
             let said = account(kind, wait);
             assert!(said.contains(apart) == is_apart && said.contains("To change: "), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_was_taken_during_the_run_is_told_of_a_loop_that_spun() {
+        for (wait, lost_percent, wait_p999_us, is_told, is_limit) in [
+            ("spin", 6.0, 4_000.0, true, true),
+            ("spin", 0.1, 30.0, true, false),
+            // What sleeps does not know.
+            ("park", 0.0, 0.0, false, false),
+        ] {
+            let mut summary = crate::summary::example();
+            wait.clone_into(&mut summary.threads[0].wait);
+            summary.loops[0].away = Some(Away { lost_percent, max_us: 8_000.0, wait_p999_us });
+            let has = |said: &[String]| said.iter().any(|words| words.starts_with("While the load was on"));
+            let (limits, cautions) = (limits(&summary), cautions(&summary));
+            assert_eq!(has(&limits), is_limit, "{limits:?}");
+            assert_eq!(has(&cautions), is_told && !is_limit, "{cautions:?}");
         }
     }
 

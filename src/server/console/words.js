@@ -10,6 +10,7 @@ const STAGES = {
 const OTHERS = {
   total: "a trading request, bytes to answer", read: "a read (GET), bytes to answer; no stages",
   send: "answers are written to a socket", turn: "one round of a loop with work",
+  away: "a loop that spun had no CPU: others, interrupts, the host",
 };
 
 function duration(ns) {

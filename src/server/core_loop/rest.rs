@@ -77,12 +77,17 @@ impl CoreLoop {
         }
     }
 
-    pub(super) fn rest(&mut self, phase: Phase) {
+    /// Sleeps until there is work, or lets another thread run, unless the loop is to spin; true if it did.
+    pub(super) fn rest(&mut self, phase: Phase) -> bool {
         match self.wait {
-            Wait::Spin => return std::hint::spin_loop(),
+            Wait::Spin => {
+                std::hint::spin_loop();
+                return false;
+            }
             Wait::SpinThenPark if self.idle_turns < SPIN_TURNS => {
                 self.idle_turns += 1;
-                return std::hint::spin_loop();
+                std::hint::spin_loop();
+                return false;
             }
             Wait::SpinThenPark | Wait::Park => {}
         }
@@ -91,7 +96,8 @@ impl CoreLoop {
         // A commit that is under way on another core is over in no time; sleeping would miss it.
         let committed = |roles: &Roles| roles.marks.durability() == Durability::Committed;
         if !self.connections.waiting.is_empty() && self.roles.as_ref().is_some_and(committed) {
-            return std::thread::yield_now();
+            std::thread::yield_now();
+            return true;
         }
         self.shared.await_position(no, awaited);
         self.shared.wakers[no].before_sleep();
@@ -116,6 +122,7 @@ impl CoreLoop {
             self.watch.wait(nap_ms, &mut self.events);
         }
         self.shared.wakers[no].after_sleep(false);
+        true
     }
 
     /// The lowest position that gives this loop work when it is acknowledged.

@@ -1,0 +1,66 @@
+//! For how long the server's loops had no CPU while the load was on: told by those that spin, which notice it.
+//!
+//! `jitter` measures the machine before and after a run; what it takes differs by the second. A loop that spins and
+//! finds no work knows how long that took, so its own rounds tell what was taken during the run. While it has work it
+//! cannot tell, so the time that counts is the one without.
+
+use outcry::server::jitter;
+use serde::{Deserialize, Serialize};
+
+use crate::stats::as_micros;
+
+/// Moments of one loop by their length: at most so many nanoseconds, how many.
+pub(crate) type Counts = Vec<[u64; 2]>;
+
+/// What a loop that spun had no CPU for, in moments of 20 µs or more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Away {
+    /// Of the time in which it had no work, in hundredths.
+    pub(crate) lost_percent: f64,
+    /// The longest.
+    pub(crate) max_us: f64,
+    /// For how long one in a thousand that come at any moment of that time waits at least until the CPU is back.
+    pub(crate) wait_p999_us: f64,
+}
+
+impl Away {
+    /// What came between two looks at a loop that had no work for `idle_ns` of the time between them.
+    pub(crate) fn between(before: &[[u64; 2]], after: &[[u64; 2]], idle_ns: u64) -> Self {
+        let had = |longest: u64| before.iter().find(|[ns, _]| *ns == longest).map_or(0, |[_, count]| *count);
+        let mut gaps: Vec<u64> = Vec::new();
+        for [longest_ns, count] in after {
+            let more = usize::try_from(count.saturating_sub(had(*longest_ns))).expect("gaps are few");
+            gaps.extend(std::iter::repeat_n(*longest_ns, more));
+        }
+        gaps.sort_unstable();
+        let lost_us = as_micros(gaps.iter().sum());
+        Self {
+            lost_percent: 100.0 * lost_us / as_micros(idle_ns.max(1)),
+            max_us: as_micros(gaps.last().copied().unwrap_or(0)),
+            wait_p999_us: as_micros(jitter::wait_p999_ns(&gaps, idle_ns)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_is_what_came_in_between() {
+        let before = [[50_000, 2], [900_000, 1]];
+        for (after, idle_ns, lost_percent, max_us, wait_p999_us) in [
+            (vec![[50_000, 2], [900_000, 1]], 1_000_000_000, 0.0, 0.0, 0.0),
+            (vec![[50_000, 3], [900_000, 1]], 1_000_000_000, 0.005, 50.0, 0.0),
+            // Of a second a thousandth is a millisecond: of 4 ms that which lies further than 3 ms from the end.
+            (vec![[50_000, 2], [900_000, 1], [4_000_000, 1]], 1_000_000_000, 0.4, 4_000.0, 3_000.0),
+        ] {
+            let away = Away::between(&before, &after, idle_ns);
+            assert!((away.lost_percent - lost_percent).abs() < 1e-9, "{away:?}");
+            assert!(
+                (away.max_us - max_us).abs() < 1e-9 && (away.wait_p999_us - wait_p999_us).abs() < 1e-9,
+                "{away:?}"
+            );
+        }
+    }
+}
