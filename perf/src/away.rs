@@ -21,6 +21,9 @@ pub(crate) struct Away {
     pub(crate) max_us: f64,
     /// For how long one in a thousand that come at any moment of that time waits at least until the CPU is back.
     pub(crate) wait_p999_us: f64,
+    /// Likewise of one in a hundred.
+    #[serde(default)]
+    pub(crate) wait_p99_us: f64,
 }
 
 impl Away {
@@ -37,7 +40,8 @@ impl Away {
         Self {
             lost_percent: 100.0 * lost_us / as_micros(idle_ns.max(1)),
             max_us: as_micros(gaps.last().copied().unwrap_or(0)),
-            wait_p999_us: as_micros(jitter::wait_p999_ns(&gaps, idle_ns)),
+            wait_p999_us: as_micros(jitter::wait(&gaps, idle_ns / 1_000)),
+            wait_p99_us: as_micros(jitter::wait(&gaps, idle_ns / 100)),
         }
     }
 }
@@ -57,6 +61,7 @@ mod tests {
         ] {
             let away = Away::between(&before, &after, idle_ns);
             assert!((away.lost_percent - lost_percent).abs() < 1e-9, "{away:?}");
+            assert!(away.wait_p99_us <= away.wait_p999_us, "{away:?}");
             assert!(
                 (away.max_us - max_us).abs() < 1e-9 && (away.wait_p999_us - wait_p999_us).abs() < 1e-9,
                 "{away:?}"

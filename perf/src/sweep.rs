@@ -98,9 +98,10 @@ fn capacity(steps: &[Step]) -> String {
             if known > 0.0 { "" } else { " Begin lower (sweep.first)." }
         ),
         (_, Some(step)) => format!(
-            "What it can do above that is not known: {} was INVALID ({}).",
+            "What it can do above that is not known: {} was INVALID ({}). With that it answered up to {} a second.",
             report::count(step.offered_per_s),
-            report::short_reasons(&step.verdict.reasons)
+            report::short_reasons(&step.verdict.reasons),
+            report::count(above.iter().map(|step| step.achieved_per_s).fold(0.0, f64::max))
         ),
     };
     format!("{first} {then}")
@@ -168,15 +169,15 @@ mod tests {
             ),
             (
                 vec![&one, &late],
-                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (generator late).",
+                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (generator late). With that it answered up to 4,000 a second.",
             ),
             (
                 vec![&one, &late_two, &missed],
-                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 2,000 was INVALID (generator late).",
+                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 2,000 was INVALID (generator late). With that it answered up to 2,600 a second.",
             ),
             (
                 vec![&two, &both],
-                "2,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (rate missed, others had CPU 1).",
+                "2,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (rate missed, others had CPU 1). With that it answered up to 2,600 a second.",
             ),
             (
                 vec![&missed],
@@ -184,7 +185,7 @@ mod tests {
             ),
             (
                 vec![&late],
-                "No rate was VALID. What it can do above that is not known: 4,000 was INVALID (generator late).",
+                "No rate was VALID. What it can do above that is not known: 4,000 was INVALID (generator late). With that it answered up to 4,000 a second.",
             ),
         ] {
             let steps: Vec<Step> = steps.into_iter().cloned().collect();

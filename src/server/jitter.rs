@@ -86,7 +86,7 @@ fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration, had_ns: [Option<u6
         p99_ns: percentile(&gaps, 990),
         p999_ns: percentile(&gaps, 999),
         max_ns: gaps.last().copied().unwrap_or(0),
-        wait_p999_ns: wait_p999_ns(&gaps, elapsed_ns),
+        wait_p999_ns: wait(&gaps, elapsed_ns / 1_000),
         lost_millionths: narrow(share(lost, 1_000_000)),
         long_millionths: narrow(share(long, 1_000_000)),
         threads_millionths,
@@ -94,16 +94,11 @@ fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration, had_ns: [Option<u6
     }
 }
 
-/// For how long one in a thousand that come at any moment of `elapsed_ns` waits at least until the CPU is back, where
-/// these were the gaps, ascending; all in nanoseconds.
-#[must_use]
-pub fn wait_p999_ns(sorted: &[u64], elapsed_ns: u64) -> u64 {
-    wait(sorted, elapsed_ns / 1_000)
-}
-
 /// The wait that is exceeded for `time_ns` of all moments, where whoever comes within a gap waits for its end: of the
-/// longest gaps, what lies further from their end comes to that time together. 0 if all of them come to less.
-fn wait(sorted: &[u64], time_ns: u64) -> u64 {
+/// longest gaps, what lies further from their end comes to that time together. Gaps ascending, all in nanoseconds; 0
+/// if all of them come to less.
+#[must_use]
+pub fn wait(sorted: &[u64], time_ns: u64) -> u64 {
     let mut sum = 0;
     for (count, gap) in (1..).zip(sorted.iter().rev()) {
         sum += gap;

@@ -178,8 +178,7 @@ const THOUSAND: u64 = 1_000;
 fn slowest(summary: &Summary) -> Option<Row> {
     let class = commonest(summary).filter(|class| THOUSAND <= class.latency.count)?;
     let busiest = room::busiest(summary)?;
-    let thread = summary.threads.iter().find(|thread| thread.name == busiest.name)?;
-    let (of_loop, spins) = (thread.cpu?, thread.spins());
+    let of_loop = summary.threads.iter().find(|thread| thread.name == busiest.name)?.cpu?;
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let needed = rows.filter(|row| [of_loop, summary.client_cpu].contains(&row.cpu));
     let waits: Vec<f64> = needed.filter_map(|row| row.wait_p999_us).collect();
@@ -187,7 +186,7 @@ fn slowest(summary: &Summary) -> Option<Row> {
     let most_us = waits.iter().copied().reduce(f64::max)?;
     let shown_us = class.latency.p999_us;
     // What a loop that spun noticed during the run says more than any time around it.
-    let meanwhile = busiest.away.as_ref().filter(|_| spins).map(|away| away.wait_p999_us);
+    let meanwhile = room::away(summary).map(|away| away.wait_p999_us);
     let most_us = meanwhile.unwrap_or(most_us);
     let which = if meanwhile.is_some() {
         "the loop's, during the run"
@@ -336,7 +335,8 @@ mod tests {
             let told = came.as_ref().map(|line| line.rsplit_once(": ").expect("a line says what").1);
             assert_eq!(told, expected, "{count}");
             let mut meanwhile = summary.clone();
-            meanwhile.loops[0].away = Some(Away { lost_percent: 1.0, max_us: 900.0, wait_p999_us: 20.0 });
+            meanwhile.loops[0].away =
+                Some(Away { lost_percent: 1.0, max_us: 900.0, wait_p999_us: 20.0, wait_p99_us: 0.0 });
             "spin".clone_into(&mut meanwhile.threads[0].wait);
             let came =
                 lines(&meanwhile).into_iter().find(|line| line.contains("(the loop's, during the run)"));

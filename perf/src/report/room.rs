@@ -6,6 +6,7 @@
 
 use super::numbers::{about, count, micros};
 use super::words::Told;
+use crate::away::Away;
 use crate::parts;
 use crate::summary::{LoopBusy, Summary};
 
@@ -48,6 +49,13 @@ fn trading(summary: &Summary) -> impl Iterator<Item = &LoopBusy> {
 /// The trading loop that worked most.
 pub(super) fn busiest(summary: &Summary) -> Option<&LoopBusy> {
     trading(summary).max_by(|one, other| one.busy.total_cmp(&other.busy))
+}
+
+/// What the busiest loop had no CPU for while the load was on, if it spun and so knows.
+pub(super) fn away(summary: &Summary) -> Option<&Away> {
+    let busiest = busiest(summary)?;
+    let spins = summary.threads.iter().any(|thread| thread.name == busiest.name && thread.spins());
+    busiest.away.as_ref().filter(|_| spins)
 }
 
 /// A part of the time as what it is for each request that was answered.

@@ -1,6 +1,7 @@
 //! Where the time of requests went, in words, and what can be done about the largest part.
 
 use super::numbers::{count_of, micros};
+use super::room;
 use super::words::{beside_client, class};
 use crate::parts::Parts;
 use crate::summary::{ClassTimes, Summary};
@@ -60,8 +61,33 @@ fn went(parts: &Parts, summary: &Summary) -> String {
         shares(parts, summary),
         places.join("; then "),
         of(rest_us),
-        by_size.first().map_or("", |(.., advice)| advice)
+        waited(parts, summary)
+            .unwrap_or_else(|| by_size.first().map_or_else(String::new, |(.., advice)| advice.clone()))
     )
+}
+
+/// From which share of their time on slow requests are told to have waited for a CPU that was taken, whatever stage
+/// that shows in.
+const WAITED_PERCENT_MIN: f64 = 30.0;
+
+/// That slow requests waited for their loop's CPU, if the loop noticed so much of it during the run.
+fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
+    let away = room::away(summary).filter(|_| !parts.stages.is_empty())?;
+    let (waits_us, one_in) = match parts.of.as_str() {
+        "p99" => (away.wait_p99_us, "a hundred"),
+        "p99.9" => (away.wait_p999_us, "a thousand"),
+        _ => return None,
+    };
+    (WAITED_PERCENT_MIN <= parts.percent(waits_us)).then(|| {
+        format!(
+            " The machine's is {:.0} % or more of it, whatever place it shows in: by the loop's own rounds during the run one in \
+             {one_in} that came waited for {} or longer until the loop had its CPU back, and stages go by the clock, so what \
+             came meanwhile lay unseen, in recv and in queue. No setting of the server changes that: whole cores of the host \
+             do, or stopping whoever had them.",
+            parts.percent(waits_us).min(100.0),
+            micros(waits_us)
+        )
+    })
 }
 
 /// Whose the time was, in the tail: the rig's, the server's, or neither's.
@@ -131,8 +157,8 @@ fn of_stage(stage: &str, summary: &Summary) -> String {
     let known = if summary.settings.iter().any(is_on) {
         ""
     } else {
-        "; `auth.known_signers_bytes` brings a known signer's check from some 26 µs to 7 (off until it has been \
-         reviewed)"
+        "; `auth.known_signers_bytes` brings a known signer's check to about a quarter of that (off until it has \
+         been reviewed)"
     };
     format!(
         " A signature is the software's arithmetic at the CPU's speed, not a setting of the machine{known}."
@@ -219,6 +245,7 @@ fn of_unseen(parts: &Parts, summary: &Summary) -> String {
 mod tests {
     use super::super::words::limits;
     use super::*;
+    use crate::away::Away;
     use crate::placement::Thread;
 
     #[test]
@@ -258,6 +285,23 @@ mod tests {
             assert_eq!(said.contains("% the rig's"), is_blamed, "{said}");
             assert_eq!(said.contains("That is the rig's"), is_blamed, "{said}");
             assert_eq!(said.contains("what the reader did is in there"), !is_blamed, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_tail_that_waited_for_its_loops_cpu_is_the_machines_whatever_stage_it_shows_in() {
+        for (wait, wait_p999_us, is_machines) in
+            [("spin", 3_000.0, true), ("spin", 1_000.0, false), ("park", 3_000.0, false)]
+        {
+            let mut summary = crate::summary::example();
+            wait.clone_into(&mut summary.threads[0].wait);
+            let away = Away { lost_percent: 1.0, max_us: 9_000.0, wait_p999_us, wait_p99_us: 0.0 };
+            summary.loops[0].away = Some(away);
+            let tail = summary.parts.last_mut().expect("there is a tail");
+            (tail.latency_us, tail.stages) = (4_000.0, vec![("queue".to_owned(), 3_900.0)]);
+            let said = &limits(&summary)[1];
+            assert_eq!(said.contains("The machine's is 75 % or more of it"), is_machines, "{said}");
+            assert_eq!(said.contains("more shards"), !is_machines, "{said}");
         }
     }
 

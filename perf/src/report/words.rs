@@ -208,9 +208,7 @@ fn measured(summary: &Summary) -> impl Iterator<Item = Told> {
 
 /// What the busiest loop had no CPU for while the load was on, if it spun and so knows.
 fn taken(summary: &Summary) -> Option<Told> {
-    let busiest = room::busiest(summary)?;
-    let spins = summary.threads.iter().any(|thread| thread.name == busiest.name && thread.spins());
-    let away = busiest.away.as_ref().filter(|_| spins)?;
+    let (busiest, away) = (room::busiest(summary)?, room::away(summary)?);
     let is_limit = GAP_US_MAX < away.wait_p999_us;
     let whose = if is_limit {
         " That much of p99.9 is the machine's, not the server's: another machine changes it, or whoever had the CPU."
@@ -219,10 +217,11 @@ fn taken(summary: &Summary) -> Option<Told> {
     };
     let text = format!(
         "While the load was on, {}, which spins, had no CPU for {:.2} % of the time in which it had no work, for up to {} at \
-         once: one request in a thousand that came then waited for {} or longer.{whose}",
+         once: one request in a hundred that came then waited for {} or longer, one in a thousand for {}.{whose}",
         busiest.name,
         away.lost_percent,
         micros(away.max_us),
+        micros(away.wait_p99_us),
         micros(away.wait_p999_us)
     );
     Some(Told { is_limit, text })
@@ -346,7 +345,8 @@ mod tests {
         ] {
             let mut summary = crate::summary::example();
             wait.clone_into(&mut summary.threads[0].wait);
-            summary.loops[0].away = Some(Away { lost_percent, max_us: 8_000.0, wait_p999_us });
+            summary.loops[0].away =
+                Some(Away { lost_percent, max_us: 8_000.0, wait_p999_us, wait_p99_us: 0.0 });
             let has = |said: &[String]| said.iter().any(|words| words.starts_with("While the load was on"));
             let (limits, cautions) = (limits(&summary), cautions(&summary));
             assert_eq!(has(&limits), is_limit, "{limits:?}");

@@ -443,7 +443,11 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     ];
     let rows: Vec<_> = gaps.iter().map(cells).collect();
     let above = jitter::GAP_MIN_NS / 1_000;
-    format!("\ngaps of {above} µs and more in a thread that never sleeps:\n{}\n", table::render(heads, &rows))
+    format!(
+        "\ngaps of {above} µs and more in a thread that never sleeps:\n{}\nof these seconds alone: what a host takes for others \
+         differs by the minute; loops that spin count it while they serve (`away` in /metrics)\n",
+        table::render(heads, &rows)
+    )
 }
 
 fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
