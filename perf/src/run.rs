@@ -265,13 +265,11 @@ fn tell_away(
     after: &[(String, Counts)],
     time: Duration,
 ) {
-    let of = |rows: &'_ [(String, Counts)], name: &str| {
-        rows.iter().find(|(known, _)| known == name).map(|(_, counts)| counts.clone())
-    };
     for one in loops {
+        let is_its = |(name, _): &&(String, Counts)| *name == one.name;
+        let both = before.iter().find(is_its).zip(after.iter().find(is_its));
         let idle = time.mul_f64((1.0 - one.busy).max(0.0));
-        let both = of(before, &one.name).zip(of(after, &one.name));
-        one.away = both.map(|(before, after)| Away::between(&before, &after, nanos(idle)));
+        one.away = both.map(|((_, before), (_, after))| Away::between(before, after, nanos(idle)));
     }
 }
 

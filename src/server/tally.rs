@@ -8,8 +8,8 @@ use crate::stats::{Histogram, Laps, Stage};
 /// A turn with work in it that is longer than this is a stall: every client of the loop waited for it.
 pub(crate) const STALL_NS: u64 = 1_000_000;
 
-/// A turn that found nothing to do and did not sleep takes a microsecond or two; in one that is longer than this the
-/// loop's CPU was taken.
+/// A turn that found nothing to do and did not sleep is over long before this; in one that is longer the loop's CPU
+/// was taken.
 pub(crate) const AWAY_NS: u64 = 20_000;
 
 /// What one loop has done since the start. Only that loop writes, so nobody waits for a cache line.

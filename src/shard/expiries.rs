@@ -11,7 +11,7 @@ use crate::domain::{Position, TimeMs};
 use crate::memory::arena::Slot;
 
 /// An order without a place in the heap.
-const NOWHERE: u32 = u32::MAX;
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {

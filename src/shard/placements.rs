@@ -8,6 +8,7 @@
 //! Placements lie under the slots that the book gave out, and so do the links of each account's orders. With its
 //! line, the links of its level and two places of the index an order takes 128 bytes.
 
+use super::expiries::NOWHERE;
 use crate::book::orders::Orders;
 use crate::domain::{ApiKey, Collateral};
 use crate::memory::ahead;
@@ -26,7 +27,7 @@ pub(super) struct Placement {
     pub(super) reserved: Collateral,
     /// The row of (wallet, market).
     pub(super) account: Slot,
-    /// Its place in the heap of expiries, or `u32::MAX`.
+    /// Its place in the heap of expiries, or [`NOWHERE`].
     pub(super) expiry_place: u32,
 }
 
@@ -39,7 +40,7 @@ const _: () = assert!(
 impl Placement {
     /// An order of `account`, which expires by no heap yet.
     pub(super) const fn new(owner: ApiKey, account: Slot, reserved: Collateral) -> Self {
-        Self { owner, reserved, account, expiry_place: u32::MAX }
+        Self { owner, reserved, account, expiry_place: NOWHERE }
     }
 
     /// Whether collateral was set aside: a fill leaves what the rest may cost, which is not nothing.
