@@ -57,7 +57,7 @@ pub use open::{Claimed, Durability, Opened, Options, Recovered, Started, log_byt
 pub use pack::{Packed, Packer, Step};
 pub use scan::Cut;
 pub use snapshot::{Base, SnapshotReader, SnapshotWriter, Snapshots, Written};
-pub use writer::{Waker, WriterHandle};
+pub use writer::{Listener, WriterHandle};
 
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,7 @@ mod replaces;
 mod request;
 mod roles;
 mod run;
+mod run_delay;
 mod searcher;
 mod searching;
 mod secret;

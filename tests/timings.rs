@@ -248,13 +248,15 @@ fn percentiles_come_as_json_and_as_a_distribution_that_plotters_read() {
     let loops = site.operator("/debug/latency").json();
     let of = |stage: &str, name: &str| -> Vec<u64> {
         let loops = loops.as_array().unwrap().iter();
-        loops.map(|one| one["stages"][stage][name].as_u64().unwrap()).collect()
+        loops.filter_map(|one| one["stages"][stage][name].as_u64()).collect()
     };
     assert_eq!(of("total", "count").len(), 3, "two shards and the reader: {loops}");
     for at in 0..3 {
         let ladder = ["p50_ns", "p90_ns", "p99_ns", "p999_ns"].map(|name| of("total", name)[at]);
         assert!(ladder.is_sorted(), "{ladder:?}");
     }
+    assert!(of("write", "count").len() == 1 && 0 < of("write", "count")[0], "the journal's thread: {loops}");
+    assert_eq!(of("turn", "count").len(), of("total", "count").len(), "{loops}");
     let all: u64 = of("total", "count").iter().sum();
     let text = String::from_utf8(site.operator("/debug/latency.hgrm").body).unwrap();
     let total = text.rsplit_once("Total count    =").unwrap().1.trim_start();
@@ -272,8 +274,13 @@ fn percentiles_come_as_json_and_as_a_distribution_that_plotters_read() {
     assert!((last[1] - 1.0).abs() < 1e-9 && format!("{}", last[2]) == all.to_string(), "{text}");
     for (query, status, begins) in [
         ("?stage=sign&loop=outcry-shard0", 200, "       Value     Percentile TotalCount"),
+        ("?stage=write&loop=journal", 200, "       Value     Percentile TotalCount"),
         ("?stage=lunch", 400, "stage: got lunch; allowed: recv, parse,"),
-        ("?loop=core9", 400, "loop: got core9; allowed: outcry-shard0, outcry-shard1, outcry-reader"),
+        (
+            "?loop=core9",
+            400,
+            "loop: got core9; allowed: outcry-shard0, outcry-shard1, outcry-reader, journal",
+        ),
         ("?stage=%zz", 400, "stage: its escapes are malformed"),
     ] {
         let answer = site.operator(&format!("/debug/latency.hgrm{query}"));

@@ -9,9 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::as_micros;
 
-/// Moments of one loop by their length: at most so many nanoseconds, how many.
-pub(crate) type Counts = Vec<[u64; 2]>;
-
 /// What a loop that spun had no CPU for, in moments of 20 µs or more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Away {
@@ -27,15 +24,11 @@ pub(crate) struct Away {
 }
 
 impl Away {
-    /// What came between two looks at a loop that had no work for `idle_ns` of the time between them.
-    pub(crate) fn between(before: &[[u64; 2]], after: &[[u64; 2]], idle_ns: u64) -> Self {
-        let had = |longest: u64| before.iter().find(|[ns, _]| *ns == longest).map_or(0, |[_, count]| *count);
-        let mut gaps: Vec<u64> = Vec::new();
-        for [longest_ns, count] in after {
-            let more = usize::try_from(count.saturating_sub(had(*longest_ns))).expect("gaps are few");
-            gaps.extend(std::iter::repeat_n(*longest_ns, more));
-        }
-        gaps.sort_unstable();
+    /// By what a loop counted, shortest first, while it had no work for `idle_ns`.
+    pub(crate) fn of(counts: &[[u64; 2]], idle_ns: u64) -> Self {
+        let several =
+            |&[ns, count]: &[u64; 2]| std::iter::repeat_n(ns, usize::try_from(count).expect("gaps are few"));
+        let gaps: Vec<u64> = counts.iter().flat_map(several).collect();
         let lost_us = as_micros(gaps.iter().sum());
         Self {
             lost_percent: 100.0 * lost_us / as_micros(idle_ns.max(1)),
@@ -51,15 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_is_what_came_in_between() {
-        let before = [[50_000, 2], [900_000, 1]];
-        for (after, idle_ns, lost_percent, max_us, wait_p999_us) in [
-            (vec![[50_000, 2], [900_000, 1]], 1_000_000_000, 0.0, 0.0, 0.0),
-            (vec![[50_000, 3], [900_000, 1]], 1_000_000_000, 0.005, 50.0, 0.0),
+    fn what_a_loop_had_no_cpu_for_is_of_the_time_without_work() {
+        for (counts, idle_ns, lost_percent, max_us, wait_p999_us) in [
+            (vec![], 1_000_000_000, 0.0, 0.0, 0.0),
+            (vec![[50_000, 1]], 1_000_000_000, 0.005, 50.0, 0.0),
             // Of a second a thousandth is a millisecond: of 4 ms that which lies further than 3 ms from the end.
-            (vec![[50_000, 2], [900_000, 1], [4_000_000, 1]], 1_000_000_000, 0.4, 4_000.0, 3_000.0),
+            (vec![[4_000_000, 1]], 1_000_000_000, 0.4, 4_000.0, 3_000.0),
         ] {
-            let away = Away::between(&before, &after, idle_ns);
+            let away = Away::of(&counts, idle_ns);
             assert!((away.lost_percent - lost_percent).abs() < 1e-9, "{away:?}");
             assert!(away.wait_p99_us <= away.wait_p999_us, "{away:?}");
             assert!(

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::away::{Away, Counts};
+use crate::away::Away;
+use crate::counts::{self, Counted};
 use crate::generator::{Generator, NEVER, Times};
 use crate::in_force;
 use crate::jitter::{self, Jitter};
@@ -15,7 +16,7 @@ use crate::scenario::{Class, Data, Plan};
 use crate::schedule::{Schedule, nanos};
 use crate::server::{self, Server, Worked};
 use crate::stats::{self, Nanos, Quantiles, histogram, record};
-use crate::summary::{ClassTimes, Curve, LoopBusy, Moment, SCHEMA, Stage, Summary};
+use crate::summary::{ClassTimes, Curve, Journal, LoopBusy, Moment, SCHEMA, Stage, Summary};
 use crate::timing;
 use crate::verdict::{Evidence, Verdict};
 use crate::watch::{KernelThreads, Share, Watch};
@@ -191,16 +192,18 @@ impl Rig {
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
-        let (began, worked, away) = (Instant::now(), self.server.worked(), self.server.away());
+        let (began, worked, counted) = (Instant::now(), self.server.worked(), self.server.counted());
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let share = watch.share();
         let mut loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
-        tell_away(&mut loops, &away, &self.server.away(), began.elapsed());
+        let since = (&counted, &self.server.counted());
+        tell_away(&mut loops, since, began.elapsed());
         // Last, as it looks at every process.
         let largest = watch.largest();
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        Ok(Loaded { requests, times, client_sleeps: sleeps(plan), share, largest, writes, loops })
+        let journal = journal(since);
+        Ok(Loaded { requests, times, client_sleeps: sleeps(plan), share, largest, writes, journal, loops })
     }
 
     /// Places and cancels what was there before everything else.
@@ -239,6 +242,8 @@ pub(crate) struct Loaded {
     largest: Option<(String, f64)>,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
+    /// What they took.
+    journal: Option<Journal>,
     loops: Vec<LoopBusy>,
 }
 
@@ -259,18 +264,18 @@ fn busy(before: &[Worked], after: &[Worked], seconds: f64) -> Vec<LoopBusy> {
 }
 
 /// Adds for how long each loop had no CPU within `time`, if the server told it before and after.
-fn tell_away(
-    loops: &mut [LoopBusy],
-    before: &[(String, Counts)],
-    after: &[(String, Counts)],
-    time: Duration,
-) {
+fn tell_away(loops: &mut [LoopBusy], (before, after): (&Counted, &Counted), time: Duration) {
     for one in loops {
-        let is_its = |(name, _): &&(String, Counts)| *name == one.name;
-        let both = before.iter().find(is_its).zip(after.iter().find(is_its));
         let idle = time.mul_f64((1.0 - one.busy).max(0.0));
-        one.away = both.map(|((_, before), (_, after))| Away::between(before, after, nanos(idle)));
+        let counts = after.since(before, &one.name, "away");
+        one.away = counts.map(|counts| Away::of(&counts, nanos(idle)));
     }
+}
+
+/// What the journal's thread did between two looks at it, if the server told it.
+fn journal((before, after): (&Counted, &Counted)) -> Option<Journal> {
+    let of = |stage: &str| after.since(before, "journal", stage).map(|counts| counts::quantiles(&counts));
+    Some(Journal { write: of("write")?, run_delay: of("run_delay")? })
 }
 
 /// Runs a plan.
@@ -425,6 +430,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         time_line: time_line(plan, schedule, &loaded.times),
         curves: classes.curves,
         journal_writes: loaded.writes,
+        journal: loaded.journal,
         share: loaded.share,
         client_cpu: about.cpus.client,
         server_cpu: about.cpus.server,

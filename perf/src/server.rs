@@ -10,7 +10,7 @@ use alloy_primitives::U256;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::away::Counts;
+use crate::counts::Counted;
 use crate::http::Http;
 
 /// How long a start or a stop may take before it counts as hung.
@@ -127,9 +127,9 @@ impl Server {
         self.metrics().map(|text| worked(&text)).unwrap_or_default()
     }
 
-    /// The moments since its start in which each loop that spins had no CPU; none if the server does not tell.
-    pub(crate) fn away(&self) -> Vec<(String, Counts)> {
-        self.read("/debug/latency?counts=true").map(|text| away(&text)).unwrap_or_default()
+    /// What its threads have counted since its start.
+    pub(crate) fn counted(&self) -> Counted {
+        self.read("/debug/latency?counts=true").map(|text| Counted::parse(&text)).unwrap_or_default()
     }
 
     fn metrics(&self) -> Result<String, String> {
@@ -205,17 +205,6 @@ fn worked(page: &str) -> Vec<Worked> {
     turns.map(|(name, turns_s)| Worked { sends_s: sent(&name), name, turns_s }).collect()
 }
 
-/// The counts of each loop's stage `away` in an answer to `/debug/latency?counts=true`.
-fn away(text: &str) -> Vec<(String, Counts)> {
-    let json: Value = serde_json::from_str(text).unwrap_or_default();
-    let of_loop = |one: &Value| {
-        let counts = one["stages"]["away"]["counts"].as_array()?;
-        let pair = |pair: &Value| Some([pair[0].as_u64()?, pair[1].as_u64()?]);
-        Some((one["loop"].as_str()?.to_owned(), counts.iter().filter_map(pair).collect()))
-    };
-    json.as_array().into_iter().flatten().filter_map(of_loop).collect()
-}
-
 fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
@@ -247,13 +236,5 @@ mod tests {
             outcry_duration_seconds_sum{loop=\"outcry-reader\",stage=\"turn\"} 0.25\n";
         let of = |name: &str, turns_s, sends_s| Worked { name: name.to_owned(), turns_s, sends_s };
         assert_eq!(worked(page), [of("outcry-shard0", 2.5, Some(0.5)), of("outcry-reader", 0.25, None)]);
-    }
-
-    #[test]
-    fn when_a_loop_had_no_cpu_is_read_from_its_counts() {
-        let text = r#"[{"loop":"outcry-shard0","stages":{"turn":{"counts":[[1,2]]},"away":{"count":3,"counts":[[50000,2],[900000,1]]}}},
-            {"loop":"outcry-reader","stages":{"turn":{"counts":[]}}}]"#;
-        assert_eq!(away(text), [("outcry-shard0".to_owned(), vec![[50_000, 2], [900_000, 1]])]);
-        assert_eq!(away("no such route"), []);
     }
 }

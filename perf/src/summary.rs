@@ -82,6 +82,9 @@ pub(crate) struct Summary {
     /// Batches that the journal wrote to the disk, if the server counts them.
     #[serde(default)]
     pub(crate) journal_writes: Option<u64>,
+    /// What they took, if the server tells.
+    #[serde(default)]
+    pub(crate) journal: Option<Journal>,
     /// CPUs used by the server and lost to others.
     pub(crate) share: Share,
     /// The client's CPU, and the one that the server's trading loop was put on.
@@ -145,6 +148,15 @@ pub(crate) struct LoopBusy {
     /// What it had no CPU for while it spun; none if it does not spin, or the server does not tell.
     #[serde(default)]
     pub(crate) away: Option<Away>,
+}
+
+/// What the journal's thread did while the load was on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Journal {
+    /// What each write of a batch to the disk took, until the thread went on.
+    pub(crate) write: Quantiles,
+    /// For how long the thread was ready and had no CPU, for each write: as it was woken, and when the disk was done.
+    pub(crate) run_delay: Quantiles,
 }
 
 /// One stage as the server told it.
@@ -277,6 +289,7 @@ pub(crate) fn example() -> Summary {
             points: vec![(0.0, 35.0), (0.5, 40.0), (0.99, 60.0)],
         }],
         journal_writes: Some(5_000),
+        journal: None,
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
         client_cpu: 1,
         server_cpu: 0,

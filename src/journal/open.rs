@@ -28,7 +28,7 @@ use super::pack::{self, Packer};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, ROW_BYTES, SEGMENT_BYTES_MIN};
 use super::snapshot::{Base, SnapshotReader, Snapshots};
-use super::writer::{Waker, WriterHandle};
+use super::writer::{Listener, WriterHandle};
 use crate::domain::{Position, TimeMs};
 
 /// What an acknowledged act survives.
@@ -333,7 +333,7 @@ impl Opened {
     ///
     /// `shards` is how many loops decide orders. The log begins with a `Start` record, which
     /// everybody who follows from `recovered().end` meets first.
-    pub fn start(mut self, time: TimeMs, shards: u16, waker: Waker) -> Result<Started, Fault> {
+    pub fn start(mut self, time: TimeMs, shards: u16, listener: Box<dyn Listener>) -> Result<Started, Fault> {
         let ring_bytes = self.options.log_bytes;
         let bytes_min = log_bytes_min(shards);
         if ring_bytes < bytes_min {
@@ -360,7 +360,7 @@ impl Opened {
         // Half of the ring, or what is left beside all that claims may need at once.
         let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
         let looks_max = self.options.looks_max;
-        let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, waker)
+        let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, listener)
             .map_err(Fault::io("start the journal thread of", &path))?;
         Ok(Started { log, segments: self.segments, writer })
     }

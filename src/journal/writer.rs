@@ -29,8 +29,20 @@ const NAP: Duration = Duration::from_millis(10);
 /// As `nice` counts it.
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// Called with the new durable position after each write, and once more when writing failed.
-pub type Waker = Box<dyn FnMut(Position) + Send>;
+/// Who is told of writes, on the journal's thread. A closure is told of what is durable.
+pub trait Listener: Send {
+    /// A batch goes to the disk now.
+    fn writing(&mut self) {}
+
+    /// All is durable up to here: after each write, and once more when writing failed.
+    fn durable(&mut self, upto: Position);
+}
+
+impl<F: FnMut(Position) + Send> Listener for F {
+    fn durable(&mut self, upto: Position) {
+        self(upto);
+    }
+}
 
 /// The journal thread, as its owner sees it.
 #[derive(Debug)]
@@ -48,7 +60,7 @@ impl WriterHandle {
         batches: Batches,
         keep_bytes: u64,
         looks_max: u32,
-        waker: Waker,
+        listener: Box<dyn Listener>,
     ) -> std::io::Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
         let writer = Writer {
@@ -59,7 +71,7 @@ impl WriterHandle {
             keep_bytes,
             looks_max,
             looks: 0,
-            waker,
+            listener,
             stopping: Arc::clone(&stopping),
         };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
@@ -124,7 +136,7 @@ struct Writer {
     looks_max: u32,
     /// How often it has looked since there was something to write.
     looks: u32,
-    waker: Waker,
+    listener: Box<dyn Listener>,
     stopping: Arc<AtomicBool>,
 }
 
@@ -133,7 +145,7 @@ impl Writer {
         let result = self.write_until_stopped();
         if result.is_err() {
             self.log.fail();
-            (self.waker)(self.log.durable());
+            self.listener.durable(self.log.durable());
         }
         result
     }
@@ -186,9 +198,10 @@ impl Writer {
             at.0 += bytes as u64;
         }
         assert!(self.batches.end() < at, "a segment holds at least one frame of any size");
+        self.listener.writing();
         self.batches.write()?;
         self.log.set_durable(at);
-        (self.waker)(at);
+        self.listener.durable(at);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use crate::server::executor;
+use crate::server::run_delay::RunDelay;
 use crate::topology::checks::Gaps;
 
 /// Readings of the clock lie some tens of nanoseconds apart; this is none of ours.
@@ -26,21 +27,14 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
             executor::pin(Some(cpu));
             let mut gaps = Vec::with_capacity(GAPS_MAX);
             together.wait();
-            let before = [waited_ns(), stolen_ns(cpu)];
+            let (mut delay, before) = (RunDelay::of_this_thread(), stolen_ns(cpu));
             let elapsed = spin(time, &mut gaps);
-            let had = [waited_ns(), stolen_ns(cpu)];
-            let had_ns = [0, 1].map(|who| Some(had[who]?.saturating_sub(before[who]?)));
-            summary(cpu, gaps, elapsed, had_ns)
+            let stolen = before.zip(stolen_ns(cpu)).map(|(before, after)| after.saturating_sub(before));
+            summary(cpu, gaps, elapsed, [delay.since_last(), stolen])
         })
     };
     let threads: Vec<_> = cpus.iter().map(spin).collect();
     threads.into_iter().map(|thread| thread.join().expect("reading a clock does not panic")).collect()
-}
-
-/// Nanoseconds for which this thread was ready and another one ran: the second number of `schedstat`.
-fn waited_ns() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Nanoseconds of `cpu` that the host had for others, in steps of a tick: the eighth number of its line.

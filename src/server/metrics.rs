@@ -9,7 +9,8 @@ use hdrhistogram::Histogram as Hdr;
 use super::admin::write_json;
 use super::core_loop::CoreLoop;
 use super::operator::request::Refusal;
-use super::tally::Tally;
+use super::shared::Shared;
+use super::tally::{JournalTally, Tally};
 use crate::http::Query;
 use crate::http::respond::{ContentType, Extras, Response};
 use crate::json::Writer;
@@ -39,8 +40,12 @@ const BOUNDS: [(u64, &str); 19] = [
     (10_000_000_000, "10"),
 ];
 
-/// What is told of, besides the stages.
+/// What loops tell of, besides the stages.
 const OTHERS: [&str; 5] = ["total", "read", "send", "turn", "away"];
+/// The journal's thread.
+const JOURNAL: &str = "journal";
+/// What it tells of.
+const OF_JOURNAL: [&str; 2] = ["write", "run_delay"];
 
 /// A number that a loop tells of itself.
 type Number = fn(&Tally) -> u64;
@@ -48,11 +53,33 @@ type Number = fn(&Tally) -> u64;
 /// What percentiles are told of each.
 const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)];
 
+/// What a thread tells of itself.
+struct Told<'a> {
+    thread: &'a str,
+    /// By their names.
+    histograms: Vec<(&'static str, &'a Histogram)>,
+    /// Of a loop.
+    stalls: Option<u64>,
+}
+
 /// The histograms of one loop by name: the stages, then [`OTHERS`].
-fn histograms(tally: &Tally) -> impl Iterator<Item = (&'static str, &Histogram)> {
+fn histograms(tally: &Tally) -> Vec<(&'static str, &Histogram)> {
     let others = [&tally.total, &tally.reads, &tally.sends, &tally.turns, &tally.away];
     let stages = Stage::ALL.map(Stage::name).into_iter().zip(&tally.stages);
-    stages.chain(OTHERS.into_iter().zip(others))
+    stages.chain(OTHERS.into_iter().zip(others)).collect()
+}
+
+/// The loops, then the journal's thread.
+fn threads(shared: &Shared) -> impl Iterator<Item = Told<'_>> {
+    let JournalTally { writes, run_delay } = &*shared.journal_tally;
+    let of_journal = OF_JOURNAL.into_iter().zip([writes, run_delay]).collect();
+    let journal = Told { thread: JOURNAL, histograms: of_journal, stalls: None };
+    let loops = shared.tallies.iter().zip(&shared.plan.topology.loops).map(|(tally, plan)| Told {
+        thread: &plan.name,
+        histograms: histograms(tally),
+        stalls: Some(tally.stalls.get()),
+    });
+    loops.chain([journal])
 }
 
 /// `GET /metrics`.
@@ -95,7 +122,7 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         "Log position that clients were told of.",
         acknowledged,
     );
-    let writes = shared.journal_writes.load(Ordering::Relaxed);
+    let writes = shared.journal_tally.writes.counts().map(|(_, count)| count).sum();
     page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
     let log_bytes = shared.plan.log_bytes;
     if let Some(roles) = &mut core.roles {
@@ -193,11 +220,12 @@ fn durations(page: &mut Page, core: &CoreLoop) {
     page.about(
         name,
         "histogram",
-        "What requests, sends and turns took, and for how long spinning loops had no CPU, by stage.",
+        "What requests, sends, turns and the journal's writes took, and for how long spinning loops and the journal's \
+         thread had no CPU, by stage.",
     );
-    for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
-        for (stage, histogram) in histograms(tally) {
-            let labels = format!("loop=\"{}\",stage=\"{stage}\"", plan.name);
+    for Told { thread, histograms, .. } in threads(&core.shared) {
+        for (stage, histogram) in histograms {
+            let labels = format!("loop=\"{thread}\",stage=\"{stage}\"");
             let mut counts = histogram.counts().peekable();
             let mut count = 0;
             if counts.peek().is_none() {
@@ -218,7 +246,7 @@ fn durations(page: &mut Page, core: &CoreLoop) {
     }
 }
 
-/// `GET /debug/latency`: every loop's percentiles in nanoseconds, as JSON. With `counts=true` also the
+/// `GET /debug/latency`: percentiles of every loop and of the journal's thread in nanoseconds, as JSON. With `counts=true` also the
 /// buckets behind them, `[longest_ns, count]` each: who asks twice knows what came in between.
 pub(crate) fn latency(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extras: &Extras<'_>) {
     let counts = query.first("counts").map_or("false", |value| value.raw());
@@ -235,9 +263,9 @@ pub(crate) fn latency(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extr
 
 fn percentiles(json: &mut Writer<'_>, core: &CoreLoop, with_counts: bool) {
     json.open_array();
-    for (tally, plan) in core.shared.tallies.iter().zip(&core.shared.plan.topology.loops) {
-        json.open_object().key("loop").text(&plan.name).key("stages").open_object();
-        for (stage, histogram) in histograms(tally) {
+    for Told { thread, histograms, stalls } in threads(&core.shared) {
+        json.open_object().key("loop").text(thread).key("stages").open_object();
+        for (stage, histogram) in histograms {
             let hdr = merged([histogram].into_iter());
             json.key(stage).open_object().key("count").number(hdr.len());
             for (name, quantile) in QUANTILES {
@@ -253,7 +281,11 @@ fn percentiles(json: &mut Writer<'_>, core: &CoreLoop, with_counts: bool) {
             }
             json.close_object();
         }
-        json.close_object().key("stalls").number(tally.stalls.get()).close_object();
+        json.close_object();
+        if let Some(stalls) = stalls {
+            json.key("stalls").number(stalls);
+        }
+        json.close_object();
     }
     json.close_array();
 }
@@ -279,21 +311,20 @@ fn asked(core: &CoreLoop, query: Query<'_>) -> Result<Hdr<u64>, String> {
     };
     let stage = word("stage")?.unwrap_or_else(|| "total".to_owned());
     let place = word("loop")?;
-    let loops = &core.shared.plan.topology.loops;
-    if let Some(place) = place.as_ref().filter(|place| loops.iter().all(|plan| plan.name != **place)) {
-        let names: Vec<&str> = loops.iter().map(|plan| plan.name.as_str()).collect();
+    let known: Vec<Told<'_>> = threads(&core.shared).collect();
+    if let Some(place) = place.as_ref().filter(|place| known.iter().all(|told| told.thread != **place)) {
+        let names: Vec<&str> = known.iter().map(|told| told.thread).collect();
         return Err(format!("loop: got {place}; allowed: {}\n", names.join(", ")));
     }
-    let names: Vec<&str> = Stage::ALL.into_iter().map(Stage::name).chain(OTHERS).collect();
+    let names: Vec<&str> = Stage::ALL.into_iter().map(Stage::name).chain(OTHERS).chain(OF_JOURNAL).collect();
     if !names.contains(&stage.as_str()) {
         return Err(format!("stage: got {stage}; allowed: {}\n", names.join(", ")));
     }
-    let tallies = core.shared.tallies.iter().zip(loops);
-    let tallies = tallies.filter(|(_, plan)| place.as_ref().is_none_or(|place| *place == plan.name));
+    let asked = known.iter().filter(|told| place.as_ref().is_none_or(|place| place == told.thread));
     Ok(merged(
-        tallies
-            .flat_map(|(tally, _)| histograms(tally))
-            .filter_map(|(name, histogram)| (name == stage).then_some(histogram)),
+        asked
+            .flat_map(|told| &told.histograms)
+            .filter_map(|(name, histogram)| (*name == stage).then_some(*histogram)),
     ))
 }
 

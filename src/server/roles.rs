@@ -5,7 +5,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
@@ -18,6 +17,7 @@ use super::operator::journal::law;
 use super::plan::{self, Plan};
 use super::reading::{self, Reading};
 use super::recovery;
+use super::run_delay::RunDelay;
 use super::searcher::Searcher;
 use super::searching::Searching;
 use super::secret;
@@ -26,9 +26,9 @@ use super::signals::Ending;
 use super::snapshotter;
 use super::topology::Wait;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
-use crate::domain::{Address, Collateral, ShardNo, TimeMs};
+use crate::domain::{Address, Collateral, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
-use crate::journal::{self, Archive, Claimed, Fault, Follower, Log, Opened, Started, Waker, WriterHandle};
+use crate::journal::{self, Archive, Claimed, Fault, Follower, Listener, Log, Opened, Started, WriterHandle};
 use crate::json::decimal;
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
@@ -101,8 +101,9 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let (registry, mut writer) = Registry::with_capacity(limits.wallets_max, limits.markets_max);
     let cells = Arc::new(Cells::new(limits.wallets_max, shards));
     registrar::restore(reader.ledger(), &mut writer, &cells).map_err(|full| full.to_string())?;
-    let started =
-        opened.start(shared.clock.now(), shards, waker(shared)).map_err(|fault| fault.to_string())?;
+    let started = opened
+        .start(shared.clock.now(), shards, Box::new(Scribe::new(shared)))
+        .map_err(|fault| fault.to_string())?;
     let Started { log, segments, writer: journal } = started;
 
     let identity = Identity { uuid: exchange, master: master.clone(), chain: caller::chain(plan) };
@@ -267,16 +268,33 @@ fn journal_options(plan: &Plan) -> journal::Options {
     options
 }
 
-/// Called by the journal thread: it goes to its CPU once, and wakes who waits.
-fn waker(shared: &Arc<Shared>) -> Waker {
-    let shared = Arc::clone(shared);
-    let mut cpu = shared.plan.topology.journal_cpu;
-    Box::new(move |durable| {
-        executor::pin(cpu.take());
-        // Relaxed: it is told, and nothing rests on it.
-        shared.journal_writes.fetch_add(1, Ordering::Relaxed);
-        shared.wake_up_to(durable);
-    })
+/// On the journal's thread: it goes to its CPU once, wakes who waits for the disk, and then counts.
+struct Scribe {
+    shared: Arc<Shared>,
+    cpu: Option<usize>,
+    began_ns: u64,
+    run_delay: Option<RunDelay>,
+}
+
+impl Scribe {
+    fn new(shared: &Arc<Shared>) -> Self {
+        let cpu = shared.plan.topology.journal_cpu;
+        Self { shared: Arc::clone(shared), cpu, began_ns: 0, run_delay: None }
+    }
+}
+
+impl Listener for Scribe {
+    fn writing(&mut self) {
+        self.began_ns = self.shared.clock.elapsed_ns();
+    }
+
+    fn durable(&mut self, upto: Position) {
+        let took_ns = self.shared.clock.elapsed_ns().saturating_sub(self.began_ns);
+        executor::pin(self.cpu.take());
+        self.shared.wake_up_to(upto);
+        let run_delay = self.run_delay.get_or_insert_with(RunDelay::of_this_thread);
+        self.shared.journal_tally.wrote(took_ns, run_delay.since_last());
+    }
 }
 
 /// The journal cannot write: every loop stops sending, the process ends.

@@ -13,7 +13,7 @@ use super::mesh::Posts;
 use super::plan::Plan;
 use super::signals::EndingSender;
 use super::snapshotter::Requests;
-use super::tally::Tally;
+use super::tally::{JournalTally, Tally};
 use super::waker::Waker;
 use crate::domain::Position;
 use crate::limits::RateLimits;
@@ -56,10 +56,10 @@ pub(crate) struct Shared {
     pub(crate) clients: AtomicU32,
     /// Loops that have nothing open any more.
     pub(crate) drained: AtomicU32,
-    /// Batches that the journal thread has written, for metrics.
-    pub(crate) journal_writes: CachePadded<AtomicU64>,
     /// What each loop has done, for metrics.
     pub(crate) tallies: Vec<CachePadded<Tally>>,
+    /// What the journal's thread has done, for metrics.
+    pub(crate) journal_tally: CachePadded<JournalTally>,
     phase: AtomicU8,
     acknowledged: CachePadded<AtomicU64>,
     awaited: Vec<CachePadded<AtomicU64>>,
@@ -88,8 +88,8 @@ impl Shared {
             ending,
             clients: AtomicU32::new(0),
             drained: AtomicU32::new(0),
-            journal_writes: CachePadded::default(),
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
+            journal_tally: CachePadded::default(),
             phase: AtomicU8::new(Phase::Recovering as u8),
             acknowledged: CachePadded::new(AtomicU64::new(0)),
             awaited: (0..loops).map(|_| CachePadded::new(AtomicU64::new(NOTHING_AWAITED))).collect(),

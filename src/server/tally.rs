@@ -76,6 +76,26 @@ impl Tally {
     }
 }
 
+/// What the journal's thread has done since the start. Only that thread writes.
+#[derive(Debug, Default)]
+pub(crate) struct JournalTally {
+    /// What each write of a batch took, until the thread went on.
+    pub(crate) writes: Histogram,
+    /// For how long it was ready and had no CPU, from the end of one write to the end of the next: as it was woken, and
+    /// when the disk was done. Nothing where the kernel does not count.
+    pub(crate) run_delay: Histogram,
+}
+
+impl JournalTally {
+    /// A batch was written.
+    pub(crate) fn wrote(&self, took_ns: u64, run_delay_ns: Option<u64>) {
+        self.writes.record(took_ns);
+        if let Some(ns) = run_delay_ns {
+            self.run_delay.record(ns);
+        }
+    }
+}
+
 /// What a loop's tables of known signers have counted; all zero where there are none.
 #[derive(Debug, Default)]
 pub(crate) struct KnownSigners {

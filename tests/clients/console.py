@@ -82,7 +82,7 @@ def numbers(exchange, page, orders):
     """What the tables say is what the listener says."""
     total = "document.querySelector('#stages tr[data-stage=total]').cells[4].textContent"
     page.until(f"{orders} <= Number({total}.replaceAll(',', ''))")
-    for stage in ("recv", "parse", "auth", "sign", "match", "journal", "total", "turn"):
+    for stage in ("recv", "parse", "auth", "sign", "match", "journal", "total", "turn", "write"):
         cells = page.evaluate(
             f"[...document.querySelector('#stages tr[data-stage={stage}]').cells].slice(4).map((cell) => cell.textContent)"
         )
@@ -90,7 +90,8 @@ def numbers(exchange, page, orders):
     shares = page.evaluate("[...document.querySelectorAll('#stages .value')].map((cell) => parseFloat(cell.textContent))")
     # Rounded each for itself, by at most half of one.
     assert len(shares) == 7 and abs(sum(shares) - 100) < 3.5, shares
-    loops = [part["loop"] for part in json.loads(fetch(exchange.admin_url + "/debug/latency"))]
+    parts = json.loads(fetch(exchange.admin_url + "/debug/latency"))
+    loops = [part["loop"] for part in parts if "turn" in part["stages"]]
     shown = page.evaluate("[...document.querySelectorAll('#loops tr[data-loop] th')].map((cell) => cell.textContent)")
     assert shown == loops, (shown, loops)
     for name in ("claimed", "durable", "applied"):

@@ -261,7 +261,9 @@ function showLoops() {
   const now = state.samples.at(-1);
   const minute = back(60);
   const names = now.latency.map((part) => part.loop);
-  const rows = names.map((loop) => {
+  // The journal's thread writes, and has no turns.
+  const loops = now.latency.filter((part) => part.stages.turn).map((part) => part.loop);
+  const rows = loops.map((loop) => {
     const turns = since(minute === now ? undefined : minute, now, loop, "turn");
     const made = row(loop, String(cpuOf(loop)), perSecond(rate(minute, now, "requests_total", { loop })),
       percent(rate(minute, now, "duration_seconds_sum", { loop, stage: "turn" })),

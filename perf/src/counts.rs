@@ -1,0 +1,84 @@
+//! What the server has counted by durations since its start, and what came between two looks at it.
+
+use serde_json::Value;
+
+use crate::stats::{self, Quantiles};
+
+/// Durations: at most so many nanoseconds, how many.
+pub(crate) type Counts = Vec<[u64; 2]>;
+
+/// An answer to `/debug/latency?counts=true`; nothing is in it if the server does not tell.
+#[derive(Debug, Default)]
+pub(crate) struct Counted(Value);
+
+impl Counted {
+    /// Reads the answer.
+    pub(crate) fn parse(text: &str) -> Self {
+        Self(serde_json::from_str(text).unwrap_or_default())
+    }
+
+    /// What a thread counted of a stage.
+    fn of(&self, thread: &str, stage: &str) -> Option<Counts> {
+        let threads = self.0.as_array()?;
+        let told = threads.iter().find(|told| told["loop"] == thread)?;
+        let counts = told["stages"][stage]["counts"].as_array()?;
+        let pair = |pair: &Value| Some([pair[0].as_u64()?, pair[1].as_u64()?]);
+        Some(counts.iter().filter_map(pair).collect())
+    }
+
+    /// What came since `before`, shortest first; none if either does not tell.
+    pub(crate) fn since(&self, before: &Self, thread: &str, stage: &str) -> Option<Counts> {
+        let before = before.of(thread, stage)?;
+        let had = |longest: u64| before.iter().find(|[ns, _]| *ns == longest).map_or(0, |[_, count]| *count);
+        let mut more: Counts =
+            self.of(thread, stage)?.iter().map(|&[ns, count]| [ns, count.saturating_sub(had(ns))]).collect();
+        more.retain(|[_, count]| 0 < *count);
+        more.sort_unstable();
+        Some(more)
+    }
+}
+
+/// Their quantiles.
+pub(crate) fn quantiles(counts: &[[u64; 2]]) -> Quantiles {
+    let mut histogram = stats::histogram();
+    for &[ns, count] in counts {
+        histogram.record_n(ns, count).expect("the histogram grows");
+    }
+    Quantiles::of(&histogram)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_between_two_looks_is_what_a_thread_counted_more() {
+        let look = |counts: &str| {
+            Counted::parse(&format!(
+                r#"[{{"loop":"outcry-shard0","stages":{{"turn":{{"counts":[[1,2]]}},"away":{{"count":3,"counts":{counts}}}}}}},
+                {{"loop":"journal","stages":{{"write":{{"counts":[[60000,7]]}}}}}}]"#
+            ))
+        };
+        let (before, after) = (look("[[50000,2],[900000,1]]"), look("[[50000,2],[900000,3],[20000,1]]"));
+        for (from, thread, stage, expected) in [
+            (&before, "outcry-shard0", "away", Some(vec![[20_000, 1], [900_000, 2]])),
+            (&after, "outcry-shard0", "away", Some(vec![])),
+            (&before, "journal", "write", Some(vec![])),
+            (&before, "journal", "away", None),
+            (&before, "outcry-reader", "away", None),
+            (&Counted::parse("no such route"), "outcry-shard0", "away", None),
+        ] {
+            assert_eq!(after.since(from, thread, stage), expected, "{thread} {stage}");
+        }
+    }
+
+    #[test]
+    fn counts_have_quantiles() {
+        let told = quantiles(&[[50_000, 99], [75_000_000, 1]]);
+        assert_eq!(told.count, 100);
+        assert!(
+            (told.p99_us / 50.0 - 1.0).abs() < 0.001 && (told.max_us / 75e3 - 1.0).abs() < 0.001,
+            "{told:?}"
+        );
+    }
+}
