@@ -7,6 +7,7 @@
 use outcry::server::jitter;
 use serde::{Deserialize, Serialize};
 
+use crate::counts;
 use crate::stats::as_micros;
 
 /// What a loop that spun had no CPU for, in moments of 20 µs or more.
@@ -26,9 +27,7 @@ pub(crate) struct Away {
 impl Away {
     /// By what a loop counted, shortest first, while it had no work for `idle_ns`.
     pub(crate) fn of(counts: &[[u64; 2]], idle_ns: u64) -> Self {
-        let several =
-            |&[ns, count]: &[u64; 2]| std::iter::repeat_n(ns, usize::try_from(count).expect("gaps are few"));
-        let gaps: Vec<u64> = counts.iter().flat_map(several).collect();
+        let gaps = counts::one_by_one(counts);
         let lost_us = as_micros(gaps.iter().sum());
         Self {
             lost_percent: 100.0 * lost_us / as_micros(idle_ns.max(1)),

@@ -1,8 +1,10 @@
 //! What the server has counted by durations since its start, and what came between two looks at it.
 
+use outcry::server::jitter;
 use serde_json::Value;
 
 use crate::stats::{self, Quantiles};
+use crate::summary::Spans;
 
 /// Durations: at most so many nanoseconds, how many.
 pub(crate) type Counts = Vec<[u64; 2]>;
@@ -38,13 +40,28 @@ impl Counted {
     }
 }
 
-/// Their quantiles.
+/// Their quantiles, in any order.
 pub(crate) fn quantiles(counts: &[[u64; 2]]) -> Quantiles {
     let mut histogram = stats::histogram();
     for &[ns, count] in counts {
         histogram.record_n(ns, count).expect("the histogram grows");
     }
     Quantiles::of(&histogram)
+}
+
+/// Spans of `time_ns`, shortest first.
+pub(crate) fn spans(counts: &[[u64; 2]], time_ns: u64) -> Spans {
+    let all = one_by_one(counts);
+    let wait_us = |one_in: u64| stats::as_micros(jitter::wait(&all, time_ns / one_in));
+    Spans { each: quantiles(counts), wait_p99_us: wait_us(100), wait_p999_us: wait_us(1_000) }
+}
+
+/// Each for itself.
+pub(crate) fn one_by_one(counts: &[[u64; 2]]) -> Vec<u64> {
+    let several = |&[ns, count]: &[u64; 2]| {
+        std::iter::repeat_n(ns, usize::try_from(count).expect("counts fit into memory"))
+    };
+    counts.iter().flat_map(several).collect()
 }
 
 #[cfg(test)]
@@ -73,12 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_quantiles() {
-        let told = quantiles(&[[50_000, 99], [75_000_000, 1]]);
-        assert_eq!(told.count, 100);
-        assert!(
-            (told.p99_us / 50.0 - 1.0).abs() < 0.001 && (told.max_us / 75e3 - 1.0).abs() < 0.001,
-            "{told:?}"
-        );
+    fn a_long_span_is_met_by_more_than_it_is_of_all() {
+        // One of a hundred, and three quarters of a hundredth of ten seconds.
+        let Spans { each, wait_p99_us, wait_p999_us } =
+            spans(&[[50_000, 99], [75_000_000, 1]], 10_000_000_000);
+        assert_eq!(each.count, 100);
+        for (got, wanted) in [(each.p99_us, 50.0), (each.max_us, 75e3), (wait_p999_us, 65e3)] {
+            assert!((got / wanted - 1.0).abs() < 0.001, "{got} for {wanted}");
+        }
+        assert!(wait_p99_us < 50.0, "{wait_p99_us}");
     }
 }

@@ -17,7 +17,7 @@ use crate::layers;
 use crate::machine::{self, Environment};
 use crate::report;
 use crate::run::{self, Ground};
-use crate::scenario::Plan;
+use crate::scenario::{Plan, Waits};
 use crate::sheet::{self, Sheet};
 use crate::stats::{self, histogram};
 use crate::summary::Summary;
@@ -163,7 +163,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
         reasons.extend(late);
     }
     print!("{}", text(&found));
-    if plan.client.sleeps(machine::allowed_cpus().len()) {
+    if plan.client.waits(machine::allowed_cpus().len()) == Waits::Sleeps {
         println!("The client shares its CPU with the journal's thread, so it slept while nothing was due.");
     }
     let verdict =
@@ -254,11 +254,8 @@ fn tried(ground: &Ground, plan: &Plan) -> Result<(Summary, Step), String> {
 }
 
 fn step(summary: &Summary) -> Result<Step, String> {
-    let writes = summary.journal_writes.ok_or("the server does not count the writes of its journal")?;
-    // Those of the warm-up are written too.
-    let acts = summary.offered_per_s * (summary.time_s + summary.warm_up_s);
-    #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
-    let acts_per_write = acts / writes.max(1) as f64;
+    let shared = summary.acts_per_write();
+    let acts_per_write = shared.ok_or("the server does not count the writes of its journal")?;
     Ok(Step {
         offered_per_s: summary.offered_per_s,
         achieved_per_s: summary.achieved_per_s,

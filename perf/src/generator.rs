@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll;
 
 use crate::http;
+use crate::scenario::Waits;
 use crate::workload::Request;
 
 /// Answers that are read at once.
@@ -103,15 +104,15 @@ pub(crate) struct Generator {
     poller: rustix::fd::OwnedFd,
     events: Vec<epoll::Event>,
     chunk: Vec<u8>,
-    sleeps: bool,
+    waits: Waits,
 }
 
 /// How exact an alarm is to be; the kernel's own measure is 50 µs.
 const SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 impl Generator {
-    /// Opens so many connections to a port of this machine; says whether to sleep while nothing is due.
-    pub(crate) fn connect(port: u16, connections: usize, sleeps: bool) -> Result<Self, String> {
+    /// Opens so many connections to a port of this machine; says what to do while nothing is due.
+    pub(crate) fn connect(port: u16, connections: usize, waits: Waits) -> Result<Self, String> {
         let fault = |fault: std::io::Error| format!("port {port}: {fault}");
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| fault(error.into()))?;
         let mut pipes = Vec::with_capacity(connections);
@@ -131,7 +132,7 @@ impl Generator {
             });
         }
         let events = Vec::with_capacity(connections.clamp(1, 256));
-        Ok(Self { pipes, poller, events, chunk: vec![1; CHUNK_BYTES], sleeps })
+        Ok(Self { pipes, poller, events, chunk: vec![1; CHUNK_BYTES], waits })
     }
 
     /// Sends everything as fast as it is answered; an answer that is not as expected is the error.
@@ -175,7 +176,7 @@ impl Generator {
         let mut times = Times::of(requests.len());
         let end = Duration::from_nanos(due_ns.last().copied().unwrap_or(0)) + PATIENCE;
         let (mut next, mut answered) = (0, 0);
-        if self.sleeps {
+        if self.waits == Waits::Sleeps {
             rustix::thread::set_current_timer_slack(Some(SLACK_NS))
                 .map_err(|fault| format!("alarms: {fault}"))?;
         }
@@ -184,9 +185,16 @@ impl Generator {
         loop {
             let now = begin.elapsed();
             next = self.send_due(begin, requests, due_ns, next, &mut times)?;
-            let idle = if self.sleeps { until_due(begin, due_ns.get(next)) } else { Duration::ZERO };
+            let idle = match self.waits {
+                Waits::Sleeps => until_due(begin, due_ns.get(next)),
+                Waits::Polls | Waits::Yields => Duration::ZERO,
+            };
             let looks_ns = nanos_since(begin);
-            answered += self.receive(idle, &Look { begin, last_ns }, requests, &mut times)?;
+            let came = self.receive(idle, &Look { begin, last_ns }, requests, &mut times)?;
+            if came == 0 && self.waits == Waits::Yields {
+                std::thread::yield_now();
+            }
+            answered += came;
             last_ns = looks_ns;
             if (next == requests.len() && answered == next) || end < now {
                 return Ok(times);
@@ -378,7 +386,7 @@ mod tests {
             bytes: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
             expect: Expect::Rests,
         };
-        let mut generator = Generator::connect(port, 1, false).unwrap();
+        let mut generator = Generator::connect(port, 1, Waits::Polls).unwrap();
         let times = generator.run(&vec![request; 3], &[0, 0, 0]).unwrap();
         server.join().unwrap();
         assert!(times.sent_ns.iter().all(|&sent_ns| sent_ns == times.sent_ns[0]), "{:?}", times.sent_ns);

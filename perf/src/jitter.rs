@@ -21,7 +21,7 @@ const NAMED_PERCENT_MIN: f64 = 0.5;
 
 /// What keeps interrupts off a CPU.
 const QUIETER_CPU: &str =
-    "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare";
+    "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare";
 
 /// The gaps of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub(crate) struct Jitter {
     /// summaries.
     #[serde(default)]
     pub(crate) wait_p999_us: Option<f64>,
+    /// Likewise one in a hundred.
+    #[serde(default)]
+    pub(crate) wait_p99_us: Option<f64>,
     /// The part of the time that was lost, in hundredths.
     pub(crate) lost_percent: f64,
     /// Of the time, what other threads of this machine had; none if the kernel does not say.
@@ -71,6 +74,7 @@ impl Jitter {
             p999_us: micros(gaps.p999_ns),
             max_us: micros(gaps.max_ns),
             wait_p999_us: Some(micros(gaps.wait_p999_ns)),
+            wait_p99_us: Some(micros(gaps.wait_p99_ns)),
             lost_percent: percent(gaps.lost_millionths),
             threads_percent: gaps.threads_millionths.map(percent),
             largest: None,
@@ -209,21 +213,21 @@ mod tests {
                 0.0,
                 0.6,
                 8.0,
-                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare, or leave it: 99 of 100 gaps",
+                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare, or leave it: 99 of 100 gaps",
             ),
             (
                 0.0,
                 0.0,
                 0.6,
                 101.0,
-                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare; what stays",
+                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare; what stays",
             ),
             (
                 0.5,
                 0.5,
                 2.1,
                 8.0,
-                "move interrupts as `outcry tune` says, and boot with nohz_full where cores are to spare; what stays",
+                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare; what stays",
             ),
         ] {
             let row = Jitter {

@@ -16,7 +16,8 @@
 //! | `server` | how is the server started, filled and ended? |
 //! | `machine`, `jitter`, `away`, `watch` | what is the machine, what does it take away, before and meanwhile, who else had it? |
 //! | `placement`, `in_force` | where are the server's threads, and how is it set? |
-//! | `stats`, `counts`, `timing`, `parts`, `verdict`, `summary` | what came of it, where did the time go, and may it be believed? |
+//! | `looks`, `counts` | what did the server's threads tell of themselves meanwhile? |
+//! | `stats`, `timing`, `parts`, `verdict`, `summary` | what came of it, where did the time go, and may it be believed? |
 //! | `run`, `sweep`, `compare`, `layers` | how does one run go, many rates, two servers, one order? |
 //! | `scale`, `shards` | what does an order cost as the state grows, and on two shards? |
 //! | `durable` | what does an answer that waits for the disk cost, beside a bare write? |
@@ -47,6 +48,7 @@ mod http;
 mod in_force;
 mod jitter;
 mod layers;
+mod looks;
 mod machine;
 mod orders;
 mod parts;

@@ -86,6 +86,9 @@ pub(crate) struct Planned {
     /// What a durable answer adds up to in the server, least and most, if it tried the disk.
     #[serde(default)]
     pub(crate) durable_us: Option<[f64; 2]>,
+    /// How much of everything that people ask for, as a word of what is asked and a few words.
+    #[serde(default)]
+    pub(crate) how_much: Vec<(String, String)>,
 }
 
 /// What the server's `topology` says.
@@ -164,12 +167,18 @@ fn parse(json: &[u8]) -> Placement {
         threads: array("threads").filter_map(thread).collect(),
         limits: array("limits").filter_map(limit).collect(),
         answers: array("answers").filter_map(answer).collect(),
-        planned: planned(&json["capacity"]),
+        planned: planned(&json),
     }
 }
 
 /// What `capacity` says, if it was measured.
 fn planned(json: &Value) -> Option<Planned> {
+    let answers = json["answers"].as_array().into_iter().flatten();
+    let of_answer = |answer: &Value| {
+        Some((answer["asked"].as_str()?.to_owned(), answer["how_much"].as_str()?.to_owned()))
+    };
+    let how_much = answers.filter_map(of_answer).collect();
+    let json = &json["capacity"];
     let us = |key: &str| json[key].as_u64().map(crate::stats::as_micros);
     let rest_us = us("rest_of_order_ns")?;
     let names = json["full_first"].as_array()?.iter().filter_map(Value::as_str);
@@ -179,6 +188,7 @@ fn planned(json: &Value) -> Option<Planned> {
         orders_per_s: json["orders_per_second"].as_f64()?,
         full_first: names.map(str::to_owned).collect(),
         durable_us: None,
+        how_much,
     })
 }
 

@@ -8,6 +8,7 @@ use crate::summary::Summary;
 use crate::sweep::Step;
 
 mod arrivals;
+mod glance;
 mod glossary;
 mod numbers;
 mod page;
@@ -69,9 +70,9 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
     let arrivals = arrivals::words(&summary.arrivals, summary.burst, offered);
     lines.extend(arrivals.map(|words| words.replace('`', "")));
+    lines.extend(glance::lines(summary));
     lines.extend(planned::lines(summary));
     lines.extend(words::kernel(summary));
-    lines.extend(words::shared(summary));
     lines.push(summary.verdict.word().to_owned());
     lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
     lines.push(String::new());

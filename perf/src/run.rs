@@ -1,22 +1,21 @@
 //! One run: the machine, the server, the load, and what came of it.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::away::Away;
-use crate::counts::{self, Counted};
 use crate::generator::{Generator, NEVER, Times};
 use crate::in_force;
 use crate::jitter::{self, Jitter};
+use crate::looks::{Look, Told};
 use crate::machine::{self, Environment};
 use crate::orders::Account;
 use crate::parts::{self, Seen};
 use crate::placement::{self, Placement, Planned, Thread};
-use crate::scenario::{Class, Data, Plan};
+use crate::scenario::{Class, Data, Plan, Waits};
 use crate::schedule::{Schedule, nanos};
-use crate::server::{self, Server, Worked};
+use crate::server::{self, Server};
 use crate::stats::{self, Nanos, Quantiles, histogram, record};
-use crate::summary::{ClassTimes, Curve, Journal, LoopBusy, Moment, SCHEMA, Stage, Summary};
+use crate::summary::{ClassTimes, Curve, Moment, SCHEMA, Stage, Summary};
 use crate::timing;
 use crate::verdict::{Evidence, Verdict};
 use crate::watch::{KernelThreads, Share, Watch};
@@ -135,9 +134,9 @@ fn in_older_words(settings: &[String]) -> Option<Vec<String>> {
     settings.iter().any(|setting| setting == EXPLICIT).then(|| settings.iter().map(older).collect())
 }
 
-/// Whether the client of this plan sleeps here.
-fn sleeps(plan: &Plan) -> bool {
-    plan.client.sleeps(machine::allowed_cpus().len())
+/// What the client of this plan does here until something is due.
+fn waits(plan: &Plan) -> Waits {
+    plan.client.waits(machine::allowed_cpus().len())
 }
 
 /// Whose the kernel's threads are while this plan runs: with the data on a disk they write for the
@@ -180,7 +179,7 @@ impl Rig {
         let generator = Generator::connect(
             server.http,
             (plan.connections + plan.read_connections) as usize,
-            sleeps(plan),
+            waits(plan),
         )?;
         Ok(Self { server, generator, accounts, tokens, folder })
     }
@@ -192,18 +191,15 @@ impl Rig {
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
-        let (began, worked, counted) = (Instant::now(), self.server.worked(), self.server.counted());
+        let before = Look::at(&self.server);
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let share = watch.share();
-        let mut loops = busy(&worked, &self.server.worked(), began.elapsed().as_secs_f64());
-        let since = (&counted, &self.server.counted());
-        tell_away(&mut loops, since, began.elapsed());
+        let told = before.until(&Look::at(&self.server));
         // Last, as it looks at every process.
         let largest = watch.largest();
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        let journal = journal(since);
-        Ok(Loaded { requests, times, client_sleeps: sleeps(plan), share, largest, writes, journal, loops })
+        Ok(Loaded { requests, times, client_waits: waits(plan), share, largest, writes, told })
     }
 
     /// Places and cancels what was there before everything else.
@@ -235,47 +231,15 @@ impl Rig {
 pub(crate) struct Loaded {
     pub(crate) requests: Vec<Request>,
     pub(crate) times: Times,
-    /// Whether the client slept until the next request was due.
-    client_sleeps: bool,
+    /// What the client did until the next request was due.
+    client_waits: Waits,
     pub(crate) share: Share,
     /// Who else had most of the CPUs, and how many.
     largest: Option<(String, f64)>,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
-    /// What they took.
-    journal: Option<Journal>,
-    loops: Vec<LoopBusy>,
-}
-
-/// The part of `seconds` in which each loop worked, by what it had worked before and after.
-fn busy(before: &[Worked], after: &[Worked], seconds: f64) -> Vec<LoopBusy> {
-    let of = |now: &Worked| {
-        let then = before.iter().find(|then| then.name == now.name);
-        let had = then.map_or(0.0, |then| then.turns_s);
-        let wrote = then.and_then(|then| then.sends_s).unwrap_or(0.0);
-        LoopBusy {
-            name: now.name.clone(),
-            busy: (now.turns_s - had).max(0.0) / seconds,
-            sending: now.sends_s.map(|sends_s| (sends_s - wrote).max(0.0) / seconds),
-            away: None,
-        }
-    };
-    after.iter().map(of).collect()
-}
-
-/// Adds for how long each loop had no CPU within `time`, if the server told it before and after.
-fn tell_away(loops: &mut [LoopBusy], (before, after): (&Counted, &Counted), time: Duration) {
-    for one in loops {
-        let idle = time.mul_f64((1.0 - one.busy).max(0.0));
-        let counts = after.since(before, &one.name, "away");
-        one.away = counts.map(|counts| Away::of(&counts, nanos(idle)));
-    }
-}
-
-/// What the journal's thread did between two looks at it, if the server told it.
-fn journal((before, after): (&Counted, &Counted)) -> Option<Journal> {
-    let of = |stage: &str| after.since(before, "journal", stage).map(|counts| counts::quantiles(&counts));
-    Some(Journal { write: of("write")?, run_delay: of("run_delay")? })
+    /// What the server's threads told of themselves.
+    told: Told,
 }
 
 /// Runs a plan.
@@ -357,7 +321,7 @@ impl Classes {
             record(&mut due, latency_ns);
             record(&mut sent, service_ns);
             let late_ns = latency_ns.saturating_sub(service_ns);
-            let away_ns = (!loaded.client_sleeps).then(|| times.away_ns[index]);
+            let away_ns = (loaded.client_waits != Waits::Sleeps).then(|| times.away_ns[index]);
             let timing = times.timing(index).unwrap_or_default();
             seen.push(Seen { latency_ns, late_ns, away_ns, timing });
         }
@@ -419,18 +383,20 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         seed: plan.seed,
         connections: plan.connections,
         read_connections: plan.read_connections,
-        client_sleeps: loaded.client_sleeps,
+        client_sleeps: loaded.client_waits == Waits::Sleeps,
+        client_yields: loaded.client_waits == Waits::Yields,
         all: classes.all(),
         classes: classes.times,
         late,
         stages: stages(counted.clone(), &loaded.times, None),
         parts: classes.parts,
-        loops: loaded.loops.clone(),
+        loops: loaded.told.loops.clone(),
         loops_needed: loops_needed(counted.clone(), &loaded.times, plan.time),
         time_line: time_line(plan, schedule, &loaded.times),
         curves: classes.curves,
         journal_writes: loaded.writes,
-        journal: loaded.journal,
+        journal: loaded.told.journal,
+        reads_in_server: loaded.told.reads,
         share: loaded.share,
         client_cpu: about.cpus.client,
         server_cpu: about.cpus.server,
@@ -571,17 +537,6 @@ mod tests {
         );
         let plan = Plan::parse("t", &format!("{text}[server.set]\n\"cpu.shards\" = 2\n")).unwrap();
         assert_eq!(settings(&plan, cpus), ["cpu.shards=2", "journal.durability=committed"]);
-    }
-
-    #[test]
-    fn a_loop_is_busy_for_what_it_worked_between_two_looks() {
-        let of = |name: &str, turns_s, sends_s| Worked { name: name.to_owned(), turns_s, sends_s };
-        let worked =
-            |shard: f64, reader| vec![of("shard0", shard, Some(shard / 4.0)), of("reader", reader, None)];
-        let shares = busy(&worked(1.0, 5.0), &worked(3.0, 5.0), 4.0);
-        let shares: Vec<_> =
-            shares.iter().map(|share| (share.name.as_str(), share.busy, share.sending)).collect();
-        assert_eq!(shares, [("shard0", 0.5, Some(0.125)), ("reader", 0.0, None)]);
     }
 
     #[test]

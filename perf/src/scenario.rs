@@ -104,6 +104,21 @@ pub(crate) enum Client {
     /// The same where it has a CPU of its own, but it sleeps where a thread of the server that waits for the
     /// disk has no other CPU: such a thread would else wait for the scheduler and not for the disk.
     SleepsWhereShared,
+    /// The same where it has a CPU of its own, but where a thread of the server has no other it gives that CPU away
+    /// after each look that found nothing: such a thread, and what the kernel does for it, would else wait for
+    /// milliseconds.
+    YieldsWhereShared,
+}
+
+/// What it does here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// It looks again.
+    Polls,
+    /// It lets others have its CPU, and looks again.
+    Yields,
+    /// It sleeps until something is due or comes.
+    Sleeps,
 }
 
 /// CPUs with which the trading loop, the journal's thread and the client have one each.
@@ -113,9 +128,13 @@ const CPUS_APART: usize = 3;
 const CPUS_MIN: u32 = 2;
 
 impl Client {
-    /// Whether it sleeps if it has its place among so many CPUs.
-    pub(crate) fn sleeps(self, cpus: usize) -> bool {
-        self == Self::SleepsWhereShared && cpus < CPUS_APART
+    /// What it does if it has its place among so many CPUs.
+    pub(crate) fn waits(self, cpus: usize) -> Waits {
+        match self {
+            Self::SleepsWhereShared if cpus < CPUS_APART => Waits::Sleeps,
+            Self::YieldsWhereShared if cpus < CPUS_APART => Waits::Yields,
+            _ => Waits::Polls,
+        }
     }
 }
 
@@ -254,7 +273,12 @@ impl Plan {
             client: match file.text("load.client", Some("polls"))?.as_str() {
                 "polls" => Client::Polls,
                 "sleeps-where-shared" => Client::SleepsWhereShared,
-                got => return Err(format!("load.client: got {got}; allowed: polls, sleeps-where-shared")),
+                "yields-where-shared" => Client::YieldsWhereShared,
+                got => {
+                    return Err(format!(
+                        "load.client: got {got}; allowed: polls, sleeps-where-shared, yields-where-shared"
+                    ));
+                }
             },
             mix,
             markets: file.small("books.markets", 1, 10_000, Some(1))?,
@@ -490,20 +514,25 @@ mod tests {
     }
 
     #[test]
-    fn a_client_sleeps_only_where_it_says_so_and_shares_a_cpu() {
+    fn a_client_leaves_its_cpu_only_where_it_says_so_and_shares_it() {
         let plan = |client: &str| {
             let text = LEAST.replacen("rate = ", &format!("client = \"{client}\"\nrate = "), 1);
             Plan::parse("t", &text)
         };
-        for (client, cpus, sleeps) in [
-            ("polls", 2, false),
-            ("sleeps-where-shared", 1, true),
-            ("sleeps-where-shared", 2, true),
-            ("sleeps-where-shared", 3, false),
+        for (client, cpus, waits) in [
+            ("polls", 2, Waits::Polls),
+            ("sleeps-where-shared", 1, Waits::Sleeps),
+            ("sleeps-where-shared", 2, Waits::Sleeps),
+            ("sleeps-where-shared", 3, Waits::Polls),
+            ("yields-where-shared", 2, Waits::Yields),
+            ("yields-where-shared", 3, Waits::Polls),
         ] {
-            assert_eq!(plan(client).unwrap().client.sleeps(cpus), sleeps, "{client} with {cpus}");
+            assert_eq!(plan(client).unwrap().client.waits(cpus), waits, "{client} with {cpus}");
         }
-        assert_eq!(plan("naps").unwrap_err(), "load.client: got naps; allowed: polls, sleeps-where-shared");
+        assert_eq!(
+            plan("naps").unwrap_err(),
+            "load.client: got naps; allowed: polls, sleeps-where-shared, yields-where-shared"
+        );
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub(crate) struct Summary {
     /// Whether the client slept until the next request was due.
     #[serde(default)]
     pub(crate) client_sleeps: bool,
+    /// Whether it let others have its CPU whenever it found nothing to do.
+    #[serde(default)]
+    pub(crate) client_yields: bool,
     /// All classes together, from the moment at which each request was due.
     pub(crate) all: Quantiles,
     /// Each class: from the moment at which a request was due, and from when it was sent.
@@ -85,6 +88,9 @@ pub(crate) struct Summary {
     /// What they took, if the server tells.
     #[serde(default)]
     pub(crate) journal: Option<Journal>,
+    /// What reads took in the server, from their bytes to their answers' release, if it tells.
+    #[serde(default)]
+    pub(crate) reads_in_server: Option<Quantiles>,
     /// CPUs used by the server and lost to others.
     pub(crate) share: Share,
     /// The client's CPU, and the one that the server's trading loop was put on.
@@ -154,9 +160,21 @@ pub(crate) struct LoopBusy {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Journal {
     /// What each write of a batch to the disk took, until the thread went on.
-    pub(crate) write: Quantiles,
+    pub(crate) write: Spans,
     /// For how long the thread was ready and had no CPU, for each write: as it was woken, and when the disk was done.
-    pub(crate) run_delay: Quantiles,
+    pub(crate) run_delay: Spans,
+}
+
+/// Spans of time, and who meets one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spans {
+    /// How long they were.
+    pub(crate) each: Quantiles,
+    /// For how long one in a hundred that come at any moment waits at least until one ends: a long one is met by more
+    /// of them than a short one.
+    pub(crate) wait_p99_us: f64,
+    /// Likewise one in a thousand.
+    pub(crate) wait_p999_us: f64,
 }
 
 /// One stage as the server told it.
@@ -193,6 +211,13 @@ pub(crate) struct Curve {
 }
 
 impl Summary {
+    /// How many trading requests shared one write of the journal, those of the warm-up among them.
+    pub(crate) fn acts_per_write(&self) -> Option<f64> {
+        let acts = self.offered_per_s * (self.time_s + self.warm_up_s);
+        #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
+        self.journal_writes.map(|writes| acts / writes.max(1) as f64)
+    }
+
     /// Reads one that was written.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
@@ -242,6 +267,7 @@ pub(crate) fn example() -> Summary {
         p999_us: 9.0,
         max_us: 10.0,
         wait_p999_us: Some(4.0),
+        wait_p99_us: Some(0.0),
         lost_percent: 0.1,
         threads_percent: Some(0.0),
         largest: None,
@@ -268,6 +294,7 @@ pub(crate) fn example() -> Summary {
         connections: 4,
         read_connections: 0,
         client_sleeps: false,
+        client_yields: false,
         all: quantiles(10_000, 40.0),
         classes: vec![ClassTimes {
             class: "place".to_owned(),
@@ -290,6 +317,7 @@ pub(crate) fn example() -> Summary {
         }],
         journal_writes: Some(5_000),
         journal: None,
+        reads_in_server: None,
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
         client_cpu: 1,
         server_cpu: 0,
@@ -303,6 +331,7 @@ pub(crate) fn example() -> Summary {
             orders_per_s: 28_000.0,
             full_first: vec!["outcry-shard0".to_owned()],
             durable_us: None,
+            how_much: vec![("median".to_owned(), "36 µs, 26 µs of it".to_owned())],
         }),
         machine_limits: vec![MachineLimit {
             kind: "cores".to_owned(),

@@ -81,6 +81,7 @@ fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration, had_ns: [Option<u6
         p999_ns: percentile(&gaps, 999),
         max_ns: gaps.last().copied().unwrap_or(0),
         wait_p999_ns: wait(&gaps, elapsed_ns / 1_000),
+        wait_p99_ns: wait(&gaps, elapsed_ns / 100),
         lost_millionths: narrow(share(lost, 1_000_000)),
         long_millionths: narrow(share(long, 1_000_000)),
         threads_millionths,

@@ -16,6 +16,11 @@ use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros
 use super::checks::{ClientOrders, LoopWork, Scene, Sleeps};
 use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
+use super::table;
+
+mod brief;
+
+pub use brief::Brief;
 
 /// The most orders of one request.
 pub const BATCH: u64 = 15;
@@ -54,6 +59,8 @@ pub struct Answer {
     pub free: Option<String>,
     /// What can be bought, and what it would bring.
     pub bought: Option<String>,
+    /// All of it in a line.
+    pub brief: Brief,
 }
 
 /// The six answers, if the signature check was measured: without it most have no amount.
@@ -73,13 +80,29 @@ pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer>
 /// The answers for people.
 #[must_use]
 pub fn text(answers: &[Answer]) -> String {
-    let mut lines = Vec::new();
+    if answers.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec!["each of these in full:".to_owned()];
     for answer in answers {
         lines.push(format!("{}: {}", answer.title, answer.now));
         lines.extend(answer.free.as_ref().map(|text| format!("     free: {text}")));
         lines.extend(answer.bought.as_ref().map(|text| format!("     bought: {text}")));
     }
     lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+/// The answers in a table.
+#[must_use]
+pub fn brief(answers: &[Answer]) -> String {
+    let row = |Answer { title, brief: Brief { by, amount, first }, .. }: &Answer| {
+        [(*title).to_owned(), by.clone(), amount.clone(), first.clone()]
+    };
+    let rows: Vec<_> = answers.iter().map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    table::render(["what", "is limited by", "how much", "to change first"], &rows)
 }
 
 /// How soon the loop with the sockets sleeps, of several the one that sleeps first.
@@ -132,6 +155,7 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         amount_ns: Some([least_ns, most_ns]),
         free: joined(&free),
         bought: Some(bought),
+        brief: brief::median(scene, capacity),
     }
 }
 
@@ -163,6 +187,7 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         amount_ns: Some([capacity.check_ns(), batch_ns]),
         free: joined(&free),
         bought: Some(bought),
+        brief: brief::slow(scene, capacity),
     }
 }
 
@@ -205,6 +230,7 @@ fn slowest(scene: &Scene<'_>) -> Answer {
         amount_ns: worst.map(|gaps| [gaps.wait_p999_ns, gaps.max_ns]),
         free: Some("`outcry tune` prints what moves interrupts and the system away".to_owned()),
         bought: Some(bought.to_owned()),
+        brief: brief::slowest(scene),
     }
 }
 
@@ -223,6 +249,7 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         amount_ns: None,
         free: joined(&capacity.free),
         bought: joined(&capacity.bought),
+        brief: brief::orders(scene, capacity),
     }
 }
 
@@ -260,9 +287,10 @@ fn rounded_small(count: u64) -> String {
 fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let title = "durable answers";
     let asked = "durable";
+    let short = brief::durable(scene, capacity);
     if !scene.needs.durable {
         let now = "none wait for the disk (journal.durability=committed)".to_owned();
-        return Answer { asked, title, now, amount_ns: None, free: None, bought: None };
+        return Answer { asked, title, now, amount_ns: None, free: None, bought: None, brief: short };
     }
     let mut free = Vec::new();
     let disk = scene.probes.disk.as_ref();
@@ -300,7 +328,8 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         let saved = micros(LOOKING_ON_NS);
         bought.push(format!("a core for the journal's thread, which looks on there: some {saved} less"));
     }
-    Answer { asked, title, now, amount_ns: sum_ns, free: joined(&free), bought: joined(&bought) }
+    let (free, bought) = (joined(&free), joined(&bought));
+    Answer { asked, title, now, amount_ns: sum_ns, free, bought, brief: short }
 }
 
 /// A read that comes alone: the loop with its socket passes it to the reader's and sends the answer.
@@ -335,7 +364,7 @@ fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         },
     );
     let now = format!(
-        "{here}; full first: {asked_of}, at about {full} such reads a second without any orders, each at the expense of \
+        "{here}; full first: {asked_of}, at about {full} such reads a second or more without any orders, each at the expense of \
          {} % of an order; clients that send many at once get more, on the machine of README's figures {small}, or {large} \
          pages of 46 kB; an order takes {} of the reader's time",
         READ_PASS_NS * 100 / capacity.order_ns.max(1),
@@ -354,6 +383,7 @@ fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         amount_ns: least_ns.map(|ns| [ns, ns + wakes_ns]),
         free: joined(&free),
         bought: Some(bought.to_owned()),
+        brief: brief::reads(scene, least_ns.map(|ns| ns + wakes_ns), &full),
     }
 }
 

@@ -110,6 +110,12 @@ pub fn of(scene: &Scene<'_>) -> Result<Capacity, String> {
     Ok(capacity)
 }
 
+/// Orders a second if all signers were known.
+pub(super) fn if_signers_are_known(scene: &Scene<'_>) -> Option<u64> {
+    let needs = Needs { knows_signers: true, ..scene.needs.clone() };
+    of(&Scene { needs: &needs, ..*scene }).ok().map(|known| known.orders_per_second)
+}
+
 /// The part of the loop `work`, which has `order_ns` for each order of all.
 fn part(machine: &Machine, works: &[(&LoopWork, u64)], work: &LoopWork, order_ns: u64) -> Part {
     let core = core_of(machine, work);
@@ -186,7 +192,7 @@ impl Capacity {
     pub fn text(&self) -> String {
         let known = if self.knows_signers { ", a known signer's a quarter of that" } else { "" };
         format!(
-            "about {} orders a second ({}): a signature check takes at least {} here (tried in a row, caches warm){known}, the rest \
+            "about {} orders a second ({}): a signature check took {} here just now (tried in a row; where a host has others it differs by the minute){known}, the rest \
              of an order about {}",
             rounded(self.orders_per_second),
             self.sum(),
@@ -273,7 +279,7 @@ impl Capacity {
         self.parts.iter().filter(|part| part.has_sockets).count()
     }
 
-    fn first_has_sockets(&self) -> bool {
+    pub(super) fn first_has_sockets(&self) -> bool {
         self.parts.iter().any(|part| part.has_sockets && self.first.contains(&part.name))
     }
 
@@ -295,11 +301,8 @@ impl Capacity {
                 free.extend(self.one_more(scene));
             }
             if !self.knows_signers {
-                let needs = Needs { knows_signers: true, ..scene.needs.clone() };
-                let known = of(&Scene { needs: &needs, ..*scene });
-                free.extend(known.map(|known| {
-                    let most = rounded(known.orders_per_second);
-                    format!("{KNOWN_SETTING} for up to {most} where all signers are known")
+                free.extend(if_signers_are_known(scene).map(|most| {
+                    format!("{KNOWN_SETTING} for up to {} where all signers are known", rounded(most))
                 }));
             }
             bought.extend(match (has_own_cores, apart) {

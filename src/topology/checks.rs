@@ -15,7 +15,7 @@ use super::machine::{Machine, counted};
 use super::placement::{Policy, SPARE_CORES};
 use super::table;
 
-pub use cpu::percent;
+pub use cpu::{percent, quieter};
 pub use gaps::{Gaps, Taker};
 pub use memory::cannot_be_had;
 

@@ -19,6 +19,8 @@ pub(super) const DISCARD_NS: u64 = 75_000_000;
 /// And what to do about it.
 pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
+/// The same for a table.
+pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard: it stands still by 75 ms at times";
 /// Bytes that one write of the journal takes on the disk at least.
 const WRITE_BYTES: u64 = 4_096;
 

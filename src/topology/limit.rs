@@ -1,4 +1,5 @@
-//! What limits this machine: every cause with its amount and what to change, the most costly first.
+//! What was found on this machine that limits it: every cause with its amount and what to change, what can add most to
+//! one order first. What limits each thing that people ask for is said by [`super::answers`].
 //!
 //! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by
 //! its length, a CPU that others have by the slice for which the scheduler gives it to them, a disk by
@@ -21,7 +22,7 @@
 //! | `none` | nothing was found but what the slowest orders meet; the text says what would carry more |
 
 use super::capacity;
-use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent};
+use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent, quieter};
 use super::cost::{self, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
@@ -163,7 +164,7 @@ pub struct Limit {
 #[must_use]
 pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let mut causes = fatal(findings);
-    causes.extend(gaps(scene, findings));
+    causes.extend(gaps(scene));
     causes.extend(others(scene, findings));
     causes.extend(cores(scene, findings));
     causes.extend(disk(scene));
@@ -190,10 +191,10 @@ pub fn text(limits: &[Limit]) -> String {
     let mut number = 0;
     for limit in limits {
         if limit.kind == Kind::None {
-            lines.push(format!("what limits this machine: {}", limit.text));
+            lines.push(format!("what was found here: {}", limit.text));
         } else {
             number += 1;
-            let head = "what limits this machine, the most costly first:";
+            let head = "what was found here, what can add most to one order first:";
             lines.extend(lines.is_empty().then(|| head.to_owned()));
             let mark = limit.touches.map_or_else(String::new, |touches| format!("[{}] ", touches.text()));
             lines.push(format!("  {number}. {mark}{}", limit.text));
@@ -240,7 +241,7 @@ fn fatal(findings: &[Finding]) -> Vec<Limit> {
 }
 
 /// Each CPU that a loop or the journal has and that was taken from a thread which never sleeps.
-fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
+fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
     let cared_for = scene.cpus_with_loops();
     let measured = scene.probes.jitter.iter().flatten();
     let bad = measured.filter(|gaps| cared_for.contains(&gaps.cpu) && !gaps.is_quiet());
@@ -263,7 +264,7 @@ fn gaps(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
             gaps.takers()
         ),
         cost_ns: Some(gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths))),
-        change: remedy(findings, "jitter"),
+        change: Some(quieter(scene, gaps).to_owned()),
     };
     bad.map(limit).collect()
 }

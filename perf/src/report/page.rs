@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plot::{self, Bar, Chart, SERIES_MAX, Series};
-use super::{glossary, numbers, planned, words};
+use super::{glance, glossary, numbers, planned, words};
 use crate::jitter::Jitter;
 use crate::parts::Parts;
 use crate::stats::Quantiles;
@@ -154,6 +154,11 @@ impl Page {
         self.paragraph(&words::offered(summary));
         self.list(&words::answers(summary));
         self.heading("What limits this box");
+        let rows: Vec<_> = glance::rows(summary).into_iter().map(Vec::from).collect();
+        if !rows.is_empty() {
+            self.table("At a glance", &glance::HEAD, &rows);
+        }
+        self.note("The same in full, with what was measured besides:");
         self.list(&words::limits(summary));
         self.planned(summary);
         self.own_account(summary);
@@ -165,8 +170,8 @@ impl Page {
         self.heading("What the cores lose by themselves");
         self.note(
             "A thread that only spins, before and after the run, on all of the same cores at once: each moment of more than \
-             1 µs in which it did not run is a gap. One in a thousand that come at any moment waits as long as the last column \
-             but one says: a long gap is met more often than a short one.",
+             1 µs in which it did not run is a gap. One in a hundred, or a thousand, that come at any moment waits as long as the \
+             columns before the last say: a long gap is met more often than a short one.",
         );
         let when = |when: &str, rows: &[Jitter]| -> Vec<Vec<String>> {
             rows.iter().map(|row| jitter_row(&format!("{when}, CPU {}", row.cpu), row)).collect()
@@ -174,7 +179,7 @@ impl Page {
         let rows = [when("before", &summary.jitter_before), when("after", &summary.jitter_after)].concat();
         self.table(
             "Gaps",
-            &["", "gaps/s", "p50", "p99", "p99.9", "max", "1 in 1,000 waits", "time lost"],
+            &["", "gaps/s", "p50", "p99", "p99.9", "max", "1 in 100 waits", "1 in 1,000 waits", "time lost"],
             &rows,
         );
         self.environment(summary);
@@ -190,7 +195,7 @@ impl Page {
             return;
         }
         self.heading("What the server says of this machine");
-        self.note("By `outcry topology`, of `serve` left alone, without a look at this run.");
+        self.note("By `outcry topology`, of `serve` left alone, without a look at this run. It tried signatures for itself, some seconds apart from what the plan has.");
         self.list(&limits);
         self.facts(&answers);
     }
@@ -490,9 +495,9 @@ pub(crate) fn mark(count: u64, needed: u64) -> &'static str {
 pub(crate) fn jitter_row(name: &str, row: &Jitter) -> Vec<String> {
     let times = [row.p50_us, row.p99_us, row.p999_us, row.max_us].map(numbers::micros);
     let first = [name.to_owned(), numbers::count(row.gaps_per_s)];
-    let last =
-        [row.wait_p999_us.map_or_else(String::new, numbers::micros), format!("{:.2} %", row.lost_percent)];
-    first.into_iter().chain(times).chain(last).collect()
+    let waits = [row.wait_p99_us, row.wait_p999_us].map(|us| us.map_or_else(String::new, numbers::micros));
+    let lost = format!("{:.2} %", row.lost_percent);
+    first.into_iter().chain(times).chain(waits).chain([lost]).collect()
 }
 
 /// A sentence: a number stays on the line of its unit, and what is between two backticks is code.

@@ -10,7 +10,6 @@
 use super::numbers::{about, micros};
 use super::{room, words};
 use crate::placement::Planned;
-use crate::run::DURABLE;
 use crate::summary::{ClassTimes, Summary};
 use crate::workload::BATCH;
 
@@ -42,8 +41,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<Row> {
 /// What is not held against the plan, and why; nothing if there was none.
 pub(super) fn left_out(summary: &Summary) -> Option<String> {
     let planned = summary.planned.as_ref()?;
-    let is_durable = summary.settings.iter().any(|setting| setting == DURABLE);
-    let durable = if is_durable && planned.durable_us.is_none() {
+    let durable = if words::is_durable(summary) && planned.durable_us.is_none() {
         "; durable answers, for the server did not say what they add up to on this disk"
     } else {
         ""
@@ -70,7 +68,7 @@ fn row(what: String, (plan, showed): (f64, f64), text: fn(f64) -> String, why: &
 const TRADING_MIN: f64 = 0.5;
 
 /// Signature checks of one request of a class.
-fn signatures(times: &ClassTimes) -> usize {
+pub(super) fn signatures(times: &ClassTimes) -> usize {
     match times.class.as_str() {
         "place" | "replace" | "take" => 1,
         "batch" => BATCH,
@@ -98,32 +96,47 @@ fn signature(summary: &Summary, planned: &Planned) -> Option<Row> {
             both,
             micros,
             "The plan tries one check after another, so its caches are warm: a lower bound. Between two orders a loop does \
-             other work; a neighbour on the core's other thread and the clock's speed add to it.",
+             other work; a neighbour on the core's other thread and the clock's speed, which where a host has others differs by \
+             the minute, add to it.",
         )
     })
 }
 
-/// At which rate of orders alone the busiest loop would be full.
-fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
-    let shown = room::full_at_per_s(summary)?;
-    let busiest = room::busiest(summary)?;
+/// A run's requests as orders of the plan.
+pub(super) struct Orders {
+    /// Signatures of one request.
+    checks: f64,
+    /// What one costs in the plan, as a part of an order's cost.
+    each: f64,
+    /// At how many orders a second the busiest loop would be full.
+    pub(super) full_at: f64,
+}
+
+/// None of a run that says nothing of orders: mostly of reads, or with a loop that hardly worked.
+pub(super) fn as_orders(summary: &Summary) -> Option<Orders> {
+    let planned = summary.planned.as_ref()?;
     #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
     let sum = |of: &dyn Fn(&ClassTimes) -> u64| summary.classes.iter().map(of).sum::<u64>() as f64;
     let all = sum(&|times| times.latency.count);
     let checks = sum(&|times| times.latency.count * signatures(times) as u64) / all;
     let trading = sum(&|times| if times.class == "read" { 0 } else { times.latency.count }) / all;
-    let each_us = checks * planned.check_us + trading * planned.rest_us;
-    // Of another loop, and of one that mostly passes reads on, the plan's rate says nothing.
-    let is_same = planned.full_first.contains(&busiest.name) && TRADING_MIN <= trading;
-    (is_same && each_us > 0.0).then(|| {
-        let orders_each = each_us / (planned.check_us + planned.rest_us);
+    let each = (checks * planned.check_us + trading * planned.rest_us) / (planned.check_us + planned.rest_us);
+    let full_at = room::full_at_per_s(summary)? * each;
+    (TRADING_MIN <= trading && each > 0.0).then_some(Orders { checks, each, full_at })
+}
+
+/// At which rate of orders alone the busiest loop would be full.
+fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
+    let (busiest, orders) = (room::busiest(summary)?, as_orders(summary)?);
+    // Of another loop the plan's rate says nothing.
+    planned.full_first.contains(&busiest.name).then(|| {
         row(
             format!(
-                "orders a second at which {} is full (a request of this run, with {checks:.2} signatures, is {orders_each:.2} of \
+                "orders a second at which {} is full (a request of this run, with {:.2} signatures, is {:.2} of \
                  one)",
-                busiest.name
+                busiest.name, orders.checks, orders.each
             ),
-            (planned.orders_per_s, shown * orders_each),
+            (planned.orders_per_s, orders.full_at),
             about,
             "The plan adds the tried check and the rest of an order as it is when one turn of a loop has many; with few \
              in a turn, as far below that rate, with longer checks, and where others had the CPU, each costs more: a run \
@@ -174,8 +187,12 @@ fn durable(summary: &Summary, planned: &Planned) -> Option<Row> {
 /// Of fewer, p99.9 is the slowest one alone.
 const THOUSAND: u64 = 1_000;
 
-/// What the machine alone does to one order in a thousand, beside what one in a thousand had.
+/// What the machine alone does to one order in a thousand, beside what one in a thousand had; where answers wait for
+/// the disk, its stops are longer.
 fn slowest(summary: &Summary) -> Option<Row> {
+    if words::is_durable(summary) {
+        return None;
+    }
     let class = commonest(summary).filter(|class| THOUSAND <= class.latency.count)?;
     let busiest = room::busiest(summary)?;
     let of_loop = summary.threads.iter().find(|thread| thread.name == busiest.name)?.cpu?;

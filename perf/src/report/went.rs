@@ -4,8 +4,7 @@ use super::numbers::{count_of, micros};
 use super::room;
 use super::words::{beside_client, class};
 use crate::parts::Parts;
-use crate::stats::Quantiles;
-use crate::summary::{ClassTimes, Journal, Summary};
+use crate::summary::{ClassTimes, Journal, Spans, Summary};
 
 /// Where the time of the commonest class went, in its middle and in its tail.
 pub(super) fn of(summary: &Summary) -> Vec<String> {
@@ -29,31 +28,12 @@ fn went(parts: &Parts, summary: &Summary) -> String {
         _ => "In the slowest thousandth",
     };
     let of = |us: f64| format!("{:.0} % ({})", parts.percent(us), micros(us));
-    let place = |us: f64, what: &str, advice: String| (us, format!("{what}, {}", of(us)), advice);
-    let mut by_size: Vec<(f64, String, String)> = parts
-        .stages
-        .iter()
-        .map(|(stage, us)| {
-            place(
-                *us,
-                &format!("in {stage}"),
-                taken(stage, *us, parts, summary).unwrap_or_else(|| of_stage(stage, *us, parts, summary)),
-            )
-        })
-        .collect();
-    by_size.push(place(parts.late_us, "before they were sent", String::new()));
-    let unseen = if let Some(client_us) = parts.client_us {
-        by_size.push(place(client_us, "while the client was away", of_client(parts, summary)));
-        if parts.stages.is_empty() { IN_SERVER_OR_UNSEEN } else { UNSEEN }
-    } else {
-        "outside the server's stages (kernel, network, scheduler, other processes, the client)"
-    };
-    by_size.push(place(parts.unseen_us(), unseen, of_unseen(parts, summary)));
-    by_size.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let is_told = |us: f64| TOLD_PERCENT_MIN <= parts.percent(us);
-    let told = by_size.iter().take_while(|(us, ..)| is_told(*us)).take(TOLD_MAX).count();
-    let places: Vec<&str> = by_size[..told].iter().map(|(_, place, _)| place.as_str()).collect();
-    let rest_us = by_size[told..].iter().map(|(us, ..)| us).sum::<f64>().max(0.0);
+    let by_size = places(parts);
+    let is_told = |place: &&Place| TOLD_PERCENT_MIN <= parts.percent(place.us);
+    let told = by_size.iter().take_while(is_told).take(TOLD_MAX).count();
+    let places = by_size[..told].iter().map(|Place { us, at }| format!("{}, {}", at.words(parts), of(*us)));
+    let places: Vec<String> = places.collect();
+    let rest_us = by_size[told..].iter().map(|place| place.us).sum::<f64>().max(0.0);
     format!(
         "{which} of {} ({} of them, {} on average{}) most of it passed {}; in all else, {}.{}",
         class(&parts.class),
@@ -62,24 +42,96 @@ fn went(parts: &Parts, summary: &Summary) -> String {
         shares(parts, summary),
         places.join("; then "),
         of(rest_us),
-        waited(parts, summary)
-            .unwrap_or_else(|| by_size.first().map_or_else(String::new, |(.., advice)| advice.clone()))
+        waited(parts, summary).unwrap_or_else(|| by_size
+            .first()
+            .map_or_else(String::new, |place| place.advice(parts, summary)))
     )
+}
+
+/// Where time of requests went.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Where {
+    /// In a stage of the server's.
+    Stage(String),
+    /// Before they were sent.
+    Late,
+    /// While the client was away.
+    Client,
+    /// Where nobody measures.
+    Unseen,
+}
+
+/// How much of it went where.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) us: f64,
+    pub(super) at: Where,
+}
+
+/// Every place, that with most of the time first.
+pub(super) fn places(parts: &Parts) -> Vec<Place> {
+    let stages = parts.stages.iter().map(|(stage, us)| Place { us: *us, at: Where::Stage(stage.clone()) });
+    let mut all: Vec<Place> = stages.collect();
+    all.push(Place { us: parts.late_us, at: Where::Late });
+    all.extend(parts.client_us.map(|us| Place { us, at: Where::Client }));
+    all.push(Place { us: parts.unseen_us(), at: Where::Unseen });
+    all.sort_by(|one, other| other.us.total_cmp(&one.us));
+    all
+}
+
+impl Where {
+    fn words(&self, parts: &Parts) -> String {
+        match self {
+            Self::Stage(stage) => format!("in {stage}"),
+            Self::Late => "before they were sent".to_owned(),
+            Self::Client => "while the client was away".to_owned(),
+            Self::Unseen if parts.client_us.is_none() => {
+                "outside the server's stages (kernel, network, scheduler, other processes, the client)"
+                    .to_owned()
+            }
+            Self::Unseen if parts.stages.is_empty() => IN_SERVER_OR_UNSEEN.to_owned(),
+            Self::Unseen => UNSEEN.to_owned(),
+        }
+    }
+}
+
+impl Place {
+    /// What can be done about it, as a sentence behind others.
+    fn advice(&self, parts: &Parts, summary: &Summary) -> String {
+        match &self.at {
+            Where::Stage(stage) => taken(stage, self.us, parts, summary)
+                .unwrap_or_else(|| of_stage(stage, self.us, parts, summary)),
+            Where::Late => String::new(),
+            Where::Client => of_client(parts, summary),
+            Where::Unseen => of_unseen(parts, summary),
+        }
+    }
 }
 
 /// From which share of their time on slow requests are told to have waited for a CPU that was taken, whatever stage
 /// that shows in.
 const WAITED_PERCENT_MIN: f64 = 30.0;
 
-/// That slow requests waited for their loop's CPU, if the loop noticed so much of it during the run.
-fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
+/// For how long slow requests waited for their loop's CPU, if the loop noticed so much of it during the run.
+fn waited_us(parts: &Parts, summary: &Summary) -> Option<f64> {
     let away = room::away(summary).filter(|_| !parts.stages.is_empty())?;
-    let (waits_us, one_in) = match parts.of.as_str() {
-        "p99" => (away.wait_p99_us, "a hundred"),
-        "p99.9" => (away.wait_p999_us, "a thousand"),
+    let waits_us = match parts.of.as_str() {
+        "p99" => away.wait_p99_us,
+        "p99.9" => away.wait_p999_us,
         _ => return None,
     };
-    (WAITED_PERCENT_MIN <= parts.percent(waits_us)).then(|| {
+    Some(waits_us).filter(|us| WAITED_PERCENT_MIN <= parts.percent(*us))
+}
+
+/// The part of their time that was, in hundredths.
+pub(super) fn waited_percent(parts: &Parts, summary: &Summary) -> Option<f64> {
+    waited_us(parts, summary).map(|us| parts.percent(us).min(100.0))
+}
+
+/// The same as a sentence.
+fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
+    let one_in = if parts.of == "p99" { "a hundred" } else { "a thousand" };
+    waited_us(parts, summary).map(|waits_us| {
         format!(
             " The machine's is {:.0} % or more of it, whatever place it shows in: by the loop's own rounds during the run one in \
              {one_in} that came waited for {} or longer until the loop had its CPU back, and stages go by the clock, so what \
@@ -115,22 +167,37 @@ const COMPUTES: [&str; 4] = ["parse", "auth", "sign", "match"];
 /// From so many times its median on it did not compute there.
 const TAKEN_TIMES_MIN: f64 = 5.0;
 
-/// That it was not the computing that took so long, if so.
-fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<String> {
+/// What a stage takes at the median, if requests are computed with there and took so long that they were not.
+fn computes_us(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<f64> {
     let told = summary.class(&parts.class)?.stages.iter().find(|told| told.stage == stage)?;
     let is_taken = COMPUTES.contains(&stage) && TAKEN_TIMES_MIN * told.time.p50_us < us;
-    is_taken.then(|| {
+    is_taken.then_some(told.time.p50_us)
+}
+
+/// Whether it was not the computing that took so long.
+pub(super) fn was_taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> bool {
+    computes_us(stage, us, parts, summary).is_some()
+}
+
+/// The same as a sentence.
+fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<String> {
+    computes_us(stage, us, parts, summary).map(|median_us| {
         format!(
             " A request is only computed with in {stage}, half of them for {} at most: for as long as this the CPU was \
              taken. `outcry check --jitter 10` says by whom.",
-            micros(told.time.p50_us)
+            micros(median_us)
         )
     })
 }
 
+/// Whether the run had tables of known signers.
+pub(super) fn knows_signers(summary: &Summary) -> bool {
+    let bytes = |setting: &String| setting.strip_prefix("auth.known_signers_bytes=").map(str::to_owned);
+    summary.settings.iter().filter_map(bytes).any(|bytes| bytes != "0")
+}
+
 /// What can be done about a stage that takes most of the time, if anybody asks what to buy for it.
 fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
-    const KNOWN: &str = "auth.known_signers_bytes=";
     let is_committed = summary.settings.iter().any(|setting| setting == "journal.durability=committed");
     match stage {
         "sign" => {}
@@ -153,8 +220,7 @@ fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
         }
         _ => return String::new(),
     }
-    let is_on = |setting: &String| setting.strip_prefix(KNOWN).is_some_and(|bytes| bytes != "0");
-    let known = if summary.settings.iter().any(is_on) {
+    let known = if knows_signers(summary) {
         ""
     } else {
         "; `auth.known_signers_bytes` brings a known signer's check to about a quarter of that (off until it has \
@@ -166,45 +232,83 @@ fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
 }
 
 /// From which share of what requests waited for the journal on one of its causes is told to be the cause.
-const CAUSE_MIN: f64 = 0.5;
+pub(super) const CAUSE_MIN: f64 = 0.5;
+
+/// What requests waited for, as long as they waited for the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A write.
+    Disk,
+    /// The write that was under way, and then its own.
+    Disks,
+    /// Its thread, which was ready and had no CPU.
+    Cpu,
+    /// Neither alone.
+    Neither,
+    /// The server does not tell.
+    Untold,
+}
+
+/// What one in so many meets of the journal's spans, its own or one under way, in words and in microseconds.
+fn met(parts: &Parts) -> (&'static str, fn(&Spans) -> f64) {
+    match parts.of.as_str() {
+        "p50" => ("one in two", |spans| spans.each.p50_us),
+        "p99" => ("one in a hundred", |spans| spans.each.p99_us.max(spans.wait_p99_us)),
+        _ => ("one in a thousand", |spans| spans.each.p999_us.max(spans.wait_p999_us)),
+    }
+}
 
 /// Whether requests that waited `us` for the journal waited for the disk or for its thread's CPU.
+pub(super) fn cause(us: f64, parts: &Parts, summary: &Summary) -> Cause {
+    let Some(Journal { write, run_delay }) = &summary.journal else { return Cause::Untold };
+    let (_, of) = met(parts);
+    if CAUSE_MIN * us <= of(run_delay) {
+        Cause::Cpu
+    } else if CAUSE_MIN * us <= of(write) {
+        Cause::Disk
+    } else if CAUSE_MIN * us <= 2.0 * of(write) {
+        Cause::Disks
+    } else {
+        Cause::Neither
+    }
+}
+
+/// The same in sentences.
 fn of_writes(us: f64, parts: &Parts, summary: &Summary) -> String {
     const CHECK: &str =
-        "`outcry check` says what a write takes there alone, and whether a mount with discard stops it";
+        "`outcry check` says what a write takes there alone, and how long a mount with discard stops it";
     let Some(Journal { write, run_delay }) = summary.journal else { return format!(" {CHECK}.") };
-    let (which, of): (_, fn(&Quantiles) -> f64) = match parts.of.as_str() {
-        "p50" => ("half of them", |times| times.p50_us),
-        "p99" => ("one in a hundred", |times| times.p99_us),
-        _ => ("one in a thousand", |times| times.p999_us),
-    };
+    let (which, of) = met(parts);
     let told = format!(
-        " Of {} writes meanwhile {which} took {} or more until the thread went on, the longest {}; for {which} the \
-         thread was ready and had no CPU for {} or more, {} at most:",
-        count_of(write.count),
+        " Of {} writes meanwhile, the longest {}, {which} that came met one that took {} or more until the thread went \
+         on; likewise the thread was ready and had no CPU for {} or more, {} at most:",
+        count_of(write.each.count),
+        micros(write.each.max_us),
         micros(of(&write)),
-        micros(write.max_us),
         micros(of(&run_delay)),
-        micros(run_delay.max_us)
+        micros(run_delay.each.max_us)
     );
     let beside = if beside_client(summary).contains(&"journal") {
         format!(", which it shares with the client on CPU {} here", summary.client_cpu)
     } else {
         String::new()
     };
-    if CAUSE_MIN * us <= of(&run_delay) {
-        format!("{told} most of it is its CPU{beside}, and a core for the journal's thread ends that.")
-    } else if CAUSE_MIN * us <= of(&write) {
-        format!("{told} most of it is the disk. {CHECK}.")
-    } else {
-        format!(
-            "{told} neither explains it alone. An answer that comes during a write waits for that one and its own."
-        )
+    match cause(us, parts, summary) {
+        Cause::Cpu => {
+            format!("{told} most of it is its CPU{beside}, and a core for the journal's thread ends that.")
+        }
+        Cause::Disk => format!("{told} most of it is the disk. {CHECK}."),
+        Cause::Disks => {
+            format!(
+                "{told} most of it is the disk, for a write that was under way and then its own. {CHECK}."
+            )
+        }
+        Cause::Neither | Cause::Untold => format!("{told} neither explains it alone."),
     }
 }
 
 /// Whether the client's part has what the server did, for both take turns on one CPU.
-fn is_readers_too(parts: &Parts, summary: &Summary) -> bool {
+pub(super) fn is_readers_too(parts: &Parts, summary: &Summary) -> bool {
     parts.class == "read" && beside_client(summary).contains(&"outcry-reader")
 }
 
@@ -230,6 +334,39 @@ fn of_client(parts: &Parts, summary: &Summary) -> String {
     )
 }
 
+/// What as slow reads took in the server, if it told.
+pub(super) fn in_server_us(parts: &Parts, summary: &Summary) -> Option<f64> {
+    let reads = summary.reads_in_server.filter(|_| parts.class == "read")?;
+    Some(match parts.of.as_str() {
+        "p50" => reads.p50_us,
+        "p99" => reads.p99_us,
+        _ => reads.p999_us,
+    })
+}
+
+/// The same as a sentence.
+fn in_server(parts: &Parts, summary: &Summary) -> String {
+    let Some(us) = in_server_us(parts, summary) else {
+        return " What the server had of it is stage `read` of /debug/latency, on the operator's listener."
+            .to_owned();
+    };
+    let beside = if us < CAUSE_MIN * parts.unseen_us() {
+        ": most of it lay outside".to_owned()
+    } else if beside_client(summary).contains(&"outcry-reader") {
+        let cpu = summary.client_cpu;
+        format!(
+            ", where the reader waits for CPU {cpu} while the client has it: a core for the reader ends that"
+        )
+    } else {
+        String::new()
+    };
+    let (one_in, _) = met(parts);
+    format!(
+        " By the server's own count {one_in} of all reads took {} or more there, from their bytes to their answers{beside}.",
+        micros(us)
+    )
+}
+
 /// What is known of the remainder that no stage has: what the machine explains of it, and what the rig does.
 fn of_unseen(parts: &Parts, summary: &Summary) -> String {
     let around = summary.jitter_before.iter().chain(&summary.jitter_after).map(|row| row.max_us);
@@ -237,10 +374,7 @@ fn of_unseen(parts: &Parts, summary: &Summary) -> String {
     // The requests in the middle meet no gap.
     let longest_us = around.chain(meanwhile).reduce(f64::max).filter(|_| parts.of != "p50");
     let mut said = match longest_us {
-        _ if parts.stages.is_empty() => {
-            " What the server had of it is stage `read` of /debug/latency, on the operator's listener."
-                .to_owned()
-        }
+        _ if parts.stages.is_empty() => in_server(parts, summary),
         None => String::new(),
         Some(gap_us) if gap_us < parts.unseen_us() => format!(
             " Of what no stage saw, one stop of the machine explains at most {} (the longest gap of a thread that only \
@@ -336,15 +470,17 @@ mod tests {
         for (write_us, run_delay_us, cause) in [
             (3_800.0, 10.0, "most of it is the disk."),
             (3_800.0, 3_000.0, "most of it is its CPU, which it shares with the client on CPU 0 here,"),
-            (1_000.0, 10.0, "neither explains it alone."),
+            (1_000.0, 10.0, "most of it is the disk, for a write that was under way and then its own."),
+            (900.0, 10.0, "neither explains it alone."),
         ] {
             let mut summary = Summary { client_cpu: 0, ..crate::summary::example() };
             let thread = summary.threads[0].clone();
             summary.threads.push(Thread { name: "journal".to_owned(), cpu: None, ..thread });
-            let times = |p999_us| Quantiles { count: 7_000, p999_us, ..Quantiles::default() };
-            summary.journal = Some(Journal { write: times(write_us), run_delay: times(run_delay_us) });
+            let spans = |wait_p999_us| Spans { wait_p999_us, ..Spans::default() };
+            summary.journal = Some(Journal { write: spans(write_us), run_delay: spans(run_delay_us) });
             let said = &limits(&summary)[1];
-            assert!(said.contains(" Of 7,000 writes meanwhile one in a thousand took "), "{said}");
+            let met = " writes meanwhile, the longest 0.0 µs, one in a thousand that came met one";
+            assert!(said.contains(met), "{said}");
             assert!(said.contains(cause), "{cause}: {said}");
         }
     }

@@ -4,12 +4,18 @@ use super::numbers::{count, count_of, micros};
 use super::{arrivals, room, went};
 use crate::jitter::GAP_US_MAX;
 use crate::placement::{self, MachineLimit};
+use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 
 /// With fewer CPUs than this the client cannot have one of its own.
 const CLIENTS_OWN_FROM_CPUS: usize = 4;
+
+/// Whether answers waited for the disk.
+pub(super) fn is_durable(summary: &Summary) -> bool {
+    summary.settings.iter().any(|setting| setting == DURABLE)
+}
 
 /// What a class is called in a sentence.
 pub(crate) fn class(name: &str) -> &'static str {
@@ -138,7 +144,12 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
         let (count, cpu) = (environment.cpus.len(), summary.client_cpu);
         let names = beside_client(summary).join(", ");
         let beside = if names.is_empty() { names } else { format!(" beside {names}") };
-        found.push(if summary.client_sleeps {
+        found.push(if summary.client_yields {
+            format!(
+                "There are {count} CPUs: the client is on CPU {cpu}{beside}, and lets these have it whenever it finds nothing \
+                 to do; while they do, nothing is sent and no answer is read."
+            )
+        } else if summary.client_sleeps {
             format!(
                 "There are {count} CPUs: the client is on CPU {cpu}{beside}, and sleeps until a request is due or an \
                  answer comes, so that these need not wait for it; every time has the client's wake-up in it.{}",
@@ -190,7 +201,11 @@ fn orders_wait(summary: &Summary) -> String {
 /// Who shares the client's CPU, for a terminal.
 pub(crate) fn shared(summary: &Summary) -> Option<String> {
     let beside = beside_client(summary);
-    let waits = if summary.client_sleeps { "sleeps in between" } else { "polls" };
+    let waits = match (summary.client_sleeps, summary.client_yields) {
+        (true, _) => "sleeps in between",
+        (_, true) => "polls, and yields in between",
+        _ => "polls",
+    };
     let cpu = summary.client_cpu;
     (!beside.is_empty()).then(|| format!("the client ({waits}) shares CPU {cpu} with {}", beside.join(", ")))
 }

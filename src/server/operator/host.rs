@@ -19,7 +19,7 @@ use crate::server::options::Options;
 use crate::server::plan::{self, Plan, Start};
 use crate::server::run::say;
 use crate::server::topology::allowed_cpus;
-use crate::topology::answers::{self, Answer};
+use crate::topology::answers::{self, Answer, Brief};
 use crate::topology::capacity::{self, Capacity};
 use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};
 use crate::topology::limit::{self, Limit, Touches};
@@ -65,7 +65,8 @@ impl Judged {
     /// What limits the machine and what it can take, for people.
     fn text(&self) -> String {
         let unknown = self.capacity.as_ref().err().map(|why| capacity::unknown(why)).unwrap_or_default();
-        [limit::text(&self.limits), unknown, answers::text(&self.answers)].concat()
+        let (brief, full) = (answers::brief(&self.answers), answers::text(&self.answers));
+        [brief, unknown, limit::text(&self.limits), full].concat()
     }
 
     fn json(&self, json: &mut Writer<'_>) {
@@ -312,6 +313,8 @@ fn answers_json(json: &mut Writer<'_>, answers: &[Answer]) {
         optional_text(json, answer.free.as_deref());
         json.key("bought");
         optional_text(json, answer.bought.as_deref());
+        let Brief { by, amount, first } = &answer.brief;
+        json.key("limited_by").text(by).key("how_much").text(amount).key("change_first").text(first);
         json.close_object();
     }
     json.close_array();
@@ -422,6 +425,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
             us(gaps.p99_ns),
             us(gaps.p999_ns),
             us(gaps.max_ns),
+            us(gaps.wait_p99_ns),
             us(gaps.wait_p999_ns),
             checks::percent(lost),
             share(gaps.threads_millionths),
@@ -436,6 +440,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
         "p99",
         "p99.9",
         "max",
+        "1 in 100 waits",
         "1 in 1,000 waits",
         "time lost",
         "to threads",
@@ -458,7 +463,7 @@ fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
         json.open_object().key("cpu").number(wide(gaps.cpu)).key("gaps_per_second").number(gaps.per_second);
         json.key("p50_ns").number(gaps.p50_ns).key("p99_ns").number(gaps.p99_ns);
         json.key("p999_ns").number(gaps.p999_ns).key("max_ns").number(gaps.max_ns);
-        json.key("wait_p999_ns").number(gaps.wait_p999_ns);
+        json.key("wait_p99_ns").number(gaps.wait_p99_ns).key("wait_p999_ns").number(gaps.wait_p999_ns);
         json.key("lost_millionths").number(gaps.lost_millionths);
         json.key("long_millionths").number(gaps.long_millionths);
         for (key, millionths) in

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::topology::capacity::tests::{SIGNATURE_NS, Silent, needs, plain};
-use crate::topology::checks::{DiskProbe, Needs, Probes};
+use crate::topology::checks::{DiskProbe, Gaps, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
 fn answers(machine: &Machine, needs: &Needs, disk: Option<DiskProbe>) -> [Answer; 6] {
@@ -46,7 +46,7 @@ fn each_question_has_an_answer_with_an_amount() {
         "     bought: about 28,000 for each shard more that has a core of its own",
         "; without one it only shares: it gets what other loops, the journal and the system leave, and orders wait for turns, up to 4 ms; faster",
         "durable answers: an order's median and a write of the disk, which was not tried here",
-        "reads: what one takes is not measured here; full first: sm0, at about 91,000 such reads a second without any orders, each \
+        "reads: what one takes is not measured here; full first: sm0, at about 91,000 such reads a second or more without any orders, each \
          at the expense of 30 % of an order;",
     ] {
         assert!(said.contains(line), "{line}\n{said}");
@@ -222,4 +222,168 @@ fn nothing_is_said_where_nothing_was_measured() {
     let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
     assert_eq!(of(&scene, &capacity::of(&scene)), []);
     assert_eq!(text(&[]), "");
+}
+
+/// The table's line of what is `asked`: by what it is limited, how much, what to change first.
+fn line(came: &[Answer], asked: &str) -> [String; 3] {
+    let answer = came.iter().find(|answer| answer.asked == asked).expect("it was asked");
+    let Brief { by, amount, first } = answer.brief.clone();
+    [by, amount, first]
+}
+
+#[test]
+fn each_answer_has_a_line_that_is_read_at_a_glance() {
+    let plain_needs = || needs("sm@0 r@1");
+    let spins = || {
+        let mut needs = plain_needs();
+        needs.work[0].sleeps = Sleeps::Never;
+        needs
+    };
+    let known = || Needs { knows_signers: true, ..spins() };
+    for (needs, asked, expected) in [
+        (
+            plain_needs(),
+            "median",
+            [
+                "signature check: the CPU's speed",
+                "52 µs, 26 µs of it, then the disk",
+                "auth.known_signers_bytes=16777216: 19 µs less (not reviewed)",
+            ],
+        ),
+        (
+            known(),
+            "median",
+            ["sockets, parsing, matching", "16 µs, 10 µs of it, then the disk", "a faster core"],
+        ),
+        (
+            Needs { knows_signers: true, durable: false, ..plain_needs() },
+            "median",
+            ["waking a loop that sleeps", "32 µs, 16 µs of it", "cpu.wait=shard=spin: 16 µs less"],
+        ),
+        (
+            plain_needs(),
+            "slow",
+            [
+                "orders before it on its loop",
+                "118 µs at 50 % load, 390 µs behind a batch",
+                "smaller batches; a core and a shard more",
+            ],
+        ),
+        (
+            plain_needs(),
+            "slowest",
+            [
+                "whoever takes its loop's CPU",
+                "not measured",
+                "`outcry check --jitter` tells who and how long",
+            ],
+        ),
+        (
+            plain_needs(),
+            "orders-per-second",
+            [
+                "the CPU of sm0",
+                "28,000 a second, less what journal and system take",
+                "a core and a shard more; auth.known_signers_bytes=16777216: up to 61,000 (not reviewed)",
+            ],
+        ),
+        (
+            plain_needs(),
+            "reads",
+            [
+                "the CPU of sm0, which has the sockets",
+                "91,000 a second or more",
+                "clients that pipeline; cpu.wait=shard=spin",
+            ],
+        ),
+    ] {
+        assert_eq!(line(&answers(&plain(2), &needs, None), asked), expected, "{asked}");
+    }
+    let table = brief(&of_two(Sleeps::AtOnce));
+    let head = "what                               is limited by ";
+    assert!(table.starts_with(head) && table.lines().count() == 8, "{table}");
+    assert_eq!(brief(&[]), "");
+}
+
+#[test]
+fn the_line_of_durable_answers_says_whether_it_is_the_disk() {
+    let disk = |write_us, discards| DiskProbe {
+        filesystem: "ext4".to_owned(),
+        is_local: true,
+        direct_refused: None,
+        discards,
+        write_us: (write_us, 2 * write_us),
+        fsync_us: (90, 4_000),
+    };
+    let durable = || needs("sm@0 r@1");
+    let without_discard = "mount it without discard: it stands still by 75 ms at times";
+    for (needs, disk, expected) in [
+        (durable(), None, ["a write of the disk", "not tried", "`outcry check` tries it"]),
+        (
+            durable(),
+            Some(disk(90, false)),
+            [
+                "a write of the disk",
+                "149 µs or more, 90 µs of it the disk",
+                "a disk that writes 4 KiB sooner",
+            ],
+        ),
+        (
+            durable(),
+            Some(disk(20, false)),
+            [
+                "the order itself, as above",
+                "79 µs or more, 20 µs of it the disk",
+                "journal.durability=committed waits for none",
+            ],
+        ),
+        (
+            durable(),
+            Some(disk(90, true)),
+            ["a write of the disk", "149 µs or more, 90 µs of it the disk", without_discard],
+        ),
+        (Needs { durable: false, ..durable() }, Some(disk(90, true)), ["nothing: none waits", "", ""]),
+    ] {
+        assert_eq!(line(&answers(&plain(2), &needs, disk), "durable"), expected);
+    }
+}
+
+#[test]
+fn a_cpu_that_was_taken_is_told_where_orders_wait_longer_for_it_than_for_each_other() {
+    let machine = plain(2);
+    let mut needs = needs("sm@0 r@1");
+    needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins: false }];
+    for (cpu, threads, host, wait_p99_ns, slow, slowest) in [
+        (
+            0,
+            Some(90_000),
+            Some(0),
+            3_000_000,
+            "CPU 0 is taken: other programs here",
+            "CPU 0 is taken: other programs here",
+        ),
+        (0, Some(0), Some(90_000), 60_000, "orders before it on its loop", "CPU 0 is taken: the host"),
+        // No order waits for the reader's CPU.
+        (1, Some(90_000), Some(0), 3_000_000, "orders before it on its loop", "whoever takes its loop's CPU"),
+    ] {
+        let mut probes = Probes::none("no");
+        probes.signature_ns = Ok(SIGNATURE_NS);
+        probes.jitter = Some(vec![Gaps {
+            cpu,
+            wait_p99_ns,
+            wait_p999_ns: 4_000_000,
+            max_ns: 8_000_000,
+            lost_millionths: 90_000,
+            long_millionths: 90_000,
+            threads_millionths: threads,
+            host_millionths: host,
+            ..Gaps::default()
+        }]);
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let came = of(&scene, &capacity::of(&scene));
+        assert_eq!([line(&came, "slow")[0].as_str(), line(&came, "slowest")[0].as_str()], [slow, slowest]);
+        if cpu == 0 {
+            assert_eq!(line(&came, "slowest")[1], "1 in 1,000 waits 4 ms or more");
+        }
+    }
 }

@@ -527,8 +527,10 @@ fn jitter(scene: &Scene<'_>) -> Finding {
 }
 
 /// What makes a CPU quieter, by who had it.
-fn quieter(scene: &Scene<'_>, gaps: &Gaps) -> &'static str {
+#[must_use]
+pub fn quieter(scene: &Scene<'_>, gaps: &Gaps) -> &'static str {
     match gaps.taker() {
+        Taker::Threads if scene.lacks_cores() => "stop what runs on this CPU (top -H says who)",
         Taker::Threads => "stop what runs on this CPU (top -H says who), or isolate it",
         Taker::Host => "ask for dedicated CPUs, or take a quieter host",
         Taker::Unseen => {

@@ -20,6 +20,8 @@ pub struct Gaps {
     /// For how long one in a thousand that come at any moment waits at least until the CPU is back, in nanoseconds: a
     /// long gap is met by more of them than a short one.
     pub wait_p999_ns: u64,
+    /// Likewise one in a hundred.
+    pub wait_p99_ns: u64,
     /// Share of time lost, in millionths.
     pub lost_millionths: u64,
     /// The part of it that was lost in gaps of [`Gaps::LONG_NS`] or more.
@@ -67,29 +69,26 @@ impl Gaps {
     /// Whether only the slowest of a thousand meet what is not quiet.
     #[must_use]
     pub const fn is_rare(&self) -> bool {
-        self.p99_ns <= GAP_P99_MAX_NS && self.lost_millionths <= 2 * LOST_MAX_MILLIONTHS
+        self.wait_p99_ns <= GAP_P99_MAX_NS
     }
 
-    /// Who had most of what the slowest orders wait for: of long gaps, if one in a thousand meets those.
+    /// Who had most of what was lost; who nobody is charged with is told by whether one order in a thousand meets a gap
+    /// longer than interrupts take.
     #[must_use]
     pub fn taker(&self) -> Taker {
         if (self.threads_millionths, self.host_millionths) == (None, None) {
             return Taker::Unknown;
         }
         let (threads, host) = (self.threads_millionths.unwrap_or(0), self.host_millionths.unwrap_or(0));
-        let is_long = MET_BY_ONE_IN_A_THOUSAND <= self.long_millionths;
-        let (of, nobody) = if is_long {
-            (self.long_millionths, Taker::Unseen)
-        } else {
-            (self.lost_millionths, Taker::Interrupts)
-        };
-        let rest = of.saturating_sub(threads + host);
-        if rest <= threads && host <= threads {
+        let nobody = self.lost_millionths.saturating_sub(threads + host);
+        if nobody <= threads && host <= threads {
             Taker::Threads
-        } else if rest <= host {
+        } else if nobody <= host {
             Taker::Host
+        } else if MET_BY_ONE_IN_A_THOUSAND <= self.long_millionths {
+            Taker::Unseen
         } else {
-            nobody
+            Taker::Interrupts
         }
     }
 

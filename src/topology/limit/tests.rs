@@ -200,18 +200,19 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
     let host = "no other thread had it, and interrupts are shorter: the host had it, which need not say so";
     let interrupts = "no other thread and no host had it, as far as the kernel counts: move interrupts";
     let unknown = "stop other work on this CPU, isolate it, or take a quieter host";
-    for (lost, long, threads, taken, touches, expected) in [
-        (20_000, 15_000, Some(18_000), Some(0), Touches::P999, stop),
-        (20_000, 15_000, Some(0), Some(12_000), Touches::P999, ask),
-        (20_000, 15_000, Some(0), Some(2_000), Touches::P999, host),
-        (20_000, 999, Some(0), Some(0), Touches::P999, interrupts),
-        (30_000, 999, Some(0), None, Touches::P99, interrupts),
-        (20_000, 15_000, None, None, Touches::P999, unknown),
+    for (lost, long, threads, taken, wait_p99_ns, touches, expected) in [
+        (20_000, 15_000, Some(18_000), Some(0), 100_000, Touches::P999, stop),
+        (20_000, 15_000, Some(0), Some(12_000), 0, Touches::P999, ask),
+        (20_000, 15_000, Some(0), Some(2_000), 0, Touches::P999, host),
+        (20_000, 999, Some(0), Some(0), 0, Touches::P999, interrupts),
+        (20_000, 999, Some(0), None, 100_001, Touches::P99, interrupts),
+        (20_000, 15_000, None, None, 0, Touches::P999, unknown),
     ] {
         let gaps = Gaps {
             cpu: 0,
             p99_ns: 9_000,
             wait_p999_ns: 700_000,
+            wait_p99_ns,
             lost_millionths: lost,
             long_millionths: long,
             threads_millionths: threads,
@@ -273,14 +274,16 @@ fn limits_are_numbered_and_none_is_not() {
     let none = said(true);
     assert!(
         none.starts_with(
-            "what limits this machine: nothing in its settings but what the slowest orders meet; 1 shard on 1"
+            "what was found here: nothing in its settings but what the slowest orders meet; 1 shard on 1"
         ),
         "{none}"
     );
     assert!(none.contains("\n     change: faster cores") && !none.contains("2. "), "{none}");
     let one = said(false);
     assert!(
-        one.starts_with("what limits this machine, the most costly first:\n  1. [p50] no loop spins"),
+        one.starts_with(
+            "what was found here, what can add most to one order first:\n  1. [p50] no loop spins"
+        ),
         "{one}"
     );
 }
@@ -298,6 +301,7 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
         p99_ns: 900_000,
         p999_ns: 900_000,
         max_ns: 900_000,
+        wait_p99_ns: 200_000,
         lost_millionths: 20_000,
         ..Gaps::default()
     };
@@ -363,7 +367,7 @@ fn what_only_the_slowest_orders_meet_stands_last_and_takes_one_line() {
                     ready there";
     let ticking =
         "[p99.9] cpu.nohz_full: none; wanted: shards' cpus: 0; up to 5 µs an order that a tick meets";
-    let nothing = "what limits this machine: nothing in its settings";
+    let nothing = "what was found here: nothing in its settings";
     for (isolate, without_tick, wait, first, last) in [
         (false, false, true, nothing, Some(isolated)),
         (true, false, true, nothing, Some(ticking)),

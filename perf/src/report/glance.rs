@@ -1,0 +1,274 @@
+//! What limits this box, in a table: each figure of the run, what most of it was, what to change first, and what
+//! `outcry topology` had said.
+
+use super::numbers::{about, micros};
+use super::went::{self, Cause, Place, Where};
+use super::words::class;
+use super::{planned, room, words};
+use crate::parts::Parts;
+use crate::stats::Quantiles;
+use crate::summary::{ClassTimes, Summary};
+
+/// The table's head.
+pub(super) const HEAD: [&str; 5] = ["", "in this run", "most of it", "to change first", "topology had said"];
+
+const KNOWN: &str = "known signers (auth.known_signers_bytes, not reviewed)";
+const NOT_THE_SERVERS: &str = "nothing: it is the rig's";
+const DISK_ALONE: &str = "`outcry check` tells the disk alone, and its mount";
+const KERNEL: &str = "kernel, scheduler, network";
+const QUIETER: &str = "a quieter machine: `outcry check --jitter 10`";
+
+/// All that can be told of a run.
+pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
+    let mut rows = Vec::new();
+    if let Some(most) = commonest(summary, |times| times.class != "read") {
+        // The plan is of orders with a signature each.
+        let is_order = planned::signatures(most) == 1;
+        rows.extend(quantiles(summary, most, if is_order { ["median", "slow", "slowest"] } else { [""; 3] }));
+    }
+    rows.extend(full(summary));
+    rows.extend(writes(summary));
+    if let Some(reads) = commonest(summary, |times| times.class == "read") {
+        rows.extend(quantiles(summary, reads, ["reads", "", ""]));
+    }
+    rows
+}
+
+/// The class with most requests, of those whose time is told in parts.
+fn commonest(summary: &Summary, is_meant: fn(&ClassTimes) -> bool) -> Option<&ClassTimes> {
+    let told = |times: &&ClassTimes| summary.parts.iter().any(|parts| parts.class == times.class);
+    let of = summary.classes.iter().filter(|times| is_meant(times)).filter(told);
+    of.max_by_key(|times| times.latency.count)
+}
+
+fn row(what: String, shown: String, (by, first): (String, String), planned: &str) -> [String; 5] {
+    [what, shown, by, first, planned.to_owned()]
+}
+
+/// What the server had said of what is `asked`.
+fn had_said<'a>(summary: &'a Summary, asked: &str) -> &'a str {
+    let told = summary.planned.iter().flat_map(|planned| &planned.how_much);
+    told.into_iter().find(|(about, _)| about == asked).map_or("", |(_, much)| much)
+}
+
+/// The middle and the tails of a class; `asked` is what the plan calls them.
+fn quantiles<'a>(
+    summary: &'a Summary,
+    times: &'a ClassTimes,
+    asked: [&'a str; 3],
+) -> impl Iterator<Item = [String; 5]> + 'a {
+    let latency = &times.latency;
+    let all = [("p50", latency.p50_us), ("p99", latency.p99_us), ("p99.9", latency.p999_us)];
+    all.into_iter().zip(asked).filter_map(move |((of, us), asked)| {
+        let parts = summary.parts.iter().find(|parts| parts.class == times.class && parts.of == of)?;
+        let what = format!("{}, {of}", class(&times.class));
+        Some(row(what, micros(us), largest(parts, summary), had_said(summary, asked)))
+    })
+}
+
+/// Most of the time of some requests, and what would shorten it.
+fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
+    if let Some(percent) = went::waited_percent(parts, summary) {
+        return (
+            format!("its loop's CPU was taken, {percent:.0} % or more"),
+            "whole cores of the host, or stop who has them".into(),
+        );
+    }
+    let places = went::places(parts);
+    let Some(Place { us, at }) = places.first() else { return (String::new(), String::new()) };
+    let (by, first) = place(at, *us, parts, summary);
+    (format!("{by}, {:.0} %", parts.percent(*us)), first.to_owned())
+}
+
+/// A place in a few words, and what would shorten the time there.
+fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, &'static str) {
+    let told = |by: &str, first| (by.to_owned(), first);
+    match at {
+        Where::Late => told("sent late", NOT_THE_SERVERS),
+        Where::Client if went::is_readers_too(parts, summary) => {
+            told("the reader and the client, in turn on one CPU", "a core for each")
+        }
+        Where::Client => told("the client's own time", NOT_THE_SERVERS),
+        Where::Unseen if parts.stages.is_empty() => match went::in_server_us(parts, summary) {
+            None => {
+                told("the server and the kernel, not told apart", "stage `read` of /debug/latency says which")
+            }
+            Some(in_server_us) if in_server_us < went::CAUSE_MIN * us => told(KERNEL, QUIETER),
+            Some(_) if words::beside_client(summary).contains(&"outcry-reader") => {
+                told("in the server: its reader shares a CPU with the client", "a core for the reader")
+            }
+            Some(_) => told("in the server: its reader", "fewer or smaller reads; a faster core"),
+        },
+        Where::Unseen => told(KERNEL, QUIETER),
+        Where::Stage(stage) if went::was_taken(stage, us, parts, summary) => {
+            (format!("the CPU was taken during {stage}"), QUIETER)
+        }
+        Where::Stage(stage) => match stage.as_str() {
+            "sign" if went::knows_signers(summary) => told("the signature check", "a faster core"),
+            "sign" => told("the signature check", KNOWN),
+            "recv" | "queue" => told("in line behind others on its loop", "smaller batches; more shards"),
+            "journal" if words::is_durable(summary) => of_journal(us, parts, summary),
+            "journal" => told("behind answers before it", "reads on connections of their own"),
+            stage => (format!("stage {stage}"), "a faster core"),
+        },
+    }
+}
+
+fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, &'static str) {
+    let (by, first) = match went::cause(us, parts, summary) {
+        Cause::Disk => ("a write of the disk", DISK_ALONE),
+        Cause::Disks => ("two writes of the disk", DISK_ALONE),
+        Cause::Cpu => ("the journal's thread without a CPU", "a core for it"),
+        Cause::Neither => ("the journal, neither disk nor CPU alone", DISK_ALONE),
+        Cause::Untold => ("the journal", DISK_ALONE),
+    };
+    (by.to_owned(), first)
+}
+
+/// At which rate the busiest loop would be full, if the run says that of orders.
+fn full(summary: &Summary) -> Option<[String; 5]> {
+    let (orders, busiest) = (planned::as_orders(summary)?, room::busiest(summary)?);
+    let by = format!("the CPU of {}, {:.0} % busy", busiest.name, 100.0 * busiest.busy);
+    let first = "a core and a shard more (cpu.shards)".to_owned();
+    let shown = format!("{} or more would fill it", about(orders.full_at));
+    Some(row("orders a second".to_owned(), shown, (by, first), had_said(summary, "orders-per-second")))
+}
+
+/// What the journal's writes took, where answers wait for them.
+fn writes(summary: &Summary) -> Option<[String; 5]> {
+    let journal =
+        summary.journal.filter(|journal| words::is_durable(summary) && 0 < journal.write.each.count)?;
+    let Quantiles { p50_us, max_us, .. } = journal.write.each;
+    let (waits_us, delay) = (journal.write.wait_p99_us, journal.run_delay);
+    let shown =
+        format!("{}, longest {}; 1 in 100 meets {}", micros(p50_us), micros(max_us), micros(waits_us));
+    let is_cpu = went::CAUSE_MIN * waits_us <= delay.wait_p99_us;
+    let by = format!(
+        "{}; its thread had no CPU for {} at most",
+        if is_cpu { "the CPU" } else { "the disk" },
+        micros(delay.each.max_us)
+    );
+    let first = if is_cpu { "a core for the journal's thread" } else { DISK_ALONE };
+    Some(row("the journal's writes".to_owned(), shown, (by, first.to_owned()), had_said(summary, "durable")))
+}
+
+/// The rows for a terminal.
+pub(super) fn lines(summary: &Summary) -> Vec<String> {
+    let line =
+        |[what, shown, by, first, _]: [String; 5]| format!("{what}: {shown}; {by}; to change: {first}");
+    let rows = rows(summary).into_iter().map(line);
+    rows.chain(words::shared(summary)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::away::Away;
+    use crate::placement::Thread;
+    use crate::summary::{Journal, Spans, example};
+
+    /// What is told of one quantile of the example, whose time is as `parts` say.
+    fn told(summary: &Summary, what: &str) -> [String; 4] {
+        let rows = rows(summary);
+        let row = rows.iter().find(|row| row[0] == what).unwrap_or_else(|| panic!("{what}: {rows:?}"));
+        [1, 2, 3, 4].map(|column: usize| row[column].clone())
+    }
+
+    #[test]
+    fn a_figure_stands_beside_what_it_went_to_what_changes_it_and_the_plan() {
+        let [shown, by, first, plan] = told(&example(), "orders that rest, p50");
+        assert_eq!([shown.as_str(), by.as_str()], ["40.0 µs", "the signature check, 65 %"]);
+        assert_eq!([first.as_str(), plan.as_str()], [KNOWN, "36 µs, 26 µs of it"]);
+        let mut known = example();
+        known.settings = vec!["auth.known_signers_bytes=16777216".to_owned()];
+        assert_eq!(told(&known, "orders that rest, p50")[2], "a faster core");
+        let [shown, by, ..] = told(&example(), "orders a second");
+        assert_eq!(
+            [shown.as_str(), by.as_str()],
+            ["33,000 or more would fill it", "the CPU of outcry-shard0, 6 % busy"]
+        );
+    }
+
+    #[test]
+    fn each_place_has_a_word_and_a_remedy() {
+        let thread = |name: &str, cpu| Thread { name: name.to_owned(), cpu, ..example().threads[0].clone() };
+        let spans = |us| Spans { wait_p999_us: us, ..Spans::default() };
+        let journal = |write, run_delay| Some(Journal { write: spans(write), run_delay: spans(run_delay) });
+        let committed = vec!["journal.durability=committed".to_owned()];
+        let durable = vec!["journal.durability=durable".to_owned()];
+        for (stage, settings, journal, expected, first) in [
+            (
+                "queue",
+                &committed,
+                None,
+                "in line behind others on its loop, 98 %",
+                "smaller batches; more shards",
+            ),
+            ("sign", &committed, None, "the CPU was taken during sign, 98 %", QUIETER),
+            ("send", &committed, None, "stage send, 98 %", "a faster core"),
+            (
+                "journal",
+                &committed,
+                None,
+                "behind answers before it, 98 %",
+                "reads on connections of their own",
+            ),
+            ("journal", &durable, None, "the journal, 98 %", DISK_ALONE),
+            ("journal", &durable, journal(3_000.0, 1.0), "a write of the disk, 98 %", DISK_ALONE),
+            (
+                "journal",
+                &durable,
+                journal(3_000.0, 2_000.0),
+                "the journal's thread without a CPU, 98 %",
+                "a core for it",
+            ),
+            ("journal", &durable, journal(1_000.0, 1.0), "two writes of the disk, 98 %", DISK_ALONE),
+            (
+                "journal",
+                &durable,
+                journal(900.0, 1.0),
+                "the journal, neither disk nor CPU alone, 98 %",
+                DISK_ALONE,
+            ),
+        ] {
+            let mut summary = Summary { settings: settings.clone(), journal, ..example() };
+            summary.parts[1].stages[1].0 = stage.to_owned();
+            let [_, by, told_first, _] = told(&summary, "orders that rest, p99.9");
+            assert_eq!([by.as_str(), told_first.as_str()], [expected, first], "{stage}");
+        }
+        // Of reads no stage is told.
+        for (client_cpu, client_us, in_server_us, expected) in [
+            (0, 120.0, None, "the server and the kernel, not told apart, 97 %"),
+            (0, 120.0, Some(3_000.0), "in the server: its reader, 97 %"),
+            (1, 120.0, Some(3_000.0), "in the server: its reader shares a CPU with the client, 97 %"),
+            (0, 120.0, Some(30.0), "kernel, scheduler, network, 97 %"),
+            (0, 3_880.0, None, "the client's own time, 97 %"),
+            (1, 3_880.0, None, "the reader and the client, in turn on one CPU, 97 %"),
+        ] {
+            let mut summary = Summary { client_cpu, ..example() };
+            summary.threads = vec![thread("outcry-reader", Some(1))];
+            summary.reads_in_server =
+                in_server_us.map(|p999_us| Quantiles { p999_us, ..Quantiles::default() });
+            "read".clone_into(&mut summary.classes[0].class);
+            let tail = summary.parts[1].clone();
+            summary.parts = vec![Parts {
+                class: "read".to_owned(),
+                late_us: 0.0,
+                outside_us: 4_000.0,
+                client_us: Some(client_us),
+                stages: Vec::new(),
+                ..tail
+            }];
+            let [_, by, ..] = told(&summary, "reads, p99.9");
+            assert_eq!(by, expected);
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_was_taken_is_told_before_the_stage_in_which_that_shows() {
+        let mut summary = example();
+        summary.loops[0].away =
+            Some(Away { lost_percent: 1.0, max_us: 9_000.0, wait_p999_us: 3_000.0, wait_p99_us: 0.0 });
+        assert_eq!(told(&summary, "orders that rest, p99.9")[1], "its loop's CPU was taken, 75 % or more");
+    }
+}
