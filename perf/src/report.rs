@@ -10,6 +10,7 @@ use crate::sweep::Step;
 mod arrivals;
 mod glance;
 mod glossary;
+mod html;
 mod numbers;
 mod page;
 mod planned;
@@ -17,9 +18,11 @@ mod plot;
 mod room;
 mod went;
 mod words;
+mod writes;
 
+pub(crate) use html::Page;
 pub(crate) use numbers::{count, micros};
-pub(crate) use page::{Page, QUANTILES, quantile_row, short_reasons};
+pub(crate) use page::{QUANTILES, quantile_row, short_reasons};
 pub(crate) use plot::{Bar, bars};
 pub(crate) use words::class;
 
@@ -63,8 +66,8 @@ pub(crate) fn text(summary: &Summary) -> String {
         let row = format!("{count:9} {p50_us:10.1} {p90_us:10.1} {p99}{p999}{max_us:10.1}");
         lines.push(format!("{:8} {row}", times.class));
     }
-    if lines.iter().any(|line| line.contains(page::ALONE)) {
-        lines.push(page::ALONE_TEXT.to_owned());
+    if lines.iter().any(|line| line.contains(html::ALONE)) {
+        lines.push(html::ALONE_TEXT.to_owned());
     }
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));

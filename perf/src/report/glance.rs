@@ -2,8 +2,9 @@
 //! `outcry topology` had said.
 
 use super::numbers::{about, micros};
-use super::went::{self, Cause, Place, Where};
+use super::went::{self, Place, Where};
 use super::words::class;
+use super::writes::{self, Cause};
 use super::{planned, room, words};
 use crate::parts::Parts;
 use crate::stats::Quantiles;
@@ -93,7 +94,7 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, &'st
             None => {
                 told("the server and the kernel, not told apart", "stage `read` of /debug/latency says which")
             }
-            Some(in_server_us) if in_server_us < went::CAUSE_MIN * us => told(KERNEL, QUIETER),
+            Some(in_server_us) if in_server_us < writes::CAUSE_MIN * us => told(KERNEL, QUIETER),
             Some(_) if words::beside_client(summary).contains(&"outcry-reader") => {
                 told("in the server: its reader shares a CPU with the client", "a core for the reader")
             }
@@ -115,7 +116,7 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, &'st
 }
 
 fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, &'static str) {
-    let (by, first) = match went::cause(us, parts, summary) {
+    let (by, first) = match writes::cause(us, parts, summary) {
         Cause::Disk => ("a write of the disk", DISK_ALONE),
         Cause::Disks => ("two writes of the disk", DISK_ALONE),
         Cause::Cpu => ("the journal's thread without a CPU", "a core for it"),
@@ -142,7 +143,7 @@ fn writes(summary: &Summary) -> Option<[String; 5]> {
     let (waits_us, delay) = (journal.write.wait_p99_us, journal.run_delay);
     let shown =
         format!("{}, longest {}; 1 in 100 meets {}", micros(p50_us), micros(max_us), micros(waits_us));
-    let is_cpu = went::CAUSE_MIN * waits_us <= delay.wait_p99_us;
+    let is_cpu = writes::CAUSE_MIN * waits_us <= delay.wait_p99_us;
     let by = format!(
         "{}; its thread had no CPU for {} at most",
         if is_cpu { "the CPU" } else { "the disk" },
@@ -197,13 +198,7 @@ mod tests {
         let committed = vec!["journal.durability=committed".to_owned()];
         let durable = vec!["journal.durability=durable".to_owned()];
         for (stage, settings, journal, expected, first) in [
-            (
-                "queue",
-                &committed,
-                None,
-                "in line behind others on its loop, 98 %",
-                "smaller batches; more shards",
-            ),
+            ("queue", &committed, None, "the CPU was taken during queue, 98 %", QUIETER),
             ("sign", &committed, None, "the CPU was taken during sign, 98 %", QUIETER),
             ("send", &committed, None, "stage send, 98 %", "a faster core"),
             (
@@ -236,6 +231,11 @@ mod tests {
             let [_, by, told_first, _] = told(&summary, "orders that rest, p99.9");
             assert_eq!([by.as_str(), told_first.as_str()], [expected, first], "{stage}");
         }
+        let mut in_line = example();
+        (in_line.parts[1].latency_us, in_line.parts[1].stages) = (1_000.0, vec![("queue".to_owned(), 980.0)]);
+        let [_, by, first, _] = told(&in_line, "orders that rest, p99.9");
+        let expected = ["in line behind others on its loop, 98 %", "smaller batches; more shards"];
+        assert_eq!([by.as_str(), first.as_str()], expected);
         // Of reads no stage is told.
         for (client_cpu, client_us, in_server_us, expected) in [
             (0, 120.0, None, "the server and the kernel, not told apart, 97 %"),

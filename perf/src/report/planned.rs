@@ -8,7 +8,7 @@
 //! its signature, so they are what is held against it, and not p99 as a whole ([`left_out`]).
 
 use super::numbers::{about, micros};
-use super::{room, words};
+use super::{room, went, words};
 use crate::placement::Planned;
 use crate::summary::{ClassTimes, Summary};
 use crate::workload::BATCH;
@@ -149,7 +149,7 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
 fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
     let class = &commonest(summary)?.class;
     let slow = summary.parts.iter().find(|parts| parts.class == *class && parts.of == "p99")?;
-    let shown_us: f64 = WAITING.iter().filter_map(|stage| slow.stage_us(stage)).sum();
+    let shown_us: f64 = went::IN_LINE.iter().filter_map(|stage| slow.stage_us(stage)).sum();
     #[allow(clippy::cast_precision_loss, reason = "a batch is small")]
     let (who, checks) = match summary.class("batch") {
         Some(_) => ("a batch of 15", BATCH as f64),
@@ -224,9 +224,6 @@ fn slowest(summary: &Summary) -> Option<Row> {
               of the server makes it shorter. The multiple is of the larger.",
     })
 }
-
-/// The stages in which an order waits for those before it on its loop.
-const WAITING: [&str; 2] = ["recv", "queue"];
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,11 @@
 //! Where the time of requests went, in words, and what can be done about the largest part.
 
 use super::numbers::{count_of, micros};
-use super::room;
 use super::words::{beside_client, class};
+use super::{room, writes};
 use crate::parts::Parts;
-use crate::summary::{ClassTimes, Journal, Spans, Summary};
+use crate::summary::{ClassTimes, Summary};
+use crate::workload::BATCH;
 
 /// Where the time of the commonest class went, in its middle and in its tail.
 pub(super) fn of(summary: &Summary) -> Vec<String> {
@@ -167,27 +168,46 @@ const COMPUTES: [&str; 4] = ["parse", "auth", "sign", "match"];
 /// From so many times its median on it did not compute there.
 const TAKEN_TIMES_MIN: f64 = 5.0;
 
-/// What a stage takes at the median, if requests are computed with there and took so long that they were not.
-fn computes_us(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<f64> {
-    let told = summary.class(&parts.class)?.stages.iter().find(|told| told.stage == stage)?;
-    let is_taken = COMPUTES.contains(&stage) && TAKEN_TIMES_MIN * told.time.p50_us < us;
-    is_taken.then_some(told.time.p50_us)
+/// Stages in which a request stands in line behind others on its loop.
+pub(super) const IN_LINE: [&str; 2] = ["recv", "queue"];
+/// Where a loop has room, a request stands behind no more than so many batches, or bursts.
+const LINES_MAX: f64 = 3.0;
+/// A loop that works less than this part of the time has room.
+const ROOM: f64 = 0.8;
+
+/// What all that may stand before a request in its loop's line takes together; none if the loop has no room, or nobody
+/// tells.
+fn line_us(summary: &Summary) -> Option<f64> {
+    let check = summary.stages.iter().find(|told| told.stage == "sign")?;
+    let requests = summary.burst.max(u32::try_from(BATCH).unwrap_or(u32::MAX));
+    let has_room = room::busiest(summary).is_some_and(|busiest| busiest.busy < ROOM);
+    has_room.then_some(LINES_MAX * f64::from(requests) * check.time.p50_us)
 }
 
-/// Whether it was not the computing that took so long.
-pub(super) fn was_taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> bool {
-    computes_us(stage, us, parts, summary).is_some()
-}
-
-/// The same as a sentence.
+/// That it was neither computing nor others before it that took so long in a stage, if so.
 fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<String> {
-    computes_us(stage, us, parts, summary).map(|median_us| {
+    const BY_WHOM: &str = "for as long as this the CPU was taken. `outcry check --jitter 10` says by whom.";
+    if IN_LINE.contains(&stage) {
+        return line_us(summary).filter(|line_us| *line_us < us).map(|line_us| {
+            format!(
+                " The loop had room, so requests before it in {stage} explain {} at most: {BY_WHOM}",
+                micros(line_us)
+            )
+        });
+    }
+    let told = summary.class(&parts.class)?.stages.iter().find(|told| told.stage == stage)?;
+    let median_us = told.time.p50_us;
+    (COMPUTES.contains(&stage) && TAKEN_TIMES_MIN * median_us < us).then(|| {
         format!(
-            " A request is only computed with in {stage}, half of them for {} at most: for as long as this the CPU was \
-             taken. `outcry check --jitter 10` says by whom.",
+            " A request is only computed with in {stage}, half of them for {} at most: {BY_WHOM}",
             micros(median_us)
         )
     })
+}
+
+/// Whether the loop's CPU was taken for as long as a request was in a stage.
+pub(super) fn was_taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> bool {
+    taken(stage, us, parts, summary).is_some()
 }
 
 /// Whether the run had tables of known signers.
@@ -209,7 +229,7 @@ fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
         "journal" if !is_committed => {
             return format!(
                 " In journal a durable answer waits for the disk.{} `journal.durability=committed` does without.",
-                of_writes(us, parts, summary)
+                writes::of(us, parts, summary)
             );
         }
         "journal" => {
@@ -229,82 +249,6 @@ fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
     format!(
         " A signature is the software's arithmetic at the CPU's speed, not a setting of the machine{known}."
     )
-}
-
-/// From which share of what requests waited for the journal on one of its causes is told to be the cause.
-pub(super) const CAUSE_MIN: f64 = 0.5;
-
-/// What requests waited for, as long as they waited for the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
-    /// A write.
-    Disk,
-    /// The write that was under way, and then its own.
-    Disks,
-    /// Its thread, which was ready and had no CPU.
-    Cpu,
-    /// Neither alone.
-    Neither,
-    /// The server does not tell.
-    Untold,
-}
-
-/// What one in so many meets of the journal's spans, its own or one under way, in words and in microseconds.
-fn met(parts: &Parts) -> (&'static str, fn(&Spans) -> f64) {
-    match parts.of.as_str() {
-        "p50" => ("one in two", |spans| spans.each.p50_us),
-        "p99" => ("one in a hundred", |spans| spans.each.p99_us.max(spans.wait_p99_us)),
-        _ => ("one in a thousand", |spans| spans.each.p999_us.max(spans.wait_p999_us)),
-    }
-}
-
-/// Whether requests that waited `us` for the journal waited for the disk or for its thread's CPU.
-pub(super) fn cause(us: f64, parts: &Parts, summary: &Summary) -> Cause {
-    let Some(Journal { write, run_delay }) = &summary.journal else { return Cause::Untold };
-    let (_, of) = met(parts);
-    if CAUSE_MIN * us <= of(run_delay) {
-        Cause::Cpu
-    } else if CAUSE_MIN * us <= of(write) {
-        Cause::Disk
-    } else if CAUSE_MIN * us <= 2.0 * of(write) {
-        Cause::Disks
-    } else {
-        Cause::Neither
-    }
-}
-
-/// The same in sentences.
-fn of_writes(us: f64, parts: &Parts, summary: &Summary) -> String {
-    const CHECK: &str =
-        "`outcry check` says what a write takes there alone, and how long a mount with discard stops it";
-    let Some(Journal { write, run_delay }) = summary.journal else { return format!(" {CHECK}.") };
-    let (which, of) = met(parts);
-    let told = format!(
-        " Of {} writes meanwhile, the longest {}, {which} that came met one that took {} or more until the thread went \
-         on; likewise the thread was ready and had no CPU for {} or more, {} at most:",
-        count_of(write.each.count),
-        micros(write.each.max_us),
-        micros(of(&write)),
-        micros(of(&run_delay)),
-        micros(run_delay.each.max_us)
-    );
-    let beside = if beside_client(summary).contains(&"journal") {
-        format!(", which it shares with the client on CPU {} here", summary.client_cpu)
-    } else {
-        String::new()
-    };
-    match cause(us, parts, summary) {
-        Cause::Cpu => {
-            format!("{told} most of it is its CPU{beside}, and a core for the journal's thread ends that.")
-        }
-        Cause::Disk => format!("{told} most of it is the disk. {CHECK}."),
-        Cause::Disks => {
-            format!(
-                "{told} most of it is the disk, for a write that was under way and then its own. {CHECK}."
-            )
-        }
-        Cause::Neither | Cause::Untold => format!("{told} neither explains it alone."),
-    }
 }
 
 /// Whether the client's part has what the server did, for both take turns on one CPU.
@@ -350,7 +294,7 @@ fn in_server(parts: &Parts, summary: &Summary) -> String {
         return " What the server had of it is stage `read` of /debug/latency, on the operator's listener."
             .to_owned();
     };
-    let beside = if us < CAUSE_MIN * parts.unseen_us() {
+    let beside = if us < writes::CAUSE_MIN * parts.unseen_us() {
         ": most of it lay outside".to_owned()
     } else if beside_client(summary).contains(&"outcry-reader") {
         let cpu = summary.client_cpu;
@@ -360,7 +304,7 @@ fn in_server(parts: &Parts, summary: &Summary) -> String {
     } else {
         String::new()
     };
-    let (one_in, _) = met(parts);
+    let (one_in, _) = writes::met(parts);
     format!(
         " By the server's own count {one_in} of all reads took {} or more there, from their bytes to their answers{beside}.",
         micros(us)
@@ -408,19 +352,29 @@ mod tests {
     use crate::placement::Thread;
 
     #[test]
-    fn computing_that_takes_many_times_its_median_was_not_computing() {
-        for (stage, us, is_taken) in [
-            ("sign", 2_400.0, true),
-            ("sign", 100.0, false),
-            ("queue", 2_400.0, false),
-            ("send", 2_400.0, false),
+    fn what_takes_many_times_what_it_could_was_a_cpu_that_was_taken() {
+        let computed = "only computed with in sign, half of them for 26.0 µs at most";
+        // Three batches of 15 checks of 26 µs, or of more that are due at once.
+        let in_line =
+            |time: &str| format!("The loop had room, so requests before it in queue explain {time} at most");
+        for (stage, us, busy, burst, expected) in [
+            ("sign", 2_400.0, 0.1, 1, Some(computed.to_owned())),
+            ("sign", 100.0, 0.1, 1, None),
+            ("queue", 1_100.0, 0.1, 1, None),
+            ("queue", 2_400.0, 0.1, 1, Some(in_line("1.2 ms"))),
+            ("queue", 2_400.0, 0.1, 64, None),
+            ("queue", 9_000.0, 0.1, 64, Some(in_line("5.0 ms"))),
+            ("queue", 2_400.0, 0.9, 1, None),
+            ("send", 2_400.0, 0.1, 1, None),
         ] {
-            let mut summary = crate::summary::example();
-            summary.classes[0].stages[0].stage = stage.to_owned();
+            let mut summary = Summary { burst, ..crate::summary::example() };
+            summary.loops[0].busy = busy;
             summary.parts[1].stages = vec![(stage.to_owned(), us)];
             let said = &limits(&summary)[1];
-            let expected = format!("only computed with in {stage}, half of them for 26.0 µs at most");
-            assert_eq!(said.contains(&expected), is_taken, "{stage} {us}: {said}");
+            match expected {
+                Some(expected) => assert!(said.contains(&expected), "{stage} {us}: {said}"),
+                None => assert!(!said.contains("the CPU was taken."), "{stage} {us}: {said}"),
+            }
         }
     }
 
@@ -450,38 +404,17 @@ mod tests {
     #[test]
     fn a_tail_that_waited_for_its_loops_cpu_is_the_machines_whatever_stage_it_shows_in() {
         for (wait, wait_p999_us, is_machines) in
-            [("spin", 3_000.0, true), ("spin", 1_000.0, false), ("park", 3_000.0, false)]
+            [("spin", 750.0, true), ("spin", 250.0, false), ("park", 750.0, false)]
         {
             let mut summary = crate::summary::example();
             wait.clone_into(&mut summary.threads[0].wait);
             let away = Away { lost_percent: 1.0, max_us: 9_000.0, wait_p999_us, wait_p99_us: 0.0 };
             summary.loops[0].away = Some(away);
             let tail = summary.parts.last_mut().expect("there is a tail");
-            (tail.latency_us, tail.stages) = (4_000.0, vec![("queue".to_owned(), 3_900.0)]);
+            (tail.latency_us, tail.stages) = (1_000.0, vec![("queue".to_owned(), 975.0)]);
             let said = &limits(&summary)[1];
             assert_eq!(said.contains("The machine's is 75 % or more of it"), is_machines, "{said}");
             assert_eq!(said.contains("more shards"), !is_machines, "{said}");
-        }
-    }
-
-    #[test]
-    fn a_durable_tail_is_the_disks_or_its_threads_cpus() {
-        // Of the slowest thousandth 3.9 ms are in journal.
-        for (write_us, run_delay_us, cause) in [
-            (3_800.0, 10.0, "most of it is the disk."),
-            (3_800.0, 3_000.0, "most of it is its CPU, which it shares with the client on CPU 0 here,"),
-            (1_000.0, 10.0, "most of it is the disk, for a write that was under way and then its own."),
-            (900.0, 10.0, "neither explains it alone."),
-        ] {
-            let mut summary = Summary { client_cpu: 0, ..crate::summary::example() };
-            let thread = summary.threads[0].clone();
-            summary.threads.push(Thread { name: "journal".to_owned(), cpu: None, ..thread });
-            let spans = |wait_p999_us| Spans { wait_p999_us, ..Spans::default() };
-            summary.journal = Some(Journal { write: spans(write_us), run_delay: spans(run_delay_us) });
-            let said = &limits(&summary)[1];
-            let met = " writes meanwhile, the longest 0.0 µs, one in a thousand that came met one";
-            assert!(said.contains(met), "{said}");
-            assert!(said.contains(cause), "{cause}: {said}");
         }
     }
 
