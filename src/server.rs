@@ -13,6 +13,7 @@
 //! - Whatever comes back to a loop names the connection's slot and generation.
 
 pub mod command;
+pub mod crowd;
 pub mod jitter;
 pub mod options;
 pub mod plan;

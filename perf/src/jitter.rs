@@ -6,10 +6,9 @@
 
 use std::time::Duration;
 
-use outcry::topology::checks::Gaps;
+use outcry::topology::checks::{Gaps, Taker};
 use serde::{Deserialize, Serialize};
 
-use crate::crowd::Crowd;
 use crate::report;
 use crate::verdict::LOST_PERCENT_MAX;
 
@@ -58,6 +57,12 @@ pub(crate) struct Jitter {
     /// Of the time, what the host had for others; none if the kernel does not say.
     #[serde(default)]
     pub(crate) host_percent: Option<f64>,
+    /// Of the time, what was lost in gaps of half a millisecond or more, and what of that other threads had.
+    #[serde(default)]
+    pub(crate) long_percent: Option<f64>,
+    /// See `long_percent`.
+    #[serde(default)]
+    pub(crate) threads_long_percent: Option<f64>,
 }
 
 impl Jitter {
@@ -77,8 +82,10 @@ impl Jitter {
             wait_p99_us: Some(micros(gaps.wait_p99_ns)),
             lost_percent: percent(gaps.lost_millionths),
             threads_percent: gaps.threads_millionths.map(percent),
-            largest: None,
+            largest: gaps.largest.clone(),
             host_percent: gaps.host_millionths.map(percent),
+            long_percent: Some(percent(gaps.long_millionths)),
+            threads_long_percent: gaps.threads_long_millionths.map(percent),
         }
     }
 
@@ -107,38 +114,63 @@ impl Jitter {
         (self.lost_percent - known).max(0.0)
     }
 
+    /// Who had most of it, as `outcry check` tells it; from before long gaps were told apart, of all of them.
+    fn taker(&self) -> Taker {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share is from 0 to 100"
+        )]
+        let millionths = |percent: f64| (percent * 1e4).round() as u64;
+        Gaps {
+            lost_millionths: millionths(self.lost_percent),
+            long_millionths: millionths(self.long_percent.unwrap_or(0.0)),
+            threads_millionths: self.threads_percent.map(millionths),
+            threads_long_millionths: self.threads_long_percent.map(millionths),
+            host_millionths: self.host_percent.map(millionths),
+            ..Gaps::default()
+        }
+        .taker()
+    }
+
     /// What would give the CPU back, by who had most of it.
     pub(crate) fn remedy(&self) -> String {
-        let (threads, host) = match (self.threads_percent, self.host_percent) {
-            (None, None) => {
-                return "stop what else runs there (`top -H` says who), or take a quieter host".into();
+        match self.taker() {
+            Taker::Unknown => "stop what else runs there (`top -H` says who), or take a quieter host".into(),
+            Taker::Threads => {
+                let who = self.largest.as_deref().unwrap_or("`top -H` says who");
+                format!("stop what else runs there ({who})")
             }
-            (threads, host) => (threads.unwrap_or(0.0), host.unwrap_or(0.0)),
-        };
-        let rest = self.uncharged_percent();
-        if rest < threads && host <= threads {
-            "stop what else runs there (`top -H` says who)".into()
-        } else if rest < host {
-            "ask for CPUs that the host gives to nobody else, or take a quieter host".into()
-        } else if self.lost_percent <= LOST_PERCENT_MAX && self.p99_us <= GAP_US_MAX {
-            format!(
-                "{QUIETER_CPU}, or leave it: 99 of 100 gaps are within {}, the longest is {}",
-                report::micros(self.p99_us),
-                report::micros(self.max_us)
-            )
-        } else {
-            format!("{QUIETER_CPU}; what stays then is the host's, which need not say so")
+            Taker::Host | Taker::Unseen => {
+                "ask for CPUs that the host gives to nobody else, or take a quieter host".into()
+            }
+            Taker::Interrupts if self.lost_percent <= LOST_PERCENT_MAX && self.p99_us <= GAP_US_MAX => {
+                format!(
+                    "{QUIETER_CPU}, or leave it: 99 of 100 gaps are within {}, the longest is {}",
+                    report::micros(self.p99_us),
+                    report::micros(self.max_us)
+                )
+            }
+            Taker::Interrupts => {
+                format!("{QUIETER_CPU}; what stays then is the host's, which need not say so")
+            }
+        }
+    }
+
+    /// The same in a few words.
+    pub(crate) fn remedy_in_short(&self) -> String {
+        match self.taker() {
+            Taker::Threads | Taker::Unknown => self.remedy(),
+            Taker::Host | Taker::Unseen => "CPUs that the host gives to nobody else".into(),
+            Taker::Interrupts => "`outcry tune`; what stays is the host's".into(),
         }
     }
 }
 
 /// Watches all of these CPUs at once for `time`.
 pub(crate) fn measure(cpus: &[usize], time: Duration) -> Vec<Jitter> {
-    let crowd = Crowd::of_threads();
     let rows = outcry::server::jitter::measure(cpus, time);
-    let later = Crowd::of_threads();
-    let largest = |cpu| crowd.largest(&later, Some(cpu), true).map(|largest| largest.who);
-    rows.into_iter().map(|gaps| Jitter { largest: largest(gaps.cpu), ..Jitter::of(&gaps, time) }).collect()
+    rows.iter().map(|gaps| Jitter::of(gaps, time)).collect()
 }
 
 /// The gaps as a table for a terminal.
@@ -199,45 +231,35 @@ mod tests {
 
     #[test]
     fn who_had_most_of_a_cpu_says_what_gives_it_back() {
-        for (threads, host, lost, p99_us, expected) in [
-            (60.0, 5.0, 67.0, 4_000.0, "stop what else runs there (`top -H` says who)"),
-            (
-                5.0,
-                60.0,
-                67.0,
-                4_000.0,
-                "ask for CPUs that the host gives to nobody else, or take a quieter host",
-            ),
-            (
-                0.0,
-                0.0,
-                0.6,
-                8.0,
-                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare, or leave it: 99 of 100 gaps",
-            ),
-            (
-                0.0,
-                0.0,
-                0.6,
-                101.0,
-                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare; what stays",
-            ),
-            (
-                0.5,
-                0.5,
-                2.1,
-                8.0,
-                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare; what stays",
-            ),
+        let (stop, ask) =
+            ("stop what else runs there (rustc (4711))", "ask for CPUs that the host gives to nobody else,");
+        let interrupts = |then: &str| {
+            format!(
+                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare{then}"
+            )
+        };
+        for (threads, host, lost, long, p99_us, expected) in [
+            (60.0, 5.0, 67.0, None, 4_000.0, stop.to_owned()),
+            (5.0, 60.0, 67.0, None, 4_000.0, ask.to_owned()),
+            (0.0, 0.0, 0.6, None, 8.0, interrupts(", or leave it: 99 of 100 gaps")),
+            (0.0, 0.0, 0.6, None, 101.0, interrupts("; what stays")),
+            (0.5, 0.5, 2.1, None, 8.0, interrupts("; what stays")),
+            // What was lost in long gaps decides, where one in a thousand meets them.
+            (0.5, 0.0, 2.1, Some((0.6, 0.4)), 8.0, stop.to_owned()),
+            (0.5, 0.0, 2.1, Some((0.6, 0.1)), 8.0, ask.to_owned()),
+            (0.5, 0.0, 2.1, Some((0.05, 0.05)), 8.0, interrupts("; what stays")),
         ] {
             let row = Jitter {
                 lost_percent: lost,
                 p99_us,
                 threads_percent: Some(threads),
                 host_percent: Some(host),
+                long_percent: long.map(|(long, _)| long),
+                threads_long_percent: long.map(|(_, threads)| threads),
+                largest: Some("rustc (4711)".to_owned()),
                 ..crate::summary::example().jitter_before[0].clone()
             };
-            assert!(row.remedy().starts_with(expected), "{row:?}: {}", row.remedy());
+            assert!(row.remedy().starts_with(&expected), "{row:?}: {}", row.remedy());
         }
     }
 }

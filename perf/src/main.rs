@@ -39,7 +39,6 @@ mod bench;
 mod commands;
 mod compare;
 mod counts;
-mod crowd;
 mod durable;
 #[path = "../../benches/loopback/figures.rs"]
 mod figures;

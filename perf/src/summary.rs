@@ -272,6 +272,8 @@ pub(crate) fn example() -> Summary {
         threads_percent: Some(0.0),
         largest: None,
         host_percent: Some(0.0),
+        long_percent: Some(0.0),
+        threads_long_percent: Some(0.0),
     };
     let stages = vec![
         Stage { stage: "sign".to_owned(), time: quantiles(10_000, 26.0) },

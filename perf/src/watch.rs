@@ -2,13 +2,9 @@
 
 use std::time::Instant;
 
+use outcry::server::crowd::{Crowd, Largest, TICK_NS};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-
-use crate::crowd::{Crowd, Largest};
-
-/// A clock tick of `/proc/stat` in nanoseconds: `USER_HZ` is 100 on every Linux we run on.
-pub(crate) const TICK_NS: u64 = 10_000_000;
 
 /// CPU time since boot in nanoseconds, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +87,7 @@ impl Watch {
 }
 
 fn largest(largest: Option<Largest>, seconds: f64) -> Option<(String, f64)> {
-    largest.map(|Largest { who, ns }| (who, crate::stats::as_micros(ns) / 1e6 / seconds))
+    largest.map(|Largest { who, ns, .. }| (who, crate::stats::as_micros(ns) / 1e6 / seconds))
 }
 
 fn share(before: Spent, after: Spent, seconds: f64) -> Share {

@@ -6,14 +6,13 @@
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use crate::server::crowd::{Crowd, Largest, TICK_NS};
 use crate::server::executor;
 use crate::server::run_delay::RunDelay;
 use crate::topology::checks::Gaps;
 
 /// Readings of the clock lie some tens of nanoseconds apart; this is none of ours.
 pub(crate) const GAP_MIN_NS: u64 = 1_000;
-/// A tick of `/proc/stat`: a hundredth of a second (`USER_HZ`, proc(5)).
-const TICK_NS: u64 = 10_000_000;
 /// Gaps that are kept a CPU; a hundred thousand a second would be a CPU that does nothing else.
 const GAPS_MAX: usize = 1 << 20;
 
@@ -25,16 +24,26 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
         let together = Arc::clone(&together);
         std::thread::spawn(move || {
             executor::pin(Some(cpu));
-            let mut gaps = Vec::with_capacity(GAPS_MAX);
+            let gaps = Vec::with_capacity(GAPS_MAX);
             together.wait();
-            let (mut delay, before) = (RunDelay::of_this_thread(), stolen_ns(cpu));
-            let elapsed = spin(time, &mut gaps);
-            let stolen = before.zip(stolen_ns(cpu)).map(|(before, after)| after.saturating_sub(before));
-            summary(cpu, gaps, elapsed, [delay.since_last(), stolen])
+            let before = stolen_ns(cpu);
+            let spun = spin(time, gaps);
+            let host_ns = before.zip(stolen_ns(cpu)).map(|(before, after)| after.saturating_sub(before));
+            summary(cpu, spun, host_ns)
         })
     };
+    let before = Crowd::of_threads();
     let threads: Vec<_> = cpus.iter().map(spin).collect();
-    threads.into_iter().map(|thread| thread.join().expect("reading a clock does not panic")).collect()
+    let rows: Vec<Gaps> =
+        threads.into_iter().map(|thread| thread.join().expect("reading a clock does not panic")).collect();
+    let after = Crowd::of_threads();
+    let named = |gaps: Gaps| match before.largest(&after, Some(gaps.cpu), true) {
+        Some(Largest { who, is_kernels, .. }) => {
+            Gaps { largest: Some(who), largest_is_kernels: is_kernels, ..gaps }
+        }
+        None => gaps,
+    };
+    rows.into_iter().map(named).collect()
 }
 
 /// Nanoseconds of `cpu` that the host had for others, in steps of a tick: the eighth number of its line.
@@ -45,34 +54,58 @@ fn stolen_ns(cpu: usize) -> Option<u64> {
     Some(of_cpu.nth(7)?.parse::<u64>().ok()? * TICK_NS)
 }
 
-/// Reads the clock for as long as `time` and keeps every gap in nanoseconds; how long it took.
-fn spin(time: Duration, gaps: &mut Vec<u64>) -> Duration {
+/// What a thread that only spins met.
+struct Spun {
+    gaps_ns: Vec<u64>,
+    elapsed: Duration,
+    /// For how long others ran while it was ready, in all and in gaps of [`Gaps::LONG_NS`] or more; none if the kernel
+    /// does not say.
+    threads_ns: Option<[u64; 2]>,
+}
+
+/// Reads the clock for as long as `time`, and keeps every gap.
+fn spin(time: Duration, mut gaps_ns: Vec<u64>) -> Spun {
+    let mut delay = RunDelay::of_this_thread();
+    let mut threads_ns = Some([0; 2]);
+    let mut had = |gap: Option<u64>| {
+        threads_ns = threads_ns.zip(delay.since_last()).map(|([all, long], ns)| {
+            // What came in short gaps since the last long one is little beside it.
+            [all + ns, long + gap.map_or(0, |gap| ns.min(gap))]
+        });
+    };
     let began = Instant::now();
     let mut last = began;
     while last.duration_since(began) < time {
         let now = Instant::now();
         let gap = nanoseconds(now.duration_since(last));
-        if GAP_MIN_NS <= gap && gaps.len() < GAPS_MAX {
-            gaps.push(gap);
-        }
         last = now;
+        if GAP_MIN_NS <= gap && gaps_ns.len() < GAPS_MAX {
+            gaps_ns.push(gap);
+            if Gaps::LONG_NS <= gap {
+                had(Some(gap));
+                // Asking is no gap.
+                last = Instant::now();
+            }
+        }
     }
-    last.duration_since(began)
+    had(None);
+    Spun { gaps_ns, elapsed: last.duration_since(began), threads_ns }
 }
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What the gaps come to; `had_ns` is what other threads and the host are charged with.
-fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration, had_ns: [Option<u64>; 2]) -> Gaps {
+/// What the gaps come to; `host_ns` is what the host is charged with.
+fn summary(cpu: usize, spun: Spun, host_ns: Option<u64>) -> Gaps {
+    let Spun { gaps_ns: mut gaps, elapsed, threads_ns } = spun;
     gaps.sort_unstable();
     let elapsed_ns = nanoseconds(elapsed).max(1);
     let (count, lost) = (u64::try_from(gaps.len()).expect("few"), gaps.iter().sum::<u64>());
     let share = |part: u64, scale: u64| u128::from(part) * u128::from(scale) / u128::from(elapsed_ns);
     let narrow = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
     let long = gaps.iter().filter(|gap| Gaps::LONG_NS <= **gap).sum::<u64>();
-    let [threads_millionths, host_millionths] = had_ns.map(|ns| ns.map(|ns| narrow(share(ns, 1_000_000))));
+    let millionths = |ns: u64| narrow(share(ns, 1_000_000));
     Gaps {
         cpu,
         per_second: narrow(share(count, 1_000_000_000)),
@@ -82,10 +115,13 @@ fn summary(cpu: usize, mut gaps: Vec<u64>, elapsed: Duration, had_ns: [Option<u6
         max_ns: gaps.last().copied().unwrap_or(0),
         wait_p999_ns: wait(&gaps, elapsed_ns / 1_000),
         wait_p99_ns: wait(&gaps, elapsed_ns / 100),
-        lost_millionths: narrow(share(lost, 1_000_000)),
-        long_millionths: narrow(share(long, 1_000_000)),
-        threads_millionths,
-        host_millionths,
+        lost_millionths: millionths(lost),
+        long_millionths: millionths(long),
+        threads_millionths: threads_ns.map(|[all, _]| millionths(all)),
+        threads_long_millionths: threads_ns.map(|[_, long]| millionths(long)),
+        host_millionths: host_ns.map(millionths),
+        largest: None,
+        largest_is_kernels: false,
     }
 }
 
@@ -126,11 +162,15 @@ mod tests {
 
     #[test]
     fn gaps_are_counted_a_second_and_their_time_is_lost() {
-        let had_ns = [Some(1_500), None];
-        let gaps = summary(3, vec![5_000, 1_000, 4_000], Duration::from_millis(500), had_ns);
-        assert_eq!((gaps.threads_millionths, gaps.host_millionths, gaps.long_millionths), (Some(3), None, 0));
-        let long = summary(3, vec![500_000, 1_000], Duration::from_secs(1), [None, Some(0)]);
+        let spun =
+            |gaps_ns: &[u64], elapsed, threads_ns| Spun { gaps_ns: gaps_ns.to_vec(), elapsed, threads_ns };
+        let half = Duration::from_millis(500);
+        let gaps = summary(3, spun(&[5_000, 1_000, 4_000], half, Some([1_500, 500])), None);
+        assert_eq!((gaps.threads_millionths, gaps.threads_long_millionths), (Some(3), Some(1)));
+        assert_eq!((gaps.host_millionths, gaps.long_millionths), (None, 0));
+        let long = summary(3, spun(&[500_000, 1_000], 2 * half, None), Some(0));
         assert_eq!((long.long_millionths, long.host_millionths), (500, Some(0)));
+        assert_eq!((long.threads_millionths, long.threads_long_millionths), (None, None));
         assert_eq!((gaps.cpu, gaps.per_second, gaps.lost_millionths), (3, 6, 20));
         assert_eq!((gaps.p50_ns, gaps.p99_ns, gaps.max_ns), (4_000, 5_000, 5_000));
     }

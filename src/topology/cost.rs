@@ -20,7 +20,7 @@ pub(super) const DISCARD_NS: u64 = 75_000_000;
 pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
 /// The same for a table.
-pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard: it stands still by 75 ms at times";
+pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard: it stops for up to 75 ms";
 /// Bytes that one write of the journal takes on the disk at least.
 const WRITE_BYTES: u64 = 4_096;
 
@@ -36,7 +36,7 @@ pub(super) const fn writes_that_stop_one_in_a_hundred(segment_bytes: u64) -> u64
 
 /// How long such a disk stands still, in words.
 pub(super) fn discard() -> String {
-    format!("about {} whenever a segment is packed or removed", time(DISCARD_NS))
+    format!("for up to {} or so whenever a segment is packed or removed", time(DISCARD_NS))
 }
 
 /// A condition's name, its weight in lists of what costs most, and what it costs; `{}` is the weight.

@@ -6,24 +6,26 @@ use super::went::{self, Place, Where};
 use super::words::class;
 use super::writes::{self, Cause};
 use super::{planned, room, words};
+use crate::jitter::Jitter;
 use crate::parts::Parts;
 use crate::stats::Quantiles;
 use crate::summary::{ClassTimes, Summary};
 
 /// The table's head.
-pub(super) const HEAD: [&str; 5] = ["", "in this run", "most of it", "to change first", "topology had said"];
+pub(super) const HEAD: [&str; 5] =
+    ["", "in this run", "most of it", "to change first", "topology had said, set as here"];
 
 const KNOWN: &str = "known signers (auth.known_signers_bytes, not reviewed)";
 const NOT_THE_SERVERS: &str = "nothing: it is the rig's";
-const DISK_ALONE: &str = "`outcry check` tells the disk alone, and its mount";
+const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
 const KERNEL: &str = "kernel, scheduler, network";
-const QUIETER: &str = "a quieter machine: `outcry check --jitter 10`";
 
 /// All that can be told of a run.
 pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
-    if let Some(most) = commonest(summary, |times| times.class != "read") {
-        // The plan is of orders with a signature each.
+    // The plan is of orders with a signature each.
+    let orders = commonest(summary, |times| planned::signatures(times) == 1);
+    if let Some(most) = orders.or_else(|| commonest(summary, |times| times.class != "read")) {
         let is_order = planned::signatures(most) == 1;
         rows.extend(quantiles(summary, most, if is_order { ["median", "slow", "slowest"] } else { [""; 3] }));
     }
@@ -70,20 +72,24 @@ fn quantiles<'a>(
 /// Most of the time of some requests, and what would shorten it.
 fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
     if let Some(percent) = went::waited_percent(parts, summary) {
-        return (
-            format!("its loop's CPU was taken, {percent:.0} % or more"),
-            "whole cores of the host, or stop who has them".into(),
-        );
+        return (format!("its loop's CPU was taken, {percent:.0} % or more"), quieter(summary));
     }
     let places = went::places(parts);
     let Some(Place { us, at }) = places.first() else { return (String::new(), String::new()) };
     let (by, first) = place(at, *us, parts, summary);
-    (format!("{by}, {:.0} %", parts.percent(*us)), first.to_owned())
+    (format!("{by}, {:.0} %", parts.percent(*us)), first)
+}
+
+/// What would give CPUs back, by who had most of the one that lost most before and after.
+fn quieter(summary: &Summary) -> String {
+    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
+    most.map_or_else(String::new, Jitter::remedy_in_short)
 }
 
 /// A place in a few words, and what would shorten the time there.
-fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, &'static str) {
-    let told = |by: &str, first| (by.to_owned(), first);
+fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
+    let told = |by: &str, first: &str| (by.to_owned(), first.to_owned());
     match at {
         Where::Late => told("sent late", NOT_THE_SERVERS),
         Where::Client if went::is_readers_too(parts, summary) => {
@@ -94,15 +100,17 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, &'st
             None => {
                 told("the server and the kernel, not told apart", "stage `read` of /debug/latency says which")
             }
-            Some(in_server_us) if in_server_us < writes::CAUSE_MIN * us => told(KERNEL, QUIETER),
+            Some(in_server_us) if in_server_us < writes::CAUSE_MIN * us => {
+                (KERNEL.to_owned(), quieter(summary))
+            }
             Some(_) if words::beside_client(summary).contains(&"outcry-reader") => {
                 told("in the server: its reader shares a CPU with the client", "a core for the reader")
             }
             Some(_) => told("in the server: its reader", "fewer or smaller reads; a faster core"),
         },
-        Where::Unseen => told(KERNEL, QUIETER),
+        Where::Unseen => (KERNEL.to_owned(), quieter(summary)),
         Where::Stage(stage) if went::was_taken(stage, us, parts, summary) => {
-            (format!("the CPU was taken during {stage}"), QUIETER)
+            (format!("the CPU was taken during {stage}"), quieter(summary))
         }
         Where::Stage(stage) => match stage.as_str() {
             "sign" if went::knows_signers(summary) => told("the signature check", "a faster core"),
@@ -110,20 +118,20 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, &'st
             "recv" | "queue" => told("in line behind others on its loop", "smaller batches; more shards"),
             "journal" if words::is_durable(summary) => of_journal(us, parts, summary),
             "journal" => told("behind answers before it", "reads on connections of their own"),
-            stage => (format!("stage {stage}"), "a faster core"),
+            stage => (format!("stage {stage}"), "a faster core".to_owned()),
         },
     }
 }
 
-fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, &'static str) {
+fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     let (by, first) = match writes::cause(us, parts, summary) {
-        Cause::Disk => ("a write of the disk", DISK_ALONE),
-        Cause::Disks => ("two writes of the disk", DISK_ALONE),
+        Cause::Disk => ("a write of the disk", SOONER),
+        Cause::Disks => ("two writes of the disk", SOONER),
         Cause::Cpu => ("the journal's thread without a CPU", "a core for it"),
-        Cause::Neither => ("the journal, neither disk nor CPU alone", DISK_ALONE),
-        Cause::Untold => ("the journal", DISK_ALONE),
+        Cause::Neither => ("the journal, neither disk nor CPU alone", SOONER),
+        Cause::Untold => ("the journal", SOONER),
     };
-    (by.to_owned(), first)
+    (by.to_owned(), first.to_owned())
 }
 
 /// At which rate the busiest loop would be full, if the run says that of orders.
@@ -149,7 +157,7 @@ fn writes(summary: &Summary) -> Option<[String; 5]> {
         if is_cpu { "the CPU" } else { "the disk" },
         micros(delay.each.max_us)
     );
-    let first = if is_cpu { "a core for the journal's thread" } else { DISK_ALONE };
+    let first = if is_cpu { "a core for the journal's thread" } else { SOONER };
     Some(row("the journal's writes".to_owned(), shown, (by, first.to_owned()), had_said(summary, "durable")))
 }
 
@@ -164,6 +172,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    const QUIETER: &str = "`outcry tune`; what stays is the host's";
     use crate::away::Away;
     use crate::placement::Thread;
     use crate::summary::{Journal, Spans, example};
@@ -208,8 +217,8 @@ mod tests {
                 "behind answers before it, 98 %",
                 "reads on connections of their own",
             ),
-            ("journal", &durable, None, "the journal, 98 %", DISK_ALONE),
-            ("journal", &durable, journal(3_000.0, 1.0), "a write of the disk, 98 %", DISK_ALONE),
+            ("journal", &durable, None, "the journal, 98 %", SOONER),
+            ("journal", &durable, journal(3_000.0, 1.0), "a write of the disk, 98 %", SOONER),
             (
                 "journal",
                 &durable,
@@ -217,13 +226,13 @@ mod tests {
                 "the journal's thread without a CPU, 98 %",
                 "a core for it",
             ),
-            ("journal", &durable, journal(1_000.0, 1.0), "two writes of the disk, 98 %", DISK_ALONE),
+            ("journal", &durable, journal(1_000.0, 1.0), "two writes of the disk, 98 %", SOONER),
             (
                 "journal",
                 &durable,
                 journal(900.0, 1.0),
                 "the journal, neither disk nor CPU alone, 98 %",
-                DISK_ALONE,
+                SOONER,
             ),
         ] {
             let mut summary = Summary { settings: settings.clone(), journal, ..example() };

@@ -73,12 +73,15 @@ impl Page {
 
     /// What the server says of the machine by itself.
     fn own_account(&mut self, summary: &Summary) {
-        let (limits, answers) = (words::own_account(summary), words::own_answers(summary));
+        let limits = words::own_account(summary);
+        // Where the plan of this run has its figures, others of another moment only confuse.
+        let is_planned = summary.planned.as_ref().is_some_and(|planned| !planned.how_much.is_empty());
+        let answers = if is_planned { Vec::new() } else { words::own_answers(summary) };
         if limits.is_empty() && answers.is_empty() {
             return;
         }
         self.heading("What the server says of this machine");
-        self.note("By `outcry topology`, of `serve` left alone, without a look at this run. It tried signatures for itself, some seconds apart from what the plan has.");
+        self.note("By `outcry topology`, of `serve` left alone, without a look at this run.");
         self.list(&limits);
         self.facts(&answers);
     }

@@ -450,7 +450,7 @@ fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {
     let above = jitter::GAP_MIN_NS / 1_000;
     format!(
         "\ngaps of {above} µs and more in a thread that never sleeps:\n{}\nof these seconds alone: what a host takes for others \
-         differs by the minute; loops that spin count it while they serve (`away` in /metrics)\n",
+         differs by the minute, so `--jitter 60` tells more of the slowest; loops that spin count it while they serve (`away` in /metrics)\n",
         table::render(heads, &rows)
     )
 }
@@ -466,14 +466,18 @@ fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
         json.key("wait_p99_ns").number(gaps.wait_p99_ns).key("wait_p999_ns").number(gaps.wait_p999_ns);
         json.key("lost_millionths").number(gaps.lost_millionths);
         json.key("long_millionths").number(gaps.long_millionths);
-        for (key, millionths) in
-            [("threads_millionths", gaps.threads_millionths), ("host_millionths", gaps.host_millionths)]
-        {
+        for (key, millionths) in [
+            ("threads_millionths", gaps.threads_millionths),
+            ("threads_long_millionths", gaps.threads_long_millionths),
+            ("host_millionths", gaps.host_millionths),
+        ] {
             match millionths {
                 Some(millionths) => json.key(key).number(millionths),
                 None => json.key(key).null(),
             };
         }
+        json.key("largest");
+        optional_text(json, gaps.largest.as_deref());
         json.close_object();
     }
     json.close_array();

@@ -1,6 +1,6 @@
 //! Each answer in a line of a table: what limits, by how much, and what to change first.
 
-use super::{BATCH, HAND_OVER_NS, LINES, median_ns, sleeps, with_sockets};
+use super::{BATCH, HAND_OVER_NS, LINES, median_ns, sleeps};
 use crate::topology::capacity::{
     Capacity, KNOWN_SETTING, REST_NS, if_signers_are_known, known_ns, micros, rounded,
 };
@@ -62,9 +62,13 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     Brief {
         by: "orders before it on its loop".to_owned(),
         amount: format!(
-            "{} at {percent} % load, {} behind a batch",
+            "{} at {percent} % load, {} behind a batch{}",
             micros(capacity.order_ns * tenths / 10),
-            micros(BATCH * capacity.check_ns())
+            micros(BATCH * capacity.check_ns()),
+            taken.map_or_else(String::new, |gaps| format!(
+                ", {} for a taken CPU",
+                cost::time(gaps.wait_p99_ns)
+            ))
         ),
         first: "smaller batches; a core and a shard more".to_owned(),
     }
@@ -83,8 +87,12 @@ pub(super) fn slowest(scene: &Scene<'_>) -> Brief {
 
 /// That a CPU is taken, by whom, and what ends it.
 fn taken_cpu(gaps: &Gaps, wait_ns: u64, which: &str) -> Brief {
+    let largest = gaps.largest.as_deref().unwrap_or("other programs here");
     let (who, first) = match gaps.taker() {
-        Taker::Threads => ("other programs here", "stop them (top -H says who)"),
+        Taker::Threads if gaps.largest_is_kernels => {
+            (largest, "it is the kernel's: a core to spare, isolated")
+        }
+        Taker::Threads => (largest, "stop it, or keep it off this CPU"),
         Taker::Host => ("the host", "a host that sells whole cores"),
         Taker::Unseen => ("the host (nobody is charged)", "a host that sells whole cores"),
         Taker::Interrupts => ("interrupts", "outcry tune"),
@@ -146,13 +154,12 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     }
 }
 
-pub(super) fn reads(scene: &Scene<'_>, alone_ns: Option<u64>, most: &str) -> Brief {
-    let names: Vec<&str> = with_sockets(scene).map(|work| work.name.as_str()).collect();
+pub(super) fn reads(scene: &Scene<'_>, alone_ns: Option<u64>, first: &str, most: &str) -> Brief {
     let alone = alone_ns.map_or_else(String::new, |ns| format!("{} alone, ", micros(ns)));
     let spins = sleeps(scene) == Sleeps::AtOnce && limit::may_spin(scene);
     let spin = if spins { "; cpu.wait=shard=spin" } else { "" };
     Brief {
-        by: format!("the CPU of {}, which has the sockets", names.join(", ")),
+        by: format!("the CPU of {first}"),
         amount: format!("{alone}{most} a second or more"),
         first: format!("clients that pipeline{spin}"),
     }

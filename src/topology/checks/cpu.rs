@@ -530,6 +530,9 @@ fn jitter(scene: &Scene<'_>) -> Finding {
 #[must_use]
 pub fn quieter(scene: &Scene<'_>, gaps: &Gaps) -> &'static str {
     match gaps.taker() {
+        Taker::Threads if gaps.largest_is_kernels => {
+            "most of it is the kernel's own work: a core to spare, so that this one can be isolated"
+        }
         Taker::Threads if scene.lacks_cores() => "stop what runs on this CPU (top -H says who)",
         Taker::Threads => "stop what runs on this CPU (top -H says who), or isolate it",
         Taker::Host => "ask for dedicated CPUs, or take a quieter host",

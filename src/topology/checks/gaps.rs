@@ -28,6 +28,12 @@ pub struct Gaps {
     pub long_millionths: u64,
     /// The part that other threads of this machine had; none if the kernel does not say.
     pub threads_millionths: Option<u64>,
+    /// What of that they had in gaps of [`Gaps::LONG_NS`] or more.
+    pub threads_long_millionths: Option<u64>,
+    /// Which of them had most of that CPU, if any had a tick of the kernel's clock.
+    pub largest: Option<String>,
+    /// Whether that is one of the kernel's own.
+    pub largest_is_kernels: bool,
     /// The part that the host is charged with, in ticks; none if the kernel does not say.
     pub host_millionths: Option<u64>,
 }
@@ -72,23 +78,29 @@ impl Gaps {
         self.wait_p99_ns <= GAP_P99_MAX_NS
     }
 
-    /// Who had most of what was lost; who nobody is charged with is told by whether one order in a thousand meets a gap
-    /// longer than interrupts take.
+    /// Who had most of what the slowest orders wait for: of the long gaps, if one order in a thousand meets those, else
+    /// of all. Other threads are told apart in each; what they did not have of a long one the host had, for interrupts
+    /// are shorter.
     #[must_use]
     pub fn taker(&self) -> Taker {
         if (self.threads_millionths, self.host_millionths) == (None, None) {
             return Taker::Unknown;
         }
-        let (threads, host) = (self.threads_millionths.unwrap_or(0), self.host_millionths.unwrap_or(0));
-        let nobody = self.lost_millionths.saturating_sub(threads + host);
-        if nobody <= threads && host <= threads {
-            Taker::Threads
-        } else if nobody <= host {
-            Taker::Host
-        } else if MET_BY_ONE_IN_A_THOUSAND <= self.long_millionths {
-            Taker::Unseen
+        let host = self.host_millionths.unwrap_or(0);
+        let is_long = MET_BY_ONE_IN_A_THOUSAND <= self.long_millionths;
+        let (of, threads, nobody) = if is_long {
+            (self.long_millionths, self.threads_long_millionths, Taker::Unseen)
         } else {
-            Taker::Interrupts
+            (self.lost_millionths, self.threads_millionths, Taker::Interrupts)
+        };
+        let threads = threads.unwrap_or(0);
+        let rest = of.saturating_sub(threads);
+        if rest <= threads {
+            Taker::Threads
+        } else if rest <= 2 * host {
+            Taker::Host
+        } else {
+            nobody
         }
     }
 
@@ -97,13 +109,16 @@ impl Gaps {
     pub fn takers(&self) -> String {
         let part = |millionths: Option<u64>| millionths.map_or_else(|| "not known".to_owned(), percent);
         let charged = self.threads_millionths.unwrap_or(0) + self.host_millionths.unwrap_or(0);
+        let largest = self.largest.as_ref().filter(|_| 0 < self.threads_millionths.unwrap_or(0));
         format!(
-            "other threads {}, the host {} (as far as it says), nobody {}; {} of the time went in gaps of half a millisecond \
-             or more",
+            "other threads {}{}, the host {} (as far as it says), nobody {}; {} of the time went in gaps of half a millisecond \
+             or more, of which other threads had {}",
             part(self.threads_millionths),
+            largest.map_or_else(String::new, |who| format!(" (most of it {who})")),
             part(self.host_millionths),
             percent(self.lost_millionths.saturating_sub(charged)),
-            percent(self.long_millionths)
+            percent(self.long_millionths),
+            part(self.threads_long_millionths)
         )
     }
 }

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use crate::watch::TICK_NS;
+/// A tick of `/proc/stat`: a hundredth of a second (`USER_HZ`, proc(5)).
+pub const TICK_NS: u64 = 10_000_000;
 
 /// The kernel's own threads are children of this one (`kthreadd`).
 const KERNEL: u32 = 2;
@@ -25,26 +26,30 @@ struct One {
 
 /// A look at everything but this process and another one, the server.
 #[derive(Debug)]
-pub(crate) struct Crowd(Vec<One>);
+pub struct Crowd(Vec<One>);
 
 /// Who had most, and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Largest {
+pub struct Largest {
     /// Its name and its number.
-    pub(crate) who: String,
+    pub who: String,
     /// Nanoseconds of CPU.
-    pub(crate) ns: u64,
+    pub ns: u64,
+    /// Whether it is one of the kernel's own threads.
+    pub is_kernels: bool,
 }
 
 impl Crowd {
     /// All processes but this one and `server`.
-    pub(crate) fn of_processes(server: Option<u32>) -> Self {
+    #[must_use]
+    pub fn of_processes(server: Option<u32>) -> Self {
         let rows = numbers("/proc").filter(|&id| !is_ours(id, server));
         Self(rows.filter_map(|id| One::read(Path::new(&format!("/proc/{id}")))).collect())
     }
 
     /// All threads of all processes but this one.
-    pub(crate) fn of_threads() -> Self {
+    #[must_use]
+    pub fn of_threads() -> Self {
         let rows = numbers("/proc").filter(|&id| !is_ours(id, None)).flat_map(|id| {
             let folder = format!("/proc/{id}/task");
             let tids: Vec<u32> = numbers(&folder).collect();
@@ -56,20 +61,23 @@ impl Crowd {
 
     /// Who had most until `later`: of all, or of those that then were on `cpu`; the kernel's own threads only if
     /// `kernel_counts`.
-    pub(crate) fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
+    #[must_use]
+    pub fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
         let is_asked_for =
             |one: &&One| (kernel_counts || one.parent != KERNEL) && cpu.is_none_or(|cpu| cpu == one.cpu);
         let had = |now: &One| -> [Largest; 2] {
             let before = self.0.iter().find(|then| then.id == now.id && then.name == now.name);
             let (own, ended) = before.map_or((0, 0), |then| (then.own_ns, then.ended_ns));
             let One { name, id, .. } = now;
+            let is_kernels = now.parent == KERNEL;
             // Of a child that was there before and has ended, what it had until then is no part of it.
             let ended_before = ended + self.gone_ns(later, *id);
             [
-                Largest { who: format!("{name} ({id})"), ns: now.own_ns.saturating_sub(own) },
+                Largest { who: format!("{name} ({id})"), ns: now.own_ns.saturating_sub(own), is_kernels },
                 Largest {
                     who: format!("what {name} ({id}) had started, which has ended"),
                     ns: now.ended_ns.saturating_sub(ended_before),
+                    is_kernels,
                 },
             ]
         };
