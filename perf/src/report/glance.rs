@@ -80,9 +80,13 @@ fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
     (format!("{by}, {:.0} %", parts.percent(*us)), first)
 }
 
-/// What would give CPUs back, by who had most of the one that lost most before and after.
+/// What would give the busiest loop's CPU back, by who had most of it before and after; of any CPU if that is not known.
 fn quieter(summary: &Summary) -> String {
+    let busiest = room::busiest(summary).map(|busiest| busiest.name.as_str());
+    let of_loop =
+        summary.threads.iter().find(|thread| busiest == Some(&thread.name)).and_then(|thread| thread.cpu);
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let rows = rows.filter(|row| of_loop.is_none_or(|cpu| cpu == row.cpu));
     let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
     most.map_or_else(String::new, Jitter::remedy_in_short)
 }
