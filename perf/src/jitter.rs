@@ -54,6 +54,9 @@ pub(crate) struct Jitter {
     /// Which of them had most, if any had a tick of the kernel's clock.
     #[serde(default)]
     pub(crate) largest: Option<String>,
+    /// Whether that is one of the kernel's own.
+    #[serde(default)]
+    pub(crate) largest_is_kernels: bool,
     /// Of the time, what the host had for others; none if the kernel does not say.
     #[serde(default)]
     pub(crate) host_percent: Option<f64>,
@@ -83,6 +86,7 @@ impl Jitter {
             lost_percent: percent(gaps.lost_millionths),
             threads_percent: gaps.threads_millionths.map(percent),
             largest: gaps.largest.clone(),
+            largest_is_kernels: gaps.largest_is_kernels,
             host_percent: gaps.host_millionths.map(percent),
             long_percent: Some(percent(gaps.long_millionths)),
             threads_long_percent: gaps.threads_long_millionths.map(percent),
@@ -139,7 +143,11 @@ impl Jitter {
             Taker::Unknown => "stop what else runs there (`top -H` says who), or take a quieter host".into(),
             Taker::Threads => {
                 let who = self.largest.as_deref().unwrap_or("`top -H` says who");
-                format!("stop what else runs there ({who})")
+                if self.largest_is_kernels {
+                    format!("isolate it from the kernel's own work ({who}), where a core is to spare")
+                } else {
+                    format!("stop what else runs there ({who})")
+                }
             }
             Taker::Host | Taker::Unseen => {
                 "ask for CPUs that the host gives to nobody else, or take a quieter host".into()
@@ -260,6 +268,11 @@ mod tests {
                 ..crate::summary::example().jitter_before[0].clone()
             };
             assert!(row.remedy().starts_with(&expected), "{row:?}: {}", row.remedy());
+            let kernels = Jitter { largest_is_kernels: true, ..row };
+            assert_eq!(
+                kernels.remedy().starts_with("isolate it from the kernel's own work"),
+                expected == stop
+            );
         }
     }
 }

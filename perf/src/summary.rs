@@ -271,6 +271,7 @@ pub(crate) fn example() -> Summary {
         lost_percent: 0.1,
         threads_percent: Some(0.0),
         largest: None,
+        largest_is_kernels: false,
         host_percent: Some(0.0),
         long_percent: Some(0.0),
         threads_long_percent: Some(0.0),

@@ -163,7 +163,7 @@ fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
             micros,
             "The plan is of an order that meets one of them as it begins; it does not say how often one does. With requests at \
              equal distances that are longer than an order takes none meets another; the fuller the loop, the more of \
-             them stand before it.",
+             them stand before it, and what was sent late, or came while a CPU was taken, comes at once.",
         )
     })
 }
