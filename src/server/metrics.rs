@@ -246,8 +246,8 @@ fn durations(page: &mut Page, core: &CoreLoop) {
     }
 }
 
-/// `GET /debug/latency`: percentiles of every loop and of the journal's thread in nanoseconds, as JSON. With `counts=true` also the
-/// buckets behind them, `[longest_ns, count]` each: who asks twice knows what came in between.
+/// `GET /debug/latency`: percentiles of every loop and of the journal's thread in nanoseconds, as JSON. With
+/// `counts=true` also the buckets behind them, `[longest_ns, count]` each: who asks twice knows what came in between.
 pub(crate) fn latency(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extras: &Extras<'_>) {
     let counts = query.first("counts").map_or("false", |value| value.raw());
     if !matches!(counts, "true" | "false") {

@@ -11,7 +11,7 @@ const OTHERS = {
   total: "a trading request, bytes to answer", read: "a read (GET), bytes to answer; no stages",
   send: "answers are written to a socket", turn: "one round of a loop with work",
   away: "a loop that spun had no CPU: others, interrupts, the host",
-  write: "the journal's thread writes a batch to the disk", run_delay: "and was ready without a CPU, each write",
+  write: "the journal's thread writes a batch to the disk", run_delay: "it was ready and had no CPU, for each write",
 };
 
 function duration(ns) {
