@@ -155,8 +155,13 @@ fn writes(summary: &Summary) -> Option<[String; 5]> {
         summary.journal.filter(|journal| words::is_durable(summary) && 0 < journal.write.each.count)?;
     let Quantiles { p50_us, max_us, .. } = journal.write.each;
     let (waits_us, delay) = (journal.write.wait_p99_us, journal.run_delay);
-    let shown =
-        format!("{}, longest {}; 1 in 100 meets {}", micros(p50_us), micros(max_us), micros(waits_us));
+    let shared = summary.acts_per_write().map_or_else(String::new, |acts| format!(" for {acts:.1} requests"));
+    let shown = format!(
+        "{}{shared}, longest {}; 1 in 100 meets {}",
+        micros(p50_us),
+        micros(max_us),
+        micros(waits_us)
+    );
     let is_cpu = writes::CAUSE_MIN * waits_us <= delay.wait_p99_us;
     let by = format!(
         "{}; its thread had no CPU for {} at most",
@@ -182,12 +187,14 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    const QUIETER: &str = "`outcry tune`; what stays is the host's";
     use crate::away::Away;
     use crate::placement::Thread;
     use crate::summary::{Journal, Spans, example};
 
-    /// What is told of one quantile of the example, whose time is as `parts` say.
+    /// Nobody is charged with what the example's CPUs lost, and it was never for long.
+    const QUIETER: &str = "`outcry tune`; what stays is the host's";
+
+    /// A row's cells behind its name.
     fn told(summary: &Summary, what: &str) -> [String; 4] {
         let rows = rows(summary);
         let row = rows.iter().find(|row| row[0] == what).unwrap_or_else(|| panic!("{what}: {rows:?}"));
@@ -281,6 +288,38 @@ mod tests {
             let [_, by, ..] = told(&summary, "reads, p99.9");
             assert_eq!(by, expected);
         }
+    }
+
+    #[test]
+    fn the_journals_writes_have_a_row_where_answers_wait_for_them() {
+        let spans = |p50_us, max_us, wait_p99_us| Spans {
+            each: Quantiles { count: 9, p50_us, max_us, ..Quantiles::default() },
+            wait_p99_us,
+            ..Spans::default()
+        };
+        let mut summary = example();
+        summary.settings = vec!["journal.durability=durable".to_owned()];
+        // 2,000 a second for 6 s, and 5,000 writes.
+        summary.planned.as_mut().expect("there was a plan").durable_us = Some([80.0, 95.0]);
+        for (run_delay, by, first) in [
+            (spans(0.0, 70.0, 10.0), "the disk; its thread had no CPU for 70.0 µs at most", SOONER),
+            (
+                spans(0.0, 900.0, 150.0),
+                "the CPU; its thread had no CPU for 900 µs at most",
+                "a core for the journal's thread",
+            ),
+        ] {
+            summary.journal = Some(Journal { write: spans(60.0, 15_000.0, 200.0), run_delay });
+            let expected = [
+                "60.0 µs for 2.4 requests, longest 15.0 ms; 1 in 100 meets 200 µs",
+                by,
+                first,
+                "an answer 80.0 µs to 95.0 µs",
+            ];
+            assert_eq!(told(&summary, "the journal's writes"), expected);
+        }
+        summary.settings = vec!["journal.durability=committed".to_owned()];
+        assert!(rows(&summary).iter().all(|row| row[0] != "the journal's writes"));
     }
 
     #[test]
