@@ -211,6 +211,17 @@ pub(crate) struct Curve {
 }
 
 impl Summary {
+    /// The class with most requests, of those that are meant.
+    pub(crate) fn commonest(&self, is_meant: impl Fn(&ClassTimes) -> bool) -> Option<&ClassTimes> {
+        let meant = self.classes.iter().filter(|times| is_meant(times));
+        meant.max_by_key(|times| times.latency.count)
+    }
+
+    /// Whether it is known where the time of a class went.
+    pub(crate) fn has_parts(&self, times: &ClassTimes) -> bool {
+        self.parts.iter().any(|parts| parts.class == times.class)
+    }
+
     /// How many trading requests shared one write of the journal, those of the warm-up among them.
     pub(crate) fn acts_per_write(&self) -> Option<f64> {
         let acts = self.offered_per_s * (self.time_s + self.warm_up_s);

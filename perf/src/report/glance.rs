@@ -24,24 +24,20 @@ const KERNEL: &str = "kernel, scheduler, network";
 pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     // The plan is of orders with a signature each.
-    let orders = commonest(summary, |times| planned::signatures(times) == 1);
-    if let Some(most) = orders.or_else(|| commonest(summary, |times| times.class != "read")) {
+    let told = |is_meant: fn(&ClassTimes) -> bool| {
+        summary.commonest(|times| is_meant(times) && summary.has_parts(times))
+    };
+    let orders = told(|times| planned::signatures(times) == 1);
+    if let Some(most) = orders.or_else(|| told(|times| times.class != "read")) {
         let is_order = planned::signatures(most) == 1;
         rows.extend(quantiles(summary, most, if is_order { ["median", "slow", "slowest"] } else { [""; 3] }));
     }
     rows.extend(full(summary));
     rows.extend(writes(summary));
-    if let Some(reads) = commonest(summary, |times| times.class == "read") {
+    if let Some(reads) = told(|times| times.class == "read") {
         rows.extend(quantiles(summary, reads, ["reads", "", ""]));
     }
     rows
-}
-
-/// The class with most requests, of those whose time is told in parts.
-fn commonest(summary: &Summary, is_meant: fn(&ClassTimes) -> bool) -> Option<&ClassTimes> {
-    let told = |times: &&ClassTimes| summary.parts.iter().any(|parts| parts.class == times.class);
-    let of = summary.classes.iter().filter(|times| is_meant(times)).filter(told);
-    of.max_by_key(|times| times.latency.count)
 }
 
 fn row(what: String, shown: String, (by, first): (String, String), planned: &str) -> [String; 5] {

@@ -192,8 +192,7 @@ impl Page {
         if glossary::has_reads(summary) {
             self.note(glossary::READS);
         }
-        let most = summary.classes.iter().filter(|times| !times.stages.is_empty());
-        let most = most.max_by_key(|times| times.latency.count);
+        let most = summary.commonest(|times| !times.stages.is_empty());
         let (class, stages) = most
             .map_or(("all classes", &summary.stages), |times| (words::class(&times.class), &times.stages));
         self.note(&format!("The median of each stage, one behind the other, of {class}:"));

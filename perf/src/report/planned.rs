@@ -78,8 +78,7 @@ pub(super) fn signatures(times: &ClassTimes) -> usize {
 
 /// The commonest class with one signature, of which the plan's orders are.
 fn commonest(summary: &Summary) -> Option<&ClassTimes> {
-    let one = summary.classes.iter().filter(|times| signatures(times) == 1);
-    one.max_by_key(|times| times.latency.count)
+    summary.commonest(|times| signatures(times) == 1)
 }
 
 /// The median of a stage.

@@ -4,13 +4,12 @@ use super::numbers::{count_of, micros};
 use super::words::{beside_client, class};
 use super::{room, writes};
 use crate::parts::Parts;
-use crate::summary::{ClassTimes, Summary};
+use crate::summary::Summary;
 use crate::workload::BATCH;
 
 /// Where the time of the commonest class went, in its middle and in its tail.
 pub(super) fn of(summary: &Summary) -> Vec<String> {
-    let told = |times: &&ClassTimes| summary.parts.iter().any(|parts| parts.class == times.class);
-    let Some(most) = summary.classes.iter().filter(told).max_by_key(|times| times.latency.count) else {
+    let Some(most) = summary.commonest(|times| summary.has_parts(times)) else {
         return Vec::new();
     };
     let of_most = summary.parts.iter().filter(|parts| parts.class == most.class);
