@@ -18,6 +18,7 @@ pub(super) const HEAD: [&str; 5] =
 const KNOWN: &str = "known signers (auth.known_signers_bytes, not reviewed)";
 const NOT_THE_SERVERS: &str = "nothing: it is the rig's";
 const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
+const READER: &str = "outcry-reader";
 const KERNEL: &str = "kernel, scheduler, network";
 
 /// All that can be told of a run.
@@ -36,6 +37,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     rows.extend(writes(summary));
     if let Some(reads) = told(|times| times.class == "read") {
         rows.extend(quantiles(summary, reads, ["reads", "", ""]));
+        rows.extend(reader_full(summary, reads));
     }
     rows
 }
@@ -103,14 +105,14 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
             Some(in_server_us) if in_server_us < writes::CAUSE_MIN * us => {
                 (KERNEL.to_owned(), quieter(summary))
             }
-            Some(_) if words::beside_client(summary).contains(&"outcry-reader") => {
+            Some(_) if words::beside_client(summary).contains(&READER) => {
                 told("in the server: its reader shares a CPU with the client", "a core for the reader")
             }
             Some(_) => told("in the server: its reader", "fewer or smaller reads; a faster core"),
         },
         Where::Unseen => (KERNEL.to_owned(), quieter(summary)),
         Where::Stage(stage) if went::was_taken(stage, us, parts, summary) => {
-            (format!("the CPU was taken during {stage}"), quieter(summary))
+            (format!("its loop stood still, which shows in {stage}"), quieter(summary))
         }
         Where::Stage(stage) => match stage.as_str() {
             "sign" if went::knows_signers(summary) => told("the signature check", "a faster core"),
@@ -143,6 +145,22 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
     let first = "a core and a shard more (cpu.shards)".to_owned();
     let shown = format!("{} or more would fill it", about(orders.full_at));
     Some(row("orders a second".to_owned(), shown, (by, first), had_said(summary, "orders-per-second")))
+}
+
+/// A reader that works less than this part of the time does not tell when it is full.
+const BUSY_TELLING: f64 = 0.05;
+
+/// At which rate of such reads the reader would be full.
+fn reader_full(summary: &Summary, reads: &ClassTimes) -> Option<[String; 5]> {
+    let reader = summary.loops.iter().find(|share| share.name == READER && BUSY_TELLING <= share.busy)?;
+    #[allow(clippy::cast_precision_loss, reason = "reads are far fewer than 2^53")]
+    let rate = reads.latency.count as f64 / summary.time_s;
+    let shared =
+        if words::beside_client(summary).contains(&READER) { ", shared with the client" } else { "" };
+    let by = format!("the CPU of {READER}, {:.0} % busy{shared}", 100.0 * reader.busy);
+    let first = "clients that pipeline; a faster core".to_owned();
+    let shown = format!("{} or more would fill it", about(rate / reader.busy));
+    Some(row("reads a second".to_owned(), shown, (by, first), had_said(summary, "reads")))
 }
 
 /// What the journal's writes took, where answers wait for them.
@@ -220,8 +238,8 @@ mod tests {
         let committed = vec!["journal.durability=committed".to_owned()];
         let durable = vec!["journal.durability=durable".to_owned()];
         for (stage, settings, journal, expected, first) in [
-            ("queue", &committed, None, "the CPU was taken during queue, 98 %", QUIETER),
-            ("sign", &committed, None, "the CPU was taken during sign, 98 %", QUIETER),
+            ("queue", &committed, None, "its loop stood still, which shows in queue, 98 %", QUIETER),
+            ("sign", &committed, None, "its loop stood still, which shows in sign, 98 %", QUIETER),
             ("send", &committed, None, "stage send, 98 %", "a faster core"),
             (
                 "journal",
@@ -283,6 +301,21 @@ mod tests {
             }];
             let [_, by, ..] = told(&summary, "reads, p99.9");
             assert_eq!(by, expected);
+        }
+    }
+
+    #[test]
+    fn a_reader_that_worked_says_when_it_would_be_full() {
+        let mut summary = example();
+        "read".clone_into(&mut summary.classes[0].class);
+        summary.parts.iter_mut().for_each(|parts| "read".clone_into(&mut parts.class));
+        READER.clone_into(&mut summary.loops[0].name);
+        // 10,000 reads in 5 s.
+        for (busy, expected) in [(0.1, Some("20,000 or more would fill it")), (0.04, None)] {
+            summary.loops[0].busy = busy;
+            let rows = rows(&summary);
+            let row = rows.iter().find(|row| row[0] == "reads a second");
+            assert_eq!(row.map(|row| row[1].as_str()), expected, "{busy}");
         }
     }
 

@@ -187,7 +187,8 @@ fn line_us(summary: &Summary) -> Option<f64> {
 
 /// That it was neither computing nor others before it that took so long in a stage, if so.
 fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<String> {
-    const BY_WHOM: &str = "for as long as this the CPU was taken. `outcry check --jitter 10` says by whom.";
+    const BY_WHOM: &str = "for as long as this the loop stood still, without a CPU or in the kernel. `outcry check --jitter 10` \
+                           says who takes CPUs.";
     if IN_LINE.contains(&stage) {
         return line_us(summary).filter(|line_us| *line_us < us).map(|line_us| {
             format!(
@@ -206,7 +207,7 @@ fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<Strin
     })
 }
 
-/// Whether the loop's CPU was taken for as long as a request was in a stage.
+/// Whether the loop stood still for as long as a request was in a stage.
 pub(super) fn was_taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> bool {
     taken(stage, us, parts, summary).is_some()
 }
@@ -353,7 +354,7 @@ mod tests {
     use crate::placement::Thread;
 
     #[test]
-    fn what_takes_many_times_what_it_could_was_a_cpu_that_was_taken() {
+    fn what_takes_many_times_what_it_could_was_a_loop_that_stood_still() {
         let computed = "only computed with in sign, half of them for 26.0 µs at most";
         // Three batches of 15 checks of 26 µs, or of more that are due at once.
         let in_line =
@@ -374,7 +375,7 @@ mod tests {
             let said = &limits(&summary)[1];
             match expected {
                 Some(expected) => assert!(said.contains(&expected), "{stage} {us}: {said}"),
-                None => assert!(!said.contains("the CPU was taken."), "{stage} {us}: {said}"),
+                None => assert!(!said.contains("the loop stood still"), "{stage} {us}: {said}"),
             }
         }
     }
