@@ -137,7 +137,7 @@ mod tests {
             "What limits this box",
             "To change: a machine with 4 cores.",
             "What the plan said, and what this run showed",
-            "so its caches are warm: a lower bound",
+            "so its caches are warm. Between",
             "Not held against the plan: p99",
             "What to know of these figures",
             "How long requests took",

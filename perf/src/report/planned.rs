@@ -94,7 +94,7 @@ fn signature(summary: &Summary, planned: &Planned) -> Option<Row> {
             "a signature check (stage sign, p50)".to_owned(),
             both,
             micros,
-            "The plan tries one check after another, so its caches are warm: a lower bound. Between two orders a loop does \
+            "The plan tries one check after another, so its caches are warm. Between two orders a loop does \
              other work; a neighbour on the core's other thread and the clock's speed, which where a host has others differs by \
              the minute, add to it.",
         )
