@@ -9,7 +9,7 @@
 //! | file | the question it answers |
 //! |---|---|
 //! | `commands` | what was asked for? |
-//! | `scenario` | what does a scenario file say? |
+//! | `scenario`, `written` | what does a scenario file say? |
 //! | `schedule` | when is each request due? |
 //! | `orders`, `workload` | which bytes go out, and what has to come back? |
 //! | `generator`, `http` | how are they sent on time, and answers read? |
@@ -71,6 +71,7 @@ mod timing;
 mod verdict;
 mod watch;
 mod workload;
+mod written;
 
 fn main() -> std::process::ExitCode {
     commands::execute()

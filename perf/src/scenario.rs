@@ -1,46 +1,11 @@
 //! A scenario file: options as they are written, checked into a [`Plan`].
 //!
-//! [`KEYS`] is all that knows the names; a name that is not in it is refused with the nearest one.
-//! Every number has a range, and the message of a refusal says what, got and allowed. What depends on the
-//! machine is decided when a plan is run there ([`Plan::on`]).
+//! What depends on the machine is decided when a plan is run there ([`Plan::on`]).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use toml::{Table, Value};
-
-/// Every key that a scenario may have, but for those of `[server.set]` and `[server.set_on_fewer]`, which are
-/// the server's own.
-const KEYS: &[&str] = &[
-    "purpose",
-    "seed",
-    "load.rate",
-    "load.arrivals",
-    "load.burst",
-    "load.connections",
-    "load.read_connections",
-    "load.warm_up_s",
-    "load.time_s",
-    "load.late_us_max",
-    "load.client",
-    "mix.place",
-    "mix.cancel",
-    "mix.replace",
-    "mix.batch",
-    "mix.take",
-    "mix.read",
-    "books.markets",
-    "books.resting",
-    "books.wallets",
-    "books.history",
-    "server.data",
-    "server.set",
-    "server.cpus",
-    "server.set_on_fewer",
-    "sweep.first",
-    "sweep.factor",
-    "sweep.steps",
-];
+use crate::written::{Written, nearest};
 
 /// What kind of request it is; each has a histogram of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -231,8 +196,7 @@ impl Plan {
 
     /// Checks the text of a scenario.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let table: Table = text.parse().map_err(|fault: toml::de::Error| fault.message().to_owned())?;
-        let file = Written { table };
+        let file = Written::parse(text)?;
         file.only_known()?;
         let mix = {
             let mut mix = [0; Class::ALL.len()];
@@ -359,99 +323,6 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// The known name that takes the fewest edits to reach.
-fn nearest<'a>(got: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known.min_by_key(|name| strsim::damerau_levenshtein(got, name))
-}
-
-/// A file as written.
-struct Written {
-    table: Table,
-}
-
-impl Written {
-    fn only_known(&self) -> Result<(), String> {
-        for (name, value) in &self.table {
-            match value {
-                Value::Table(inner) => inner.keys().try_for_each(|key| known(&format!("{name}.{key}")))?,
-                _ => known(name)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn value(&self, name: &str) -> Option<&Value> {
-        match name.split_once('.') {
-            Some((table, key)) => self.table.get(table)?.get(key),
-            None => self.table.get(name),
-        }
-    }
-
-    fn text(&self, name: &str, default: Option<&str>) -> Result<String, String> {
-        match (self.value(name), default) {
-            (Some(Value::String(text)), _) => Ok(text.clone()),
-            (Some(other), _) => Err(format!("{name}: got {other}; allowed: a text in quotes")),
-            (None, Some(default)) => Ok(default.to_owned()),
-            (None, None) => Err(format!("{name}: is missing")),
-        }
-    }
-
-    fn whole(&self, name: &str, min: i64, max: i64, default: Option<i64>) -> Result<i64, String> {
-        match (self.value(name), default) {
-            (Some(&Value::Integer(number)), _) if (min..=max).contains(&number) => Ok(number),
-            (Some(other), _) => Err(format!("{name}: got {other}; allowed: a whole number, {min} to {max}")),
-            (None, Some(default)) => Ok(default),
-            (None, None) => Err(format!("{name}: is missing; allowed: a whole number, {min} to {max}")),
-        }
-    }
-
-    fn small(&self, name: &str, min: u32, max: u32, default: Option<u32>) -> Result<u32, String> {
-        let number = self.whole(name, min.into(), max.into(), default.map(i64::from))?;
-        Ok(u32::try_from(number).expect("it is at most max, which is a u32"))
-    }
-
-    fn float(&self, name: &str, min: f64, max: f64, default: Option<f64>) -> Result<f64, String> {
-        let got = match (self.value(name), default) {
-            (Some(&Value::Float(number)), _) => number,
-            #[allow(clippy::cast_precision_loss, reason = "what is too large is refused below")]
-            (Some(&Value::Integer(number)), _) => number as f64,
-            (Some(other), _) => return Err(format!("{name}: got {other}; allowed: {min} to {max}")),
-            (None, Some(default)) => default,
-            (None, None) => return Err(format!("{name}: is missing; allowed: {min} to {max}")),
-        };
-        if (min..=max).contains(&got) {
-            Ok(got)
-        } else {
-            Err(format!("{name}: got {got}; allowed: {min} to {max}"))
-        }
-    }
-
-    /// What stands in a table of settings, if there is one: names and values are the server's to judge.
-    fn settings(&self, place: &str) -> Result<Option<Vec<String>>, String> {
-        let table = match self.value(place) {
-            None => return Ok(None),
-            Some(Value::Table(table)) => table,
-            Some(other) => {
-                return Err(format!("{place}: got {other}; allowed: a table of the server's keys"));
-            }
-        };
-        let setting = |(name, value): (&String, &Value)| match value {
-            Value::String(text) => Ok(format!("{name}={text}")),
-            Value::Integer(_) | Value::Boolean(_) => Ok(format!("{name}={value}")),
-            other => Err(format!("{place}.\"{name}\": got {other}; allowed: a text, a number, true, false")),
-        };
-        table.iter().map(setting).collect::<Result<_, _>>().map(Some)
-    }
-}
-
-fn known(name: &str) -> Result<(), String> {
-    if KEYS.contains(&name) {
-        return Ok(());
-    }
-    let near = nearest(name, KEYS.iter().copied()).expect("there are keys");
-    Err(format!("{name}: unknown key; the nearest is {near}"))
 }
 
 #[cfg(test)]

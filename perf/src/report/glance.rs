@@ -111,7 +111,7 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
             Some(_) => told("in the server: its reader", "fewer or smaller reads; a faster core"),
         },
         Where::Unseen => (KERNEL.to_owned(), quieter(summary)),
-        Where::Stage(stage) if went::was_taken(stage, us, parts, summary) => {
+        Where::Stage(stage) if went::stood_still(stage, us, parts, summary) => {
             (format!("its loop stood still, which shows in {stage}"), quieter(summary))
         }
         Where::Stage(stage) => match stage.as_str() {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_was_taken_is_told_before_the_stage_in_which_that_shows() {
+    fn a_cpu_that_stood_still_is_told_before_the_stage_in_which_that_shows() {
         let mut summary = example();
         summary.loops[0].away =
             Some(Away { lost_percent: 1.0, max_us: 9_000.0, wait_p999_us: 3_000.0, wait_p99_us: 0.0 });

@@ -208,7 +208,7 @@ fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<Strin
 }
 
 /// Whether the loop stood still for as long as a request was in a stage.
-pub(super) fn was_taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> bool {
+pub(super) fn stood_still(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> bool {
     taken(stage, us, parts, summary).is_some()
 }
 
