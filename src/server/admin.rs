@@ -16,7 +16,7 @@ use super::operator::act;
 use super::plan::Plan;
 use super::reading::Reading;
 use super::request::Request;
-use super::shared::{Phase, Shared};
+use super::shared::Shared;
 use super::toll;
 use crate::auth::MacKey;
 use crate::domain::Position;
@@ -82,7 +82,6 @@ pub(crate) fn begin(
     client: Client,
     number: u32,
     request: &Request<'_>,
-    phase: Phase,
     answer: &mut Vec<u8>,
 ) -> Done {
     let head = &request.head;
@@ -101,7 +100,7 @@ pub(crate) fn begin(
             json.open_object().key("status").text("ok").close_object();
         }),
         (Method::Get, "/ready") => {
-            let ready = phase == Phase::Serving && core.roles.is_some();
+            let ready = core.serves();
             let reading = core.roles.as_ref().and_then(|roles| roles.reading.as_ref());
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {

@@ -200,11 +200,30 @@ impl CoreLoop {
         }
     }
 
-    /// Takes the roles once recovery has made them.
+    /// Takes the roles once recovery has made them; they begin in the middle of this turn.
     fn take_roles(&mut self) {
         if self.roles.is_none() {
             self.roles = self.shared.roles[self.mesh.no()].pop();
+            self.begin_trade();
         }
+    }
+
+    fn begin_trade(&mut self) {
+        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+            trade.begin_turn(self.moment);
+        }
+    }
+
+    /// Whether recovery is over for every loop, as it may be since this turn began: who has read the ports is served.
+    fn has_recovered(&mut self) -> bool {
+        let has_recovered = Phase::Recovering < self.shared.phase();
+        self.take_roles();
+        has_recovered && self.roles.is_some()
+    }
+
+    /// Whether everything works: recovery is over, and the end has not begun.
+    pub(super) fn serves(&mut self) -> bool {
+        self.has_recovered() && self.shared.phase() == Phase::Serving
     }
 }
 
@@ -236,9 +255,7 @@ impl Turns for CoreLoop {
         if self.held_until.is_some_and(|until| until <= self.moment) {
             self.held_until = self.connections.release_held(self.moment);
         }
-        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
-            trade.begin_turn(self.moment);
-        }
+        self.begin_trade();
         busy |= self.serve_cancels(phase);
         busy |= self.serve_ready(phase);
         busy |= self.take_messages();

@@ -126,13 +126,14 @@ impl Running {
                 return Err(fault);
             }
         }
+        self.shared.enter(Phase::Serving);
+        // Before the ports are told: who has read them is served.
         if let Some(path) = self.shared.plan.ports_file.clone()
             && let Err(fault) = self.write_ports(&path)
         {
             self.stop();
             return Err(fault);
         }
-        self.shared.enter(Phase::Serving);
         Ok(())
     }
 

@@ -146,7 +146,8 @@ impl Exchange {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!("the server ended with {status}\n{}", self.output());
             }
-            if self.ports(ports_file).is_some() && self.is_ready() {
+            if self.ports(ports_file).is_some() {
+                assert!(self.is_ready(), "who has read the ports is served\n{}", self.output());
                 return;
             }
             assert!(Instant::now() < deadline, "the server did not become ready\n{}", self.output());

@@ -122,7 +122,7 @@ impl CoreLoop {
             if !connection.may_open() || phase >= Phase::Draining {
                 break false;
             }
-            match self.step(client, &mut connection, phase, pass) {
+            match self.step(client, &mut connection, pass) {
                 Step::Took | Step::Upgraded(_) => took = true,
                 Step::TookMine => {
                     took = true;
@@ -160,7 +160,7 @@ impl CoreLoop {
         self.connections.hold(slot, connection);
     }
 
-    fn step(&mut self, client: Client, connection: &mut Connection, phase: Phase, pass: Pass) -> Step {
+    fn step(&mut self, client: Client, connection: &mut Connection, pass: Pass) -> Step {
         if connection.stream.is_some() {
             if pass == Pass::Cancels {
                 return Step::Later;
@@ -207,7 +207,7 @@ impl CoreLoop {
                 let address = self.shared.plan.proxies.client(connection.peer, request.head.forwarded_for);
                 let address = proxies::party(&self.shared.limits, address);
                 connection.line.toll = connection.line.toll.of(address);
-                let step = self.dispatch(client, &mut connection.line, door, &request, phase, pass);
+                let step = self.dispatch(client, &mut connection.line, door, &request, pass);
                 if matches!(step, Step::Took | Step::TookMine | Step::Upgraded(_)) {
                     connection.input.used(bytes);
                     connection.chunked = None;
@@ -258,12 +258,11 @@ impl CoreLoop {
         line: &mut Line,
         door: Door,
         request: &Request<'_>,
-        phase: Phase,
         pass: Pass,
     ) -> Step {
         let head = &request.head;
         if door == Door::Admin {
-            return if pass == Pass::All { self.admin(client, line, request, phase) } else { Step::Later };
+            return if pass == Pass::All { self.admin(client, line, request) } else { Step::Later };
         }
         let connection = connection_word(head.keep_alive);
         let route =
@@ -276,13 +275,13 @@ impl CoreLoop {
             };
         if route.class() == Class::Stream {
             return match pass {
-                Pass::All => self.upgrade(line, request, route.endpoint, phase),
+                Pass::All => self.upgrade(line, request, route.endpoint),
                 Pass::Cancels => Step::Later,
             };
         }
         if route.class() != Class::Trading {
             return match pass {
-                Pass::All => self.read(client, line, request, route.endpoint, phase),
+                Pass::All => self.read(client, line, request, route.endpoint),
                 Pass::Cancels => Step::Later,
             };
         }
@@ -290,11 +289,11 @@ impl CoreLoop {
             line.signs = ingress::needs_signature(route.endpoint);
             return Step::Later;
         }
-        let Some(roles) = &mut self.roles else {
+        if !self.has_recovered() {
             refuse(line, Reject::Recovering, connection);
             return Step::Took;
-        };
-        let Some(trade) = &mut roles.trade else {
+        }
+        let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) else {
             return if line.is_idle() { Step::Move } else { Step::Blocked };
         };
         let began = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
@@ -311,19 +310,12 @@ impl CoreLoop {
     }
 
     /// A request that only asks, or that is answered where reads are.
-    fn read(
-        &mut self,
-        client: Client,
-        line: &mut Line,
-        request: &Request<'_>,
-        endpoint: Endpoint,
-        phase: Phase,
-    ) -> Step {
+    fn read(&mut self, client: Client, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
         if line.writes_open() {
             return Step::Blocked;
         }
         let connection = connection_word(request.head.keep_alive);
-        if phase == Phase::Recovering || self.roles.is_none() {
+        if !self.has_recovered() {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }
@@ -361,10 +353,10 @@ impl CoreLoop {
         Step::Took
     }
 
-    fn admin(&mut self, client: Client, line: &mut Line, request: &Request<'_>, phase: Phase) -> Step {
+    fn admin(&mut self, client: Client, line: &mut Line, request: &Request<'_>) -> Step {
         let number = line.open(Intent::Write);
         let mut answer = std::mem::take(line.answer(number).expect("just opened"));
-        let done = admin::begin(self, client, number, request, phase, &mut answer);
+        let done = admin::begin(self, client, number, request, &mut answer);
         *line.answer(number).expect("just opened") = answer;
         if let admin::Done::Answered(at) = done {
             line.ready(number, at);
@@ -373,13 +365,13 @@ impl CoreLoop {
     }
 
     /// A request to become a stream, which only the reader's loop can.
-    fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint, phase: Phase) -> Step {
+    fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
         let connection = connection_word(request.head.keep_alive);
         let Some(key) = request.head.websocket_key.filter(|key| websocket::is_key(key)) else {
             answer_now(line, |out| respond::upgrade_required(out, connection));
             return Step::Took;
         };
-        if phase == Phase::Recovering || self.roles.is_none() {
+        if !self.has_recovered() {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }

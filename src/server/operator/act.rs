@@ -18,7 +18,6 @@ use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::server::ingress::Trade;
 use crate::server::message::{ActJob, Binding, Errand, Purpose, Report};
 use crate::server::request::Request;
-use crate::server::shared::Phase;
 
 /// Takes a request that was admitted and that the listener does not answer itself.
 pub(crate) fn begin(
@@ -56,8 +55,7 @@ fn respond(answer: &mut Vec<u8>, pending: Pending, status: u16, body: &[u8]) -> 
 }
 
 fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Result<Next, Refusal> {
-    let ready = core.shared.phase() == Phase::Serving && core.roles.is_some();
-    if !ready {
+    if !core.serves() {
         let wire = Reject::Recovering.wire();
         return Err(Refusal::new(503, wire.code, "", "", wire.error));
     }
