@@ -21,9 +21,11 @@ mod words;
 mod writes;
 
 pub(crate) use html::Page;
-pub(crate) use numbers::{count, micros};
+pub(crate) use numbers::{about, count, micros};
 pub(crate) use page::{QUANTILES, quantile_row, short_reasons};
+pub(crate) use planned::orders_each;
 pub(crate) use plot::{Bar, bars};
+pub(crate) use room::{at_the_end, busiest};
 pub(crate) use words::class;
 
 /// Writes a run's files into a new folder below `out`, and says which.
@@ -84,7 +86,7 @@ pub(crate) fn text(summary: &Summary) -> String {
 
 /// The names of the columns of [`step_line`].
 pub(crate) fn step_head() -> String {
-    let names = ["offered/s", "achieved/s", "p50 µs", "p99 µs", "p99.9 µs", "max µs"];
+    let names = ["offered/s", "achieved/s", "p50 µs", "p99 µs", "p99.9 µs", "max µs", "busiest"];
     names.map(|name| format!("{name:>11}")).concat()
 }
 
@@ -92,9 +94,10 @@ pub(crate) fn step_head() -> String {
 pub(crate) fn step_line(step: &Step) -> String {
     let Quantiles { p50_us, p99_us, p999_us, max_us, .. } = step.latency;
     format!(
-        "{:11.0}{:11.0}{p50_us:11.1}{p99_us:11.1}{p999_us:11.1}{max_us:11.1}  {} {}",
+        "{:11.0}{:11.0}{p50_us:11.1}{p99_us:11.1}{p999_us:11.1}{max_us:11.1}{:>11}  {} {}",
         step.offered_per_s,
         step.achieved_per_s,
+        step.busiest.as_ref().map_or_else(String::new, |share| format!("{:.0} %", 100.0 * share.busy)),
         step.verdict.word(),
         step.verdict.reasons.join("; ")
     )

@@ -8,7 +8,7 @@ use crate::report::{self, Page};
 use crate::run::{self, Ground, Outcome};
 use crate::scenario::Plan;
 use crate::stats::Quantiles;
-use crate::summary::Summary;
+use crate::summary::{LoopBusy, Summary};
 use crate::verdict::{RATE_MISSED, Verdict};
 
 /// A step whose achieved part of the rate is below this is saturated.
@@ -26,6 +26,10 @@ pub(crate) struct Step {
     pub(crate) achieved_per_s: f64,
     /// All classes together, from the moment at which each was due.
     pub(crate) latency: Quantiles,
+    /// The trading loop that worked most, if the server tells.
+    pub(crate) busiest: Option<LoopBusy>,
+    /// What one of its requests costs, as a part of an order with a signature; none of a run that says nothing of orders.
+    pub(crate) orders_each: Option<f64>,
     /// Whether it says something about the server.
     pub(crate) verdict: Verdict,
 }
@@ -36,6 +40,8 @@ impl Step {
             offered_per_s: summary.offered_per_s,
             achieved_per_s: summary.achieved_per_s,
             latency: summary.all,
+            busiest: report::busiest(summary).cloned(),
+            orders_each: report::orders_each(summary),
             verdict: summary.verdict.clone(),
         }
     }
@@ -90,21 +96,33 @@ fn capacity(steps: &[Step]) -> String {
         "No rate was VALID.".to_owned()
     };
     let then = match (above.as_slice(), disturbed) {
-        ([], _) => "It is the highest that was tried, so capacity lies above it.".to_owned(),
-        ([next, ..], None) => format!(
-            "Of {} the server answered {} a second: there it is saturated.{}",
-            report::count(next.offered_per_s),
-            report::count(next.achieved_per_s),
-            if known > 0.0 { "" } else { " Begin lower (sweep.first)." }
-        ),
+        ([], _) => return format!("{first} It is the highest that was tried, so capacity lies above it."),
+        (_, None) if known > 0.0 => "Above it the server is saturated.".to_owned(),
+        (_, None) => "The server was saturated from the first on: begin lower (sweep.first).".to_owned(),
         (_, Some(step)) => format!(
-            "What it can do above that is not known: {} was INVALID ({}). With that it answered up to {} a second.",
+            "What it can do above that is not known: {} was INVALID ({}).",
             report::count(step.offered_per_s),
-            report::short_reasons(&step.verdict.reasons),
-            report::count(above.iter().map(|step| step.achieved_per_s).fold(0.0, f64::max))
+            report::short_reasons(&step.verdict.reasons)
         ),
     };
-    format!("{first} {then}")
+    let most = |one: &&&Step, other: &&&Step| one.achieved_per_s.total_cmp(&other.achieved_per_s);
+    let end = above.iter().max_by(most).map_or_else(String::new, |step| end(step));
+    format!("{first} {then} {end}")
+}
+
+/// The step at which most was answered: as how many orders, and what was full.
+fn end(step: &Step) -> String {
+    let orders = step.orders_each.map_or_else(String::new, |each| {
+        let rate = report::about(step.achieved_per_s * each);
+        format!(", which cost it as much as {rate} orders with a signature each")
+    });
+    let full = step.busiest.as_ref().filter(|_| step.is_saturated());
+    format!(
+        "At most {} a second were answered, of {}{orders}.{}",
+        report::count(step.achieved_per_s),
+        report::count(step.offered_per_s),
+        full.map_or_else(String::new, report::at_the_end)
+    )
 }
 
 fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
@@ -144,6 +162,8 @@ mod tests {
             offered_per_s: offered,
             achieved_per_s: achieved,
             latency: Quantiles::default(),
+            busiest: None,
+            orders_each: None,
             verdict: Verdict {
                 valid: reasons.is_empty(),
                 reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
@@ -165,27 +185,27 @@ mod tests {
             ),
             (
                 vec![&one, &two, &missed],
-                "2,000 requests a second is the highest rate that is VALID. Of 4,000 the server answered 2,600 a second: there it is saturated.",
+                "2,000 requests a second is the highest rate that is VALID. Above it the server is saturated. At most 2,600 a second were answered, of 4,000.",
             ),
             (
                 vec![&one, &late],
-                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (generator late). With that it answered up to 4,000 a second.",
+                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (generator late). At most 4,000 a second were answered, of 4,000.",
             ),
             (
                 vec![&one, &late_two, &missed],
-                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 2,000 was INVALID (generator late). With that it answered up to 2,600 a second.",
+                "1,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 2,000 was INVALID (generator late). At most 2,600 a second were answered, of 4,000.",
             ),
             (
                 vec![&two, &both],
-                "2,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (rate missed, others had CPU 1). With that it answered up to 2,600 a second.",
+                "2,000 requests a second is the highest rate that is VALID. What it can do above that is not known: 4,000 was INVALID (rate missed, others had CPU 1). At most 2,600 a second were answered, of 4,000.",
             ),
             (
                 vec![&missed],
-                "No rate was VALID. Of 4,000 the server answered 2,600 a second: there it is saturated. Begin lower (sweep.first).",
+                "No rate was VALID. The server was saturated from the first on: begin lower (sweep.first). At most 2,600 a second were answered, of 4,000.",
             ),
             (
                 vec![&late],
-                "No rate was VALID. What it can do above that is not known: 4,000 was INVALID (generator late). With that it answered up to 4,000 a second.",
+                "No rate was VALID. What it can do above that is not known: 4,000 was INVALID (generator late). At most 4,000 a second were answered, of 4,000.",
             ),
         ] {
             let steps: Vec<Step> = steps.into_iter().cloned().collect();

@@ -110,13 +110,17 @@ impl Page {
             let row = quantile_row("", &step.latency);
             let times = [2, 4, 5, 7].map(|column: usize| row[column].clone());
             let rates = [step.offered_per_s, step.achieved_per_s].map(numbers::count);
+            let busiest = step
+                .busiest
+                .as_ref()
+                .map_or_else(String::new, |share| format!("{}, {:.0} %", share.name, 100.0 * share.busy));
             let verdict = match step.verdict.reasons.as_slice() {
                 [] => step.verdict.word().to_owned(),
                 reasons => format!("{}: {}", step.verdict.word(), short_reasons(reasons)),
             };
-            rates.into_iter().chain(times).chain([verdict]).collect()
+            rates.into_iter().chain(times).chain([busiest, verdict]).collect()
         });
-        let head = ["offered/s", "achieved/s", "p50", "p99", "p99.9", "max", "verdict"];
+        let head = ["offered/s", "achieved/s", "p50", "p99", "p99.9", "max", "worked most", "verdict"];
         self.table("Each rate with a server of its own", &head, &rows.collect::<Vec<_>>());
         Ok(())
     }

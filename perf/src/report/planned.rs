@@ -124,6 +124,11 @@ pub(super) fn as_orders(summary: &Summary) -> Option<Orders> {
     (TRADING_MIN <= trading && each > 0.0).then_some(Orders { checks, each, full_at })
 }
 
+/// What one request of a run costs, as a part of an order; none of a run that says nothing of orders.
+pub(crate) fn orders_each(summary: &Summary) -> Option<f64> {
+    as_orders(summary).map(|orders| orders.each)
+}
+
 /// At which rate of orders alone the busiest loop would be full.
 fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
     let (busiest, orders) = (room::busiest(summary)?, as_orders(summary)?);

@@ -46,8 +46,23 @@ fn trading(summary: &Summary) -> impl Iterator<Item = &LoopBusy> {
     summary.loops.iter().filter(move |share| starts.iter().any(|start| share.name.starts_with(start)))
 }
 
+/// What limits a run that could not answer all: its busiest loop, or something else.
+pub(crate) fn at_the_end(busiest: &LoopBusy) -> String {
+    let LoopBusy { name, busy, away, .. } = busiest;
+    let worked = format!("{name} worked {:.0} % of the time", 100.0 * busy);
+    if FULL < *busy {
+        return format!(" There {worked}: its CPU is what was full.");
+    }
+    let away = away
+        .as_ref()
+        .map_or_else(String::new, |away| format!(" and had no CPU for {:.0} %", away.lost_percent));
+    format!(
+        " No trading loop was full there: the busiest, {worked}{away}. What ended first is the rig's: the client's CPU, or what shares it."
+    )
+}
+
 /// The trading loop that worked most.
-pub(super) fn busiest(summary: &Summary) -> Option<&LoopBusy> {
+pub(crate) fn busiest(summary: &Summary) -> Option<&LoopBusy> {
     trading(summary).max_by(|one, other| one.busy.total_cmp(&other.busy))
 }
 
@@ -156,6 +171,36 @@ mod tests {
         }
         let silent = Summary { loops: Vec::new(), loops_needed: 0.0, ..example };
         assert_eq!(of(&silent), None);
+    }
+
+    #[test]
+    fn at_the_end_of_a_sweep_a_loop_was_full_or_the_rig_was() {
+        let away = Away { lost_percent: 12.0, max_us: 900.0, wait_p999_us: 20.0, wait_p99_us: 0.0 };
+        let rigs = "What ended first is the rig's: the client's CPU, or what shares it.";
+        for (busy, away, expected) in [
+            (
+                0.97,
+                None,
+                " There outcry-shard0 worked 97 % of the time: its CPU is what was full.".to_owned(),
+            ),
+            (
+                0.6,
+                None,
+                format!(
+                    " No trading loop was full there: the busiest, outcry-shard0 worked 60 % of the time. {rigs}"
+                ),
+            ),
+            (
+                0.6,
+                Some(away),
+                format!(
+                    " No trading loop was full there: the busiest, outcry-shard0 worked 60 % of the time and had no CPU for \
+                     12 %. {rigs}"
+                ),
+            ),
+        ] {
+            assert_eq!(at_the_end(&LoopBusy { away, ..share("outcry-shard0", busy, None) }), expected);
+        }
     }
 
     #[test]
