@@ -124,10 +124,9 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         Sleeps::AfterSpinning => format!("; {wake} more after a pause of 50 µs, for a loop sleeps then"),
         Sleeps::AtOnce => format!(", waking the loop some {wake}"),
     };
-    let disk = if scene.needs.durable { ", before a durable answer waits for the disk" } else { "" };
     let parts = format!("its signature check {}, the rest {}", micros(check_ns), micros(capacity::REST_NS));
     let now = format!(
-        "about {} in the server while little is going on{disk}: {parts}{woken}; from about {} orders a second ({COMFORTABLE_PERCENT} % of what \
+        "about {} in the server while little is going on: {parts}{woken}; from about {} orders a second ({COMFORTABLE_PERCENT} % of what \
          it can take) on they also wait in line",
         micros(median_ns(scene, capacity)),
         rounded(capacity.comfortable_per_second())
@@ -150,7 +149,11 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let most_ns = least_ns + if sleeps == Sleeps::AfterSpinning { cost::WAKE_NS } else { 0 };
     Answer {
         asked: "median",
-        title: "an order's median (p50)",
+        title: if scene.needs.durable {
+            "an order's median (p50), before the disk"
+        } else {
+            "an order's median (p50)"
+        },
         now,
         amount_ns: Some([least_ns, most_ns]),
         free: joined(&free),

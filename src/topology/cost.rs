@@ -20,7 +20,9 @@ pub(super) const DISCARD_NS: u64 = 75_000_000;
 pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
 /// The same for a table.
-pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard: it stops for up to 75 ms";
+pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard, or it stops for up to 75 ms";
+/// What shortens every write.
+pub(super) const SOONER_BRIEF: &str = "a disk that writes 4 KiB sooner";
 /// Bytes that one write of the journal takes on the disk at least.
 const WRITE_BYTES: u64 = 4_096;
 
@@ -68,6 +70,11 @@ const ESTIMATES: &[Estimate] = &[
         "mem.swappiness",
         3_000,
         "a read of the disk for each page that was swapped out; nothing while memory is free",
+    ),
+    (
+        "mem.damon",
+        3_000,
+        "up to 4 ms an order when it runs there; where it writes memory out, a fault for each page",
     ),
     ("mem.ksm", 2_000, "about {} for each page that is copied first"),
     // Ten packets of 1,460 bytes go out before the first is acknowledged.

@@ -28,7 +28,7 @@ use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
 /// Conditions that cost whenever they fail, and have no cause of their own below; and what they touch.
-const CONDITIONS: [(&str, Option<Touches>); 8] = [
+const CONDITIONS: [(&str, Option<Touches>); 9] = [
     ("mem.room", None),
     ("cpu.governor", Some(Touches::P50)),
     ("cpu.smt", Some(Touches::P50)),
@@ -36,6 +36,7 @@ const CONDITIONS: [(&str, Option<Touches>); 8] = [
     ("irq.affinity", Some(Touches::P99)),
     ("time.clocksource", Some(Touches::P50)),
     ("mem.swap", Some(Touches::P99)),
+    ("mem.damon", Some(Touches::P999)),
     ("time.ntp", None),
 ];
 

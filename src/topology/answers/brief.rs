@@ -38,12 +38,7 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         (0, ns) => format!("cpu.wait=shard=spin: {} less", micros(ns)),
         (ns, _) => format!("{KNOWN_SETTING}: {} less (not reviewed)", micros(ns)),
     };
-    let disk = if scene.needs.durable { ", then the disk" } else { "" };
-    Brief {
-        by: what.to_owned(),
-        amount: format!("{}, {} of it{disk}", micros(all_ns), micros(most_ns)),
-        first,
-    }
+    Brief { by: what.to_owned(), amount: format!("{}, {} of it", micros(all_ns), micros(most_ns)), first }
 }
 
 /// The CPU of orders on which one in a hundred, or by the other field one in a thousand, waits longest.
@@ -87,21 +82,17 @@ pub(super) fn slowest(scene: &Scene<'_>) -> Brief {
 
 /// That a CPU is taken, by whom, and what ends it.
 fn taken_cpu(gaps: &Gaps, wait_ns: u64, which: &str) -> Brief {
-    let largest = gaps.largest.as_deref().unwrap_or("other programs here");
-    let (who, first) = match gaps.taker() {
-        Taker::Threads if gaps.largest_is_kernels => {
-            (largest, "it is the kernel's: a core to spare, isolated")
-        }
-        Taker::Threads => (largest, "stop it, or keep it off this CPU"),
-        Taker::Host => ("the host", "a host that sells whole cores"),
-        Taker::Unseen => ("the host (nobody is charged)", "a host that sells whole cores"),
-        Taker::Interrupts => ("interrupts", "outcry tune"),
-        Taker::Unknown => ("nobody says by whom", "a quieter host"),
+    let who = match gaps.taker() {
+        Taker::Threads => gaps.largest.as_deref().unwrap_or("other programs here"),
+        Taker::Host => "the host",
+        Taker::Unseen => "the host (nobody is charged)",
+        Taker::Interrupts => "interrupts",
+        Taker::Unknown => "nobody says by whom",
     };
     Brief {
         by: format!("CPU {} is taken: {who}", gaps.cpu),
         amount: format!("{which} waits {} or more", cost::time(wait_ns)),
-        first: first.to_owned(),
+        first: gaps.remedy(),
     }
 }
 
@@ -142,15 +133,15 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let [least_ns, _] = HAND_OVER_NS.map(|ns| order_ns + p50_us * 1_000 + ns);
     let is_disk = order_ns < p50_us * 1_000;
     let by = if is_disk { "a write of the disk" } else { "the order itself, as above" };
+    let sooner = if is_disk { cost::SOONER_BRIEF } else { committed };
     let first = match limit::stops(scene) {
-        Some(_) => cost::WITHOUT_DISCARD_BRIEF,
-        None if is_disk => "a disk that writes 4 KiB sooner",
-        None => committed,
+        Some(_) => format!("{sooner}; {}", cost::WITHOUT_DISCARD_BRIEF),
+        None => sooner.to_owned(),
     };
     Brief {
         by: by.to_owned(),
         amount: format!("{} or more, {p50_us} µs of it the disk", micros(least_ns)),
-        first: first.to_owned(),
+        first,
     }
 }
 

@@ -30,7 +30,7 @@ fn each_question_has_an_answer_with_an_amount() {
     assert!(came.iter().all(|answer| answer.bought.is_some()), "{came:?}");
     let said = text(&came);
     for line in [
-        "an order's median (p50): about 52 µs in the server while little is going on, before a durable answer waits for the disk: its signature check 26 µs, the \
+        "an order's median (p50), before the disk: about 52 µs in the server while little is going on: its signature check 26 µs, the \
          rest 10 µs, waking the loop some 16 µs; from about 22,000 orders a second",
         "     free: cpu.wait=shard=spin saves the 16 µs; it burns a CPU for each shard day and night; \
          auth.known_signers_bytes=16777216 saves 19 µs where the signer is known",
@@ -246,15 +246,11 @@ fn each_answer_has_a_line_that_is_read_at_a_glance() {
             "median",
             [
                 "signature check: the CPU's speed",
-                "52 µs, 26 µs of it, then the disk",
+                "52 µs, 26 µs of it",
                 "auth.known_signers_bytes=16777216: 19 µs less (not reviewed)",
             ],
         ),
-        (
-            known(),
-            "median",
-            ["sockets, parsing, matching", "16 µs, 10 µs of it, then the disk", "a faster core"],
-        ),
+        (known(), "median", ["sockets, parsing, matching", "16 µs, 10 µs of it", "a faster core"]),
         (
             Needs { knows_signers: true, durable: false, ..plain_needs() },
             "median",
@@ -296,7 +292,7 @@ fn each_answer_has_a_line_that_is_read_at_a_glance() {
         assert_eq!(line(&answers(&plain(2), &needs, None), asked), expected, "{asked}");
     }
     let table = brief(&of_two(Sleeps::AtOnce));
-    let head = "what                               is limited by ";
+    let head = "what                                      is limited by ";
     assert!(table.starts_with(head) && table.lines().count() == 8, "{table}");
     assert_eq!(brief(&[]), "");
 }
@@ -312,7 +308,8 @@ fn the_line_of_durable_answers_says_whether_it_is_the_disk() {
         fsync_us: (90, 4_000),
     };
     let durable = || needs("sm@0 r@1");
-    let without_discard = "mount it without discard: it stops for up to 75 ms";
+    let without_discard =
+        "a disk that writes 4 KiB sooner; mount it without discard, or it stops for up to 75 ms";
     for (needs, disk, expected) in [
         (durable(), None, ["a write of the disk", "not tried", "`outcry check` tries it"]),
         (

@@ -528,11 +528,9 @@ fn jitter(scene: &Scene<'_>) -> Finding {
 
 /// What makes a CPU quieter, by who had it.
 #[must_use]
-pub fn quieter(scene: &Scene<'_>, gaps: &Gaps) -> &'static str {
+pub fn quieter<'a>(scene: &Scene<'_>, gaps: &'a Gaps) -> &'a str {
     match gaps.taker() {
-        Taker::Threads if gaps.largest_is_kernels => {
-            "most of it is the kernel's own work: a core to spare, so that this one can be isolated"
-        }
+        Taker::Threads if gaps.largest_is_kernels => gaps.kernels_remedy(),
         Taker::Threads if scene.lacks_cores() => "stop what runs on this CPU (top -H says who)",
         Taker::Threads => "stop what runs on this CPU (top -H says who), or isolate it",
         Taker::Host => "ask for dedicated CPUs, or take a quieter host",

@@ -104,6 +104,31 @@ impl Gaps {
         }
     }
 
+    /// What gives the CPU back, in a few words.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match self.taker() {
+            Taker::Threads if self.largest_is_kernels => self.kernels_remedy().to_owned(),
+            Taker::Threads => {
+                let who = self.largest.as_deref().unwrap_or("what runs there (`top -H` says who)");
+                format!("stop {who}, or keep it off this CPU")
+            }
+            Taker::Host | Taker::Unseen => "a host that sells whole cores".to_owned(),
+            Taker::Interrupts => "interrupts moved by `outcry tune`; what stays is the host's".to_owned(),
+            Taker::Unknown => "stop what else runs there (`top -H` says who), or a quieter host".to_owned(),
+        }
+    }
+
+    /// The same, where most of it is a thread of the kernel's own.
+    #[must_use]
+    pub fn kernels_remedy(&self) -> &'static str {
+        if self.largest.as_ref().is_some_and(|who| who.starts_with("kdamond")) {
+            "`outcry tune` switches kdamond off (mem.damon)"
+        } else {
+            "it is the kernel's own work: a core to spare, so that this one can be isolated"
+        }
+    }
+
     /// Who had it, with the share of each.
     #[must_use]
     pub fn takers(&self) -> String {
@@ -111,7 +136,7 @@ impl Gaps {
         let charged = self.threads_millionths.unwrap_or(0) + self.host_millionths.unwrap_or(0);
         let largest = self.largest.as_ref().filter(|_| 0 < self.threads_millionths.unwrap_or(0));
         format!(
-            "other threads {}{}, the host {} (as far as it says), nobody {}; {} of the time went in gaps of half a millisecond \
+            "other threads {}{}, the host {} (as far as it says), nobody that is charged {}; {} of the time went in gaps of half a millisecond \
              or more, of which other threads had {}",
             part(self.threads_millionths),
             largest.map_or_else(String::new, |who| format!(" (most of it {who})")),

@@ -17,6 +17,7 @@ pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
         swap(scene),
         swappiness(scene),
         merging(scene),
+        watching(scene),
         maps(scene),
     ]
 }
@@ -190,6 +191,33 @@ fn merging(scene: &Scene<'_>) -> Finding {
             .judged(value != 1, value.to_string())
             .mended_by(vec![Fix::Set { path: PATH.into(), value: "0".into() }]),
     }
+}
+
+/// DAMON's threads, `kdamond`: those of its folder in sysfs, and those of its modules
+/// (Documentation/admin-guide/mm/damon of the kernel).
+fn watching(scene: &Scene<'_>) -> Finding {
+    const FOLDER: &str = "/sys/kernel/mm/damon/admin/kdamonds";
+    const MODULES: [&str; 3] = ["damon_reclaim", "damon_lru_sort", "damon_stat"];
+    let made = scene.files.names(FOLDER).into_iter().filter(|name| name.parse::<u32>().is_ok());
+    let made = made.map(|name| (format!("kdamond.{name}"), format!("{FOLDER}/{name}/state"), "on", "off"));
+    let modules = MODULES
+        .map(|module| (module.to_owned(), format!("/sys/module/{module}/parameters/enabled"), "Y", "N"));
+    let runs = |path: &str, on: &str| scene.files.line(path).is_some_and(|state| state == on);
+    let running: Vec<_> = made.chain(modules).filter(|(_, path, on, _)| runs(path, on)).collect();
+    let names: Vec<&str> = running.iter().map(|(name, ..)| name.as_str()).collect();
+    let current = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let set = |(_, path, _, off): &(String, String, &str, &str)| Fix::Set {
+        path: path.clone(),
+        value: (*off).to_owned(),
+    };
+    Finding::new(
+        "mem.damon",
+        Severity::Warning,
+        "none",
+        "kdamond looks which memory is used, on any CPU, and may write out what is not; whoever started it wanted memory back",
+    )
+    .judged(running.is_empty(), current)
+    .mended_by(running.iter().map(set).collect())
 }
 
 fn maps(scene: &Scene<'_>) -> Finding {
