@@ -5,9 +5,11 @@
 //! cannot tell, so the time that counts is the one without.
 
 use outcry::server::jitter;
+use outcry::topology::checks::Gaps;
 use serde::{Deserialize, Serialize};
 
 use crate::counts;
+use crate::jitter::Jitter;
 use crate::stats::as_micros;
 
 /// What a loop that spun had no CPU for, in moments of 20 µs or more.
@@ -22,11 +24,14 @@ pub(crate) struct Away {
     /// Likewise of one in a hundred.
     #[serde(default)]
     pub(crate) wait_p99_us: f64,
+    /// Of all the time, what other threads of this machine had of its CPU, by its run delay; none if nobody says.
+    #[serde(default)]
+    pub(crate) threads_percent: Option<f64>,
 }
 
 impl Away {
     /// By what a loop counted, shortest first, while it had no work for `idle_ns`.
-    pub(crate) fn of(counts: &[[u64; 2]], idle_ns: u64) -> Self {
+    pub(crate) fn of(counts: &[[u64; 2]], idle_ns: u64, threads_percent: Option<f64>) -> Self {
         let gaps = counts::one_by_one(counts);
         let lost_us = as_micros(gaps.iter().sum());
         Self {
@@ -34,13 +39,50 @@ impl Away {
             max_us: as_micros(gaps.last().copied().unwrap_or(0)),
             wait_p999_us: as_micros(jitter::wait(&gaps, idle_ns / 1_000)),
             wait_p99_us: as_micros(jitter::wait(&gaps, idle_ns / 100)),
+            threads_percent,
         }
+    }
+
+    /// The same as gaps of its CPU, of which `around` says the names: it was watched before or after.
+    pub(crate) fn gaps(&self, around: &Jitter) -> Gaps {
+        #[allow(clippy::cast_precision_loss, reason = "half a millisecond is far below 2^53 nanoseconds")]
+        let is_long = Gaps::LONG_NS as f64 / 1e3 <= self.wait_p999_us;
+        let long = |percent: f64| Some(percent).filter(|_| is_long);
+        let meanwhile = Jitter {
+            lost_percent: self.lost_percent,
+            threads_percent: self.threads_percent,
+            long_percent: long(self.lost_percent),
+            threads_long_percent: self.threads_percent.and_then(long),
+            ..around.clone()
+        };
+        if self.threads_percent.is_some() { meanwhile.gaps() } else { around.gaps() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outcry::topology::checks::Taker;
+
+    #[test]
+    fn whoever_had_the_cpu_meanwhile_counts_before_who_had_it_around() {
+        let threads_around = Jitter {
+            lost_percent: 2.0,
+            threads_percent: Some(2.0),
+            host_percent: Some(0.0),
+            ..crate::summary::example().jitter_before[0].clone()
+        };
+        for (threads_percent, wait_p999_us, expected) in [
+            (None, 900.0, Taker::Threads),
+            (Some(1.6), 900.0, Taker::Threads),
+            (Some(0.1), 900.0, Taker::Unseen),
+            (Some(0.1), 90.0, Taker::Interrupts),
+        ] {
+            let away =
+                Away { lost_percent: 3.0, max_us: 4_000.0, wait_p999_us, wait_p99_us: 0.0, threads_percent };
+            assert_eq!(away.gaps(&threads_around).taker(), expected, "{away:?}");
+        }
+    }
 
     #[test]
     fn what_a_loop_had_no_cpu_for_is_of_the_time_without_work() {
@@ -50,7 +92,7 @@ mod tests {
             // Of a second a thousandth is a millisecond: of 4 ms that which lies further than 3 ms from the end.
             (vec![[4_000_000, 1]], 1_000_000_000, 0.4, 4_000.0, 3_000.0),
         ] {
-            let away = Away::of(&counts, idle_ns);
+            let away = Away::of(&counts, idle_ns, None);
             assert!((away.lost_percent - lost_percent).abs() < 1e-9, "{away:?}");
             assert!(away.wait_p99_us <= away.wait_p999_us, "{away:?}");
             assert!(

@@ -118,8 +118,8 @@ impl Jitter {
         (self.lost_percent - known).max(0.0)
     }
 
-    /// Who had most of it, as `outcry check` tells it; from before long gaps were told apart, of all of them.
-    fn taker(&self) -> Taker {
+    /// The same as `outcry check` knows them; from before long gaps were told apart, with none of those.
+    pub(crate) fn gaps(&self) -> Gaps {
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -132,26 +132,16 @@ impl Jitter {
             threads_millionths: self.threads_percent.map(millionths),
             threads_long_millionths: self.threads_long_percent.map(millionths),
             host_millionths: self.host_percent.map(millionths),
+            largest: self.largest.clone(),
+            largest_is_kernels: self.largest_is_kernels,
             ..Gaps::default()
         }
-        .taker()
     }
 
     /// What would give the CPU back, by who had most of it.
     pub(crate) fn remedy(&self) -> String {
-        match self.taker() {
-            Taker::Unknown => "stop what else runs there (`top -H` says who), or take a quieter host".into(),
-            Taker::Threads => {
-                let who = self.largest.as_deref().unwrap_or("`top -H` says who");
-                if self.largest_is_kernels {
-                    format!("isolate it from the kernel's own work ({who}), where a core is to spare")
-                } else {
-                    format!("stop what else runs there ({who})")
-                }
-            }
-            Taker::Host | Taker::Unseen => {
-                "ask for CPUs that the host gives to nobody else, or take a quieter host".into()
-            }
+        let gaps = self.gaps();
+        match gaps.taker() {
             Taker::Interrupts if self.lost_percent <= LOST_PERCENT_MAX && self.p99_us <= GAP_US_MAX => {
                 format!(
                     "{QUIETER_CPU}, or leave it: 99 of 100 gaps are within {}, the longest is {}",
@@ -162,15 +152,7 @@ impl Jitter {
             Taker::Interrupts => {
                 format!("{QUIETER_CPU}; what stays then is the host's, which need not say so")
             }
-        }
-    }
-
-    /// The same in a few words.
-    pub(crate) fn remedy_in_short(&self) -> String {
-        match self.taker() {
-            Taker::Threads | Taker::Unknown => self.remedy(),
-            Taker::Host | Taker::Unseen => "CPUs that the host gives to nobody else".into(),
-            Taker::Interrupts => "`outcry tune`; what stays is the host's".into(),
+            Taker::Threads | Taker::Host | Taker::Unseen | Taker::Unknown => gaps.remedy(),
         }
     }
 }
@@ -239,8 +221,7 @@ mod tests {
 
     #[test]
     fn who_had_most_of_a_cpu_says_what_gives_it_back() {
-        let (stop, ask) =
-            ("stop what else runs there (rustc (4711))", "ask for CPUs that the host gives to nobody else,");
+        let (stop, ask) = ("stop rustc (4711), or keep it off this CPU", "a host that sells whole cores");
         let interrupts = |then: &str| {
             format!(
                 "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare{then}"
@@ -269,10 +250,7 @@ mod tests {
             };
             assert!(row.remedy().starts_with(&expected), "{row:?}: {}", row.remedy());
             let kernels = Jitter { largest_is_kernels: true, ..row };
-            assert_eq!(
-                kernels.remedy().starts_with("isolate it from the kernel's own work"),
-                expected == stop
-            );
+            assert_eq!(kernels.remedy().starts_with("it is the kernel's own work"), expected == stop);
         }
     }
 }

@@ -6,14 +6,17 @@ use crate::away::Away;
 use crate::counts::{self, Counted, Counts};
 use crate::schedule::nanos;
 use crate::server::{Server, Worked};
-use crate::stats::Quantiles;
+use crate::stats::{Quantiles, as_micros};
 use crate::summary::{Journal, LoopBusy};
+use crate::watch;
 
 /// A look at a server.
 pub(crate) struct Look {
     at: Instant,
     worked: Vec<Worked>,
     counted: Counted,
+    /// For how long each thread was ready since its start while others ran.
+    waited_ns: Vec<(String, u64)>,
 }
 
 /// What came between two.
@@ -28,7 +31,8 @@ pub(crate) struct Told {
 impl Look {
     /// Looks now.
     pub(crate) fn at(server: &Server) -> Self {
-        Self { at: Instant::now(), worked: server.worked(), counted: server.counted() }
+        let waited_ns = watch::run_delays_ns(server.pid());
+        Self { at: Instant::now(), worked: server.worked(), counted: server.counted(), waited_ns }
     }
 
     /// What came between this one and a later one.
@@ -38,7 +42,8 @@ impl Look {
         let mut loops = busy(&self.worked, &later.worked, time.as_secs_f64());
         for one in &mut loops {
             let idle = time.mul_f64((1.0 - one.busy).max(0.0));
-            one.away = since(&one.name, "away").map(|counts| Away::of(&counts, nanos(idle)));
+            let threads_percent = self.waited_percent(later, &one.name);
+            one.away = since(&one.name, "away").map(|counts| Away::of(&counts, nanos(idle), threads_percent));
         }
         let spans = |stage: &str| Some(counts::spans(&since("journal", stage)?, nanos(time)));
         let journal = spans("write").zip(spans("run_delay"));
@@ -48,6 +53,15 @@ impl Look {
             reads: (!reads.is_empty()).then(|| counts::quantiles(&reads)),
             loops,
         }
+    }
+}
+
+impl Look {
+    /// Of the time until a later look, what others had of a thread's CPU while it was ready.
+    fn waited_percent(&self, later: &Self, thread: &str) -> Option<f64> {
+        let of = |look: &Self| look.waited_ns.iter().find(|(name, _)| name == thread).map(|(_, ns)| *ns);
+        let ns = of(later)?.saturating_sub(of(self)?);
+        Some(100.0 * as_micros(ns) / as_micros(nanos(later.at - self.at).max(1)))
     }
 }
 

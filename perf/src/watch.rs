@@ -194,13 +194,31 @@ fn of_stat(stat: &str) -> (u64, u64) {
     (busy * TICK_NS, at(7) * TICK_NS)
 }
 
+/// What a line of `schedstat` tells of a thread (proc(5)).
+#[derive(Clone, Copy)]
+enum Column {
+    /// Nanoseconds on a CPU.
+    Ran,
+    /// Nanoseconds for which it was ready and another one ran.
+    Waited,
+}
+
 /// Nanoseconds of CPU by the name of the thread; those of one name together.
 pub(crate) fn threads_ns(pid: u32) -> Vec<(String, u64)> {
+    by_name(pid, Column::Ran)
+}
+
+/// Likewise for how long threads were ready while others ran; none where the kernel does not count.
+pub(crate) fn run_delays_ns(pid: u32) -> Vec<(String, u64)> {
+    by_name(pid, Column::Waited)
+}
+
+fn by_name(pid: u32, column: Column) -> Vec<(String, u64)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut found: Vec<(String, u64)> = Vec::new();
     for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
         let name = std::fs::read_to_string(thread.join("comm")).unwrap_or_default().trim().to_owned();
-        let ns = of_thread(&thread);
+        let Some(ns) = of_thread(&thread, column) else { continue };
         match found.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => *sum += ns,
             None => found.push((name, ns)),
@@ -209,17 +227,16 @@ pub(crate) fn threads_ns(pid: u32) -> Vec<(String, u64)> {
     found
 }
 
-/// Nanoseconds of CPU that the thread of this folder has had.
-fn of_thread(folder: &std::path::Path) -> u64 {
-    // A thread that ends between two looks has had nothing worth counting.
-    let text = std::fs::read_to_string(folder.join("schedstat")).unwrap_or_default();
-    text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+/// What is told of the thread of this folder; none if it has ended, or the kernel does not count.
+fn of_thread(folder: &std::path::Path, column: Column) -> Option<u64> {
+    let text = std::fs::read_to_string(folder.join("schedstat")).ok()?;
+    text.split_whitespace().nth(column as usize)?.parse().ok()
 }
 
 /// Nanoseconds of CPU that all threads of a process have had.
 fn used_ns(pid: u32) -> u64 {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
-    threads.filter_map(|thread| Some(of_thread(&thread.ok()?.path()))).sum()
+    threads.filter_map(|thread| of_thread(&thread.ok()?.path(), Column::Ran)).sum()
 }
 
 #[cfg(test)]
@@ -279,7 +296,8 @@ mod tests {
     fn our_own_time_grows_and_keeps_that_of_a_thread_that_has_ended() {
         let before = own_ns();
         let worked = std::thread::spawn(|| {
-            let thread = || of_thread(std::path::Path::new("/proc/thread-self"));
+            let thread =
+                || of_thread(std::path::Path::new("/proc/thread-self"), Column::Ran).unwrap_or_default();
             let begin = thread();
             while thread() < begin + 50_000_000 {
                 std::hint::spin_loop();

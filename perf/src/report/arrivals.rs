@@ -1,6 +1,7 @@
 //! When requests were due, in words, and what that means for those that wait in line.
 
 use super::numbers::micros;
+use crate::summary::Summary;
 
 /// When requests were due, and what that means for those that wait; nothing if it was not told.
 pub(crate) fn words(arrivals: &str, burst: u32, per_s: f64) -> Option<String> {
@@ -27,6 +28,11 @@ pub(crate) fn words(arrivals: &str, burst: u32, per_s: f64) -> Option<String> {
         _ => return None,
     };
     Some(text)
+}
+
+/// Whether requests came at random distances, as far as anybody says.
+pub(super) fn at_random(summary: &Summary) -> bool {
+    summary.arrivals != "fixed"
 }
 
 #[cfg(test)]

@@ -78,7 +78,8 @@ fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
     (format!("{by}, {:.0} %", parts.percent(*us)), first)
 }
 
-/// What would give the busiest loop's CPU back, by who had most of it before and after; of any CPU if that is not known.
+/// What would give the busiest loop's CPU back, by who had most of it meanwhile or, if that is not known, before and after;
+/// of any CPU if not even that is.
 fn quieter(summary: &Summary) -> String {
     let busiest = room::busiest(summary).map(|busiest| busiest.name.as_str());
     let of_loop =
@@ -86,7 +87,8 @@ fn quieter(summary: &Summary) -> String {
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let rows = rows.filter(|row| of_loop.is_none_or(|cpu| cpu == row.cpu));
     let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
-    most.map_or_else(String::new, Jitter::remedy_in_short)
+    let gaps = |around: &Jitter| room::away(summary).map_or_else(|| around.gaps(), |away| away.gaps(around));
+    most.map_or_else(String::new, |around| gaps(around).remedy())
 }
 
 /// A place in a few words, and what would shorten the time there.
@@ -117,7 +119,10 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
         Where::Stage(stage) => match stage.as_str() {
             "sign" if went::knows_signers(summary) => told("the signature check", "a faster core"),
             "sign" => told("the signature check", KNOWN),
-            "recv" | "queue" => told("in line behind others on its loop", "smaller batches; more shards"),
+            "recv" | "queue" => told(
+                "in line behind others on its loop",
+                if went::has_batches(summary) { "smaller batches; more shards" } else { "more shards" },
+            ),
             "journal" if words::is_durable(summary) => of_journal(us, parts, summary),
             "journal" => told("behind answers before it", "reads on connections of their own"),
             stage => (format!("stage {stage}"), "a faster core".to_owned()),
@@ -150,11 +155,18 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
 /// A reader that works less than this part of the time does not tell when it is full.
 const BUSY_TELLING: f64 = 0.05;
 
+/// What the reader does for orders is in its time too: of fewer reads than this it says nothing.
+const READS_TELLING: f64 = 0.5;
+
 /// At which rate of such reads the reader would be full.
 fn reader_full(summary: &Summary, reads: &ClassTimes) -> Option<[String; 5]> {
     let reader = summary.loops.iter().find(|share| share.name == READER && BUSY_TELLING <= share.busy)?;
     #[allow(clippy::cast_precision_loss, reason = "reads are far fewer than 2^53")]
-    let rate = reads.latency.count as f64 / summary.time_s;
+    let (reads, all) = (reads.latency.count as f64, summary.requests as f64);
+    if reads < READS_TELLING * all {
+        return None;
+    }
+    let rate = reads / summary.time_s;
     let shared =
         if words::beside_client(summary).contains(&READER) { ", shared with the client" } else { "" };
     let by = format!("the CPU of {READER}, {:.0} % busy{shared}", 100.0 * reader.busy);
@@ -206,7 +218,7 @@ mod tests {
     use crate::summary::{Journal, Spans, example};
 
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
-    const QUIETER: &str = "`outcry tune`; what stays is the host's";
+    const QUIETER: &str = "interrupts moved by `outcry tune`; what stays is the host's";
 
     /// A row's cells behind its name.
     fn told(summary: &Summary, what: &str) -> [String; 4] {
@@ -271,11 +283,19 @@ mod tests {
             let [_, by, told_first, _] = told(&summary, "orders that rest, p99.9");
             assert_eq!([by.as_str(), told_first.as_str()], [expected, first], "{stage}");
         }
-        let mut in_line = example();
-        (in_line.parts[1].latency_us, in_line.parts[1].stages) = (1_000.0, vec![("queue".to_owned(), 980.0)]);
-        let [_, by, first, _] = told(&in_line, "orders that rest, p99.9");
-        let expected = ["in line behind others on its loop, 98 %", "smaller batches; more shards"];
-        assert_eq!([by.as_str(), first.as_str()], expected);
+        for (others, us, first) in
+            [("batch", 980.0, "smaller batches; more shards"), ("cancel", 70.0, "more shards")]
+        {
+            let mut in_line = example();
+            in_line.classes.push(ClassTimes { class: others.to_owned(), ..in_line.classes[0].clone() });
+            (in_line.parts[1].latency_us, in_line.parts[1].outside_us) = (us / 0.98, 0.0);
+            in_line.parts[1].stages = vec![("queue".to_owned(), us)];
+            let [_, by, told_first, _] = told(&in_line, "orders that rest, p99.9");
+            assert_eq!(
+                [by.as_str(), told_first.as_str()],
+                ["in line behind others on its loop, 98 %", first]
+            );
+        }
         // Of reads no stage is told.
         for (client_cpu, client_us, in_server_us, expected) in [
             (0, 120.0, None, "the server and the kernel, not told apart, 97 %"),
@@ -354,8 +374,13 @@ mod tests {
     #[test]
     fn a_cpu_that_stood_still_is_told_before_the_stage_in_which_that_shows() {
         let mut summary = example();
-        summary.loops[0].away =
-            Some(Away { lost_percent: 1.0, max_us: 9_000.0, wait_p999_us: 3_000.0, wait_p99_us: 0.0 });
+        summary.loops[0].away = Some(Away {
+            lost_percent: 1.0,
+            max_us: 9_000.0,
+            wait_p999_us: 3_000.0,
+            wait_p99_us: 0.0,
+            threads_percent: None,
+        });
         assert_eq!(told(&summary, "orders that rest, p99.9")[1], "its loop's CPU was taken, 75 % or more");
     }
 }

@@ -40,6 +40,12 @@ impl Page {
         self.heading("What limits this box");
         let rows: Vec<_> = glance::rows(summary).into_iter().map(Vec::from).collect();
         if !rows.is_empty() {
+            if !summary.verdict.valid {
+                self.note(
+                    "This run is INVALID, so its tails (p99, p99.9) are the machine's or the rig's as well and differ from run to \
+                     run: what to change for them, take from a VALID one, or mend first what made this one INVALID.",
+                );
+            }
             self.words("At a glance", &glance::HEAD, &rows);
         }
         self.folded("The same in full, with what was measured besides", &words::limits(summary));

@@ -175,7 +175,13 @@ mod tests {
 
     #[test]
     fn at_the_end_of_a_sweep_a_loop_was_full_or_the_rig_was() {
-        let away = Away { lost_percent: 12.0, max_us: 900.0, wait_p999_us: 20.0, wait_p99_us: 0.0 };
+        let away = Away {
+            lost_percent: 12.0,
+            max_us: 900.0,
+            wait_p999_us: 20.0,
+            wait_p99_us: 0.0,
+            threads_percent: None,
+        };
         let rigs = "What ended first is the rig's: the client's CPU, or what shares it.";
         for (busy, away, expected) in [
             (

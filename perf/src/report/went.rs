@@ -2,7 +2,7 @@
 
 use super::numbers::{count_of, micros};
 use super::words::{beside_client, class};
-use super::{room, writes};
+use super::{arrivals, room, writes};
 use crate::parts::Parts;
 use crate::summary::Summary;
 use crate::workload::BATCH;
@@ -171,8 +171,11 @@ const TAKEN_TIMES_MIN: f64 = 5.0;
 
 /// Stages in which a request stands in line behind others on its loop.
 pub(super) const IN_LINE: [&str; 2] = ["recv", "queue"];
-/// Where a loop has room, a request stands behind no more than so many batches, or bursts.
+/// Where a loop has room, a request stands behind no more than so many of what comes at once: batches, or bursts.
 const LINES_MAX: f64 = 3.0;
+/// Nor behind more than so many that come one by one at random: of a loop that is 80 % full one in a hundred waits for 10
+/// (M/D/1).
+const LINE_AT_RANDOM_MAX: f64 = 12.0;
 /// A loop that works less than this part of the time has room.
 const ROOM: f64 = 0.8;
 
@@ -180,9 +183,16 @@ const ROOM: f64 = 0.8;
 /// tells.
 fn line_us(summary: &Summary) -> Option<f64> {
     let check = summary.stages.iter().find(|told| told.stage == "sign")?;
-    let requests = summary.burst.max(u32::try_from(BATCH).unwrap_or(u32::MAX));
+    let batch = if has_batches(summary) { u32::try_from(BATCH).unwrap_or(u32::MAX) } else { 1 };
+    let at_once = LINES_MAX * f64::from(summary.burst.max(batch));
+    let line = if arrivals::at_random(summary) { at_once.max(LINE_AT_RANDOM_MAX) } else { at_once };
     let has_room = room::busiest(summary).is_some_and(|busiest| busiest.busy < ROOM);
-    has_room.then_some(LINES_MAX * f64::from(requests) * check.time.p50_us)
+    has_room.then_some(line * check.time.p50_us)
+}
+
+/// Whether requests with several orders were among them.
+pub(super) fn has_batches(summary: &Summary) -> bool {
+    summary.class("batch").is_some()
 }
 
 /// That it was neither computing nor others before it that took so long in a stage, if so.
@@ -224,9 +234,11 @@ fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
     match stage {
         "sign" => {}
         "queue" => {
-            return " In queue a request waits for the signatures of others on its loop, of which a batch has up to 15: \
-                    more shards (`cpu.shards`) or known signers (`auth.known_signers_bytes`) make that shorter."
-                .to_owned();
+            let batch = if has_batches(summary) { ", of which a batch has up to 15" } else { "" };
+            return format!(
+                " In queue a request waits for the signatures of others on its loop{batch}: more shards (`cpu.shards`) or known \
+                 signers (`auth.known_signers_bytes`) make that shorter."
+            );
         }
         "journal" if !is_committed => {
             return format!(
@@ -352,6 +364,7 @@ mod tests {
     use super::*;
     use crate::away::Away;
     use crate::placement::Thread;
+    use crate::summary::ClassTimes;
 
     #[test]
     fn what_takes_many_times_what_it_could_was_a_loop_that_stood_still() {
@@ -359,17 +372,27 @@ mod tests {
         // Three batches of 15 checks of 26 µs, or of more that are due at once.
         let in_line =
             |time: &str| format!("The loop had room, so requests before it in queue explain {time} at most");
-        for (stage, us, busy, burst, expected) in [
-            ("sign", 2_400.0, 0.1, 1, Some(computed.to_owned())),
-            ("sign", 100.0, 0.1, 1, None),
-            ("queue", 1_100.0, 0.1, 1, None),
-            ("queue", 2_400.0, 0.1, 1, Some(in_line("1.2 ms"))),
-            ("queue", 2_400.0, 0.1, 64, None),
-            ("queue", 9_000.0, 0.1, 64, Some(in_line("5.0 ms"))),
-            ("queue", 2_400.0, 0.9, 1, None),
-            ("send", 2_400.0, 0.1, 1, None),
+        let (fixed, poisson) = ("fixed", "poisson");
+        for (stage, us, busy, burst, (batches, arrivals), expected) in [
+            ("sign", 2_400.0, 0.1, 1, (true, fixed), Some(computed.to_owned())),
+            ("sign", 100.0, 0.1, 1, (true, fixed), None),
+            ("queue", 1_100.0, 0.1, 1, (true, fixed), None),
+            ("queue", 2_400.0, 0.1, 1, (true, fixed), Some(in_line("1.2 ms"))),
+            ("queue", 2_400.0, 0.1, 64, (true, fixed), None),
+            ("queue", 9_000.0, 0.1, 64, (true, fixed), Some(in_line("5.0 ms"))),
+            ("queue", 2_400.0, 0.9, 1, (true, fixed), None),
+            ("send", 2_400.0, 0.1, 1, (true, fixed), None),
+            // Without batches three orders at equal distances, or twelve that come at random.
+            ("queue", 300.0, 0.1, 1, (false, fixed), Some(in_line("78.0 µs"))),
+            ("queue", 300.0, 0.1, 1, (false, poisson), None),
+            ("queue", 1_100.0, 0.1, 1, (false, poisson), Some(in_line("312 µs"))),
+            ("queue", 1_100.0, 0.1, 1, (true, poisson), None),
         ] {
-            let mut summary = Summary { burst, ..crate::summary::example() };
+            let mut summary = Summary { burst, arrivals: arrivals.to_owned(), ..crate::summary::example() };
+            if batches {
+                let batch = ClassTimes { class: "batch".to_owned(), ..summary.classes[0].clone() };
+                summary.classes.push(batch);
+            }
             summary.loops[0].busy = busy;
             summary.parts[1].stages = vec![(stage.to_owned(), us)];
             let said = &limits(&summary)[1];
@@ -413,8 +436,15 @@ mod tests {
             ("spin", 750.0, 800.0, false),
         ] {
             let mut summary = crate::summary::example();
+            summary.loops[0].busy = ROOM;
             wait.clone_into(&mut summary.threads[0].wait);
-            let away = Away { lost_percent: 1.0, max_us: 9_000.0, wait_p999_us, wait_p99_us: 0.0 };
+            let away = Away {
+                lost_percent: 1.0,
+                max_us: 9_000.0,
+                wait_p999_us,
+                wait_p99_us: 0.0,
+                threads_percent: None,
+            };
             summary.loops[0].away = Some(away);
             let tail = summary.parts.last_mut().expect("there is a tail");
             (tail.latency_us, tail.late_us) = (1_000.0, late_us);

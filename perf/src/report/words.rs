@@ -230,9 +230,17 @@ fn taken(summary: &Summary) -> Option<Told> {
     } else {
         ""
     };
+    let by = away.threads_percent.map_or_else(String::new, |percent| {
+        let rest = if 2.0 * percent < away.lost_percent {
+            ", so most of it was the host's or interrupts', whoever is charged"
+        } else {
+            ""
+        };
+        format!(" By its run delay other threads of this machine had its CPU for {percent:.2} % of the time{rest}.")
+    });
     let text = format!(
         "While the load was on, {}, which spins, had no CPU for {:.2} % of the time in which it had no work, for up to {} at \
-         once: one request in a hundred that came then waited for {} or longer, one in a thousand for {}.{whose}",
+         once: one request in a hundred that came then waited for {} or longer, one in a thousand for {}.{by}{whose}",
         busiest.name,
         away.lost_percent,
         micros(away.max_us),
@@ -360,8 +368,13 @@ mod tests {
         ] {
             let mut summary = crate::summary::example();
             wait.clone_into(&mut summary.threads[0].wait);
-            summary.loops[0].away =
-                Some(Away { lost_percent, max_us: 8_000.0, wait_p999_us, wait_p99_us: 0.0 });
+            summary.loops[0].away = Some(Away {
+                lost_percent,
+                max_us: 8_000.0,
+                wait_p999_us,
+                wait_p99_us: 0.0,
+                threads_percent: None,
+            });
             let has = |said: &[String]| said.iter().any(|words| words.starts_with("While the load was on"));
             let (limits, cautions) = (limits(&summary), cautions(&summary));
             assert_eq!(has(&limits), is_limit, "{limits:?}");
@@ -430,7 +443,7 @@ mod tests {
         summary.jitter_after[1] =
             Jitter { lost_percent: 67.0, threads_percent: Some(60.0), ..summary.jitter_after[1].clone() };
         for (reason, word) in [
-            ("others had CPU 1: after the run", "CPU 1: stop what else runs there (`top -H`"),
+            ("others had CPU 1: after the run", "CPU 1: stop what runs there (`top -H`"),
             ("others had the machine: 3 %", "top -H"),
             ("steal: 3 %", "host"),
             ("generator late: it sent", "--rate"),
