@@ -147,17 +147,11 @@ fn spent(before: &[(String, u64)], after: &[(String, u64)]) -> Vec<(String, f64)
     let had = |name: &str| before.iter().find(|(known, _)| known == name).map_or(0, |(_, ns)| *ns);
     let mut spent: Vec<(String, f64)> = after
         .iter()
-        .map(|(name, ns)| (role(name).to_owned(), crate::stats::as_micros(ns.saturating_sub(had(name)))))
+        .map(|(name, ns)| (name.clone(), crate::stats::as_micros(ns.saturating_sub(had(name)))))
         .filter(|(_, us)| 0.0 < *us)
         .collect();
     spent.sort_by(|one, other| other.1.total_cmp(&one.1));
     spent
-}
-
-/// A thread's name without the number that its executor puts behind it.
-fn role(name: &str) -> &str {
-    let head = name.trim_end_matches(|last: char| last.is_ascii_digit());
-    head.strip_suffix('-').unwrap_or(name)
 }
 
 /// `1 shard`, `2 shards`.
@@ -261,12 +255,6 @@ mod tests {
     fn a_thread_that_did_nothing_is_left_out() {
         let at = |shard, other| vec![("shard".to_owned(), shard), ("other".to_owned(), other)];
         assert_eq!(spent(&at(1_000, 7), &at(4_000, 7)), [("shard".to_owned(), 3.0)]);
-    }
-
-    #[test]
-    fn a_thread_is_called_by_its_role() {
-        let names = ["outcry-shard0-2", "outcry-shard12", "journal", "outcry-reader-4"].map(role);
-        assert_eq!(names, ["outcry-shard0", "outcry-shard12", "journal", "outcry-reader"]);
     }
 
     #[test]

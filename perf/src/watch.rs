@@ -203,21 +203,28 @@ enum Column {
     Waited,
 }
 
-/// Nanoseconds of CPU by the name of the thread; those of one name together.
+/// Nanoseconds of CPU by the role of the thread; those of one role together.
 pub(crate) fn threads_ns(pid: u32) -> Vec<(String, u64)> {
-    by_name(pid, Column::Ran)
+    by_role(pid, Column::Ran)
 }
 
 /// Likewise for how long threads were ready while others ran; none where the kernel does not count.
 pub(crate) fn run_delays_ns(pid: u32) -> Vec<(String, u64)> {
-    by_name(pid, Column::Waited)
+    by_role(pid, Column::Waited)
 }
 
-fn by_name(pid: u32, column: Column) -> Vec<(String, u64)> {
+/// A thread's name without the number that its executor puts behind it.
+fn role(name: &str) -> &str {
+    let head = name.trim_end_matches(|last: char| last.is_ascii_digit());
+    head.strip_suffix('-').unwrap_or(name)
+}
+
+fn by_role(pid: u32, column: Column) -> Vec<(String, u64)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut found: Vec<(String, u64)> = Vec::new();
     for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
-        let name = std::fs::read_to_string(thread.join("comm")).unwrap_or_default().trim().to_owned();
+        let name = std::fs::read_to_string(thread.join("comm")).unwrap_or_default();
+        let name = role(name.trim()).to_owned();
         let Some(ns) = of_thread(&thread, column) else { continue };
         match found.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => *sum += ns,
@@ -242,6 +249,12 @@ fn used_ns(pid: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_called_by_its_role() {
+        let names = ["outcry-shard0-2", "outcry-shard12", "journal", "outcry-reader-4"].map(role);
+        assert_eq!(names, ["outcry-shard0", "outcry-shard12", "journal", "outcry-reader"]);
+    }
 
     #[test]
     fn busy_is_everything_but_idle_and_waiting() {
