@@ -192,7 +192,11 @@ impl Cli {
             Command::Bench { name, profile, words } => bench::run(&ground, name, profile, words)?,
             Command::Record { run } => records::keep(&ground, run.as_deref())?,
             Command::Report { run } => {
-                report::draw(run, &Summary::read(&run.join("summary.json"))?)?;
+                let summary = Summary::read(&run.join("summary.json"))?;
+                match sweep::steps(run)? {
+                    Some(steps) => sweep::draw(run, &steps, &summary)?,
+                    None => report::draw(run, &summary)?,
+                }
                 println!("{}", run.join("report.html").display());
             }
             Command::Readme { check } => readme::update(&project, *check)?,

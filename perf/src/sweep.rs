@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::report::{self, Page};
 use crate::run::{self, Ground, Outcome};
@@ -17,8 +17,11 @@ pub(crate) const SATURATED: f64 = 0.99;
 /// Saturated steps in a row behind which nothing new is to be seen.
 pub(crate) const SATURATED_STEPS: usize = 2;
 
+/// The file of a sweep's steps.
+const STEPS: &str = "sweep.json";
+
 /// One rate.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Step {
     /// Requests a second by the schedule.
     pub(crate) offered_per_s: f64,
@@ -133,7 +136,23 @@ fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
     report::save(&folder.join("summary.json"), summary.json().as_bytes())?;
     let mut json = serde_json::to_string_pretty(steps).expect("steps have no maps with odd keys");
     json.push('\n');
-    report::save(&folder.join("sweep.json"), json.as_bytes())?;
+    report::save(&folder.join(STEPS), json.as_bytes())?;
+    draw(&folder, steps, summary)?;
+    Ok(folder.join("report.html").display().to_string())
+}
+
+/// The steps that lie beside a summary, if it is a sweep's.
+pub(crate) fn steps(folder: &Path) -> Result<Option<Vec<Step>>, String> {
+    let path = folder.join(STEPS);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+    serde_json::from_str(&text).map(Some).map_err(|fault| format!("{}: {fault}", path.display()))
+}
+
+/// Writes the page of a sweep into its folder; `summary` is of the step that it shows in full.
+pub(crate) fn draw(folder: &Path, steps: &[Step], summary: &Summary) -> Result<(), String> {
     let mut page = Page::new(&format!("outcry perf: a sweep of {}", summary.scenario));
     page.note(&summary.purpose);
     page.paragraph(&capacity(steps));
@@ -148,9 +167,7 @@ fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
     let valid = summary.verdict.valid;
     page.heading(if valid { "The highest VALID rate" } else { "The first rate: none was VALID" });
     page.about(summary)?;
-    let path = folder.join("report.html");
-    report::save(&path, page.end().as_bytes())?;
-    Ok(path.display().to_string())
+    report::save(&folder.join("report.html"), page.end().as_bytes())
 }
 
 #[cfg(test)]
@@ -169,6 +186,18 @@ mod tests {
                 reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
             },
         }
+    }
+
+    #[test]
+    fn a_sweep_is_drawn_again_from_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(steps(folder.path()).unwrap().is_none(), "a run has none");
+        let all = [step(1_000.0, 1_000.0, &[]), step(2_000.0, 1_500.0, &["rate missed: 1500 of 2000"])];
+        report::save(&folder.path().join(STEPS), serde_json::to_string(&all).unwrap().as_bytes()).unwrap();
+        let again = steps(folder.path()).unwrap().expect("there are steps");
+        draw(folder.path(), &again, &crate::summary::example()).unwrap();
+        let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+        assert!(page.contains("At most 1,500 a second were answered, of 2,000."), "{page}");
     }
 
     #[test]
