@@ -5,7 +5,7 @@
 //! cannot tell, so the time that counts is the one without.
 
 use outcry::server::jitter;
-use outcry::topology::checks::Gaps;
+use outcry::topology::checks::{Gaps, Taker};
 use serde::{Deserialize, Serialize};
 
 use crate::counts;
@@ -43,6 +43,11 @@ impl Away {
         }
     }
 
+    /// Who had most of it.
+    pub(crate) fn taker(&self) -> Taker {
+        self.gaps(&Jitter::default()).taker()
+    }
+
     /// The same as gaps of its CPU, of which `around` says the names: it was watched before or after.
     pub(crate) fn gaps(&self, around: &Jitter) -> Gaps {
         #[allow(clippy::cast_precision_loss, reason = "half a millisecond is far below 2^53 nanoseconds")]
@@ -62,7 +67,6 @@ impl Away {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outcry::topology::checks::Taker;
 
     #[test]
     fn whoever_had_the_cpu_meanwhile_counts_before_who_had_it_around() {

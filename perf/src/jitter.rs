@@ -23,7 +23,7 @@ const QUIETER_CPU: &str =
     "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare";
 
 /// The gaps of one CPU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Jitter {
     /// The CPU.
     pub(crate) cpu: usize,

@@ -2,6 +2,8 @@
 
 use super::numbers::{count, count_of, micros};
 use super::{arrivals, room, went};
+use outcry::topology::checks::Taker;
+
 use crate::jitter::GAP_US_MAX;
 use crate::placement::{self, MachineLimit};
 use crate::run::DURABLE;
@@ -231,10 +233,10 @@ fn taken(summary: &Summary) -> Option<Told> {
         ""
     };
     let by = away.threads_percent.map_or_else(String::new, |percent| {
-        let rest = if 2.0 * percent < away.lost_percent {
-            ", so most of it was the host's or interrupts', whoever is charged"
-        } else {
-            ""
+        let rest = match away.taker() {
+            Taker::Unseen => ", and interrupts are shorter: most of it was the host's, which need not say so",
+            Taker::Interrupts => ": most of it was interrupts', or the host's",
+            _ => ", which was most of it",
         };
         format!(" By its run delay other threads of this machine had its CPU for {percent:.2} % of the time{rest}.")
     });

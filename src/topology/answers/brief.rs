@@ -18,9 +18,6 @@ pub struct Brief {
     pub first: String,
 }
 
-/// What orders wait for at p99 from a CPU that was taken is told from so much of their own time on.
-const TAKEN_TIMES: u64 = 2;
-
 pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let all_ns = median_ns(scene, capacity);
     let wake_ns = all_ns - capacity.order_ns;
@@ -49,11 +46,12 @@ fn worst<'a>(scene: &'a Scene<'_>, wait_ns: fn(&Gaps) -> u64) -> Option<&'a Gaps
 }
 
 pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
+    let (percent, tenths) = LINES[0];
     let taken = worst(scene, |gaps| gaps.wait_p99_ns);
-    if let Some(gaps) = taken.filter(|gaps| TAKEN_TIMES * capacity.order_ns < gaps.wait_p99_ns) {
+    // Of the two that is told for which one in a hundred waits longer, on a loop with room.
+    if let Some(gaps) = taken.filter(|gaps| capacity.order_ns * tenths / 10 < gaps.wait_p99_ns) {
         return taken_cpu(gaps, gaps.wait_p99_ns, "1 in 100");
     }
-    let (percent, tenths) = LINES[0];
     Brief {
         by: "orders before it on its loop".to_owned(),
         amount: format!(

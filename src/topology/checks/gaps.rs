@@ -125,7 +125,7 @@ impl Gaps {
         if self.largest.as_ref().is_some_and(|who| who.starts_with("kdamond")) {
             "`outcry tune` switches kdamond off (mem.damon)"
         } else {
-            "it is the kernel's own work: a core to spare, so that this one can be isolated"
+            "it is the kernel's own work: what `outcry tune` prints, then a core to spare, so that this one can be isolated"
         }
     }
 

@@ -229,8 +229,8 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         assert_eq!(of_gaps.touches, Some(touches), "{}", of_gaps.text);
     }
     for (largest, expected) in [
-        (None, "it is the kernel's own work: a core to spare"),
-        (Some("kworker/0:1 (7)"), "it is the kernel's own work: a core to spare"),
+        (None, "it is the kernel's own work: what `outcry tune` prints"),
+        (Some("kworker/0:1 (7)"), "it is the kernel's own work: what `outcry tune` prints"),
         (Some("kdamond.0 (77)"), "`outcry tune` switches kdamond off (mem.damon)"),
     ] {
         let kernels = Gaps {
