@@ -65,6 +65,7 @@ use walk::Plan;
 
 pub use place::Stage;
 pub use replace::{IfGone, Replace, ReplacePart, ReplaceRefusal, Replaced};
+pub use restore::{Lacks, Unrestored};
 
 /// Whether collateral is set aside for a resting buy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

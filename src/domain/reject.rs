@@ -158,7 +158,7 @@ rejects! {
     /// An order that a replace should cancel is not open in its market.
     ReplaceGone = 409, "replace_gone", "an order to be replaced is not open in this market; nothing was changed";
     /// Some order of a replace came before, but not all in this replace.
-    ReplaceKnown = 409, "replace_known", "an order of the replace was placed before; nothing was changed";
+    ReplaceKnown = 409, "replace_known", "an order of the replace was placed before, or stands in it twice; nothing was changed";
     /// The fill-rate breaker of the order's key has tripped.
     FillRateTripped = 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
     /// A read-only API key was shown for an act. Judged with the other credentials.

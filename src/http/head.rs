@@ -158,7 +158,7 @@ bad_requests! {
     LineMalformed = 400, "request line is malformed";
     /// The version is neither HTTP/1.1 nor HTTP/1.0.
     VersionUnsupported = 505, "only HTTP/1.1 and HTTP/1.0 are spoken here";
-    /// The target is not `/path?query`, or has a bad percent-encoding.
+    /// The target is not `/path?query`.
     TargetMalformed = 400, "request target is malformed";
     /// The head is longer than the limit.
     HeadTooLong = 431, "request head is too long";

@@ -98,8 +98,26 @@ pub(crate) struct Stream {
     pub(crate) unread_bytes: usize,
     /// Since when that has been too much; `u64::MAX` while it is not.
     pub(crate) slow_since_ms: u64,
-    /// Everything was said, the close frame last; what still comes in is passed over until the client closes.
-    pub(crate) lingers: bool,
+}
+
+/// What of a connection goes with it to another loop; of a new one, nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// The key whose orders are cancelled when it is lost.
+    answers_for: Option<KeyName>,
+    /// What came in and is not used yet.
+    unread: Vec<u8>,
+    /// How far of that a chunked body was decoded, which happens in place.
+    chunked: Option<(usize, Chunked)>,
+    /// Whether the client was told to go on.
+    continued: bool,
+}
+
+impl Carried {
+    /// The key that loses its orders if nobody takes the connection.
+    pub(crate) const fn answers_for(&self) -> Option<KeyName> {
+        self.answers_for
+    }
 }
 
 /// A client's connection.
@@ -118,6 +136,12 @@ pub(crate) struct Connection {
     pub(crate) input: Input,
     /// Nothing more is read; closed when everything is answered and sent.
     pub(crate) closing: bool,
+    /// The client has said all that it will say: what has come whole is still done and answered.
+    pub(crate) ended: bool,
+    /// What the client goes on sending was refused unread.
+    pub(crate) refused: bool,
+    /// Everything was said; what still comes in is passed over until the client closes.
+    pub(crate) lingers: bool,
     /// Whether the slot stands in the loop's list of slots with unused bytes.
     pub(crate) queued: bool,
     /// Whether the slot stands in the loop's list of slots with answers that wait for a mark.
@@ -154,6 +178,9 @@ impl Connection {
             door: Door::Public,
             input: Input::new(),
             closing: false,
+            ended: false,
+            refused: false,
+            lingers: false,
             queued: false,
             waits: false,
             held: false,
@@ -182,6 +209,9 @@ impl Connection {
         self.generation = self.generation.wrapping_add(1);
         self.input.reset();
         self.closing = false;
+        self.ended = false;
+        self.refused = false;
+        self.lingers = false;
         self.watched = (false, false);
         self.read_by_ms = u64::MAX;
         self.send_by_ms = u64::MAX;
@@ -191,6 +221,33 @@ impl Connection {
         self.continued = false;
         self.line.reset();
         self.socket.take()
+    }
+
+    /// What goes with it to another loop.
+    pub(crate) fn carried(&mut self) -> Carried {
+        Carried {
+            answers_for: self.line.answers_for,
+            unread: self.input.unread().to_vec(),
+            chunked: self.chunked.take(),
+            continued: self.continued,
+        }
+    }
+
+    /// Goes on where it was in another loop; true if there is something unread.
+    pub(crate) fn go_on(&mut self, carried: Carried, now_ns: u64) -> bool {
+        let Carried { answers_for, unread, chunked, continued } = carried;
+        self.line.answers_for = answers_for;
+        (self.chunked, self.continued) = (chunked, continued);
+        if !unread.is_empty() {
+            self.input.refill(&unread, now_ns);
+        }
+        !unread.is_empty()
+    }
+
+    /// True if nothing more will be asked and everything that was is answered and sent.
+    pub(crate) fn is_over(&self) -> bool {
+        let asks_no_more = self.closing || (self.ended && self.input.unread().is_empty());
+        asks_no_more && self.line.is_idle()
     }
 
     /// True if another request may be taken from the input.

@@ -165,6 +165,12 @@ impl Mesh {
         Some(told)
     }
 
+    /// Whether [`Mesh::post`] would find room now.
+    pub(crate) fn may_post(&self, to: usize) -> bool {
+        let posts = &self.shared.posts;
+        self.letters_in_flight[to] < POST_SLOTS && !posts.requests[posts.between(self.no, to)].is_full()
+    }
+
     /// Sends a letter that is answered; gives it back if it must be refused as busy.
     pub(crate) fn post(&mut self, to: usize, letter: Letter) -> Result<(), Letter> {
         if self.letters_in_flight[to] == POST_SLOTS {

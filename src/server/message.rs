@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use super::admin::Pending;
-use super::connection::KeyName;
+use super::connection::Carried;
 use super::connections::Client;
 use super::ingress::Trade;
 use super::replaces::ReplaceJob;
@@ -85,7 +85,7 @@ pub(crate) struct Told {
 #[derive(Debug)]
 pub(crate) enum Letter {
     /// A connection that belongs to an ingress loop from now on. Not answered.
-    Moved(Moved),
+    Moved(Box<Moved>),
     /// A request for the reader; comes back with its answer.
     Read(Box<ReadJob>),
     /// A cancel of many orders for a shard; comes back with what it found.
@@ -103,10 +103,8 @@ pub(crate) struct Moved {
     pub(crate) client: OwnedFd,
     /// Who is at the other end.
     pub(crate) peer: IpAddr,
-    /// The key whose orders are cancelled when it is lost.
-    pub(crate) answers_for: Option<KeyName>,
-    /// What came in and is not used yet.
-    pub(crate) unread: Vec<u8>,
+    /// How far it was.
+    pub(crate) carried: Carried,
 }
 
 /// A request that is answered where the reader is.

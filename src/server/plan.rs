@@ -14,7 +14,7 @@ use super::proxies::Proxies;
 use super::snapshotter::Pace;
 use super::topology::{self, Topology};
 use crate::auth::KnownSigners;
-use crate::journal::Disk;
+use crate::journal::{self, Disk};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
 use crate::topology::machine::Machine;
@@ -401,15 +401,12 @@ fn unread_bytes_max(options: &Options) -> Result<usize, String> {
     found.ok_or_else(|| format!("streams.unread_bytes_max: got {bytes}; allowed: {MIN} to {MAX}"))
 }
 
-/// The largest frame; the log must hold the slack of every shard and as much again.
-const FRAME_BYTES_MAX: u64 = 320 << 10;
-
 fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), String> {
     let log = options.journal_log_bytes;
-    let slack = 4 * FRAME_BYTES_MAX * u64::from(topology.shards);
-    if log < slack {
+    let least = journal::log_bytes_min(topology.shards);
+    if log < least {
         return Err(format!(
-            "journal.log_bytes: {log} is below {slack}, which {} shards need; give it more, or use fewer shards",
+            "journal.log_bytes: {log} is below {least}, which {} shards need; give it more, or use fewer shards",
             topology.shards
         ));
     }

@@ -28,14 +28,14 @@ use super::topology::Wait;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Collateral, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
-use crate::journal::{self, Archive, Claimed, Fault, Follower, Listener, Log, Opened, Started, WriterHandle};
+use crate::journal::{self, Archive, Claimed, Follower, Listener, Log, Opened, Started, WriterHandle};
 use crate::json::decimal;
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
 use crate::reader::{AssetFormat, EndDateFormat, PriceSide, Reader, Settings, WalletSettings};
 use crate::registrar::{self, Identity, Registrar};
 use crate::registry::Registry;
-use crate::shard::{Funding, Shard, ShardSettings};
+use crate::shard::{Funding, Lacks, Shard, ShardSettings, Unrestored};
 
 /// What the main thread keeps of other threads while the loops use them.
 #[derive(Default)]
@@ -176,12 +176,29 @@ fn restore_shards(
             scope.spawn(move || Shard::restore(settings, cells, registry, log, ledger))
         };
         let threads: Vec<_> = settings.into_iter().map(restore).collect();
-        let join = |thread: ScopedJoinHandle<'_, Result<Shard, Fault>>| {
-            thread.join().expect("a shard holds what there was").map(Some)
+        let join = |thread: ScopedJoinHandle<'_, Result<Shard, Unrestored>>| {
+            thread.join().expect("restoring refuses instead of dying").map(Some)
         };
         threads.into_iter().map(join).collect()
     });
-    restored.map_err(|fault| format!("{fault}; move its directory away to begin from the segments"))
+    restored.map_err(|why| unrestored(&why, plan))
+}
+
+/// Why the shards do not go on, and what to give them.
+fn unrestored(why: &Unrestored, plan: &Plan) -> String {
+    let limits = &plan.limits;
+    let (key, max) = match why {
+        Unrestored::Archive(fault) => {
+            return format!("{fault}; move its directory away to begin from the segments");
+        }
+        Unrestored::Full(Lacks::Orders) => ("sizes.resting_orders", u64::from(limits.resting_orders_max)),
+        Unrestored::Full(Lacks::Accounts) => ("sizes.wallets", u64::from(limits.wallets_max)),
+        Unrestored::Full(Lacks::Books) => ("sizes.books_bytes", limits.books_bytes),
+    };
+    let shards = plan.topology.shards;
+    format!(
+        "{key}: got {max}, of each shard; the journal holds more for one of {shards}: give it more, or start with more shards (cpu.shards)"
+    )
 }
 
 /// Opens the journal and applies what it holds: a snapshot, if there is one, and every frame behind.

@@ -70,7 +70,6 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     }
     let data_dir = plan.data_dir.clone();
     let running = start::start(plan, Clock::real())?;
-    running.listen_to_signals()?;
     complain(running.recovered());
     if std::env::var_os("OUTCRY_ADMIN_TOKEN").is_none() {
         complain(&format!("operator's token in {}", super::secret::admin_token_path(&data_dir).display()));

@@ -31,9 +31,7 @@ pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
         name::push_hex_digits(&mut text, secret);
         text
     })?;
-    let text = fs::read_to_string(&path)
-        .map_err(|fault| format!("operator's token: {}: {fault}", path.display()))?;
-    Ok(text.trim().to_owned())
+    hex_digits(&path, 2 * SECRET_BYTES).map_err(|fault| format!("operator's token: {fault}"))
 }
 
 /// What the streams of this directory are called: made if there is none, and made `anew` if what was
@@ -53,7 +51,7 @@ pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
         name::push_hex_digits(&mut text, &secret[..ID_BYTES]);
         text
     })?;
-    Ok(fs::read_to_string(&path).map_err(say)?.trim().to_owned())
+    hex_digits(&path, 2 * ID_BYTES).map_err(|fault| format!("stream id: {fault}"))
 }
 
 /// Makes the secret if there is none, and returns where it is.
@@ -71,16 +69,41 @@ fn make(
     builder.recursive(true).mode(MODE_DIRECTORY);
     builder.create(data_dir).map_err(|fault| format!("data_dir: {}: {fault}", data_dir.display()))?;
     let say = |fault: std::io::Error| format!("secret: {}: {fault}", path.display());
-    match fs::OpenOptions::new().write(true).create_new(true).mode(MODE_FILE).open(path) {
-        Ok(mut file) => {
-            let mut secret = [0_u8; SECRET_BYTES];
-            getrandom::fill(&mut secret).map_err(|fault| format!("secret: no randomness: {fault}"))?;
-            file.write_all(&form(&secret)).and_then(|()| file.sync_all()).map_err(say)?;
-        }
-        Err(fault) if fault.kind() == ErrorKind::AlreadyExists => {}
-        Err(fault) => return Err(say(fault)),
+    if path.exists() {
+        return Ok(path.to_path_buf());
     }
-    Ok(path.to_path_buf())
+    let mut secret = [0_u8; SECRET_BYTES];
+    getrandom::fill(&mut secret).map_err(|fault| format!("secret: no randomness: {fault}"))?;
+    // Written beside and linked there whole: a disk without room leaves none instead of half of one, and of two
+    // processes that make it the second finds the first one's.
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    let written = write_new(&beside, &form(&secret)).and_then(|()| fs::hard_link(&beside, path));
+    let _ = fs::remove_file(&beside);
+    match written {
+        Err(fault) if fault.kind() != ErrorKind::AlreadyExists => Err(say(fault)),
+        _ => Ok(path.to_path_buf()),
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(MODE_FILE).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// What a file of ours must hold: so many hex digits.
+fn hex_digits(path: &Path, digits: usize) -> Result<String, String> {
+    let text = fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+    let text = text.trim();
+    if text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "{}: got {} characters; needed: {digits} hex digits; restore it, or remove it and another is made",
+        path.display(),
+        text.len()
+    ))
 }
 
 /// Reads the secret, making it first if there is none.
@@ -96,7 +119,12 @@ pub(crate) fn load(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
         ));
     }
     let mut secret = [0_u8; SECRET_BYTES];
-    file.read_exact(&mut secret).map_err(say)?;
+    file.read_exact(&mut secret).map_err(|fault| match fault.kind() {
+        ErrorKind::UnexpectedEof => {
+            format!("master secret: {} is shorter than {SECRET_BYTES} bytes; restore it", path.display())
+        }
+        _ => say(fault),
+    })?;
     let mut behind = [0_u8];
     if file.read(&mut behind).map_err(say)? != 0 {
         return Err(format!("master secret: {} is longer than {SECRET_BYTES} bytes", path.display()));
@@ -115,6 +143,17 @@ mod tests {
         let first = load(&data).expect("made");
         assert_ne!(first, [0; SECRET_BYTES]);
         assert_eq!(load(&data).expect("read"), first);
+        for (file, short) in
+            [(path(&data), "shorter than 32 bytes"), (admin_token_path(&data), "needed: 64 hex digits")]
+        {
+            admin_token(&data).expect("made");
+            let whole = fs::read(&file).expect("there");
+            fs::write(&file, &whole[..whole.len() / 2]).expect("cut");
+            let fault =
+                load(&data).map(drop).and_then(|()| admin_token(&data).map(drop)).expect_err("refused");
+            assert!(fault.contains(short), "{fault}");
+            fs::write(&file, whole).expect("restored");
+        }
         fs::set_permissions(path(&data), fs::Permissions::from_mode(0o644)).expect("changed");
         assert!(load(&data).expect_err("refused").contains("readable by others"));
     }

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -35,6 +37,27 @@ pub(crate) fn endings() -> std::io::Result<(EndingSender, Endings)> {
     let (sender, receiver) = UnixStream::pair()?;
     sender.set_nonblocking(true)?;
     Ok((EndingSender(sender), Endings(receiver)))
+}
+
+/// Signals end the process at once.
+#[derive(Debug)]
+pub(crate) struct AtOnce(Arc<AtomicBool>);
+
+/// Lets SIGTERM and SIGINT end the process at once, with success, until [`AtOnce::over`]. Of the first process of a
+/// container they would be ignored otherwise.
+pub(crate) fn end_at_once() -> std::io::Result<AtOnce> {
+    let holds = Arc::new(AtomicBool::new(true));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register_conditional_shutdown(signal, 0, Arc::clone(&holds))?;
+    }
+    Ok(AtOnce(holds))
+}
+
+impl AtOnce {
+    /// From here on they do not.
+    pub(crate) fn over(self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
 }
 
 impl EndingSender {

@@ -17,14 +17,16 @@ pub(crate) enum Moved {
     Bytes(usize),
     /// Not now.
     Later,
-    /// The other end is done, or the connection is broken.
+    /// The other end has sent all that it will send; it may still read.
+    Ended,
+    /// The connection is broken.
     Gone,
 }
 
 /// Receives into `room` once.
 pub(crate) fn receive(socket: &OwnedFd, room: &mut [u8]) -> Moved {
     match rustix::net::recv(socket, room, RecvFlags::DONTWAIT) {
-        Ok((_, 0)) => Moved::Gone,
+        Ok((_, 0)) => Moved::Ended,
         Ok((_, count)) => Moved::Bytes(count),
         Err(Errno::AGAIN | Errno::INTR) => Moved::Later,
         Err(_) => Moved::Gone,

@@ -47,7 +47,15 @@ pub(crate) enum End {
 
 /// Starts a server; returns when it serves.
 pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
-    start_but(0, plan, clock).map(|(running, _)| running)
+    let (mut running, _) = begin(0, plan, clock)?;
+    let signals = |fault: std::io::Error| format!("signals: {fault}");
+    // Nothing was acknowledged before it serves, so nothing is lost by an end at once.
+    let until_it_serves = signals::end_at_once().map_err(signals)?;
+    running.recover()?;
+    running.shared.ending.listen_to_signals().map_err(signals)?;
+    until_it_serves.over();
+    running.tell_ports()?;
+    Ok(running)
 }
 
 /// Starts a server without threads for the first `by_hand` loops, which the caller turns.
@@ -59,6 +67,7 @@ pub(crate) fn start_but(
 ) -> Result<(Running, Vec<Box<CoreLoop>>), String> {
     let (mut running, left) = begin(by_hand, plan, clock)?;
     running.recover()?;
+    running.tell_ports()?;
     Ok((running, left))
 }
 
@@ -127,7 +136,11 @@ impl Running {
             }
         }
         self.shared.enter(Phase::Serving);
-        // Before the ports are told: who has read them is served.
+        Ok(())
+    }
+
+    /// Writes the ports file, if one is wanted. Whoever has read it is served.
+    fn tell_ports(&mut self) -> Result<(), String> {
         if let Some(path) = self.shared.plan.ports_file.clone()
             && let Err(fault) = self.write_ports(&path)
         {
@@ -150,11 +163,6 @@ impl Running {
     /// The operator's listener's address.
     pub(crate) fn admin(&self) -> SocketAddr {
         self.admin
-    }
-
-    /// Lets SIGTERM and SIGINT end this server.
-    pub(crate) fn listen_to_signals(&self) -> Result<(), String> {
-        self.shared.ending.listen_to_signals().map_err(|fault| format!("signals: {fault}"))
     }
 
     /// Waits until the server should end, and ends it.

@@ -8,6 +8,7 @@ use super::place::expires_s;
 use super::placements::Placement;
 use super::recall::First;
 use super::{Shard, ShardSettings, Status};
+use crate::book::Full;
 use crate::book::orders::Resting;
 use crate::domain::{OrderId, Position, Side, WalletNo};
 use crate::journal::{Fault, Log};
@@ -18,21 +19,41 @@ use crate::registry::Registry;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+/// Why a shard does not go on.
+#[derive(Debug)]
+pub enum Unrestored {
+    /// The archive's memory of orders cannot be read.
+    Archive(Fault),
+    /// There was more than its settings hold.
+    Full(Lacks),
+}
+
+/// What of [`ShardSettings`] is too small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacks {
+    /// `resting_max`.
+    Orders,
+    /// `accounts_max`.
+    Accounts,
+    /// `books_bytes`.
+    Books,
+}
+
 impl Shard {
-    /// A shard that goes on where `ledger` ends. The settings must hold what was there: a shard is
-    /// never started with less than it needs. Fails if the archive's memory of orders cannot be read.
+    /// A shard that goes on where `ledger` ends. Fails if the settings do not hold what was there, as with fewer shards
+    /// than before, or if the archive's memory of orders cannot be read.
     pub fn restore(
         settings: ShardSettings,
         cells: Arc<Cells>,
         registry: Arc<Registry>,
         log: Arc<Log>,
         ledger: &Ledger,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Unrestored> {
         let mut shard = Self::new(settings, cells, registry, log);
         shard.now = ledger.time();
         for (wallet, market, shares) in ledger.holdings() {
             if shard.owns(market) {
-                let row = shard.accounts.open(wallet, market).expect("accounts_max holds what there was");
+                let row = shard.accounts.open(wallet, market).ok_or(Unrestored::Full(Lacks::Accounts))?;
                 shard.accounts[row].shares = shares;
             }
         }
@@ -40,20 +61,20 @@ impl Shard {
             if shard.owns(row.market) {
                 // Into the queues by priority, into the lists of accounts by placement.
                 let orders = ledger.by_priority(row.market);
-                let mut resting: Vec<(Slot, &OrderRow)> =
-                    orders.into_iter().map(|order| (shard.restore_order(order), order)).collect();
+                let restored = orders.into_iter().map(|order| Ok((shard.restore_order(order)?, order)));
+                let mut resting = restored.collect::<Result<Vec<(Slot, &OrderRow)>, Unrestored>>()?;
                 resting.sort_unstable_by_key(|(_, order)| order.position);
                 for (slot, order) in resting {
-                    shard.recount_order(slot, order);
+                    shard.recount_order(slot, order)?;
                 }
             }
         }
-        shard.restore_recall(ledger)?;
+        shard.restore_recall(ledger).map_err(Unrestored::Archive)?;
         shard.restore_tombstones(ledger);
         Ok(shard)
     }
 
-    fn restore_order(&mut self, row: &OrderRow) -> Slot {
+    fn restore_order(&mut self, row: &OrderRow) -> Result<Slot, Unrestored> {
         let order = Resting {
             id: row.id,
             open: row.open,
@@ -66,17 +87,24 @@ impl Shard {
             outcome: row.outcome,
         };
         let tick = self.registry.market(row.market).tick();
-        self.books.rest(tick, &order).expect("the settings hold what rested before")
+        self.books.rest(tick, &order).map_err(|full| {
+            Unrestored::Full(match full {
+                Full::Orders => Lacks::Orders,
+                Full::Bytes => Lacks::Books,
+            })
+        })
     }
 
-    fn recount_order(&mut self, slot: Slot, row: &OrderRow) {
-        let account = self.accounts.open(row.wallet, row.market).expect("accounts_max holds what there was");
+    fn recount_order(&mut self, slot: Slot, row: &OrderRow) -> Result<(), Unrestored> {
+        let account = self.accounts.open(row.wallet, row.market);
+        let account = account.ok_or(Unrestored::Full(Lacks::Accounts))?;
         self.enlist(slot, Placement::new(row.owner, account, row.reserved));
         if row.fields.side == Side::Buy && row.reserved.is_zero() {
             self.watch(row.wallet);
             // The cell may have fallen since it was last compared.
             self.cells.raise(self.settings.shard, row.wallet);
         }
+        Ok(())
     }
 
     /// First results, the newest by their signed time: as many as are remembered and one more, which

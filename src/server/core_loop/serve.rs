@@ -128,7 +128,11 @@ impl CoreLoop {
                     took = true;
                     break !connection.input.unread().is_empty();
                 }
-                Step::Partial | Step::Blocked => break false,
+                Step::Partial => {
+                    connection.closing |= connection.ended;
+                    break false;
+                }
+                Step::Blocked => break false,
                 Step::Held => {
                     self.hold(slot, &mut connection);
                     break false;
@@ -319,6 +323,11 @@ impl CoreLoop {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }
+        let to = self.shared.plan.topology.reader_loop();
+        // The reader answers what it has before it gets more.
+        if to != self.mesh.no() && !self.mesh.may_post(to) {
+            return Step::Later;
+        }
         if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
@@ -340,7 +349,6 @@ impl CoreLoop {
             at: Position(0),
             toll: line.toll,
         });
-        let to = self.shared.plan.topology.reader_loop();
         if to == self.mesh.no() {
             let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
             reading.expect("the reader's loop has the reader").begin(job);
@@ -406,9 +414,8 @@ impl CoreLoop {
         };
         let client = connection.socket.take().expect("taken connections have a client");
         let _ = self.watch.remove(&client);
-        let unread = connection.input.unread().to_vec();
-        let answers_for = connection.line.answers_for;
-        let letter = Letter::Moved(MovedClient { client, peer: connection.peer, answers_for, unread });
+        let carried = connection.carried();
+        let letter = Letter::Moved(Box::new(MovedClient { client, peer: connection.peer, carried }));
         match self.mesh.post_one_way(to, letter) {
             Ok(()) => {
                 if !to_reader {
@@ -422,6 +429,7 @@ impl CoreLoop {
                 let _ = self.watch.add(&back.client, Watched::Slot(slot), true, false);
                 connection.watched = (true, false);
                 connection.socket = Some(back.client);
+                connection.go_on(back.carried, self.shared.clock.elapsed_ns());
                 Some(connection)
             }
             Err(_) => unreachable!("a letter comes back as it was"),
@@ -445,7 +453,7 @@ fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
 
 fn refuse_bytes(connection: &mut Connection, bad: BadRequest) -> Step {
     answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
-    connection.closing = true;
+    (connection.closing, connection.refused) = (true, true);
     let rest = connection.input.unread().len();
     connection.input.used(rest);
     Step::Took

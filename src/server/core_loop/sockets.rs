@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::CoreLoop;
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
-use crate::server::connection::{Connection, Door, KeyName};
+use crate::server::connection::{Carried, Connection, Door, KeyName};
 use crate::server::guards::{self, Gone};
 use crate::server::roles;
 use crate::server::shared::Phase;
@@ -49,21 +49,14 @@ impl CoreLoop {
             let clients = self.shared.clients.fetch_add(1, Ordering::Relaxed);
             let full = clients >= self.shared.plan.limits.connections_max;
             // A full house closes the door in the newcomer's face: the socket is dropped here.
-            if full || phase >= Phase::Draining || !self.adopt(client, peer, door, None, &[]) {
+            if full || phase >= Phase::Draining || !self.adopt(client, peer, door, Carried::default()) {
                 self.shared.clients.fetch_sub(1, Ordering::Relaxed);
             }
         }
     }
 
     /// Gives a client a slot; false if there is none.
-    pub(super) fn adopt(
-        &mut self,
-        client: OwnedFd,
-        peer: IpAddr,
-        door: Door,
-        answers_for: Option<KeyName>,
-        unread: &[u8],
-    ) -> bool {
+    pub(super) fn adopt(&mut self, client: OwnedFd, peer: IpAddr, door: Door, carried: Carried) -> bool {
         let Some((slot, mut connection)) = self.connections.vacancy() else {
             return false;
         };
@@ -72,11 +65,9 @@ impl CoreLoop {
             return false;
         }
         connection.occupy(client, peer, door);
-        connection.line.answers_for = answers_for;
         connection.watched = (true, false);
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
-        if !unread.is_empty() {
-            connection.input.refill(unread, self.shared.clock.elapsed_ns());
+        if connection.go_on(carried, self.shared.clock.elapsed_ns()) {
             self.connections.queue(slot, &mut connection);
         }
         self.connections.put(slot, connection);
@@ -104,19 +95,25 @@ impl CoreLoop {
                 if connection.partial {
                     connection.input.completed(began_ns);
                 }
-                if connection.stream.is_some() && connection.closing {
+                if connection.lingers || (connection.stream.is_some() && connection.closing) {
                     let unread = connection.input.unread().len();
                     connection.input.used(unread);
                 }
                 self.connections.queue(slot, &mut connection);
             }
             Moved::Later => {}
+            // What it asked before is done and answered, though nothing more comes.
+            Moved::Ended if connection.stream.is_none() && !connection.lingers => {
+                connection.ended = true;
+                self.connections.queue(slot, &mut connection);
+                self.connections.touch(slot, &mut connection);
+            }
             // What was asked and cannot be answered any more is not worth keeping the slot for.
-            Moved::Gone if connection.line.is_idle() || connection.watched.1 => {
+            Moved::Ended | Moved::Gone if connection.line.is_idle() || connection.watched.1 => {
                 self.leave(slot, connection);
                 return;
             }
-            Moved::Gone => {
+            Moved::Ended | Moved::Gone => {
                 connection.closing = true;
                 self.connections.touch(slot, &mut connection);
             }
@@ -204,9 +201,8 @@ impl CoreLoop {
         let mut since_ns = self.shared.clock.elapsed_ns();
         while let Some((slot, mut connection)) = self.connections.pop_dirty() {
             let (had_room, was_idle) = (connection.line.has_room(), connection.line.is_idle());
-            let over = |connection: &mut Connection| connection.closing && connection.line.is_idle();
             if self.send(&mut connection, &mut since_ns)
-                || (over(&mut connection) && Self::may_go(&mut connection, self.elapsed_ms))
+                || (connection.is_over() && Self::may_go(&mut connection, self.elapsed_ms))
             {
                 self.leave(slot, connection);
                 continue;
@@ -217,9 +213,8 @@ impl CoreLoop {
             if freed && connection.may_open() && !connection.input.unread().is_empty() {
                 self.connections.queue(slot, &mut connection);
             }
-            let lingers = connection.stream.as_ref().is_some_and(|stream| stream.lingers);
-            let readable =
-                lingers || (connection.may_open() && phase < Phase::Draining && !connection.input.is_full());
+            let takes = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
+            let readable = connection.lingers || (takes && !connection.ended);
             let watched = (readable, connection.line.unsent() > 0);
             if watched != connection.watched {
                 let client = connection.socket.as_ref().expect("taken connections have a client");
@@ -253,7 +248,7 @@ impl CoreLoop {
                 let by = self.elapsed_ms + self.shared.plan.limits.unsent_ms;
                 connection.send_by_ms = connection.send_by_ms.min(by);
             }
-            Moved::Gone => return true,
+            Moved::Ended | Moved::Gone => return true,
         }
         Self::note_unread(connection, self.elapsed_ms);
         false

@@ -83,7 +83,6 @@ impl CoreLoop {
             ping_at_ms: self.elapsed_ms + PING_MS,
             unread_bytes: 0,
             slow_since_ms: u64::MAX,
-            lingers: false,
             known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
         }));
         connection.closing = false;
@@ -192,20 +191,21 @@ impl CoreLoop {
         }
     }
 
-    /// What is done with a connection that has nothing more to say: true if it may go. A stream's client
-    /// gets time to read the last frame: closing a socket that has unread bytes would take it away.
+    /// What is done with a connection that has nothing more to say: true if it may go. A stream's client, and one whose
+    /// request was refused while it was sent, get time to read the last of it: closing a socket that has unread bytes would
+    /// take it away.
     pub(super) fn may_go(connection: &mut Connection, now_ms: u64) -> bool {
-        let client = connection.socket.as_ref();
-        match (&mut connection.stream, client) {
-            (Some(stream), Some(client)) if !stream.lingers => {
-                stream.lingers = true;
-                connection.read_by_ms = now_ms + LINGER_MS;
-                socket::say_all_was_said(client);
-                false
-            }
-            (Some(_), Some(_)) => connection.read_by_ms <= now_ms,
-            _ => true,
+        if connection.lingers {
+            return connection.read_by_ms <= now_ms;
         }
+        let may_still_send = (connection.stream.is_some() || connection.refused) && !connection.ended;
+        let Some(client) = connection.socket.as_ref().filter(|_| may_still_send) else {
+            return true;
+        };
+        connection.lingers = true;
+        connection.read_by_ms = now_ms + LINGER_MS;
+        socket::say_all_was_said(client);
+        false
     }
 
     /// Notes what a stream's client has not read, behind an attempt to send.

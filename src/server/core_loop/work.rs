@@ -47,9 +47,10 @@ impl CoreLoop {
         self.take_roles();
         match letter {
             Letter::Moved(moved) => {
-                if !self.adopt(moved.client, moved.peer, Door::Public, moved.answers_for, &moved.unread) {
+                let answers_for = moved.carried.answers_for();
+                if !self.adopt(moved.client, moved.peer, Door::Public, moved.carried) {
                     self.shared.clients.fetch_sub(1, Ordering::Relaxed);
-                    if let Some(key) = moved.answers_for {
+                    if let Some(key) = answers_for {
                         self.lost(key, None);
                     }
                 }

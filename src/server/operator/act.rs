@@ -67,7 +67,10 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
         Asked::Book(market) => return Ok(Next::Say(books::one(core, &find(core, market)?))),
         Asked::Account(wallet) => return desk::account(core, &wallet).map(Next::Say),
         Asked::FeeAccount => return desk::fee_account(core).map(Next::Say),
-        Asked::Advance(ms) => (REGISTRAR_LOOP, Binding::EveryShard, advance(core, ms)?),
+        Asked::Advance(ms) => {
+            room(core, REGISTRAR_LOOP)?;
+            (REGISTRAR_LOOP, Binding::EveryShard, advance(core, ms)?)
+        }
         Asked::Snapshot => return snapshot(core, pending),
         Asked::Import => return intake::begin(core, pending, body).map(|()| Next::Sent),
         Asked::NewMarket(market) => (REGISTRAR_LOOP, Binding::Nobody, market_acts::new_market(core, market)?),
@@ -110,8 +113,16 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
         }
         Asked::SetMode(mode) => (REGISTRAR_LOOP, Binding::EveryShard, set_exchange_mode(mode)),
     };
+    room(core, to)?;
     acts::send(core, to, Box::new(ActJob::new(Purpose::Operator(pending), binding, errand)));
     Ok(Next::Sent)
+}
+
+/// Looks whether an act can be sent now: its connection is not in its slot while its request is begun, so a refusal that
+/// comes from sending would find nobody.
+pub(super) fn room(core: &CoreLoop, to: usize) -> Result<(), Refusal> {
+    let wire = Reject::Busy.wire();
+    if core.mesh.may_post(to) { Ok(()) } else { Err(Refusal::new(503, wire.code, "", "", wire.error)) }
 }
 
 fn find(core: &CoreLoop, market: MarketName) -> Result<Place, Refusal> {

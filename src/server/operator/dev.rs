@@ -53,7 +53,6 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
         ClockKind::Manual => Clock::manual(clock::wall()),
     };
     let running = start::start(plan.clone(), clock.clone())?;
-    running.listen_to_signals()?;
     complain(running.recovered());
     seed_and_trade(&running, &plan, &clock, ports_file.as_deref(), args.flow)?;
     Ok(match running.wait() {
@@ -114,6 +113,10 @@ fn wipe(data_dir: &Path, log_path: &str) -> Result<(), String> {
     // Nobody else can need the log: its directory goes now.
     let logs = identity.ok().as_deref().and_then(usual_log).into_iter();
     for log in logs.chain((!log_path.is_empty()).then(|| PathBuf::from(log_path))) {
+        let is_used = std::fs::File::open(&log).is_ok_and(|file| file.try_lock().is_err());
+        if is_used {
+            return Err(format!("--fresh: {} is the log of a running exchange; name another", log.display()));
+        }
         let _ = std::fs::remove_file(log);
     }
     std::fs::remove_dir_all(data_dir).map_err(|fault| format!("--fresh: {at}: {fault}"))

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::act::{registrar_of, said};
+use super::act::{self, registrar_of, said};
 use super::desk::{self, Place};
 use super::market_defaults;
 use super::request::Refusal;
@@ -129,6 +129,7 @@ pub(super) fn begin(core: &mut CoreLoop, pending: Pending, body: &[u8]) -> Resul
     if core.desk.imports.waiting.len() == WAITING_MAX {
         return Err(Refusal::new(503, "busy", "", "", "enough imports wait for their turn; try again"));
     }
+    act::room(core, REGISTRAR_LOOP)?;
     let errand = errand(core, body)?;
     core.desk.imports.waiting.push_back((pending, errand));
     send_next(core);

@@ -1,0 +1,133 @@
+//! What a client has said is taken once and whole, in whichever loop its connection ends up and however it ends: the first
+//! trading request of a connection moves it to another loop.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
+
+mod common;
+
+use std::net::Shutdown;
+
+use common::exchange::{Exchange, Plan};
+use common::trader::{KEYS, Trader, Wish, token};
+use common::wire::{Connection, request};
+use outcry::domain::Side;
+
+fn exchange() -> (Exchange, tempfile::TempDir) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    (Plan::dev(folder.path()).start(), folder)
+}
+
+/// A signed order of somebody with money, as it goes over the wire.
+fn order(exchange: &Exchange) -> Vec<u8> {
+    let mut connection = exchange.connect();
+    let mut trader = Trader::new(KEYS[0], &mut connection);
+    let markets = connection.read("/simplified-markets");
+    let token = token(markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap());
+    let wish =
+        Wish { token, side: Side::Buy, price: 1_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
+    let signed = trader.sign(&wish);
+    trader.request("POST", "/order", &signed.body)
+}
+
+/// The same request with its body in chunks of so many bytes.
+fn in_chunks(whole: &[u8], chunk_bytes: usize) -> Vec<u8> {
+    let end = whole.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    let head = std::str::from_utf8(&whole[..end]).unwrap();
+    let lines = head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("content-length"));
+    let mut out: String = lines.filter(|line| !line.is_empty()).map(|line| format!("{line}\r\n")).collect();
+    out.push_str("Transfer-Encoding: chunked\r\n\r\n");
+    let mut out = out.into_bytes();
+    for chunk in whole[end..].chunks(chunk_bytes) {
+        out.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        out.extend_from_slice(chunk);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"0\r\n\r\n");
+    out
+}
+
+fn statuses(connection: &mut Connection, count: usize) -> Vec<u16> {
+    (0..count).map(|_| connection.answer().unwrap().status).collect()
+}
+
+#[test]
+fn a_body_in_chunks_is_decoded_once_though_its_connection_moves() {
+    let (exchange, _folder) = exchange();
+    let order = order(&exchange);
+    for chunk_bytes in [1, 100, 10_000] {
+        let mut connection = exchange.connect();
+        connection.send(&in_chunks(&order, chunk_bytes)).unwrap();
+        // The same order again: its first answer.
+        assert_eq!(statuses(&mut connection, 1), [200], "chunks of {chunk_bytes}");
+    }
+    // What lies in a body is never a request.
+    let within = b"0\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    let nobodys = request("POST", "/order", "", within);
+    let mut connection = exchange.connect();
+    connection.send(&in_chunks(&nobodys, 10_000)).unwrap();
+    connection.send(&request("GET", "/time", "", b"")).unwrap();
+    assert_eq!(statuses(&mut connection, 2), [401, 200]);
+}
+
+#[test]
+fn a_client_that_has_said_all_it_will_say_is_answered() {
+    let (exchange, _folder) = exchange();
+    let order = order(&exchange);
+    for (said, expected) in [
+        (order.clone(), vec![200]),
+        ([order.clone(), request("GET", "/time", "", b"")].concat(), vec![200, 200]),
+        (in_chunks(&order, 100), vec![200]),
+        ([order.clone(), order[..order.len() - 1].to_vec()].concat(), vec![200]),
+    ] {
+        let mut connection = exchange.connect();
+        connection.send(&said).unwrap();
+        connection.socket().shutdown(Shutdown::Write).unwrap();
+        assert_eq!(statuses(&mut connection, expected.len()), expected);
+        assert!(connection.answer().is_err(), "closed behind the last answer");
+    }
+}
+
+#[test]
+fn an_upload_that_is_refused_while_it_is_sent_says_why() {
+    let (exchange, _folder) = exchange();
+    let large = request("POST", "/orders", "", &vec![b' '; 3 << 20]);
+    let mut connection = exchange.connect();
+    connection.send(&large).unwrap();
+    assert_eq!(statuses(&mut connection, 1), [413]);
+}
+
+#[test]
+fn reads_wait_for_the_reader_where_it_has_many_already() {
+    let (exchange, _folder) = exchange();
+    let order = order(&exchange);
+    let mut traded: Vec<Connection> = (0..20).map(|_| exchange.connect()).collect();
+    for connection in &mut traded {
+        connection.send(&order).unwrap();
+        assert_eq!(statuses(connection, 1), [200]);
+    }
+    let reads = request("GET", "/simplified-markets", "", b"").repeat(32);
+    for connection in &mut traded {
+        connection.send(&reads).unwrap();
+    }
+    for connection in &mut traded {
+        assert_eq!(statuses(connection, 32), [200; 32]);
+    }
+}
+
+#[test]
+fn an_operators_act_without_room_is_refused_and_not_forgotten() {
+    let (exchange, _folder) = exchange();
+    let market = br#"{"question":"Will there be room?","outcomes":["Yes","No"],"tick":"0.01"}"#;
+    let acts = request("POST", "/markets", "", market).repeat(30);
+    let mut operators: Vec<Connection> = (0..10).map(|_| Connection::open(exchange.admin)).collect();
+    for connection in &mut operators {
+        connection.send(&acts).unwrap();
+    }
+    for connection in &mut operators {
+        let told = statuses(connection, 30);
+        assert!(told.iter().all(|status| [200, 503].contains(status)), "{told:?}");
+        connection.send(&request("GET", "/health", "", b"")).unwrap();
+        assert_eq!(statuses(connection, 1), [200]);
+    }
+    exchange.stop();
+}
