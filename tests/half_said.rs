@@ -34,8 +34,8 @@ fn in_chunks(whole: &[u8], chunk_bytes: usize) -> Vec<u8> {
     let end = whole.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     let head = std::str::from_utf8(&whole[..end]).unwrap();
     let lines = head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("content-length"));
-    let mut out: String = lines.filter(|line| !line.is_empty()).map(|line| format!("{line}\r\n")).collect();
-    out.push_str("Transfer-Encoding: chunked\r\n\r\n");
+    let mut out = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\r\n");
+    out.push_str("\r\nTransfer-Encoding: chunked\r\n\r\n");
     let mut out = out.into_bytes();
     for chunk in whole[end..].chunks(chunk_bytes) {
         out.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
