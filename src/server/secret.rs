@@ -11,6 +11,9 @@ use crate::json::name;
 /// Bytes of the secret.
 pub(crate) const SECRET_BYTES: usize = 32;
 
+/// An operator's token of their own may be shorter than ours, but not guessed.
+const TOKEN_CHARACTERS_MIN: usize = 16;
+
 /// Only the owner may read or write.
 const MODE_FILE: u32 = 0o600;
 const MODE_DIRECTORY: u32 = 0o700;
@@ -31,7 +34,7 @@ pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
         name::push_hex_digits(&mut text, secret);
         text
     })?;
-    hex_digits(&path, 2 * SECRET_BYTES).map_err(|fault| format!("operator's token: {fault}"))
+    held(&path, TOKEN_CHARACTERS_MIN).map_err(|fault| format!("operator's token: {fault}"))
 }
 
 /// What the streams of this directory are called: made if there is none, and made `anew` if what was
@@ -51,7 +54,7 @@ pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
         name::push_hex_digits(&mut text, &secret[..ID_BYTES]);
         text
     })?;
-    hex_digits(&path, 2 * ID_BYTES).map_err(|fault| format!("stream id: {fault}"))
+    held(&path, 2 * ID_BYTES).map_err(|fault| format!("stream id: {fault}"))
 }
 
 /// Makes the secret if there is none, and returns where it is.
@@ -92,15 +95,15 @@ fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// What a file of ours must hold: so many hex digits.
-fn hex_digits(path: &Path, digits: usize) -> Result<String, String> {
+/// What a file holds, if it is no stump.
+fn held(path: &Path, characters_min: usize) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
     let text = text.trim();
-    if text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if characters_min <= text.len() {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "{}: got {} characters; needed: {digits} hex digits; restore it, or remove it and another is made",
+        "{}: got {} characters; needed: at least {characters_min}; restore it, or remove it and another is made",
         path.display(),
         text.len()
     ))
@@ -144,11 +147,11 @@ mod tests {
         assert_ne!(first, [0; SECRET_BYTES]);
         assert_eq!(load(&data).expect("read"), first);
         for (file, short) in
-            [(path(&data), "shorter than 32 bytes"), (admin_token_path(&data), "needed: 64 hex digits")]
+            [(path(&data), "shorter than 32 bytes"), (admin_token_path(&data), "needed: at least 16")]
         {
             admin_token(&data).expect("made");
             let whole = fs::read(&file).expect("there");
-            fs::write(&file, &whole[..whole.len() / 2]).expect("cut");
+            fs::write(&file, &whole[..15]).expect("cut");
             let fault =
                 load(&data).map(drop).and_then(|()| admin_token(&data).map(drop)).expect_err("refused");
             assert!(fault.contains(short), "{fault}");
