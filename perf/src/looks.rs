@@ -54,9 +54,7 @@ impl Look {
             loops,
         }
     }
-}
 
-impl Look {
     /// Of the time until a later look, what others had of a thread's CPU while it was ready.
     fn waited_percent(&self, later: &Self, thread: &str) -> Option<f64> {
         let of = |look: &Self| look.waited_ns.iter().find(|(name, _)| name == thread).map(|(_, ns)| *ns);

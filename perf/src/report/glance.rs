@@ -2,7 +2,7 @@
 //! `outcry topology` had said.
 
 use super::numbers::{about, micros};
-use super::went::{self, Place, Where};
+use super::went::{self, Place, READER, Where};
 use super::words::class;
 use super::writes::{self, Cause};
 use super::{planned, room, words};
@@ -18,7 +18,6 @@ pub(super) const HEAD: [&str; 5] =
 const KNOWN: &str = "known signers (auth.known_signers_bytes, not reviewed)";
 const NOT_THE_SERVERS: &str = "nothing: it is the rig's";
 const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
-const READER: &str = "outcry-reader";
 const KERNEL: &str = "kernel, scheduler, network";
 
 /// All that can be told of a run.

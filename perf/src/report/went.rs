@@ -16,6 +16,9 @@ pub(super) fn of(summary: &Summary) -> Vec<String> {
     of_most.map(|parts| went(parts, summary)).collect()
 }
 
+/// The thread of reads.
+pub(super) const READER: &str = "outcry-reader";
+
 /// Places where less of the time went are not told, nor more places than this.
 const TOLD_PERCENT_MIN: f64 = 3.0;
 /// See [`TOLD_PERCENT_MIN`].
@@ -267,7 +270,7 @@ fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
 
 /// Whether the client's part has what the server did, for both take turns on one CPU.
 pub(super) fn is_readers_too(parts: &Parts, summary: &Summary) -> bool {
-    parts.class == "read" && beside_client(summary).contains(&"outcry-reader")
+    parts.class == "read" && beside_client(summary).contains(&READER)
 }
 
 /// Whose the client's part is.
@@ -310,7 +313,7 @@ fn in_server(parts: &Parts, summary: &Summary) -> String {
     };
     let beside = if us < writes::CAUSE_MIN * parts.unseen_us() {
         ": most of it lay outside".to_owned()
-    } else if beside_client(summary).contains(&"outcry-reader") {
+    } else if beside_client(summary).contains(&READER) {
         let cpu = summary.client_cpu;
         format!(
             ", where the reader waits for CPU {cpu} while the client has it: a core for the reader ends that"
