@@ -179,6 +179,41 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
     assert!(0 < cancelled, "some came in between");
 }
 
+/// Connections whose one cancel each another shard has to be asked about: more than the ring between two loops
+/// has slots.
+const CANCELLERS: usize = 900;
+
+#[test]
+fn cancels_wait_for_the_ring_to_another_shard_and_are_never_refused_for_it() {
+    let (mut rig, _data) = rig(2, 0);
+    let port = rig.http().port();
+    let trader = trader(&mut rig);
+    let nobody = |number: usize| format!("0x{number:064x}");
+    let mut clients: Vec<TcpStream> = (0..CANCELLERS).map(|_| connect(port)).collect();
+    // One trading request each, one after another, so that each connection is where its cancels are begun.
+    for client in &mut clients {
+        let asked = ask(&mut rig, client, &trader.request("DELETE", "/order", &cancel_body(&nobody(0))));
+        assert!(asked.starts_with("HTTP/1.1 200"), "{asked}");
+    }
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.write_all(&trader.request("DELETE", "/order", &cancel_body(&nobody(number)))).unwrap();
+    }
+    // Each shard begins all that it can before the other hears of it.
+    for shard in [0, 1] {
+        for _ in 0..CANCELLERS {
+            rig.turn_shard(shard);
+        }
+    }
+    for client in &mut clients {
+        let (_, answer) = turn_until(&mut rig, client);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
+
+fn cancel_body(id: &str) -> String {
+    format!("{{\"orderID\":\"{id}\"}}")
+}
+
 /// A maker whose bid for `Yes` rests, a taker with money, a connection of each, and the tokens.
 struct Ground {
     rig: Rig,

@@ -83,6 +83,21 @@ pub(crate) enum Timed {
     },
 }
 
+/// What becomes of what a client goes on saying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hears {
+    /// It is taken.
+    All,
+    /// It has said all that it will say: what has come whole is still done and answered.
+    Rest,
+    /// It was refused unread; closed when everything is answered and sent, and the client had time to read that.
+    Refused,
+    /// Nothing more is read; closed when everything is answered and sent.
+    Nothing,
+    /// Everything was said; what still comes in is passed over until the client closes.
+    Farewell,
+}
+
 /// The state of a connection that speaks WebSocket.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -134,14 +149,8 @@ pub(crate) struct Connection {
     pub(crate) door: Door,
     /// Bytes in.
     pub(crate) input: Input,
-    /// Nothing more is read; closed when everything is answered and sent.
-    pub(crate) closing: bool,
-    /// The client has said all that it will say: what has come whole is still done and answered.
-    pub(crate) ended: bool,
-    /// What the client goes on sending was refused unread.
-    pub(crate) refused: bool,
-    /// Everything was said; what still comes in is passed over until the client closes.
-    pub(crate) lingers: bool,
+    /// What becomes of what comes in.
+    pub(crate) hears: Hears,
     /// Whether the slot stands in the loop's list of slots with unused bytes.
     pub(crate) queued: bool,
     /// Whether the slot stands in the loop's list of slots with answers that wait for a mark.
@@ -177,10 +186,7 @@ impl Connection {
             peer: IpAddr::from([0, 0, 0, 0]),
             door: Door::Public,
             input: Input::new(),
-            closing: false,
-            ended: false,
-            refused: false,
-            lingers: false,
+            hears: Hears::All,
             queued: false,
             waits: false,
             held: false,
@@ -208,10 +214,7 @@ impl Connection {
     pub(crate) fn vacate(&mut self) -> Option<OwnedFd> {
         self.generation = self.generation.wrapping_add(1);
         self.input.reset();
-        self.closing = false;
-        self.ended = false;
-        self.refused = false;
-        self.lingers = false;
+        self.hears = Hears::All;
         self.watched = (false, false);
         self.read_by_ms = u64::MAX;
         self.send_by_ms = u64::MAX;
@@ -246,13 +249,25 @@ impl Connection {
 
     /// True if nothing more will be asked and everything that was is answered and sent.
     pub(crate) fn is_over(&self) -> bool {
-        let asks_no_more = self.closing || (self.ended && self.input.unread().is_empty());
+        let asks_no_more = !self.may_ask() || (self.hears == Hears::Rest && self.input.unread().is_empty());
         asks_no_more && self.line.is_idle()
+    }
+
+    /// True if what has come in may still be a request.
+    pub(crate) fn may_ask(&self) -> bool {
+        matches!(self.hears, Hears::All | Hears::Rest)
+    }
+
+    /// Nothing more is taken from this client.
+    pub(crate) fn hear_no_more(&mut self) {
+        if self.may_ask() {
+            self.hears = Hears::Nothing;
+        }
     }
 
     /// True if another request may be taken from the input.
     pub(crate) fn may_open(&self) -> bool {
-        self.line.has_room() && !self.closing
+        self.line.has_room() && self.may_ask()
     }
 }
 

@@ -188,7 +188,7 @@ impl Trade {
         if signs && !self.may_sign() {
             return Began::Later;
         }
-        if sends_wide(route.endpoint) && !self.works.has_room_for_wide() {
+        if !self.may_cancel(route.endpoint, mesh) {
             return Began::Later;
         }
         let asker = Asker { client, number: line.next_number(), keep_alive: request.head.keep_alive };
@@ -233,6 +233,21 @@ impl Trade {
         }
         self.run_staged(now, mesh);
         if signs { Began::TookWithSignature } else { Began::Took }
+    }
+
+    /// Whether there is room for this request if it cancels: a cancel waits for room and is not refused, as every
+    /// order can be filled until it is gone.
+    fn may_cancel(&self, endpoint: Endpoint, mesh: &Mesh) -> bool {
+        match endpoint {
+            Endpoint::CancelOrder => self.works.has_room() && mesh.may_ask_all(),
+            Endpoint::CancelOrders | Endpoint::CancelAll | Endpoint::CancelMarketOrders => {
+                self.works.has_room()
+                    && self.works.has_room_for_wide()
+                    && mesh.may_ask_all()
+                    && mesh.may_post_all(self.shards)
+            }
+            _ => true,
+        }
     }
 
     fn take(
@@ -443,8 +458,4 @@ pub(crate) const fn needs_signature(endpoint: Endpoint) -> bool {
             | Endpoint::Merge
             | Endpoint::Redeem
     )
-}
-
-const fn sends_wide(endpoint: Endpoint) -> bool {
-    matches!(endpoint, Endpoint::CancelOrders | Endpoint::CancelAll | Endpoint::CancelMarketOrders)
 }

@@ -5,8 +5,8 @@
 //! boxed letters: reads, wide cancels, key acts, operator acts, connections that move.
 //!
 //! MESH-1: a loop never has more requests in flight to another than the way back has slots, so an
-//! answer always finds room and nobody waits. At the limit a request is refused before anything
-//! is taken. New orders leave [`CANCEL_SHARE`] slots to cancels.
+//! answer always finds room and nobody waits. At the limit an order is refused before anything is
+//! taken, and a cancel or a read is not begun yet. New orders leave [`CANCEL_SHARE`] slots to cancels.
 //!
 //! Bells are rung once a turn, only for loops that got something and only if they sleep.
 
@@ -135,6 +135,11 @@ impl Mesh {
         true
     }
 
+    /// Whether [`Mesh::ask`] would find room for a cancel now, whatever shard it goes to.
+    pub(crate) fn may_ask_all(&self) -> bool {
+        self.pairs.iter().flatten().all(|pair| pair.in_flight < RING_SLOTS)
+    }
+
     /// Looks at a request from another loop that [`Mesh::next_asked`] will give after `behind` others, if it has come.
     pub(crate) fn peek_asked<R>(
         &self,
@@ -163,6 +168,11 @@ impl Mesh {
         let told = pair.told.pop()?;
         pair.in_flight -= 1;
         Some(told)
+    }
+
+    /// Whether [`Mesh::post`] would find room now, whatever shard it goes to.
+    pub(crate) fn may_post_all(&self, shards: u16) -> bool {
+        (0..usize::from(shards)).all(|to| to == self.no || self.may_post(to))
     }
 
     /// Whether [`Mesh::post`] would find room now.

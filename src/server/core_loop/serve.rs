@@ -6,7 +6,7 @@ use crate::http::respond::{self, Extras};
 use crate::http::{self, BadRequest, Class, Endpoint, Query, websocket};
 use crate::reader::Channel;
 use crate::server::admin;
-use crate::server::connection::{Connection, Door, Intent, Line, Timed};
+use crate::server::connection::{Connection, Door, Hears, Intent, Line, Timed};
 use crate::server::connections::Client;
 use crate::server::ingress;
 use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
@@ -129,7 +129,9 @@ impl CoreLoop {
                     break !connection.input.unread().is_empty();
                 }
                 Step::Partial => {
-                    connection.closing |= connection.ended;
+                    if connection.hears == Hears::Rest {
+                        connection.hear_no_more();
+                    }
                     break false;
                 }
                 Step::Blocked => break false,
@@ -221,10 +223,11 @@ impl CoreLoop {
                     connection.line.laps = Laps::default();
                     connection.line.signs = false;
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
-                    connection.closing |= !keep_alive;
                 }
                 if let Step::Upgraded(channel) = step {
                     self.begin_stream(client, connection, channel);
+                } else if !keep_alive && matches!(step, Step::Took | Step::TookMine) {
+                    connection.hear_no_more();
                 }
                 step
             }
@@ -453,7 +456,7 @@ fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
 
 fn refuse_bytes(connection: &mut Connection, bad: BadRequest) -> Step {
     answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
-    (connection.closing, connection.refused) = (true, true);
+    connection.hears = Hears::Refused;
     let rest = connection.input.unread().len();
     connection.input.used(rest);
     Step::Took

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::CoreLoop;
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
-use crate::server::connection::{Carried, Connection, Door, KeyName};
+use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::guards::{self, Gone};
 use crate::server::roles;
 use crate::server::shared::Phase;
@@ -95,7 +95,7 @@ impl CoreLoop {
                 if connection.partial {
                     connection.input.completed(began_ns);
                 }
-                if connection.lingers || (connection.stream.is_some() && connection.closing) {
+                if !connection.may_ask() {
                     let unread = connection.input.unread().len();
                     connection.input.used(unread);
                 }
@@ -103,8 +103,10 @@ impl CoreLoop {
             }
             Moved::Later => {}
             // What it asked before is done and answered, though nothing more comes.
-            Moved::Ended if connection.stream.is_none() && !connection.lingers => {
-                connection.ended = true;
+            Moved::Ended if connection.stream.is_none() && connection.hears != Hears::Farewell => {
+                if connection.hears == Hears::All {
+                    connection.hears = Hears::Rest;
+                }
                 self.connections.queue(slot, &mut connection);
                 self.connections.touch(slot, &mut connection);
             }
@@ -114,7 +116,7 @@ impl CoreLoop {
                 return;
             }
             Moved::Ended | Moved::Gone => {
-                connection.closing = true;
+                connection.hear_no_more();
                 self.connections.touch(slot, &mut connection);
             }
         }
@@ -214,7 +216,11 @@ impl CoreLoop {
                 self.connections.queue(slot, &mut connection);
             }
             let takes = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
-            let readable = connection.lingers || (takes && !connection.ended);
+            let readable = match connection.hears {
+                Hears::All => takes,
+                Hears::Farewell => true,
+                Hears::Rest | Hears::Refused | Hears::Nothing => false,
+            };
             let watched = (readable, connection.line.unsent() > 0);
             if watched != connection.watched {
                 let client = connection.socket.as_ref().expect("taken connections have a client");

@@ -10,7 +10,7 @@ use super::CoreLoop;
 use super::serve::Step;
 use crate::http::websocket::{self, Frames, Said};
 use crate::reader::{Channel, Heard};
-use crate::server::connection::{Connection, Stream};
+use crate::server::connection::{Connection, Hears, Stream};
 use crate::server::connections::Client;
 use crate::server::reading::Reading;
 use crate::server::socket;
@@ -85,7 +85,6 @@ impl CoreLoop {
             slow_since_ms: u64::MAX,
             known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
         }));
-        connection.closing = false;
         self.reading().feed().join(client.slot, channel);
     }
 
@@ -155,7 +154,7 @@ impl CoreLoop {
             let Some(mut connection) = self.connections.take(slot) else {
                 continue;
             };
-            if let Some(stream) = connection.stream.as_ref().filter(|_| !connection.closing) {
+            if let Some(stream) = connection.stream.as_ref().filter(|_| connection.may_ask()) {
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
                 if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
                     say_close(&mut connection, SLOW.code, SLOW.reason);
@@ -195,14 +194,16 @@ impl CoreLoop {
     /// request was refused while it was sent, get time to read the last of it: closing a socket that has unread bytes would
     /// take it away.
     pub(super) fn may_go(connection: &mut Connection, now_ms: u64) -> bool {
-        if connection.lingers {
-            return connection.read_by_ms <= now_ms;
-        }
-        let may_still_send = (connection.stream.is_some() || connection.refused) && !connection.ended;
+        let may_still_send = match connection.hears {
+            Hears::Farewell => return connection.read_by_ms <= now_ms,
+            Hears::All | Hears::Nothing => connection.stream.is_some(),
+            Hears::Refused => true,
+            Hears::Rest => false,
+        };
         let Some(client) = connection.socket.as_ref().filter(|_| may_still_send) else {
             return true;
         };
-        connection.lingers = true;
+        connection.hears = Hears::Farewell;
         connection.read_by_ms = now_ms + LINGER_MS;
         socket::say_all_was_said(client);
         false
@@ -237,14 +238,14 @@ impl CoreLoop {
         if pings {
             stream.ping_at_ms = now_ms + PING_MS;
         }
-        if connection.closing && connection.read_by_ms <= now_ms {
+        if !connection.may_ask() && connection.read_by_ms <= now_ms {
             return self.leave(slot, connection);
         }
         if connection.read_by_ms <= now_ms {
             self.close_stream(slot, &mut connection, IDLE.code, IDLE.reason);
         } else if unknown && self.reading().feed().is_silent(slot) {
             self.close_stream(slot, &mut connection, NAMELESS.code, NAMELESS.reason);
-        } else if !connection.closing {
+        } else if connection.may_ask() {
             if pings {
                 websocket::push_ping(connection.line.output(), b"");
                 self.connections.touch(slot, &mut connection);
@@ -263,7 +264,7 @@ impl CoreLoop {
         let Some(mut connection) = self.connections.take(slot) else {
             return;
         };
-        if connection.stream.is_some() && !connection.closing {
+        if connection.stream.is_some() && connection.may_ask() {
             let now = self.now;
             self.reading().feed().say_goodbye(slot, now);
             self.deliver_to(slot, &mut connection);
@@ -288,11 +289,11 @@ impl CoreLoop {
 
 /// Ends a stream: nothing more is read, and behind what is unsent there is only the reason.
 fn say_close(connection: &mut Connection, code: u16, reason: &str) {
-    if connection.closing {
+    if !connection.may_ask() {
         return;
     }
     websocket::push_close(connection.line.output(), code, reason);
-    connection.closing = true;
+    connection.hear_no_more();
     let unread = connection.input.unread().len();
     connection.input.used(unread);
 }
