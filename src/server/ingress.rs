@@ -31,14 +31,14 @@ use super::staging::Staged;
 use super::timing;
 use super::toll::Toll;
 use super::wide::WideJobs;
-use super::work::{Asker, Form, ORDERS_MAX, Outcome, Refused, Works};
+use super::work::{Asker, Form, Outcome, Refused, Works};
 use crate::auth::{self, Verifier};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
 };
 use crate::http::respond::Extras;
 use crate::http::{Endpoint, Route};
-use crate::json::read::CANCELS_MAX;
+use crate::json::read::{CANCELS_MAX, ORDERS_MAX};
 use crate::json::{BodyReader, ReadError};
 use crate::limits::Moment;
 use crate::registrar::Registrar;

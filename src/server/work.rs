@@ -15,12 +15,11 @@ use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
 use crate::http::respond::RateLimit;
 use crate::json::ShortText;
 use crate::json::answer::{NotCancelled, Refusal, TradeName};
+use crate::json::read::ORDERS_MAX;
 use crate::stats::Laps;
 
 /// Trading requests under way on one loop.
 const WORKS_MAX: u32 = 1_024;
-/// Orders in one request.
-pub(crate) const ORDERS_MAX: usize = 15;
 
 /// Whose request it is.
 #[derive(Clone, Copy, Debug)]

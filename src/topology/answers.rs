@@ -315,10 +315,12 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             format!(
                 "about {sums}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, \
                  with no other load), and {} to {} to hand over to the journal's thread and \
-                 back{stops}",
+                 back; some {} such writes a second, each with all that waits, so the disk does not bound \
+                 orders a second{stops}",
                 micros(order_ns),
                 micros(least),
-                micros(most)
+                micros(most),
+                rounded(1_000_000 / p50.max(1))
             )
         }
     };
