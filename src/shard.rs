@@ -125,8 +125,8 @@ pub struct PlaceOrder {
 pub struct Refusal {
     /// The rule.
     pub reject: Reject,
-    /// The value that broke it, in millionths (of a USDC, a share, or a USDC a share); 0 where
-    /// there is none.
+    /// The value that broke it, in millionths (of a USDC, a share, or a USDC a share), or as it was
+    /// sent if it is a time; 0 where there is none.
     pub got: u64,
     /// The rule's bound, likewise: the tick, the smallest size, what there is.
     pub allowed: u64,

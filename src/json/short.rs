@@ -57,10 +57,14 @@ impl ShortText {
         Self::pushed(|out| decimal::push_millionths(out, value))
     }
 
-    /// A price or tick.
+    /// What lies between two amounts, both of them taken.
     #[must_use]
-    pub fn ten_thousandths(value: u16) -> Self {
-        Self::pushed(|out| decimal::push_ten_thousandths(out, value))
+    pub fn millionths_between(first: u64, last: u64) -> Self {
+        Self::pushed(|out| {
+            decimal::push_millionths(out, first);
+            out.put(b" to ");
+            decimal::push_millionths(out, last);
+        })
     }
 
     /// Bytes in hex behind `0x`: an address, a digest.
@@ -145,7 +149,7 @@ mod tests {
     fn numbers_and_names_fit() {
         assert_eq!(ShortText::integer(u64::MAX).as_str(), "18446744073709551615");
         assert_eq!(ShortText::millionths(1_500_000).as_str(), "1.5");
-        assert_eq!(ShortText::ten_thousandths(5_100).as_str(), "0.51");
+        assert_eq!(ShortText::millionths_between(10_000, 990_000).as_str(), "0.01 to 0.99");
         assert_eq!(ShortText::hex(&[0xff; 32]).as_str().len(), 66);
     }
 }

@@ -38,7 +38,7 @@ impl Trade {
         self.signatures_left -= 1;
         let id = self.verifier.act(&terms, signed.signature(), &caller.address).map_err(plain)?;
         if self.registry.wallet(caller.principal).frozen() && act != ActKind::Merge {
-            return Err(plain(Reject::Frozen));
+            return Err(words::frozen(&caller.address));
         }
         let user_act = UserAct {
             act,

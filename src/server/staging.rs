@@ -10,6 +10,7 @@ use super::ingress::{Trade, of_read, venue_of};
 use super::links::Claimed;
 use super::mesh::{Mesh, Share};
 use super::message::{Asked, Question, Ticket};
+use super::words;
 use super::work::{Item, Outcome, Refused};
 use crate::auth::Verifier;
 use crate::domain::{Mode, OrderId, Reject, SignedOrder, TimeMs};
@@ -135,7 +136,7 @@ impl Trade {
             Err(reject) => return Err(plain(reject)),
         };
         if self.registry.wallet(caller.principal).frozen() {
-            return Err(plain(Reject::Frozen));
+            return Err(words::frozen(&caller.address));
         }
         let (wallet, links) = match wallet {
             Ok(wallet) => (wallet, false),

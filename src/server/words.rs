@@ -1,14 +1,23 @@
 //! The words of a shard's refusals: its numbers in the units that people read.
 
 use super::work::Refused;
-use crate::domain::Reject;
+use crate::domain::amount::ONE;
+use crate::domain::{Address, Reject};
 use crate::json::ShortText;
 use crate::shard::Refusal;
 
 /// A refusal of an order.
 pub(crate) fn of_order(refusal: &Refusal) -> Refused {
     let (field, text): (&'static str, fn(u64) -> ShortText) = match refusal.reject {
-        Reject::PriceOutOfRange | Reject::PriceOffTick => ("price", ten_thousandths),
+        Reject::PriceOutOfRange => {
+            return Refused {
+                field: "price",
+                got: ShortText::millionths(refusal.got),
+                allowed: ShortText::millionths_between(refusal.allowed, ONE - refusal.allowed),
+                ..Refused::plain(refusal.reject)
+            };
+        }
+        Reject::PriceOffTick => ("price", ShortText::millionths),
         Reject::SizeTooSmall => ("size", ShortText::millionths),
         Reject::NotionalTooSmall | Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
         Reject::AmountTooLarge => ("makerAmount", ShortText::integer),
@@ -27,21 +36,26 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
 
 /// A refusal of a split, merge or redeem.
 pub(crate) fn of_act(refusal: &Refusal) -> Refused {
-    match refusal.reject {
-        Reject::NothingToMove | Reject::NotEnoughBalance => Refused {
-            field: "amount",
-            got: ShortText::millionths(refusal.got),
-            allowed: ShortText::millionths(refusal.allowed),
-            ..Refused::plain(refusal.reject)
-        },
-        reject => Refused::plain(reject),
+    let (field, text): (&'static str, fn(u64) -> ShortText) = match refusal.reject {
+        Reject::NothingToMove | Reject::NotEnoughBalance | Reject::AmountTooLarge => {
+            ("amount", ShortText::millionths)
+        }
+        Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
+        reject => return Refused::plain(reject),
+    };
+    Refused {
+        field,
+        got: text(refusal.got),
+        allowed: text(refusal.allowed),
+        ..Refused::plain(refusal.reject)
     }
+}
+
+/// A refusal of whatever the owner of `address` asks for while it is frozen.
+pub(crate) fn frozen(address: &Address) -> Refused {
+    Refused { got: ShortText::hex(&address.0), ..Refused::plain(Reject::Frozen) }
 }
 
 fn in_microseconds(ms: u64) -> ShortText {
     ShortText::integer(ms.saturating_mul(1_000))
-}
-
-fn ten_thousandths(value: u64) -> ShortText {
-    ShortText::ten_thousandths(u16::try_from(value).unwrap_or(u16::MAX))
 }

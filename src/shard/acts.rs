@@ -83,7 +83,7 @@ impl Shard {
     fn size(&self, act: &UserAct) -> Result<([Shares; 2], Collateral), Refusal> {
         let held = self.accounts.shares(act.wallet, act.market);
         let most = match act.act {
-            ActKind::Split => Shares(u64::MAX),
+            ActKind::Split => Shares(ORDER_AMOUNT_MAX),
             ActKind::Merge => held[0].min(held[1]),
             ActKind::Redeem => held[0].max(held[1]),
         };

@@ -73,7 +73,8 @@ impl Shard {
             return Err(Reject::ExpirationType.into());
         }
         if order.expiration_s != 0 && TimeMs::from_seconds(order.expiration_s) <= now {
-            return Err(Reject::Expired.into());
+            let (got, allowed) = (order.expiration_s, now.seconds() + 1);
+            return Err(Refusal { reject: Reject::Expired, got, allowed });
         }
         if order.deadline_ms != 0 && order.deadline_ms <= now.0 {
             return Err(Refusal { reject: Reject::DeadlinePassed, got: order.deadline_ms, allowed: now.0 });
@@ -115,11 +116,13 @@ impl Shard {
 
     /// The client's own stamp: what lies behind the memory or far ahead is not judged further.
     pub(super) fn judge_stamp(&self, now: TimeMs, stamp_ms: u64) -> Result<(), Refusal> {
-        if stamp_ms <= self.recall.horizon_ms() {
-            return Err(Reject::TooOld.into());
+        let (oldest, newest) = (self.recall.horizon_ms() + 1, now.plus_ms(AHEAD_MS_MAX).0);
+        let refuse = |reject, allowed| Err(Refusal { reject, got: stamp_ms, allowed });
+        if stamp_ms < oldest {
+            return refuse(Reject::TooOld, oldest);
         }
-        if now.plus_ms(AHEAD_MS_MAX).0 < stamp_ms {
-            return Err(Reject::TooNew.into());
+        if newest < stamp_ms {
+            return refuse(Reject::TooNew, newest);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What the twin does besides orders: cancels, splits, merges, redeems, sweeps.
 
 use super::{BUY, First, Naive, NaiveOrder};
+use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::{MarketNo, Mode, OrderId, Outcome, Reject, Shares, Side, WalletNo};
 use crate::journal::layout::ActKind;
 use crate::shard::{Refusal, UserAct};
@@ -54,7 +55,7 @@ impl Naive {
         self.judge_act(act, principal, market, stamp)?;
         let held = self.held(wallet, market);
         let most = match act {
-            ActKind::Split => u64::MAX,
+            ActKind::Split => ORDER_AMOUNT_MAX,
             ActKind::Merge => held[0].min(held[1]),
             ActKind::Redeem => held[0].max(held[1]),
         };

@@ -45,7 +45,8 @@ impl Naive {
             return refuse(Reject::ExpirationType);
         }
         if order.expiration_s > 0 && order.expiration_s * 1_000 <= self.now.0 {
-            return refuse(Reject::Expired);
+            let allowed = self.now.0 / 1_000 + 1;
+            return Err(Refusal { reject: Reject::Expired, got: order.expiration_s, allowed });
         }
         if order.deadline_ms > 0 && order.deadline_ms <= self.now.0 {
             return Err(Refusal {
@@ -58,11 +59,12 @@ impl Naive {
     }
 
     pub(super) fn judge_stamp(&self, shard: u16, stamp: u64) -> Result<(), Refusal> {
-        if stamp <= self.horizons[usize::from(shard)] {
-            return Err(Reject::TooOld.into());
+        let (horizon, newest) = (self.horizons[usize::from(shard)], self.now.0 + 300_000);
+        if stamp <= horizon {
+            return Err(Refusal { reject: Reject::TooOld, got: stamp, allowed: horizon + 1 });
         }
-        if stamp > self.now.0 + 300_000 {
-            return Err(Reject::TooNew.into());
+        if stamp > newest {
+            return Err(Refusal { reject: Reject::TooNew, got: stamp, allowed: newest });
         }
         Ok(())
     }
