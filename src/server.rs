@@ -71,6 +71,7 @@ mod staging;
 mod start;
 mod system;
 mod tally;
+mod terms;
 mod timing;
 mod toll;
 mod waits;

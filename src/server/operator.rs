@@ -34,10 +34,6 @@ pub(crate) mod speed;
 use std::process::ExitCode;
 
 use super::command::Command;
-use super::options::Options;
-use crate::catalog::MarketDefaults;
-use crate::domain::{FeeSchedule, Shares, Tick};
-use crate::json::decimal;
 
 /// Does what an operator's command says; `None` if it is not an operator's command.
 pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {
@@ -54,30 +50,6 @@ pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {
         Command::Mode { admin, mode } => market::exchange_mode(admin, mode),
         _ => return None,
     })
-}
-
-/// What a market gets where its row is silent, by the configuration.
-pub(crate) fn market_defaults(options: &Options) -> Result<MarketDefaults, String> {
-    let min_size = decimal::parse_millionths(options.orders_min_size.as_bytes());
-    let min_size = min_size.map_err(|_| {
-        format!("orders.min_size: got {}; allowed: shares, at most six decimals", options.orders_min_size)
-    })?;
-    let bounded = |name: &str, value: u64, max: u64| {
-        if value <= max { Ok(value) } else { Err(format!("{name}: got {value}; allowed: 0 to {max}")) }
-    };
-    let narrow = "bounded just before";
-    let fee = FeeSchedule {
-        rate: u32::try_from(bounded("fees.rate", options.fees_rate, 1_000_000)?).expect(narrow),
-        exponent: u8::try_from(bounded("fees.exponent", options.fees_exponent, 2)?.max(1)).expect(narrow),
-        builder_share_bps: u16::try_from(bounded(
-            "fees.builder_share_bps",
-            options.fees_builder_share_bps,
-            9_000,
-        )?)
-        .expect(narrow),
-        ..FeeSchedule::FREE
-    };
-    Ok(MarketDefaults { tick: Tick::new(100).expect("0.01 is a tick"), min_size: Shares(min_size), fee })
 }
 
 /// A name for an operator's money that nobody has used: 64 random bits behind what it is for.

@@ -204,6 +204,7 @@ keys! {
     "limits.prices_history" Text limits_scopes[PricesHistory] "GET /prices-history.";
     "limits.batch_prices_history" Text limits_scopes[BatchPricesHistory] "POST /batch-prices-history.";
     "limits.data_trades" Text limits_scopes[DataTrades] "GET /data/trades.";
+    "limits.account" Text limits_scopes[Account] "GET /account.";
     "limits.order" Text limits_scopes[Order] "POST /order, POST /orders, POST /positions/….";
     "limits.cancel" Text limits_scopes[Cancel] "DELETE /order, /orders, /cancel-all, /cancel-market-orders, and heartbeats.";
     "limits.wallet" Text limits_scopes[Wallet] "Every route of wallets' data.";
@@ -430,6 +431,13 @@ mod tests {
         let mut options = Options { chain_id: 1, host_prefixes: true, ..Options::default() };
         options.overlay_file(&Options::default().commented()).expect("our own file is good");
         assert_eq!(options, Options::default());
+    }
+
+    #[test]
+    fn every_limit_is_a_setting() {
+        for scope in Scope::ALL {
+            assert!(find(&format!("limits.{}", scope.name())).is_ok(), "{}", scope.name());
+        }
     }
 
     #[test]

@@ -12,8 +12,11 @@ use super::machine_files::this_machine;
 use super::options::Options;
 use super::proxies::Proxies;
 use super::snapshotter::Pace;
+use super::terms;
 use super::topology::{self, Topology};
 use crate::auth::KnownSigners;
+use crate::catalog::MarketDefaults;
+use crate::domain::Collateral;
 use crate::journal::{self, Disk};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
@@ -138,6 +141,10 @@ pub struct Plan {
     pub rate_rules: limits::Rules,
     /// Whose forwarded addresses count.
     pub(crate) proxies: Proxies,
+    /// What a market gets where its row is silent.
+    pub(crate) market_defaults: MarketDefaults,
+    /// The smallest marketable BUY.
+    pub(crate) min_notional: Collateral,
     /// The options this plan was made from: what only one role reads, it reads here.
     pub options: Options,
     /// `dev`: no token on the admin listener, and a deposit wallet that belongs to nobody is linked
@@ -217,9 +224,6 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
     word("price_side", &options.price_side, &["taker", "book"])?;
     word("wallet.asset_format", &options.wallet_asset_format, &["condition", "token"])?;
     word("wallet.end_date_format", &options.wallet_end_date_format, &["date-time", "polymarket"])?;
-    if !(1..=2).contains(&options.fees_exponent) {
-        return Err(format!("fees.exponent: {} is neither 1 nor 2", options.fees_exponent));
-    }
     Ok(Plan {
         http,
         admin,
@@ -251,6 +255,8 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         rate_mode: rate_mode(&options.limits_mode, start.dev)?,
         rate_rules: rate_rules(options)?,
         proxies: Proxies::parse(&options.trusted_proxies)?,
+        market_defaults: terms::market_defaults(options)?,
+        min_notional: terms::min_notional(options)?,
         options: options.clone(),
         dev: start.dev,
         explains: start.dev,

@@ -13,6 +13,9 @@ use crate::limits::{Party, RateLimits};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Proxies(Vec<Network>);
 
+/// Bits in front of an IPv4 address that is written as an IPv6 one.
+const MAPPED_BITS: u32 = 96;
+
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug)]
 struct Network {
@@ -60,8 +63,12 @@ impl Network {
         };
         let address: IpAddr = address.parse().ok()?;
         let bits_max = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.unwrap_or(bits_max);
-        (bits <= bits_max).then_some(Self { address, bits })
+        let bits = bits.filter(|&bits| bits <= bits_max).or(bits.is_none().then_some(bits_max))?;
+        // Peers are looked at in their IPv4 form where they have one.
+        match (address.to_canonical(), bits.checked_sub(MAPPED_BITS)) {
+            (mapped @ IpAddr::V4(_), Some(bits)) if address.is_ipv6() => Some(Self { address: mapped, bits }),
+            _ => Some(Self { address, bits }),
+        }
     }
 
     fn has(&self, other: IpAddr) -> bool {
@@ -133,6 +140,10 @@ mod tests {
                 ("::ffff:10.0.0.1", "::ffff:3.3.3.3", "3.3.3.3"),
                 ("10.1.2.3", ",", "10.1.2.3"),
             ],
+        );
+        check(
+            "::ffff:10.0.0.0/104",
+            &[("10.1.2.3", "1.1.1.1", "1.1.1.1"), ("11.0.0.1", "1.1.1.1", "11.0.0.1")],
         );
         check("0.0.0.0/0", &[("9.9.9.9", "1.1.1.1", "1.1.1.1"), ("::1", "1.1.1.1", "::1")]);
     }

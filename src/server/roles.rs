@@ -26,10 +26,9 @@ use super::signals::Ending;
 use super::snapshotter;
 use super::topology::Wait;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
-use crate::domain::{Address, Collateral, Position, ShardNo, TimeMs};
+use crate::domain::{Address, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
 use crate::journal::{self, Archive, Claimed, Follower, Listener, Log, Opened, Started, WriterHandle};
-use crate::json::decimal;
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
 use crate::reader::{AssetFormat, EndDateFormat, PriceSide, Reader, Settings, WalletSettings};
@@ -334,7 +333,7 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
             plan::Funding::Shared => Funding::Market,
             plan::Funding::Reserved => Funding::Reserved,
         },
-        min_notional: millionths("orders.min_notional", &plan.options.orders_min_notional).map(Collateral)?,
+        min_notional: plan.min_notional,
         resting_max: limits.resting_orders_max,
         digests_max: limits.digests_max,
         accounts_max: limits.wallets_max,
@@ -345,13 +344,11 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
 }
 
 fn reader_settings(plan: &Plan) -> Result<Settings, String> {
-    let share = plan.options.fees_builder_share_bps;
     Ok(Settings {
         keccak: |bytes| keccak(bytes).0,
         price_side: if plan.options.price_side == "book" { PriceSide::Book } else { PriceSide::Taker },
         exchanges: Venue::ALL.iter().flat_map(|venue| venue.contracts()).collect(),
-        builder_share_bps: u16::try_from(share)
-            .map_err(|_| format!("fees.builder_share_bps: {share} is above {}", u16::MAX))?,
+        builder_share_bps: plan.market_defaults.fee.builder_share_bps,
         wallet: WalletSettings {
             asset: match plan.options.wallet_asset_format.as_str() {
                 "token" => AssetFormat::Token,
@@ -369,10 +366,6 @@ fn reader_settings(plan: &Plan) -> Result<Settings, String> {
 /// How paths begin.
 pub(crate) fn prefixes(plan: &Plan) -> HostPrefixes {
     if plan.options.host_prefixes { HostPrefixes::On } else { HostPrefixes::Off }
-}
-
-fn millionths(name: &str, text: &str) -> Result<u64, String> {
-    decimal::parse_millionths(text.as_bytes()).map_err(|_| format!("{name}: {text} is not an amount"))
 }
 
 /// Fees are shown under one wallet, whose address nobody has a key for.

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 
 use super::act::{self, registrar_of, said};
 use super::desk::{self, Place};
-use super::market_defaults;
 use super::request::Refusal;
 use crate::catalog::{
     Import, ImportedEvent, ImportedItem, ImportedMarket, KnownMarket, MarketStep, MarketUpdate, Refused,
@@ -185,11 +184,7 @@ pub(in crate::server) fn look_for_room(core: &mut CoreLoop) -> bool {
 
 /// The errand that takes in what `body` holds.
 fn errand(core: &CoreLoop, body: &[u8]) -> Result<Errand, Refusal> {
-    let defaults = market_defaults(&core.shared.plan.options);
-    let defaults = defaults.map_err(|_| {
-        Refusal::new(500, "configuration", "orders.min_size", "", "a configuration that check takes")
-    })?;
-    let import = Import::read(body, &defaults).map_err(|fault| {
+    let import = Import::read(body, &core.shared.plan.market_defaults).map_err(|fault| {
         Refusal::new(400, "invalid_file", "body", &fault.to_string(), "Gamma JSON: events or markets")
     })?;
     let run = plan(core, &import);

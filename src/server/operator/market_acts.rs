@@ -6,7 +6,6 @@
 
 use super::act::{refused, refused_by_shard, registrar_of, said};
 use super::desk::{self, Place};
-use super::market_defaults;
 use super::request::{NewMarket, Refusal};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{Mode, OrderId, Payout, Reject, Shares, Tick, TimeMs, WalletNo, Word};
@@ -142,9 +141,7 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
             Refusal::new(404, "event_unknown", "event", slug, "the slug of an event that is here")
         })?),
     };
-    let defaults = market_defaults(&core.shared.plan.options).map_err(|_| {
-        Refusal::new(500, "configuration", "orders.min_size", "", "a configuration that check takes")
-    })?;
+    let defaults = core.shared.plan.market_defaults;
     Ok(Box::new(move |trade, now| {
         let registrar = registrar_of(trade);
         let names = registrar.next_market_names();

@@ -97,7 +97,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
     let mut probes = Probes {
         config: Ok(None),
         ports: Ok(ports(plan)),
-        lock: Ok(lock(&plan.data_dir)),
+        lock: Ok(lock(&plan.data_dir, plan.log_path.as_deref())),
         io_uring: Ok(match executor::ground() {
             Ground::Executors => None,
             Ground::Threads(why) => Some(why),
@@ -157,8 +157,14 @@ fn ports(plan: &Plan) -> Vec<String> {
     tries.into_iter().filter_map(|(name, address)| socket::listen(name, address).err()).collect()
 }
 
-/// Why the data directory could not be taken, if so.
-fn lock(data_dir: &Path) -> Option<String> {
+/// Why the data directory or the log could not be taken, if so.
+fn lock(data_dir: &Path, log_path: Option<&Path>) -> Option<String> {
+    if let Some(file) = data_dir.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
+        return Some(format!("data_dir: {} is a file; allowed: a folder", file.display()));
+    }
+    if let Some(folder) = log_path.filter(|path| path.is_dir()) {
+        return Some(format!("journal.log_path: {} is a folder; allowed: a file", folder.display()));
+    }
     let Some(folder) = nearest_folder(data_dir) else { return Some(no_folder()) };
     let is_there = data_dir.is_dir();
     if let Err(fault) = writable(&folder) {
@@ -298,7 +304,7 @@ mod tests {
     #[test]
     fn a_folder_where_nothing_can_be_made_is_not_writable_whoever_asks() {
         // Even root makes no file there, though its permissions let everybody in.
-        let fault = lock(Path::new("/proc/outcry")).expect("refused");
+        let fault = lock(Path::new("/proc/outcry"), None).expect("refused");
         assert!(fault.starts_with("not writable: /proc: "), "{fault}");
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(writable(folder.path()), Ok(()));
@@ -309,12 +315,18 @@ mod tests {
     fn a_data_directory_is_free_until_somebody_has_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let data_dir = folder.path().join("data");
-        assert_eq!(lock(&data_dir), None, "not there yet, and not made");
+        assert_eq!(lock(&data_dir, None), None, "not there yet, and not made");
+        let wrong = lock(&data_dir, Some(folder.path())).expect("refused");
+        assert!(wrong.ends_with("is a folder; allowed: a file"), "{wrong}");
+        let file = folder.path().join("file");
+        File::create(&file).expect("room");
+        let wrong = lock(&file.join("within"), None).expect("refused");
+        assert!(wrong.ends_with("file is a file; allowed: a folder"), "{wrong}");
         assert!(!data_dir.exists());
         std::fs::create_dir(&data_dir).expect("made");
-        assert_eq!(lock(&data_dir), None);
+        assert_eq!(lock(&data_dir, None), None);
         let holder = File::open(&data_dir).expect("open");
         holder.lock().expect("locked");
-        assert_eq!(lock(&data_dir), Some(format!("{} is in use", data_dir.display())));
+        assert_eq!(lock(&data_dir, None), Some(format!("{} is in use", data_dir.display())));
     }
 }

@@ -148,7 +148,7 @@ pub(super) fn seed(
 }
 
 fn import_catalog(operator: &mut Client, plan: &Plan) -> Result<Vec<Quoted>, String> {
-    let import = Import::read(catalog::DEV.as_bytes(), &super::super::market_defaults(&plan.options)?);
+    let import = Import::read(catalog::DEV.as_bytes(), &plan.market_defaults);
     let import = import.map_err(|fault| format!("the catalog of dev: {fault}"))?;
     import::send(operator, &import, &[], |_, _| ())?;
     Ok(import.markets().iter().filter_map(Quoted::of).collect())
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn every_market_of_dev_can_be_quoted_on_its_grid() {
         let defaults =
-            super::super::super::market_defaults(&crate::server::options::Options::default()).expect("good");
+            crate::server::terms::market_defaults(&crate::server::options::Options::default()).expect("good");
         let import = Import::read(catalog::DEV.as_bytes(), &defaults).expect("a catalog");
         let quoted: Vec<Quoted> = import.markets().iter().filter_map(Quoted::of).collect();
         assert_eq!(quoted.len(), 20);
