@@ -191,7 +191,7 @@ fn answers_are_written_without_allocating() {
             out.clear();
             let refusal = Refusal {
                 field: "price",
-                got: ShortText::ten_thousandths(5_105),
+                got: ShortText::millionths(510_500),
                 allowed: ShortText::hex(&[7; 32]),
                 nearest: ShortText::millionths(510_000),
                 ..Refusal::plain(*reject)

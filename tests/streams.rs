@@ -361,6 +361,42 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
 }
 
 #[test]
+fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner() {
+    let site = Site::start();
+    let (mut stream, ..) = site.market();
+    stream.say(&json!({ "assets_ids": [], "custom_feature_enabled": true }));
+    assert_eq!(stream.event()["type"], "subscribed");
+    let event = json!({
+        "id": "7", "slug": "cup", "title": "Cup", "ticker": "cup", "description": "Two \"halves\".",
+        "markets": [{
+            "id": "77", "question": "Over 2.5?", "conditionId": format!("0x{}", "cd".repeat(32)),
+            "clobTokenIds": "[\"771\",\"772\"]", "outcomes": "[\"Over\",\"Under\"]",
+            "groupItemTitle": "O/U 2.5", "sportsMarketType": "totals", "line": 2.5,
+            "gameStartTime": "2027-06-12 20:00:00+00",
+        }],
+    });
+    let mut admin = Connection::open(site.exchange.admin);
+    let answer = admin.request("POST", "/import", "", json!([event]).to_string().as_bytes()).unwrap();
+    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    let listed = stream.event();
+    for (name, said) in [
+        ("event_type", "new_market"),
+        ("group_item_title", "O/U 2.5"),
+        ("sports_market_type", "totals"),
+        ("line", "2.5"),
+        ("game_start_time", "2027-06-12 20:00:00+00"),
+    ] {
+        assert_eq!(listed[name], said, "{listed}");
+    }
+    assert_eq!(listed["event_message"]["description"], "Two \"halves\".", "{listed}");
+    operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "0.5"]);
+    assert_eq!(stream.event()["mode"], "resolved");
+    let resolved = stream.event();
+    assert_eq!(resolved["event_type"], "market_resolved");
+    assert_eq!((text(&resolved["winning_asset_id"]), text(&resolved["winning_outcome"])), ("0", ""));
+}
+
+#[test]
 fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once() {
     let mut site = Site::start();
     let (mut maker, told) = site.user(0, &json!({}));

@@ -116,8 +116,8 @@ pub struct Head<'a> {
     pub forwarded_for: Option<&'a str>,
     /// `X-Chain-Id`.
     pub chain_id: Option<&'a str>,
-    /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1 has it: with
-    /// `Upgrade: websocket`, `Connection: Upgrade` and version 13.
+    /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1 has it: a GET of
+    /// HTTP/1.1 with `Upgrade: websocket`, `Connection: Upgrade` and version 13.
     pub websocket_key: Option<&'a str>,
     /// The credential headers, if there are any.
     pub auth: Option<AuthHeaders<'a>>,
@@ -380,7 +380,8 @@ impl<'a> Picked<'a> {
             b's' if is("sec-websocket-key") => once(&mut head.websocket_key, text(value)?),
             b's' if is("sec-websocket-version") => once(&mut self.websocket_version, value),
             b'u' if is("upgrade") => {
-                self.upgrade_websocket = value.eq_ignore_ascii_case(b"websocket");
+                let mut protocols = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+                self.upgrade_websocket |= protocols.any(|name| name.eq_ignore_ascii_case(b"websocket"));
                 Ok(())
             }
             b's' | b'k' | b'p' => match auth_headers::credential(name) {
@@ -432,7 +433,9 @@ impl<'a> Picked<'a> {
             Wish::Close => false,
         };
         head.expect_continue &= version == Version::Http11 && head.body != BodyFraming::Length(0);
-        let websocket = self.upgrade_websocket && self.connection_upgrade;
+        // RFC 6455 4.2.1: a GET of at least HTTP/1.1.
+        let may_upgrade = head.method == Method::Get && version == Version::Http11;
+        let websocket = self.upgrade_websocket && self.connection_upgrade && may_upgrade;
         if !websocket || self.websocket_version != Some(b"13") {
             head.websocket_key = None;
         }

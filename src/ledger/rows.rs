@@ -1,5 +1,6 @@
 //! What the ledger keeps of each wallet, key, event, market and order.
 
+use crate::domain::amount::ONE;
 use crate::domain::{
     Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
     OrderType, Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Side, Tick, TimeMs, TokenId,
@@ -110,10 +111,19 @@ pub struct MarketRow {
     pub backing: Collateral,
     /// All shares of each outcome.
     pub shares: [Shares; 2],
-    /// When the last frame changed its book: an order that rested or traded, a removal.
+    /// When the last frame touched its book: an order that rested or traded, a removal; levels may be as before.
     pub book_changed: TimeMs,
     /// Where its live orders were placed.
     pub live: BTreeSet<Position>,
+}
+
+impl MarketRow {
+    /// The outcome whose shares are paid in full; none before the resolution, and none if both are paid a part.
+    #[must_use]
+    pub fn winner(&self) -> Option<Outcome> {
+        let payout = self.payout?;
+        [Outcome::Zero, Outcome::One].into_iter().find(|&outcome| u64::from(payout.per_share(outcome)) == ONE)
+    }
 }
 
 /// What has become of an order.

@@ -1,8 +1,8 @@
 //! Books and prices of single tokens, and of lists of them.
 //!
 //! A book's `hash` is the SHA-1 of its own compact text with an empty `hash`, so the order of its
-//! keys is part of it and must never change. Its `timestamp` is when the book last changed, not
-//! when it was asked for, so two readings of an unchanged book are equal to the byte.
+//! keys is part of it and must never change. Its `timestamp` is when an order last came, was
+//! filled or left, not when the book was asked for, so two readings of an unchanged book are equal to the byte.
 //!
 //! In lists, tokens that have no book, no price or no trade are left out; a token that is named
 //! twice is answered once, with all the sides that were asked for.

@@ -204,7 +204,10 @@ fn tokens_of(body: &Value) -> Result<Vec<TokenId>, Refused> {
             return Err(invalid().about("markets", &got, RULE));
         }
     };
-    if markets.is_empty() || markets.len() > TOKENS_MAX {
+    if markets.is_empty() {
+        return Err(invalid().about("markets", "[]", RULE));
+    }
+    if markets.len() > TOKENS_MAX {
         return Err(too_long().about("markets", &markets.len().to_string(), RULE));
     }
     let id = |value: &Value| {

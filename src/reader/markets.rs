@@ -131,19 +131,23 @@ impl Reader {
         json.key("id").text(of(|event| &event.id)).key("slug").text(of(|event| &event.slug));
         json.key("title").text(of(|event| &event.title)).key("ticker").text(of(|event| &event.ticker));
         json.key("description");
-        let known = row.event.and_then(|event| self.ledger.events().get(event as usize));
-        let text = known.map_or(&row.text, |event| &event.text);
-        write_span(json, event.map_or_else(Span::default, |event| event.description), text);
+        self.write_event_description(json, row);
         json.close_object();
         json.key("raw_metadata").raw(if facts.readable { row.text.as_bytes() } else { b"{}" });
     }
 
+    /// The description of a market's event; empty without one.
+    pub(super) fn write_event_description(&self, json: &mut Writer<'_>, row: &MarketRow) {
+        let known = row.event.and_then(|event| self.ledger.events().get(event as usize));
+        let text = known.map_or(&row.text, |event| &event.text);
+        write_span(json, self.index.event(row).map_or_else(Span::default, |event| event.description), text);
+    }
+
     fn write_token(&self, json: &mut Writer<'_>, row: &MarketRow, outcome: Outcome) {
-        let winner = row.payout.is_some_and(|payout| u64::from(payout.per_share(outcome)) == ONE);
         json.open_object().key("token_id").token(&row.tokens[outcome.index()]);
         json.key("outcome").text(&row.labels[outcome.index()]);
         json.key("price").millionths_number(self.shown_price(row, outcome));
-        json.key("winner").boolean(winner).close_object();
+        json.key("winner").boolean(row.winner() == Some(outcome)).close_object();
     }
 
     /// What a token is worth, in millionths: its payout, else the middle of its book, else its
@@ -167,7 +171,8 @@ impl Reader {
 }
 
 /// A string as it stands in `text`; empty if it does not.
-fn write_span(json: &mut Writer<'_>, span: Span, text: &str) {
+/// A piece of an imported text, which is a JSON string; empty if there is none.
+pub(super) fn write_span(json: &mut Writer<'_>, span: Span, text: &str) {
     if span.is_empty() {
         json.text("");
     } else {

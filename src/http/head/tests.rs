@@ -220,15 +220,22 @@ fn a_client_that_waits_for_leave_to_send_is_noticed() {
 fn a_websocket_key_counts_only_with_its_upgrade() {
     let (key, upgrade) = ("Sec-WebSocket-Key: abc\r\n", "Upgrade: WebSocket\r\n");
     let (connection, version) = ("Connection: keep-alive, Upgrade\r\n", "Sec-WebSocket-Version: 13\r\n");
-    for (lines, said) in [
-        (vec![key, upgrade, connection, version], Some("abc")),
-        (vec![key], None),
-        (vec![key, connection, version], None),
-        (vec![key, upgrade, version], None),
-        (vec![key, upgrade, connection], None),
-        (vec![key, upgrade, connection, "Sec-WebSocket-Version: 8\r\n"], None),
+    let get = "GET /ws/market HTTP/1.1";
+    for (asks, lines, said) in [
+        (get, vec![key, upgrade, connection, version], Some("abc")),
+        (get, vec![key, "Upgrade: h2c, websocket\r\n", connection, version], Some("abc")),
+        (get, vec![key, "Upgrade: websockets\r\n", connection, version], None),
+        (get, vec![key], None),
+        (get, vec![key, connection, version], None),
+        (get, vec![key, upgrade, version], None),
+        (get, vec![key, upgrade, connection], None),
+        (get, vec![key, upgrade, connection, "Sec-WebSocket-Version: 8\r\n"], None),
+        ("HEAD /ws/market HTTP/1.1", vec![key, upgrade, connection, version], None),
+        ("POST /ws/market HTTP/1.1", vec![key, upgrade, connection, version], None),
+        ("GET /ws/market HTTP/1.0", vec![key, upgrade, connection, version], None),
     ] {
-        assert_eq!(whole(&with(&lines.concat())).websocket_key, said, "{lines:?}");
+        let text = format!("{asks}\r\nHost: h\r\n{}\r\n", lines.concat());
+        assert_eq!(whole(&text).websocket_key, said, "{asks} {lines:?}");
     }
 }
 

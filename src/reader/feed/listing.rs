@@ -1,11 +1,13 @@
 //! What the operator does to markets, as the market channel tells it: modes, listings, payouts.
 
 use super::super::Reader;
+use super::super::markets::write_span;
 use super::super::trades::base_fee;
 use super::Feed;
-use super::market::{Audience, OUTCOMES};
+use super::market::Audience;
 use super::write_stamp;
-use crate::domain::{MarketNo, Mode, TimeMs};
+use crate::catalog::Fields;
+use crate::domain::{MarketNo, Mode, TimeMs, TokenId};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
@@ -39,8 +41,9 @@ impl Feed {
         }
         json.close_array();
         json.key("order_price_min_tick_size").ten_thousandths_text(row.tick.ten_thousandths());
-        for name in ["group_item_title", "sports_market_type", "line", "game_start_time"] {
-            json.key(name).text("");
+        let said = Fields::parse(&row.text);
+        for (key, name) in SAID_OF_A_GAME {
+            json.key(key).text(&said.as_ref().and_then(|said| said.words(name)).unwrap_or_default());
         }
         json.key("fees_enabled").boolean(0 < row.fee.rate);
         json.key("taker_base_fee").number_text(base_fee(row.fee.rate));
@@ -54,17 +57,16 @@ impl Feed {
     pub(super) fn push_resolved(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
         self.push_mode(reader, Some(market), Mode::Resolved, now);
         let row = reader.market(market);
-        let winner = OUTCOMES.into_iter().max_by_key(|outcome| {
-            let per_share = row.payout.map_or(0, |payout| payout.per_share(*outcome));
-            (per_share, outcome.other().index())
-        });
-        let winner = winner.expect("there are two");
+        // Clients read a token's number there in any case: 0 is none's.
+        let nobody = (TokenId::ZERO, "");
+        let (token, label) = row
+            .winner()
+            .map_or(nobody, |winner| (row.tokens[winner.index()], row.labels[winner.index()].as_str()));
         let mut payload = Vec::new();
         let json = &mut Writer::new(&mut payload);
         json.open_object().key("event_type").text("market_resolved");
         write_listing(json, reader, row);
-        json.key("winning_asset_id").token(&row.tokens[winner.index()]);
-        json.key("winning_outcome").text(&row.labels[winner.index()]);
+        json.key("winning_asset_id").token(&token).key("winning_outcome").text(label);
         json.key("timestamp").number_text(time.0);
         self.stamp(json, reader, market, now);
         json.close_object();
@@ -72,16 +74,20 @@ impl Feed {
     }
 }
 
+/// What `new_market` repeats of the imported text, by the names there.
+const SAID_OF_A_GAME: [(&str, &str); 4] = [
+    ("group_item_title", "groupItemTitle"),
+    ("sports_market_type", "sportsMarketType"),
+    ("line", "line"),
+    ("game_start_time", "gameStartTime"),
+];
+
 /// What `new_market` and `market_resolved` say alike.
 fn write_listing(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
     let facts = reader.index.facts(row.market);
     json.key("id").number_text(row.market_id).key("question").text(&facts.question);
     json.key("market").condition(&row.condition).key("slug").text(&facts.slug).key("description");
-    if facts.description.is_empty() {
-        json.text("");
-    } else {
-        json.raw(facts.description.of(&row.text).as_bytes());
-    }
+    write_span(json, facts.description, &row.text);
     json.key("assets_ids").open_array();
     for token in &row.tokens {
         json.token(token);
@@ -95,7 +101,9 @@ fn write_listing(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
     let said = |text: for<'e> fn(&'e crate::catalog::EventFacts) -> &'e str| event.map_or("", text);
     json.key("id").text(said(|event| &event.id)).key("ticker").text(said(|event| &event.ticker));
     json.key("slug").text(said(|event| &event.slug)).key("title").text(said(|event| &event.title));
-    json.key("description").text("").close_object();
+    json.key("description");
+    reader.write_event_description(json, row);
+    json.close_object();
     json.key("tags").open_array();
     for tag in event.iter().flat_map(|event| &event.tags) {
         json.text(tag);

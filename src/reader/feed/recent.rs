@@ -52,7 +52,7 @@ pub(super) struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// To an order, and how it stood behind that.
-    Order { order: Position, step: Step, filled: Shares, state: OrderState },
+    Order { order: Position, step: Step, filled: Shares, trades: usize, state: OrderState },
     /// The principal took part in the trade of this taker.
     Trade { taker: Position },
 }
@@ -193,7 +193,7 @@ fn each_event(
 }
 
 fn order(row: &OrderRow, step: Step) -> What {
-    What::Order { order: row.position, step, filled: row.filled, state: row.state }
+    What::Order { order: row.position, step, filled: row.filled, trades: row.trades.len(), state: row.state }
 }
 
 /// Whoever took part in the trade of an order, each once.

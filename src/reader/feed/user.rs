@@ -151,8 +151,9 @@ impl Feed {
             let json = &mut Writer::new(out);
             json.open_object();
             match event.what {
-                What::Order { step, filled, state, .. } => {
-                    write_order(json, reader, caller, &row, Stand { step, filled, state }, event.time);
+                What::Order { step, filled, trades, state, .. } => {
+                    let stand = Stand { step, filled, trades, state };
+                    write_order(json, reader, caller, &row, stand, event.time);
                 }
                 What::Trade { .. } => write_trade(json, reader, caller, &row, event.time),
             }
@@ -201,6 +202,8 @@ impl Feed {
 struct Stand {
     step: Step,
     filled: Shares,
+    /// How many of its trades had been.
+    trades: usize,
     state: OrderState,
 }
 
@@ -253,8 +256,8 @@ fn write_order(
     json.key("original_size").millionths_text(row.size().0);
     json.key("size_matched").millionths_text(stand.filled.0);
     json.key("associate_trades").open_array();
-    let newest = row.trades.len().saturating_sub(ASSOCIATED_TRADES_MAX);
-    for &trade in &row.trades[newest..] {
+    let newest = stand.trades.saturating_sub(ASSOCIATED_TRADES_MAX);
+    for &trade in &row.trades[newest..stand.trades] {
         json.uuid(TradeId::new(trade).uuid());
     }
     json.close_array().key("outcome").text(reader.label(row.market, row.outcome));
