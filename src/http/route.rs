@@ -355,8 +355,10 @@ fn markets_form(
     };
     let asks_catalog = match service() {
         Some(service) => service == Service::Gamma,
-        None if endpoint == Endpoint::ClobMarkets => query.pairs().any(|(name, _)| only_catalog_knows(name)),
-        None => !is_condition(capture) || query.first("creator").is_some(),
+        None if endpoint == Endpoint::ClobMarkets => {
+            query.pairs().any(|(name, value)| !value.raw().is_empty() && only_catalog_knows(name))
+        }
+        None => !is_condition(capture) || query.first("creator").is_some_and(|value| !value.raw().is_empty()),
     };
     if asks_catalog { catalog } else { endpoint }
 }

@@ -160,11 +160,15 @@ fn status(row: &OrderRow, dialect: Dialect) -> &'static str {
     if dialect == Dialect::Poly { upper } else { lower }
 }
 
+/// Why an order that does not rest ended with less than it asked for, though nothing stopped it.
+pub(super) const REST_NOT_FILLED: &str = "rest_not_filled";
+
 /// Why an order is no longer live, or stopped with a rest; empty if it has nothing to explain.
 pub(super) fn reason(row: &OrderRow) -> &'static str {
     match (row.state, row.stopped) {
         (OrderState::Removed(reason), _) => reason.text(),
         (OrderState::Killed(reject), _) | (_, Some(reject)) => reject.wire().code,
+        (OrderState::Filled, None) if row.filled < row.size() => REST_NOT_FILLED,
         _ => "",
     }
 }

@@ -87,6 +87,8 @@ pub struct Trade {
     pub legs: Vec<Leg>,
     /// The stream told it, so it has moved the balances.
     pub streamed: bool,
+    /// The stream has said that it is final.
+    pub confirmed: bool,
 }
 
 /// What a client has, in millionths.
@@ -186,6 +188,11 @@ impl Ledger {
 
     fn note_trade(&mut self, event: &Value) -> Result<(), String> {
         let id = text(&event["id"]).to_owned();
+        if event["status"] == "CONFIRMED" {
+            let known = self.trades.get_mut(&id).filter(|known| known.streamed && !known.confirmed);
+            known.ok_or_else(|| format!("confirmed twice, or never told: {event}"))?.confirmed = true;
+            return Ok(());
+        }
         if self.trades.get(&id).is_some_and(|known| known.streamed) {
             return Err(format!("counted twice: {event}"));
         }
@@ -193,7 +200,7 @@ impl Ledger {
         for leg in &legs {
             self.balances.trade(leg);
         }
-        self.trades.insert(id, Trade { legs, streamed: true });
+        self.trades.insert(id, Trade { legs, streamed: true, confirmed: false });
         Ok(())
     }
 
@@ -277,7 +284,11 @@ impl Ledger {
     pub fn list(&mut self, trades: &[Value]) {
         for trade in trades {
             let legs = self.legs(trade);
-            self.trades.entry(text(&trade["id"]).to_owned()).or_insert(Trade { legs, streamed: false });
+            self.trades.entry(text(&trade["id"]).to_owned()).or_insert(Trade {
+                legs,
+                streamed: false,
+                confirmed: false,
+            });
         }
     }
 }

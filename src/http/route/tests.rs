@@ -95,11 +95,13 @@ fn markets_have_two_meanings_and_the_request_says_which() {
         ("GET /gamma/markets", Endpoint::CatalogMarkets),
         ("GET /gamma/markets/540900", Endpoint::CatalogMarket),
         ("GET /clob/markets?limit=5", Endpoint::ClobMarkets),
+        ("GET /markets?limit=", Endpoint::ClobMarkets),
     ] {
         assert_eq!(ask(line, HostPrefixes::On).map(|(endpoint, _)| endpoint), Ok(expected), "{line}");
     }
     let by_condition = |tail: &str| ask(&format!("GET {CONDITION}{tail}"), HostPrefixes::Off);
     assert_eq!(by_condition("").map(|(endpoint, _)| endpoint), Ok(Endpoint::ClobMarket));
+    assert_eq!(by_condition("?creator=").map(|(endpoint, _)| endpoint), Ok(Endpoint::ClobMarket));
     assert_eq!(by_condition("?creator=x").map(|(endpoint, _)| endpoint), Ok(Endpoint::CatalogMarket));
 }
 

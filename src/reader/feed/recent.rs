@@ -53,8 +53,8 @@ pub(super) struct Event {
 pub(super) enum What {
     /// To an order, and how it stood behind that.
     Order { order: Position, step: Step, filled: Shares, trades: usize, state: OrderState },
-    /// The principal took part in the trade of this taker.
-    Trade { taker: Position },
+    /// The principal took part in the trade of this taker, or that trade is final.
+    Trade { taker: Position, is_final: bool },
 }
 
 /// What an order's event says.
@@ -184,7 +184,12 @@ fn each_event(
         each(maker.principal, order(maker, Step::Filled));
     }
     if !record.fills.is_empty() {
-        each_party(ledger, record, |principal| each(principal, What::Trade { taker: start }));
+        each_party(ledger, record, |principal| {
+            // Some clients act on the first, and others wait for the second.
+            for is_final in [false, true] {
+                each(principal, What::Trade { taker: start, is_final });
+            }
+        });
     }
     // Nothing of it rests, and not all of it was filled.
     if !lived || record.stopped.is_some() {

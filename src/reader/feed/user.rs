@@ -5,12 +5,13 @@
 //! | `order`, `PLACEMENT` | an order was taken | `LIVE`, or `MATCHED` if nothing of it is left to trade |
 //! | `order`, `UPDATE` | it was met while it rested | the same |
 //! | `order`, `CANCELLATION` | it ended with a rest unfilled, for whatever reason | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
-//! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED` |
+//! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED`, and at once `CONFIRMED` |
 //!
 //! - So an order has exactly one event that ends it: `CANCELLATION`, or the one that says `MATCHED`.
 //!   `reason` says why: `filled`, `rest_not_filled` of one that ended with less than it asked for, the reason of a
 //!   removal, or the code of a refusal. A FOK order that was killed was never placed: it only ends.
-//! - A trade has one event for each account in it; it is final, because this ledger is the settlement.
+//! - A trade has two events for each account in it, one behind the other: it is final at once, because this ledger is
+//!   the settlement, but some clients act when it is `MATCHED` and others wait until it is `CONFIRMED`.
 //! - `owner`, `order_owner` and `trade_owner` are the key that the caller came with.
 //! - With `"cancel_on_disconnect": true` the orders that came with the shown key are cancelled when the
 //!   stream ends, whoever ends it but the server's own end; `false` takes it back.
@@ -19,7 +20,7 @@
 //! - A maker is shown its own part of a trade, the taker every maker's.
 
 use super::super::ask::Refused;
-use super::super::orders::reason;
+use super::super::orders::{REST_NOT_FILLED, reason};
 use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
@@ -137,7 +138,7 @@ impl Feed {
         };
         let order = match event.what {
             What::Order { order, .. } => order,
-            What::Trade { taker } => taker,
+            What::Trade { taker, .. } => taker,
         };
         // What was archived and cannot be read is asked for in vain; the number shows that it is missing.
         let Ok(Some(row)) = reader.ledger.find_at(order) else {
@@ -155,7 +156,10 @@ impl Feed {
                     let stand = Stand { step, filled, trades, state };
                     write_order(json, reader, caller, &row, stand, event.time);
                 }
-                What::Trade { .. } => write_trade(json, reader, caller, &row, event.time),
+                What::Trade { is_final, .. } => {
+                    let status = if is_final { "CONFIRMED" } else { "MATCHED" };
+                    write_trade(json, reader, caller, &row, status, event.time);
+                }
             }
             json.key("sequence").number(event.sequence);
             write_stamp(json, stream_id, now);
@@ -232,7 +236,7 @@ impl Stand {
         match (self.step, self.status(row)) {
             (Step::Ended, _) => reason(row),
             (_, "MATCHED") if row.size() <= self.filled => "filled",
-            (_, "MATCHED") => "rest_not_filled",
+            (_, "MATCHED") => REST_NOT_FILLED,
             _ => "",
         }
     }
@@ -270,7 +274,14 @@ fn write_order(
 }
 
 /// A trade, by its taker's order.
-fn write_trade(json: &mut Writer<'_>, reader: &Reader, caller: &Caller, taker: &OrderRow, time: TimeMs) {
+fn write_trade(
+    json: &mut Writer<'_>,
+    reader: &Reader,
+    caller: &Caller,
+    taker: &OrderRow,
+    status: &str,
+    time: TimeMs,
+) {
     let market = reader.market(taker.market);
     let trade = reader.index.trade_at(taker.position).map(|index| reader.index.trade(index));
     let trade = trade.expect("an event names a trade that the index has");
@@ -282,7 +293,7 @@ fn write_trade(json: &mut Writer<'_>, reader: &Reader, caller: &Caller, taker: &
     json.key("asset_id").token(&market.tokens[taker.outcome.index()]);
     json.key("side").text(taker.fields.side.text()).key("size").millionths_text(trade.shares.0);
     json.key("price").millionths_text(trade.price_millionths).key("fee_rate_bps").number_text(fee);
-    json.key("status").text("MATCHED");
+    json.key("status").text(status);
     for name in ["match_time", "last_update", "timestamp"] {
         json.key(name).number_text(time.seconds());
     }
