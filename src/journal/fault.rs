@@ -58,6 +58,13 @@ pub enum Fault {
     Damaged(Place),
     /// A segment file is missing between others.
     SegmentMissing(PathBuf),
+    /// The file that says whose the segments are is missing beside them.
+    IdentityMissing {
+        /// The file.
+        identity: PathBuf,
+        /// Where the segments are.
+        segments: PathBuf,
+    },
     /// The first segments were given back, and no snapshot is whole that stands for them.
     NoBeginning {
         /// The segment before the first one that is there.
@@ -186,6 +193,12 @@ impl fmt::Display for Fault {
             Self::SegmentMissing(path) => {
                 write!(out, "{}: missing, and later segments are there; restore it", path.display())
             }
+            Self::IdentityMissing { identity, segments } => write!(
+                out,
+                "{}: missing, and segments are in {}; restore it, nothing was changed",
+                identity.display(),
+                segments.display()
+            ),
             Self::NoBeginning { missing, snapshots } => write!(
                 out,
                 "{}: missing, and no snapshot is whole that stands for it: {}; restore a snapshot or the \

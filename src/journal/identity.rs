@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::Fault;
 use super::disk::{Disk, is_locked, lock};
-use super::segment::JournalId;
+use super::open::Claimed;
+use super::segment::{self, JournalId};
 
 /// The two uuids of a data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// Where it is stored.
     fn path(data_dir: &Path) -> PathBuf {
         data_dir.join("identity")
     }
@@ -71,6 +73,68 @@ impl Identity {
     /// What segments carry.
     pub(crate) fn journal(&self) -> JournalId {
         *self.journal.as_bytes()
+    }
+}
+
+/// Who the directory is, or will be, and whether that is new.
+pub(crate) fn identify(data_dir: &Path, claimed: Claimed) -> Result<(Identity, bool), Fault> {
+    Ok(match (Identity::load(data_dir)?, claimed) {
+        (Some(identity), Claimed::AsItIs | Claimed::AdoptLog) => (identity, false),
+        (Some(identity), Claimed::NewIdentity) => (identity.renewed(), true),
+        (None, _) => {
+            refuse_orphans(data_dir)?;
+            (Identity::new(), true)
+        }
+    })
+}
+
+/// A new identity would call the segments that are there another journal's.
+fn refuse_orphans(data_dir: &Path) -> Result<(), Fault> {
+    let directory = segment::directory(data_dir);
+    if !directory.is_dir() {
+        return Ok(());
+    }
+    match segment::numbers(&directory) {
+        Ok(numbers) if numbers.is_empty() => Ok(()),
+        Ok(_) | Err(Fault::SegmentMissing(_)) => {
+            Err(Fault::IdentityMissing { identity: Identity::path(data_dir), segments: directory })
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The name of an exchange's log file, if no path is given for it.
+pub(crate) fn log_name(exchange: Uuid) -> String {
+    format!("outcry-{exchange}")
+}
+
+/// An identity that its directory does not have yet.
+#[derive(Debug)]
+pub(crate) struct Unstored {
+    identity: Identity,
+    /// Its log file, if that has its name. Without the identity nobody would ever look for it.
+    log: Option<PathBuf>,
+}
+
+impl Unstored {
+    pub(crate) fn new(identity: Identity, log: &Path) -> Self {
+        let named = log.ends_with(log_name(identity.exchange));
+        Self { identity, log: named.then(|| log.to_path_buf()) }
+    }
+
+    pub(crate) fn store(mut self, data_dir: &Path, disk: &Disk) -> Result<(), Fault> {
+        self.identity.store(data_dir, disk)?;
+        self.log = None;
+        Ok(())
+    }
+}
+
+impl Drop for Unstored {
+    fn drop(&mut self) {
+        if let Some(log) = &self.log {
+            // It is empty. What cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(log);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::Fault;
 use super::disk::Disk;
 use super::frame::Frame;
-use super::identity::{Identity, boot_id, is_in_use};
+use super::identity::{Identity, boot_id, is_in_use, log_name};
 use super::logfile::LogFile;
 use super::open::visit_between;
 use super::scan::{Cut, Reach, Scan, scan_between};
@@ -86,7 +86,7 @@ pub fn survey<E: From<Fault>>(
     } else {
         visit_between(&directory, &journal, base, None, visit)?
     };
-    let usual = || Path::new("/dev/shm").join(format!("outcry-{}", identity.exchange));
+    let usual = || Path::new("/dev/shm").join(log_name(identity.exchange));
     let log_path = log_path.map_or_else(usual, Path::to_path_buf);
     let log_bytes = if in_use { 0 } else { in_log(&log_path, &identity, &found)? };
     Ok(Survey {

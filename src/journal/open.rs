@@ -6,8 +6,12 @@
 //! 2. load the newest snapshot that is whole, and check the segments behind it; a torn tail is cut and named, damage refuses;
 //! 3. if the log file is of the segments' own epoch, compare the overlap and write the committed
 //!    rest behind it, still in that epoch;
-//! 4. write a mark in the next epoch: from now on the old log file is stale;
+//! 4. give the directory its new identity, if it is to have one, and write a mark in the next epoch:
+//!    from now on the old log file is stale;
 //! 5. empty the log file and begin.
+//!
+//! What is refused up to there leaves the identity as it was, so the next start finds the log file
+//! that this one would have left aside. A new directory has its identity before its first segment.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -20,7 +24,7 @@ use super::batches::{Batches, Shelf};
 use super::disk::{Disk, in_memory};
 use super::frame::Frame;
 use super::history::{History, Segments};
-use super::identity::{DataDir, Identity, boot_id};
+use super::identity::{DataDir, Identity, Unstored, boot_id, identify, log_name};
 use super::layout::{Close, Start};
 use super::log::Log;
 use super::logfile::{Left, LogFile, Owner, strangers};
@@ -141,6 +145,7 @@ pub struct Opened {
     options: Options,
     data_dir: DataDir,
     identity: Identity,
+    unstored: Option<Unstored>,
     boot: [u8; 16],
     log_file: LogFile,
     batches: Batches,
@@ -208,6 +213,7 @@ struct Taken {
     options: Options,
     data_dir: DataDir,
     identity: Identity,
+    unstored: Option<Unstored>,
     log_file: LogFile,
     notes: Vec<String>,
 }
@@ -220,15 +226,16 @@ fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
     if let (Some(file_system), Durability::Durable) = (memory, options.durability) {
         return Err(Fault::NotDurable { data_dir: data_dir.path, file_system });
     }
-    let identity = identify(&data_dir.path, options.claimed, disk)?;
+    let (identity, is_new) = identify(&data_dir.path, options.claimed)?;
     let mut notes = Vec::new();
     let log_file = lock_log(&options, &data_dir.path, identity.exchange, &mut notes)?;
-    Ok(Taken { options, data_dir, identity, log_file, notes })
+    let unstored = is_new.then(|| Unstored::new(identity, &log_file.path));
+    Ok(Taken { options, data_dir, identity, unstored, log_file, notes })
 }
 
 /// Checks what is behind `base` against itself and the log file, and takes in what only that has.
 fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Result<Opened, Fault> {
-    let Taken { options, data_dir, identity, log_file, mut notes } = taken;
+    let Taken { options, data_dir, identity, mut unstored, log_file, mut notes } = taken;
     let directory = segment::directory(&data_dir.path);
     disk.create_dir(&directory)?;
     let reach = Reach { base: base.as_ref(), until: None };
@@ -245,6 +252,12 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         compare(left, &segments, found.end, &data_dir.path)?;
     }
     // Nothing is refused any more; from here on files change.
+    if found.numbers.is_empty()
+        && let Some(unstored) = unstored.take()
+    {
+        // Segments that stand without an identity are refused, so it comes before the first one.
+        unstored.store(&data_dir.path, &disk)?;
+    }
     pack::remove_unfinished(&directory, &disk)?;
     let shelf = Shelf {
         directory,
@@ -279,7 +292,19 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         uncommitted_bytes: adopted.uncommitted_bytes,
         notes,
     };
-    Ok(Opened { options, data_dir, identity, boot, log_file, batches, segments, recovered, base, disk })
+    Ok(Opened {
+        options,
+        data_dir,
+        identity,
+        unstored,
+        boot,
+        log_file,
+        batches,
+        segments,
+        recovered,
+        base,
+        disk,
+    })
 }
 
 impl Opened {
@@ -338,6 +363,10 @@ impl Opened {
         let bytes_min = log_bytes_min(shards);
         if ring_bytes < bytes_min {
             return Err(Fault::TooSmall { field: "journal.log_bytes", bytes: ring_bytes, bytes_min });
+        }
+        // Whoever replays may refuse too: only here is it sure that this start leaves the old log aside.
+        if let Some(unstored) = self.unstored.take() {
+            unstored.store(&self.data_dir.path, &self.disk)?;
         }
         let epoch = self.batches.raise_epoch();
         assert!(epoch == self.recovered.epoch, "the epoch rises by one");
@@ -403,16 +432,6 @@ fn check_sizes(options: &Options) -> Result<(), Fault> {
     check("journal.log_bytes", options.log_bytes, options.log_bytes.next_multiple_of(ROW_BYTES))
 }
 
-fn identify(data_dir: &Path, claimed: Claimed, disk: &Disk) -> Result<Identity, Fault> {
-    let identity = match (Identity::load(data_dir)?, claimed) {
-        (Some(identity), Claimed::AsItIs | Claimed::AdoptLog) => return Ok(identity),
-        (Some(identity), Claimed::NewIdentity) => identity.renewed(),
-        (None, _) => Identity::new(),
-    };
-    identity.store(data_dir, disk)?;
-    Ok(identity)
-}
-
 /// Finds the log file's place and takes it.
 fn lock_log(
     options: &Options,
@@ -422,7 +441,7 @@ fn lock_log(
 ) -> Result<LogFile, Fault> {
     let path = match &options.log_path {
         Some(path) => path.clone(),
-        None if options.shared_memory.is_dir() => options.shared_memory.join(format!("outcry-{exchange}")),
+        None if options.shared_memory.is_dir() => options.shared_memory.join(log_name(exchange)),
         None => data_dir.join("log"),
     };
     if options.log_path.is_none() {

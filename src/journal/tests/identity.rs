@@ -79,6 +79,83 @@ fn a_copied_directory_must_say_what_it_is() {
     assert_eq!(home.payloads(), [payload(1), payload(2)]);
 }
 
+fn identity_of(home: &Home) -> Option<String> {
+    std::fs::read_to_string(home.data.path().join("identity")).ok()
+}
+
+/// Names in the place for log files.
+fn logs(home: &Home) -> Vec<std::ffi::OsString> {
+    std::fs::read_dir(home.memory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn a_new_identity_that_is_refused_was_never_given() {
+    let home = died();
+    let (log_path, before) = (home.log_path(), identity_of(&home));
+    let options = |claimed| Options { log_path: Some(log_path.clone()), claimed, ..home.options() };
+    let open = |claimed| open_on(options(claimed), Disk::default(), BOOT);
+    let refused = open(Claimed::NewIdentity);
+    assert!(matches!(refused, Err(Fault::Foreign { path, .. }) if path == log_path));
+    assert_eq!(identity_of(&home), before);
+    assert_eq!(payloads(&open(Claimed::AdoptLog).unwrap()), [payload(1), payload(2)]);
+    assert_eq!(payloads(&open(Claimed::AsItIs).unwrap()), [payload(1), payload(2)]);
+}
+
+#[test]
+fn a_new_identity_is_given_by_a_start_that_is_carried_through() {
+    let home = died();
+    let (before, logs_before) = (identity_of(&home), logs(&home));
+    let claimed = Options { claimed: Claimed::NewIdentity, ..home.options() };
+    drop(open_on(claimed.clone(), Disk::default(), BOOT).unwrap());
+    let small = Options { log_bytes: log_bytes_min(SHARDS) - 4_096, ..claimed.clone() };
+    let opened = open_on(small, Disk::default(), BOOT).unwrap();
+    opened.start(TimeMs(1), SHARDS, Box::new(|_| {})).unwrap_err();
+    assert_eq!((identity_of(&home), logs(&home)), (before.clone(), logs_before));
+    assert_eq!(home.payloads(), [payload(1), payload(2)], "what only the old log has is not left aside");
+
+    start(open_on(claimed, Disk::default(), BOOT).unwrap()).writer.stop(TimeMs(2)).unwrap();
+    assert_ne!(identity_of(&home), before);
+    assert!(home.open().is_ok());
+}
+
+#[test]
+fn a_start_that_dies_at_any_step_of_giving_an_identity_leaves_a_directory_that_starts() {
+    for is_new in [true, false] {
+        for good in 0.. {
+            let home = if is_new { Home::new() } else { died() };
+            let claimed = Options { claimed: Claimed::NewIdentity, ..home.options() };
+            let opened = open_on(claimed, Disk::failing_after(good, 5), BOOT);
+            let started = opened.and_then(|opened| opened.start(TimeMs(1), SHARDS, Box::new(|_| {})));
+            if let Ok(started) = started {
+                // Its thread may have met the disk's end too.
+                let _ = started.writer.abandon();
+                break;
+            }
+            let opened = home.open().unwrap_or_else(|fault| panic!("{is_new}, {good}: {fault}"));
+            let expected = [payload(1), payload(2)];
+            let found = payloads(&opened);
+            assert!(
+                expected.starts_with(&found) && found.is_empty() == is_new,
+                "{is_new}, {good}: {found:?}"
+            );
+            start(opened).writer.stop(TimeMs(2)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn segments_without_an_identity_are_refused_in_its_name() {
+    let home = died();
+    std::fs::remove_file(home.data.path().join("identity")).unwrap();
+    let logs_before = logs(&home);
+    for claimed in [Claimed::AsItIs, Claimed::AdoptLog, Claimed::NewIdentity] {
+        let error = open_on(Options { claimed, ..home.options() }, Disk::default(), BOOT).unwrap_err();
+        assert!(matches!(error, Fault::IdentityMissing { .. }), "{error}");
+        assert!(error.to_string().contains("/identity: missing, and segments are in "), "{error}");
+        assert_eq!((identity_of(&home), logs(&home)), (None, logs_before.clone()));
+    }
+}
+
 #[test]
 fn a_moved_directory_adopts_its_log() {
     let home = died();
