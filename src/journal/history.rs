@@ -22,6 +22,7 @@ use super::frame::{
     FRAME_ALIGN, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, Flaw, Frame, Span, length_is_possible, read,
 };
 use super::log::{Log, Look};
+use super::scan::check_at;
 use super::segment::{self, BATCH_HEADER_BYTES, BatchHeader, JournalId, ROW_BYTES, u32_at};
 use super::snapshot::Base;
 use crate::domain::Position;
@@ -108,6 +109,17 @@ impl Segments {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let end = entries.partition_point(|entry| entry.position < base.position);
         base.entries = entries[..end].to_vec();
+    }
+
+    /// Why the frame at `at` is not what it should be: what is wrong with its segment, if anything is
+    /// wrong there, with file and byte as a scan would name them; or else `fault`.
+    pub(crate) fn blame(&self, at: Position, fault: Fault) -> Fault {
+        let entries = self.entries_of(self.segment_of(at));
+        let checked = entries.first().map(|&first| check_at(&self.directory, &self.journal, first, at));
+        match checked {
+            Some(Err(damaged @ Fault::Damaged(_))) => damaged,
+            _ => fault,
+        }
     }
 
     /// The number of the oldest segment; 0 if there is none.
@@ -236,7 +248,14 @@ impl History {
             Ok(Frame { span, epoch, kind, payload }) => {
                 Ok(Some(Held { span, kind, epoch, payload_bytes: payload.len() }))
             }
-            Err(flaw) => Err(Fault::Damaged(Place::of(flaw, &self.file(), 0, at))),
+            Err(flaw) => {
+                let fault = Fault::Damaged(Place::of(flaw, &self.file(), 0, at));
+                // Without an open file the frame came from the ring.
+                match (&self.open, &self.segments) {
+                    (Some(_), Some(segments)) => Err(segments.blame(at, fault)),
+                    _ => Err(fault),
+                }
+            }
         }
     }
 
@@ -255,7 +274,15 @@ impl History {
         let Some(segments) = self.segments.clone() else {
             return Err(Fault::Lapped { position: at, oldest });
         };
-        let batch = self.find(&segments, at)?.ok_or(Fault::Lapped { position: at, oldest })?;
+        let found = match self.find(&segments, at) {
+            Ok(Some(batch)) => self.load_from(batch, at),
+            Ok(None) => Err(Fault::Lapped { position: at, oldest }),
+            Err(fault) => Err(fault),
+        };
+        found.map_err(|fault| segments.blame(at, fault))
+    }
+
+    fn load_from(&mut self, batch: BatchHeader, at: Position) -> Result<Found, Fault> {
         let start = u64::from(batch.row) * ROW_BYTES + BATCH_HEADER_BYTES as u64 + (at.0 - batch.first.0);
         let rest = usize::try_from(batch.end().0 - at.0).expect("a batch fits memory");
         let bytes = self.load(start, rest, at)?;

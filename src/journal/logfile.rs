@@ -241,7 +241,8 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Copies the frame at `at` into `into`, checked; false at the first one that is not committed.
+    /// Copies the frame at `at` into `into`, checked; false at the first one that is not committed. One
+    /// that was durable was committed too.
     pub(crate) fn frame(&self, at: Position, into: &mut Vec<u8>) -> Result<bool, Fault> {
         into.clear();
         if self.gap() <= at.0 {
@@ -249,7 +250,7 @@ impl Left {
         }
         let first = self.word(at.0);
         let length = u32::try_from(first & u64::from(u32::MAX)).expect("masked to 32 bits");
-        if length == 0 {
+        if length == 0 && self.durable <= at {
             return Ok(false);
         }
         let fits = length_is_possible(length)

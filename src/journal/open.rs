@@ -530,7 +530,8 @@ fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path
         let same = left.frame(at, &mut bytes)? && history.bytes(at)? == bytes;
         if !same {
             let (log, data_dir) = (left.path.clone(), data_dir.to_path_buf());
-            return Err(Fault::LogDiffers { log, data_dir, position: at });
+            // A start behind a snapshot has not looked at the segments in front of it.
+            return Err(segments.blame(at, Fault::LogDiffers { log, data_dir, position: at }));
         }
         at.0 += bytes.len() as u64;
     }

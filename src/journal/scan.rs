@@ -224,6 +224,40 @@ pub(crate) fn scan_between(
     Ok(walk.scan)
 }
 
+/// Checks the segments from the one that begins with `first` up to the frame at `at`, trusting nothing
+/// but where that segment begins. All of it was durable: whatever is wrong is damage.
+pub(crate) fn check_at(
+    directory: &Path,
+    journal: &JournalId,
+    first: Entry,
+    at: Position,
+) -> Result<(), Fault> {
+    assert!(first.position <= at, "the frame is not in front of its segment");
+    let numbers = segment::numbers(directory)?;
+    let begin = Scan { end: first.position, ..Scan::at(journal, None) };
+    let until = Some(Position(at.0 + 1));
+    let mut walk = Walk { directory, journal, visit: None, until, scan: begin, stopped: false };
+    let mut bytes = Vec::new();
+    for number in numbers.into_iter().filter(|&number| first.segment <= number) {
+        let loaded = load(directory, journal, number, &mut bytes)?;
+        if number == first.segment
+            && let Some(rest) = bytes.get(ROW + BATCH_HEADER_BYTES..).map(|_| &bytes[ROW..])
+            // What is wrong with its first batch is for the walk to name.
+            && let Ok(opening) = Scan::opening(journal, number, rest)
+        {
+            walk.scan = opening;
+        }
+        walk.segment(number, Begin { row: 1, skip: 0 }, &bytes, &loaded)?;
+        if let Some(cut) = walk.scan.cut {
+            return Err(Fault::Damaged(cut.place));
+        }
+        if walk.stopped {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// What there is to know of a segment that was read, besides its bytes.
 struct Loaded {
     form: Form,

@@ -86,7 +86,7 @@ impl Bench {
 }
 
 /// Steps until nothing is left to pack, and gives what was packed.
-fn pack_all(packer: &mut Packer) -> Result<Vec<Packed>, Fault> {
+pub(super) fn pack_all(packer: &mut Packer) -> Result<Vec<Packed>, Fault> {
     let mut packed = Vec::new();
     loop {
         match packer.step()? {
