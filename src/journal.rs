@@ -41,6 +41,7 @@ mod room;
 mod scan;
 mod segment;
 mod snapshot;
+mod verdict;
 mod writer;
 
 pub use archive::{Archive, ArchiveRow};

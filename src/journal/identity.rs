@@ -4,7 +4,7 @@
 //! file, and the journal's, which its segments carry. They are the same until a copied directory
 //! is given an identity of its own; then the first changes and the second stays.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -143,7 +143,7 @@ impl Drop for Unstored {
 pub(crate) struct DataDir {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
-    /// Device and inode: a copy has others.
+    /// As [`place`] says.
     pub(crate) place: [u64; 2],
 }
 
@@ -157,8 +157,13 @@ impl DataDir {
             return Err(Fault::DataDirInUse(path));
         }
         let about = file.metadata().map_err(Fault::io("look at", &path))?;
-        Ok(Self { place: [about.dev(), about.ino()], path, file })
+        Ok(Self { place: place(&about), path, file })
     }
+}
+
+/// Device and inode of a directory: a copy has others.
+pub(crate) fn place(about: &Metadata) -> [u64; 2] {
+    [about.dev(), about.ino()]
 }
 
 /// Whether some process has `data_dir`. Looked at by tools that only read.

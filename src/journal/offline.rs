@@ -3,21 +3,26 @@
 //!
 //! Nothing is locked, made or changed. A server may run meanwhile: then the batch that it is
 //! writing looks like a torn tail, and what is read of it depends on the moment; so a flaw counts as
-//! damage only if it is still in the same place when all is read again. What only the log file of a
-//! dead process has is not read, but counted: the next start brings it to the segments.
+//! damage only if it is still in the same place when all is read again. The log file of a dead process
+//! is held against the segments as the next start will do it, with the same verdict; what only it has
+//! is not handed out, but counted: the next start brings it to the segments. Whose it is does not
+//! matter here: a copy is good or not wherever it lies, and is told what its start will ask for.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Fault;
 use super::disk::Disk;
 use super::frame::Frame;
-use super::identity::{Identity, boot_id, is_in_use, log_name};
+use super::history::Segments;
+use super::identity::{Identity, boot_id, is_in_use, log_name, place};
 use super::logfile::LogFile;
-use super::open::visit_between;
+use super::open::{Claimed, visit_between};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, JournalId};
 use super::snapshot::{Base, Snapshots};
+use super::verdict::{Heir, fit, inherit};
 use crate::domain::Position;
 
 /// What the segments of a data directory hold.
@@ -45,6 +50,8 @@ pub struct Survey {
     pub log_path: PathBuf,
     /// Whether there is one. It goes when a process stops in good order.
     pub log_found: bool,
+    /// What the next start says of it.
+    pub notes: Vec<String>,
 }
 
 /// The snapshots of a data directory, for looking at.
@@ -78,7 +85,7 @@ pub fn survey<E: From<Fault>>(
     let in_use = is_in_use(data_dir)?;
     let directory = segment::directory(data_dir);
     let journal = identity.journal();
-    let found = if in_use {
+    let mut found = if in_use {
         let found = settled(&directory, &journal, base)?;
         let frames = found.frames - base.map_or(0, |base| base.frames);
         visit_first(frames, &directory, &journal, base, visit)?;
@@ -88,7 +95,8 @@ pub fn survey<E: From<Fault>>(
     };
     let usual = || Path::new("/dev/shm").join(log_name(identity.exchange));
     let log_path = log_path.map_or_else(usual, Path::to_path_buf);
-    let log_bytes = if in_use { 0 } else { in_log(&log_path, &identity, &found)? };
+    let mut notes = Vec::new();
+    let log_bytes = if in_use { 0 } else { in_log(&log_path, data_dir, identity, &mut found, &mut notes)? };
     Ok(Survey {
         frames: found.frames,
         segments: found.numbers.len() as u64,
@@ -101,6 +109,7 @@ pub fn survey<E: From<Fault>>(
         log_bytes,
         log_found: log_path.exists(),
         log_path,
+        notes,
     })
 }
 
@@ -143,18 +152,27 @@ fn visit_first<E: From<Fault>>(
 }
 
 /// Bytes of committed frames behind the segments' end in the log at `path`.
-fn in_log(path: &Path, identity: &Identity, found: &Scan) -> Result<u64, Fault> {
-    let Some(left) = LogFile::read_only(path)? else {
-        return Ok(0);
+fn in_log(
+    path: &Path,
+    data_dir: &Path,
+    identity: Identity,
+    found: &mut Scan,
+    notes: &mut Vec<String>,
+) -> Result<u64, Fault> {
+    let about = std::fs::metadata(data_dir).map_err(Fault::io("look at", data_dir))?;
+    let heir = Heir {
+        exchange: identity.exchange,
+        boot: boot_id()?,
+        data_dir,
+        place: place(&about),
+        claimed: Claimed::AsItIs,
     };
-    let ours = left.owner.exchange == *identity.exchange.as_bytes()
-        && left.owner.boot == boot_id()?
-        && left.owner.epoch == found.epoch
-        && left.start <= found.end;
-    let mut at = found.end;
-    let mut frame = Vec::new();
-    while ours && left.frame(at, &mut frame)? {
-        at.0 += frame.len() as u64;
-    }
-    Ok(at.0 - found.end.0)
+    let left = inherit(LogFile::read_only(path)?, &heir, notes).unwrap_or_else(|fault| {
+        notes.push(format!("the next start is refused: {fault}"));
+        None
+    });
+    let entries = std::mem::take(&mut found.entries);
+    let segments = Arc::new(Segments::new(&segment::directory(data_dir), identity.journal(), entries));
+    let fit = fit(left, found, &segments, data_dir, notes)?;
+    Ok(fit.map_or(0, |fit| fit.more_bytes))
 }

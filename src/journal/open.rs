@@ -23,15 +23,16 @@ use super::Fault;
 use super::batches::{Batches, Shelf};
 use super::disk::{Disk, in_memory};
 use super::frame::Frame;
-use super::history::{History, Segments};
+use super::history::Segments;
 use super::identity::{DataDir, Identity, Unstored, boot_id, identify, log_name};
 use super::layout::{Close, Start};
 use super::log::Log;
-use super::logfile::{Left, LogFile, Owner, strangers};
+use super::logfile::{LogFile, Owner, strangers};
 use super::pack::{self, Packer};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, ROW_BYTES, SEGMENT_BYTES_MIN};
 use super::snapshot::{Base, SnapshotReader, Snapshots};
+use super::verdict::{Fit, Heir, fit, inherit};
 use super::writer::{Listener, WriterHandle};
 use crate::domain::{Position, TimeMs};
 
@@ -240,17 +241,17 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     disk.create_dir(&directory)?;
     let reach = Reach { base: base.as_ref(), until: None };
     let mut found = scan_between(&directory, &identity.journal(), reach, None)?;
-    let left = log_file.left()?;
-    let left = judge(left, &options, &data_dir, identity, boot, &mut notes)?;
-    let left = not_stale(left, &found, &mut notes);
-    if let Some(left) = &left {
-        refuse_ahead(left, &found, &data_dir.path)?;
-    }
     let segments =
         Arc::new(Segments::new(&directory, identity.journal(), std::mem::take(&mut found.entries)));
-    if let Some(left) = &left {
-        compare(left, &segments, found.end, &data_dir.path)?;
-    }
+    let heir = Heir {
+        exchange: identity.exchange,
+        boot,
+        data_dir: &data_dir.path,
+        place: data_dir.place,
+        claimed: options.claimed,
+    };
+    let left = inherit(log_file.left()?, &heir, &mut notes)?;
+    let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
     // Nothing is refused any more; from here on files change.
     if found.numbers.is_empty()
         && let Some(unstored) = unstored.take()
@@ -266,14 +267,14 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         disk: disk.clone(),
     };
     let mut batches = Batches::at_end(shelf, &found, Arc::clone(&segments))?;
-    let adopted = match &left {
-        Some(left) => adopt(left, &mut batches)?,
+    let adopted = match &fit {
+        Some(fit) => adopt(fit, &mut batches)?,
         None => Adopted::default(),
     };
     // Frames that only the log has come after any mark in the segments.
     let fresh = found.frames == 0 && found.epoch == 0;
     let closed = adopted.frames == 0 && (fresh || found.last_kind == Close::KIND);
-    if !closed && left.is_none() {
+    if !closed && fit.is_none() {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone; the journal ends \
              at position {}, and what was committed behind it but not durable is lost",
@@ -284,7 +285,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         frames: found.frames + adopted.frames,
         snapshot: base.as_ref().map(|base| (base.position, base.frames)),
         closed,
-        log_taken: left.is_some(),
+        log_taken: fit.is_some(),
         end: batches.end(),
         epoch: found.epoch + 1,
         cut: found.cut,
@@ -458,87 +459,6 @@ fn lock_log(
     Ok(file)
 }
 
-/// Whose the log file is: ours, stale, or a reason to refuse.
-fn judge(
-    left: Option<Left>,
-    options: &Options,
-    data_dir: &DataDir,
-    identity: Identity,
-    boot: [u8; 16],
-    notes: &mut Vec<String>,
-) -> Result<Option<Left>, Fault> {
-    let Some(left) = left else {
-        return Ok(None);
-    };
-    let path = left.path.clone();
-    if left.owner.exchange != *identity.exchange.as_bytes() {
-        let what = "the log of this exchange: another one's uuid is in it; give another log_path";
-        return Err(Fault::Foreign { path, what });
-    }
-    if left.owner.boot != boot {
-        notes.push(format!("log_path: {} is of another boot and stale; ignored", path.display()));
-        return Ok(None);
-    }
-    if left.owner.place != data_dir.place && options.claimed != Claimed::AdoptLog {
-        return Err(Fault::LogOfOtherDirectory {
-            log: path,
-            owner: left.owner.data_dir,
-            data_dir: data_dir.path.clone(),
-        });
-    }
-    Ok(Some(left))
-}
-
-/// Leaves a log file of an earlier epoch aside: segments have gone on without it.
-fn not_stale(left: Option<Left>, found: &Scan, notes: &mut Vec<String>) -> Option<Left> {
-    let left = left?;
-    if found.epoch <= left.owner.epoch {
-        return Some(left);
-    }
-    notes.push(format!(
-        "log_path: {} is of epoch {} and stale, the segments are of epoch {}; ignored",
-        left.path.display(),
-        left.owner.epoch,
-        found.epoch
-    ));
-    None
-}
-
-/// A log file never begins, or was never durable, behind the end of its own segments.
-fn refuse_ahead(left: &Left, found: &Scan, data_dir: &Path) -> Result<(), Fault> {
-    let behind = found.end < left.start || found.end < left.durable;
-    match &found.cut {
-        Some(cut) if behind => Err(Fault::Damaged(cut.place.clone())),
-        _ if behind || found.epoch < left.owner.epoch => Err(Fault::LogAhead {
-            log: left.path.clone(),
-            log_epoch: left.owner.epoch,
-            log_durable: left.durable,
-            data_dir: data_dir.to_path_buf(),
-            epoch: found.epoch,
-            end: found.end,
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// What log file and segments both have must be the same, byte for byte.
-fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path) -> Result<(), Fault> {
-    let mut history = History::of_segments(Arc::clone(segments));
-    let mut bytes = Vec::new();
-    let mut at = left.start;
-    while at < end {
-        let same = left.frame(at, &mut bytes)? && history.bytes(at)? == bytes;
-        if !same {
-            let (log, data_dir) = (left.path.clone(), data_dir.to_path_buf());
-            // A start behind a snapshot has not looked at the segments in front of it.
-            return Err(segments.blame(at, Fault::LogDiffers { log, data_dir, position: at }));
-        }
-        at.0 += bytes.len() as u64;
-    }
-    assert!(at == end, "equal frames end alike");
-    Ok(())
-}
-
 #[derive(Default)]
 struct Adopted {
     frames: u64,
@@ -547,7 +467,7 @@ struct Adopted {
 }
 
 /// Writes what only the log file has behind the segments' end.
-fn adopt(left: &Left, batches: &mut Batches) -> Result<Adopted, Fault> {
+fn adopt(Fit { left, more_bytes }: &Fit, batches: &mut Batches) -> Result<Adopted, Fault> {
     let mut adopted = Adopted::default();
     let mut frame = Vec::new();
     let start = batches.end();
@@ -565,6 +485,7 @@ fn adopt(left: &Left, batches: &mut Batches) -> Result<Adopted, Fault> {
         batches.write()?;
     }
     adopted.bytes = at.0 - start.0;
+    assert!(adopted.bytes == *more_bytes, "nobody else writes to the log");
     adopted.uncommitted_bytes = left.uncommitted(at);
     Ok(adopted)
 }

@@ -1,11 +1,16 @@
-//! Segments and log file that do not fit together: what is said of them.
+//! Segments and log file that do not fit together: what is said of them, and that a start and a
+//! survey say the same.
+
+use std::ops::Range;
 
 use super::pack::pack_all;
 use super::snapshots::{keep, started};
 use super::*;
+use crate::journal::identity::boot_id;
 use crate::journal::logfile::LogFile;
 use crate::journal::segment::ROW_BYTES;
 use crate::journal::snapshot::Base;
+use crate::journal::{Survey, survey};
 
 /// A home that died with sealed segments, a snapshot behind most of them, and a log that still has
 /// every frame. Only the snapshot's end and what is behind it are scanned at a start.
@@ -87,4 +92,96 @@ fn a_frame_that_the_log_lost_is_damage_of_the_log() {
     let error = started(&home).unwrap_err().to_string();
     let place = format!("{}: byte {first}, position {}: frame bytes", home.log_path().display(), start.0);
     assert!(error.contains(&place), "{error}");
+}
+
+/// A home that died with frames in both its segments and its log, and two more in the log.
+fn died_with_more_in_the_log() -> Home {
+    let home = Home::new();
+    let running = start(open_on(home.options(), Disk::default(), boot_id().unwrap()).unwrap());
+    for index in 0..6 {
+        let span = running.log.append(KIND, &payload(index));
+        wait_durable(&running.log, span.end);
+    }
+    running.writer.abandon().unwrap();
+    for index in 6..8 {
+        running.log.append(KIND, &payload(index));
+    }
+    home
+}
+
+fn surveyed(home: &Home) -> Result<Survey, Fault> {
+    survey(&home.data.path().canonicalize().unwrap(), Some(&home.log_path()), None, |_| Ok::<(), Fault>(()))
+}
+
+/// Changes a file, holds a survey against a start, and puts everything back. True if both refuse.
+fn agreed(home: &Home, path: &Path, bad: &[u8], what: &str) -> bool {
+    let kept = tempfile::tempdir().unwrap();
+    let directory = segment::directory(home.data.path());
+    copy(&directory, kept.path());
+    let log = std::fs::read(home.log_path()).unwrap();
+    std::fs::write(path, bad).unwrap();
+    let survey = surveyed(home);
+    let opened = open_on(home.options(), Disk::default(), boot_id().unwrap());
+    let refused = opened.is_err();
+    match (survey, opened) {
+        (Ok(survey), Ok(opened)) => {
+            let recovered = opened.recovered();
+            let found = (survey.end.0 + survey.log_bytes, survey.log_bytes, survey.epoch);
+            assert_eq!(found, (recovered.end.0, recovered.adopted_bytes, recovered.epoch - 1), "{what}");
+            assert_eq!(survey.cut, recovered.cut, "{what}");
+        }
+        (Err(survey), Err(start)) => assert_eq!(survey.to_string(), start.to_string(), "{what}"),
+        (survey, opened) => panic!("{what}: survey {survey:?}, start {:?}", opened.map(|_| ())),
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+    copy(kept.path(), &directory);
+    std::fs::write(home.log_path(), log).unwrap();
+    refused
+}
+
+/// How often both refuse with one bit of `range` flipped.
+fn flips(home: &Home, path: &Path, range: Range<usize>, step: usize) -> u32 {
+    let good = std::fs::read(path).unwrap();
+    let flip = |at: usize| {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        u32::from(agreed(home, path, &bad, &format!("byte {at} of {}", path.display())))
+    };
+    range.step_by(step).map(flip).sum()
+}
+
+#[test]
+fn a_survey_and_a_start_come_to_the_same_verdict() {
+    let home = died_with_more_in_the_log();
+    let (path, good, used) = used(&home, 1);
+    assert!(!agreed(&home, &path, &good, "untouched"));
+    for rows in 1..used / 4_096 {
+        let mut bad = good.clone();
+        bad[used / 4_096 * 4_096 - (rows - 1) * 4_096..].fill(0);
+        assert!(agreed(&home, &path, &bad, &format!("the last {rows} rows zeroed")));
+        assert!(agreed(&home, &path, &good[..used - rows * 4_096], &format!("{rows} rows cut")));
+    }
+    assert!(0 < flips(&home, &path, 0..used, 499));
+
+    let log = home.log_path();
+    let ring = usize::try_from(LOG_HEADER_BYTES).unwrap();
+    assert!(0 < flips(&home, &log, 0..ring, 37));
+    assert!(0 < flips(&home, &log, ring..ring + 4_096, 61));
+    let bytes = std::fs::read(&log).unwrap();
+    for kept in [0, ring, bytes.len() / 8 * 4 / 64 * 64] {
+        agreed(&home, &log, &bytes[..kept], &format!("log cut to {kept}"));
+    }
+}
+
+#[test]
+fn a_copy_is_good_and_is_told_what_its_start_will_ask_for() {
+    let home = died_with_more_in_the_log();
+    let copied = tempfile::tempdir().unwrap();
+    copy(home.data.path(), copied.path());
+    let look = |data: &Path| survey(data, Some(&home.log_path()), None, |_| Ok::<(), Fault>(())).unwrap();
+    let (original, copy) = (look(home.data.path()), look(copied.path()));
+    assert_eq!((copy.frames, copy.chain, copy.log_bytes), (original.frames, original.chain, 0));
+    assert!(original.notes.is_empty() && 0 < original.log_bytes, "{original:?}");
+    let [note] = &copy.notes[..] else { panic!("{copy:?}") };
+    assert!(note.starts_with("the next start is refused: ") && note.contains("--new-identity if"), "{note}");
 }

@@ -210,6 +210,7 @@ pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String,
             survey.log_bytes
         ));
     }
+    lines.extend(survey.notes);
     if !closed && !survey.in_use && !survey.log_found {
         lines.push(format!(
             "no log at {}: what was not in segments yet is not counted; if the log has another path, give \

@@ -1,0 +1,132 @@
+//! Whether the segments and the log file that a process left fit together: what a start goes on with
+//! or refuses, and what `outcry journal verify` says of it beforehand.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::Fault;
+use super::history::{History, Segments};
+use super::logfile::Left;
+use super::open::Claimed;
+use super::scan::Scan;
+use crate::domain::Position;
+
+/// Who wants to go on with a log file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heir<'a> {
+    pub(crate) exchange: Uuid,
+    pub(crate) boot: [u8; 16],
+    pub(crate) data_dir: &'a Path,
+    /// Device and inode of the data directory.
+    pub(crate) place: [u64; 2],
+    pub(crate) claimed: Claimed,
+}
+
+/// A log file that goes on where the segments end.
+#[derive(Debug)]
+pub(crate) struct Fit {
+    pub(crate) left: Left,
+    /// Bytes of committed frames that only it has.
+    pub(crate) more_bytes: u64,
+}
+
+/// Whose the log file is: the heir's, stale, or a reason to refuse.
+pub(crate) fn inherit(
+    left: Option<Left>,
+    heir: &Heir<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Left>, Fault> {
+    let Some(left) = left else {
+        return Ok(None);
+    };
+    let path = left.path.clone();
+    if left.owner.exchange != *heir.exchange.as_bytes() {
+        let what = "the log of this exchange: another one's uuid is in it; give another log_path";
+        return Err(Fault::Foreign { path, what });
+    }
+    if left.owner.boot != heir.boot {
+        notes.push(format!("log_path: {} is of another boot and stale; ignored", path.display()));
+        return Ok(None);
+    }
+    if left.owner.place != heir.place && heir.claimed != Claimed::AdoptLog {
+        return Err(Fault::LogOfOtherDirectory {
+            log: path,
+            owner: left.owner.data_dir,
+            data_dir: heir.data_dir.to_path_buf(),
+        });
+    }
+    Ok(Some(left))
+}
+
+/// Holds a log file against the segments: none if it is stale. Every frame in it is looked at, so
+/// whoever takes in what only the log has finds nothing more to refuse.
+pub(crate) fn fit(
+    left: Option<Left>,
+    found: &Scan,
+    segments: &Arc<Segments>,
+    data_dir: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Option<Fit>, Fault> {
+    let Some(left) = not_stale(left, found, notes) else {
+        return Ok(None);
+    };
+    refuse_ahead(&left, found, data_dir)?;
+    compare(&left, segments, found.end, data_dir)?;
+    let (mut at, mut frame) = (found.end, Vec::new());
+    while left.frame(at, &mut frame)? {
+        at.0 += frame.len() as u64;
+    }
+    Ok(Some(Fit { left, more_bytes: at.0 - found.end.0 }))
+}
+
+/// Leaves a log file of an earlier epoch aside: segments have gone on without it.
+fn not_stale(left: Option<Left>, found: &Scan, notes: &mut Vec<String>) -> Option<Left> {
+    let left = left?;
+    if found.epoch <= left.owner.epoch {
+        return Some(left);
+    }
+    notes.push(format!(
+        "log_path: {} is of epoch {} and stale, the segments are of epoch {}; ignored",
+        left.path.display(),
+        left.owner.epoch,
+        found.epoch
+    ));
+    None
+}
+
+/// A log file never begins, or was never durable, behind the end of its own segments.
+fn refuse_ahead(left: &Left, found: &Scan, data_dir: &Path) -> Result<(), Fault> {
+    let behind = found.end < left.start || found.end < left.durable;
+    match &found.cut {
+        Some(cut) if behind => Err(Fault::Damaged(cut.place.clone())),
+        _ if behind || found.epoch < left.owner.epoch => Err(Fault::LogAhead {
+            log: left.path.clone(),
+            log_epoch: left.owner.epoch,
+            log_durable: left.durable,
+            data_dir: data_dir.to_path_buf(),
+            epoch: found.epoch,
+            end: found.end,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What log file and segments both have must be the same, byte for byte.
+fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path) -> Result<(), Fault> {
+    let mut history = History::of_segments(Arc::clone(segments));
+    let mut bytes = Vec::new();
+    let mut at = left.start;
+    while at < end {
+        let same = left.frame(at, &mut bytes)? && history.bytes(at)? == bytes;
+        if !same {
+            let (log, data_dir) = (left.path.clone(), data_dir.to_path_buf());
+            // A start behind a snapshot has not looked at the segments in front of it.
+            return Err(segments.blame(at, Fault::LogDiffers { log, data_dir, position: at }));
+        }
+        at.0 += bytes.len() as u64;
+    }
+    assert!(at == end, "equal frames end alike");
+    Ok(())
+}
