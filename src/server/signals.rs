@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
 /// Why the process should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,12 @@ pub(crate) fn end_at_once() -> std::io::Result<AtOnce> {
         signal_hook::flag::register_conditional_shutdown(signal, 0, Arc::clone(&holds))?;
     }
     Ok(AtOnce(holds))
+}
+
+/// Lets a write behind the limit of `ulimit -f` fail as one to a full disk does, which is told. It would end the
+/// process without a word otherwise. Nobody asks for what the signal leaves behind.
+pub(crate) fn fail_what_is_too_long() -> std::io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
 impl AtOnce {
@@ -114,5 +120,11 @@ mod tests {
         assert_eq!(endings.wait(), Ending::Asked);
         sender.send(Ending::JournalFault);
         assert_eq!(endings.wait(), Ending::JournalFault);
+    }
+
+    #[test]
+    fn a_file_that_grew_too_long_does_not_end_the_process() {
+        fail_what_is_too_long().expect("registered");
+        signal_hook::low_level::raise(SIGXFSZ).expect("raised");
     }
 }

@@ -50,6 +50,7 @@ pub(crate) enum End {
 pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
     let (mut running, _) = begin(0, plan, clock)?;
     let signals = |fault: std::io::Error| format!("signals: {fault}");
+    signals::fail_what_is_too_long().map_err(signals)?;
     // Nothing was acknowledged before it serves, so nothing is lost by an end at once.
     let until_it_serves = signals::end_at_once().map_err(signals)?;
     running.recover()?;
