@@ -24,6 +24,8 @@
 //!   (in a market) and `markets` (in an event).
 //! - Reading the same file twice changes nothing, and nothing that is read ever changes a live
 //!   market's tick; tokens, size and fee stay as they were first.
+//! - What a row says of a market's end is done whenever the row comes: a market that it closes is
+//!   closed, also one that the operator opened again. A file never opens a market.
 //! - A text that would not fit a frame is refused by name ([`TEXT_BYTES_MAX`]).
 //! - `closed` makes a market closed, and resolved if its `outcomePrices` are 1 and 0. `archived`
 //!   closes it too, unless it says that it accepts orders: venues archive placeholders so that
@@ -67,7 +69,10 @@ pub use rows::{ROW_BYTES_MAX, Rows};
 pub use select::{Between, Filter};
 pub use sheet::{EVENT, Form, Kind, MARKET, Sheet, Span};
 pub use shelf::{Item, Shelf, Shown, Source, Texts};
-pub use step::{KnownMarket, MarketStep, MarketUpdate, TextStep, market_step, text_step};
+pub use step::{
+    KnownMarket, LIVE_RESULT, LIVE_TICK, MarketStep, MarketUpdate, TextStep, market_step, text_step,
+};
+pub(crate) use step::{kept_result, kept_tick};
 
 /// A small catalog of our own, in Gamma form: what `outcry dev` starts with.
 pub const DEV: &str = include_str!("catalog/dev.json");

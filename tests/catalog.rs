@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 #![allow(unreachable_pub, reason = "a test is a crate of its own")]
 
+#[path = "catalog/again.rs"]
+mod again;
 mod common;
 #[path = "catalog/large.rs"]
 mod large;

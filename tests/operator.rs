@@ -324,6 +324,36 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     assert!(!import(&exchange, &[&clash]).0);
 }
 
+/// A process may die between any two frames. A text that stands behind what it changes is new to
+/// the exchange until all of that is done, so the next import does the rest.
+#[test]
+fn what_a_row_does_to_its_market_is_in_the_log_before_its_text() {
+    let folder = folder();
+    let plan = plan_in(folder.path());
+    let exchange = plan.start();
+    let first = file(folder.path(), "first.json", r#""updatedAt":"2026-01-01T00:00:00Z","#);
+    let finer = file(
+        folder.path(),
+        "finer.json",
+        r#""updatedAt":"2026-01-02T00:00:00Z","closed":true,"orderPriceMinTickSize":0.001,"#,
+    );
+    let over = file(
+        folder.path(),
+        "over.json",
+        r#""updatedAt":"2026-01-03T00:00:00Z","closed":true,"orderPriceMinTickSize":0.001,"outcomePrices":["0","1"],"#,
+    );
+    for file in [&first, &finer, &over] {
+        assert!(import(&exchange, &[file]).0);
+    }
+    exchange.stop();
+    let dump = journal("dump", &plan.data_dir());
+    let frames: Vec<Value> = dump.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let added = frames.iter().find(|frame| frame["marketId"] == 7).expect("it was added");
+    let of_market = frames.iter().filter(|frame| frame["market"] == added["market"]);
+    let records: Vec<&str> = of_market.map(|frame| frame["record"].as_str().unwrap()).collect();
+    assert_eq!(records, ["MarketAdded", "TickChanged", "MarketMode", "MarketText", "Resolved", "MarketText"]);
+}
+
 #[test]
 fn what_an_exchange_leaves_behind_is_proved_dumped_and_replayed_offline() {
     let folder = folder();

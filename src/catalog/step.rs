@@ -80,7 +80,7 @@ pub struct MarketUpdate {
     pub text: Option<String>,
     /// The event's number, if it had none or another.
     pub event: Option<u32>,
-    /// The new tick, if the market is not live.
+    /// The new tick, if the text is new and the market not live.
     pub tick: Option<Tick>,
     /// True if the row says closed and the market is not.
     pub closes: bool,
@@ -92,6 +92,12 @@ pub struct MarketUpdate {
 
 /// What `market` changes, given what the exchange has of it. `event` is the registry number of
 /// the event that the row names.
+///
+/// Closing and the result go by what the market is, not by whether the text is a new one: a market
+/// that trades on behind its end costs its traders money, so a row that says closed closes it each
+/// time it comes, also one that the operator opened again. A tick costs nobody anything, so the
+/// same text leaves the operator's alone. Nothing is lost by that: the exchange writes a text down
+/// behind everything that it changes.
 #[must_use]
 pub fn market_step(
     known: Option<&KnownMarket<'_>>,
@@ -101,26 +107,24 @@ pub fn market_step(
     let Some(known) = known else {
         return MarketStep::Add;
     };
-    let known_updated = Fields::parse(known.text).map_or(Moment::default(), |fields| updated(&fields));
-    if market.updated < known_updated {
+    let text = (market.text != known.text).then(|| market.text.clone());
+    let known_updated = || Fields::parse(known.text).map_or(Moment::default(), |fields| updated(&fields));
+    if text.is_some() && market.updated < known_updated() {
         return MarketStep::Older;
     }
-    let text = (market.text != known.text).then(|| market.text.clone());
     let event = event.filter(|event| known.event != Some(*event));
-    if text.is_none() && event.is_none() {
-        return MarketStep::Keep;
-    }
     let is_final = known.mode == Mode::Resolved;
-    let free = text.is_some() && !known.is_live && !is_final;
-    let closes = text.is_some() && matches!(market.mode, Mode::Closed | Mode::Resolved);
-    MarketStep::Update(MarketUpdate {
-        tick: Some(market.tick).filter(|tick| free && *tick != known.tick),
+    let free = !known.is_live && !is_final;
+    let closes = matches!(market.mode, Mode::Closed | Mode::Resolved);
+    let update = MarketUpdate {
+        tick: Some(market.tick).filter(|tick| text.is_some() && free && *tick != known.tick),
         closes: closes && !is_final && known.mode != Mode::Closed,
         payout: market.payout.filter(|_| free),
         kept: if text.is_some() { kept(known, market, free) } else { Vec::new() },
         text,
         event,
-    })
+    };
+    if update == MarketUpdate::default() { MarketStep::Keep } else { MarketStep::Update(update) }
 }
 
 /// What a re-import never touches, where the row says something else.
@@ -139,14 +143,6 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, free: bool) -> Vec<Ref
         "other tokens".to_owned(),
         "the tokens that the market has, which stay",
     );
-    let tick = format!("{}/10000", market.tick.ten_thousandths());
-    let tick_differs = market.tick != known.tick && !free;
-    keep(
-        tick_differs,
-        "orderPriceMinTickSize",
-        tick,
-        "the tick of the live market, which stays; see market tick",
-    );
     let size = format!("{} millionths", market.min_size.0);
     keep(
         market.min_size != known.min_size,
@@ -157,12 +153,28 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, free: bool) -> Vec<Ref
     let fee = FeeSchedule { version: known.fee.version, ..market.fee };
     let rate = format!("rate {} millionths", fee.rate);
     keep(fee != known.fee, "feeSchedule", rate, "the fee that the market has, which stays");
-    let resolves = market.payout.is_some() && known.mode != Mode::Resolved && !free;
-    keep(
-        resolves,
-        "outcomePrices",
-        "a result".to_owned(),
-        "the operator's word on a live market: market resolve",
-    );
+    if market.tick != known.tick && !free {
+        kept.push(kept_tick(&row, market.tick, LIVE_TICK));
+    }
+    if market.payout.is_some() && known.mode != Mode::Resolved && !free {
+        kept.push(kept_result(&row, LIVE_RESULT));
+    }
     kept
+}
+
+/// Why a live market does not take the tick of its row.
+pub const LIVE_TICK: &str = "the tick of the live market, which stays; see market tick";
+
+/// Why a live market does not take the result of its row.
+pub const LIVE_RESULT: &str = "the operator's word on a live market: market resolve";
+
+/// What is said of a row whose market does not take its tick.
+pub(crate) fn kept_tick(row: &str, tick: Tick, why: &'static str) -> Refused {
+    let got = format!("{}/10000", tick.ten_thousandths());
+    Refused::new(row, "orderPriceMinTickSize", &got, why)
+}
+
+/// What is said of a row whose market does not take its result.
+pub(crate) fn kept_result(row: &str, why: &'static str) -> Refused {
+    Refused::new(row, "outcomePrices", "a result", why)
 }

@@ -290,6 +290,38 @@ fn a_changed_file_updates_text_and_flags_and_never_a_live_market() {
 }
 
 #[test]
+fn the_same_text_ends_a_market_that_goes_on_and_does_nothing_else() {
+    let coarse = r#""orderPriceMinTickSize":0.1,"#;
+    let closed = r#""orderPriceMinTickSize":0.1,"closed":true,"#;
+    let over = r#""orderPriceMinTickSize":0.1,"closed":true,"outcomePrices":["0","1"],"#;
+    let ends =
+        |closes, payout| MarketStep::Update(MarketUpdate { closes, payout, ..MarketUpdate::default() });
+    let payout = Payout::new(0);
+    for (row_says, mode, is_live, step) in [
+        (coarse, Mode::Open, false, MarketStep::Keep),
+        (coarse, Mode::CancelOnly, false, MarketStep::Keep),
+        (coarse, Mode::Closed, false, MarketStep::Keep),
+        (coarse, Mode::Resolved, false, MarketStep::Keep),
+        (closed, Mode::Open, false, ends(true, None)),
+        (closed, Mode::Open, true, ends(true, None)),
+        (closed, Mode::PostOnly, false, ends(true, None)),
+        (closed, Mode::CancelOnly, false, ends(true, None)),
+        (closed, Mode::Closed, false, MarketStep::Keep),
+        (closed, Mode::Resolved, false, MarketStep::Keep),
+        (over, Mode::Open, false, ends(true, payout)),
+        (over, Mode::Open, true, ends(true, None)),
+        (over, Mode::Closed, false, ends(false, payout)),
+        (over, Mode::Closed, true, MarketStep::Keep),
+        (over, Mode::Resolved, false, MarketStep::Keep),
+    ] {
+        let market = only(&row(1, row_says));
+        let tick = Tick::new(10).expect("a tick that the operator chose");
+        let here = KnownMarket { tick, mode, is_live, ..known(&market) };
+        assert_eq!(market_step(Some(&here), &market, None), step, "{row_says} {mode:?} live: {is_live}");
+    }
+}
+
+#[test]
 fn an_older_file_changes_nothing() {
     let newer = only(&row(1, r#""updatedAt":"2026-01-01T00:00:00Z","#));
     let older = only(&row(1, r#""updatedAt":"2025-01-01T00:00:00Z","closed":true,"#));

@@ -215,6 +215,9 @@ pub struct AdminArgs {
 #[derive(Subcommand, Debug)]
 pub enum ImportCommand {
     /// Gamma JSON: events or markets, gzipped or not
+    ///
+    /// What is new is added, what changed is updated, and what a market does not take is told. A
+    /// market that its row closes is closed, also one that was opened again by hand; no row opens one.
     Gamma {
         /// How to reach the exchange.
         #[command(flatten)]

@@ -5,6 +5,9 @@
 //! came twice. Requests are done one behind the other, in the order in which they came, whatever
 //! connection they came on; when the log has no room for more, the one that is under way waits for
 //! it ([`ROOM_WAIT_MS`]). An import that was refused for want of room can be sent again as it is.
+//!
+//! A market's text is written **last**, behind its tick, its closing and its result. A process that
+//! dies in between leaves the old text, so the next import finds the row new and does the rest.
 
 use std::collections::VecDeque;
 
@@ -12,10 +15,10 @@ use super::act::{self, registrar_of, said};
 use super::desk::{self, Place};
 use super::request::Refusal;
 use crate::catalog::{
-    Import, ImportedEvent, ImportedItem, ImportedMarket, KnownMarket, MarketStep, MarketUpdate, Refused,
-    TextStep, market_step, text_step,
+    Import, ImportedEvent, ImportedItem, ImportedMarket, KnownMarket, LIVE_RESULT, LIVE_TICK, MarketStep,
+    MarketUpdate, Refused, TextStep, kept_result, kept_tick, market_step, text_step,
 };
-use crate::domain::{MarketNo, Mode, Payout, Tick, TimeMs};
+use crate::domain::{MarketNo, Mode, Payout, Reject, Tick, TimeMs};
 use crate::json::Writer;
 use crate::registrar::{self, NewMarket};
 use crate::server::acts;
@@ -24,6 +27,7 @@ use crate::server::connection::OPEN_MAX;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use crate::server::ingress::Trade;
 use crate::server::message::{ActJob, Binding, Errand, Purpose, Report};
+use crate::shard;
 
 /// Bytes of text that go into the log before orders are let through.
 const PIECE_BYTES: usize = 32 << 10;
@@ -66,7 +70,7 @@ impl Step {
 #[derive(Default)]
 struct Run {
     steps: VecDeque<Step>,
-    changes: Vec<Change>,
+    changes: VecDeque<Change>,
     refused: Vec<Refused>,
     kept: Vec<Refused>,
     clashes: Vec<(String, registrar::Refusal)>,
@@ -76,6 +80,8 @@ struct Run {
 /// What changes of a market besides its text: its shard's to do.
 struct Change {
     place: Place,
+    /// The row that says so.
+    row: String,
     tick: Option<Tick>,
     closes: bool,
     payout: Option<Payout>,
@@ -188,7 +194,7 @@ fn errand(core: &CoreLoop, body: &[u8]) -> Result<Errand, Refusal> {
         Refusal::new(400, "invalid_file", "body", &fault.to_string(), "Gamma JSON: events or markets")
     })?;
     let run = plan(core, &import);
-    Ok(Box::new(move |trade, now| go_on(trade, now, run)))
+    Ok(Box::new(move |trade, now| if run.changes.is_empty() { go_on(trade, now, run) } else { change(run) }))
 }
 
 /// What every row changes.
@@ -251,7 +257,7 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
                 let place = desk::place_of(core, row);
                 let MarketUpdate { tick, closes, payout, .. } = change;
                 if tick.is_some() || closes || payout.is_some() {
-                    run.changes.push(Change { place, tick, closes, payout });
+                    run.changes.push_back(Change { place, row: market.row(), tick, closes, payout });
                 }
             }
             MarketStep::Keep | MarketStep::Add if new_event => run.steps.push_back(update(None, None)),
@@ -276,7 +282,7 @@ fn go_on(trade: &mut Trade, now: TimeMs, mut run: Run) -> Report {
             return Report::WhenRoom(Box::new(move |trade, now| go_on(trade, now, run)));
         }
     }
-    change(run)
+    report(&run)
 }
 
 /// Does one step; false if there is no room for it now.
@@ -338,36 +344,60 @@ fn new_market(market: &ImportedMarket, event: Option<u32>) -> NewMarket<'_> {
     }
 }
 
-/// Does what is the shards' to do, each on its own loop; then says how it went.
+/// Does what is the shards' to do, each on its own loop; then the rest on the registrar's.
 fn change(mut run: Run) -> Report {
-    let Some(next) = run.changes.pop() else {
-        return report(&run);
+    let Some(next) = run.changes.pop_front() else {
+        return Report::Next(REGISTRAR_LOOP, Box::new(move |trade, now| go_on(trade, now, run)));
     };
     let to = next.place.shard_loop;
     Report::Next(
         to,
         Box::new(move |trade, now| {
-            next.act(trade, now);
+            let Ok(kept) = next.act(trade, now) else {
+                run.changes.push_front(next);
+                return Report::WhenRoom(Box::new(move |_, _| change(run)));
+            };
+            run.kept.extend(kept);
             change(run)
         }),
     )
 }
 
+/// The log has no room for a change now.
+struct NoRoom;
+
 impl Change {
     /// Tick and payout only while nothing rests and nobody holds shares, as it was when this was
-    /// decided. What cannot be done now (a log without room) is done by the next import.
-    fn act(self, trade: &mut Trade, now: TimeMs) {
+    /// decided. Gives what the market does not take after all. A second time it changes nothing.
+    fn act(&self, trade: &mut Trade, now: TimeMs) -> Result<Vec<Refused>, NoRoom> {
         let market = self.place.market;
         let shard = trade.own_shard();
         let is_live = shard.resting(market).next().is_some() || shard.holders(market).next().is_some();
-        if let Some(tick) = self.tick.filter(|_| !is_live) {
-            let _ = shard.set_tick(now, market, tick);
+        let mut kept = Vec::new();
+        if let Some(tick) = self.tick {
+            let done =
+                if is_live { Ok(Some(LIVE_TICK)) } else { refusal_of(shard.set_tick(now, market, tick)) };
+            kept.extend(done?.map(|why| kept_tick(&self.row, tick, why)));
         }
-        if let Some(payout) = self.payout.filter(|_| !is_live) {
-            let _ = shard.resolve(now, market, payout);
-        } else if self.closes {
-            let _ = shard.set_mode(now, market, Mode::Closed);
+        if let Some(payout) = self.payout {
+            let done =
+                if is_live { Ok(Some(LIVE_RESULT)) } else { refusal_of(shard.resolve(now, market, payout)) };
+            kept.extend(done?.map(|why| kept_result(&self.row, why)));
         }
+        if self.closes && (is_live || self.payout.is_none()) {
+            let done = refusal_of(shard.set_mode(now, market, Mode::Closed));
+            kept.extend(done?.map(|why| Refused::new(&self.row, "closed", "true", why)));
+        }
+        Ok(kept)
+    }
+}
+
+/// Why a shard did not do something, in words; nothing if it did.
+fn refusal_of<T>(done: Result<T, shard::Refusal>) -> Result<Option<&'static str>, NoRoom> {
+    match done.map_err(|refusal| refusal.reject) {
+        Ok(_) => Ok(None),
+        Err(Reject::Busy) => Err(NoRoom),
+        Err(reject) => Ok(Some(reject.wire().error)),
     }
 }
 
