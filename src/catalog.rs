@@ -30,6 +30,8 @@
 //! - `closed` makes a market closed, and resolved if its `outcomePrices` are 1 and 0. `archived`
 //!   closes it too, unless it says that it accepts orders: venues archive placeholders so that
 //!   they are not listed, and go on taking orders for them.
+//! - A row without tokens is in the catalog only if its market is new. A market that trades here
+//!   trades on: a shortened row says nothing about its end.
 
 mod event;
 mod facts;

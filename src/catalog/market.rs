@@ -40,7 +40,7 @@ pub struct ImportedMarket {
     pub min_size: Shares,
     /// What it charges.
     pub fee: FeeSchedule,
-    /// What it takes.
+    /// What its flags say that it takes.
     pub mode: Mode,
     /// Its payout, if it came resolved.
     pub payout: Option<Payout>,
@@ -53,10 +53,16 @@ pub struct ImportedMarket {
 }
 
 impl ImportedMarket {
-    /// True if orders may come.
+    /// What it takes if it is new: nothing without tokens, whatever its flags say.
+    #[must_use]
+    pub fn first_mode(&self) -> Mode {
+        if self.tokens.is_none() && self.mode == Mode::Open { Mode::Closed } else { self.mode }
+    }
+
+    /// True if orders may come where it is new.
     #[must_use]
     pub fn trades(&self) -> bool {
-        self.mode == Mode::Open
+        self.first_mode() == Mode::Open
     }
 
     /// How people find the market in the file.
@@ -97,7 +103,7 @@ impl ImportedMarket {
             tick,
             min_size,
             fee,
-            mode: reader.mode(tokens.is_some(), payout.is_some()),
+            mode: reader.mode(payout.is_some()),
             payout,
             event,
             updated: updated(fields),
@@ -220,11 +226,11 @@ impl Reader<'_> {
         }
     }
 
-    fn mode(&self, has_tokens: bool, resolved: bool) -> Mode {
+    fn mode(&self, resolved: bool) -> Mode {
         let says = |name| self.fields.flag(name) == Some(true);
         if resolved {
             Mode::Resolved
-        } else if says("closed") || !has_tokens || (says("archived") && !says("acceptingOrders")) {
+        } else if says("closed") || (says("archived") && !says("acceptingOrders")) {
             Mode::Closed
         } else {
             Mode::Open

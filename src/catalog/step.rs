@@ -143,6 +143,13 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, free: bool) -> Vec<Ref
         "other tokens".to_owned(),
         "the tokens that the market has, which stay",
     );
+    let goes_on = !matches!(known.mode, Mode::Closed | Mode::Resolved) && market.mode == Mode::Open;
+    keep(
+        market.tokens.is_none() && goes_on,
+        "clobTokenIds",
+        "nothing".to_owned(),
+        "the tokens that the market has: it trades on with them",
+    );
     let size = format!("{} millionths", market.min_size.0);
     keep(
         market.min_size != known.min_size,

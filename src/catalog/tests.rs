@@ -121,7 +121,34 @@ fn flags_decide_what_a_market_takes() {
 #[test]
 fn a_market_without_tokens_is_in_the_catalog_only() {
     let market = only(&format!(r#"{{"id":"abc","question":"?","conditionId":"0x{}"}}"#, "1".repeat(64)));
-    assert_eq!((market.tokens, market.mode, market.market_id), (None, Mode::Closed, None));
+    assert_eq!((market.tokens, market.first_mode(), market.market_id), (None, Mode::Closed, None));
+    assert!(!market.trades());
+}
+
+#[test]
+fn a_row_without_tokens_ends_no_market_that_trades() {
+    let whole = only(&row(1, ""));
+    let silent = |more: &str| {
+        only(&format!(
+            r#"{{{more}"id":"1","question":"?","conditionId":"0x{:064x}","clobTokenIds":"[]"}}"#,
+            1
+        ))
+    };
+    let (open, closed) = (silent(""), silent(r#""closed":true,"#));
+    for (row_says, mode, closes, told) in [
+        (&open, Mode::Open, false, &["clobTokenIds"][..]),
+        (&open, Mode::CancelOnly, false, &["clobTokenIds"]),
+        (&open, Mode::Closed, false, &[]),
+        (&open, Mode::Resolved, false, &[]),
+        (&closed, Mode::Open, true, &[]),
+    ] {
+        let here = KnownMarket { mode, ..known(&whole) };
+        let MarketStep::Update(update) = market_step(Some(&here), row_says, None) else {
+            panic!("its text is another one");
+        };
+        let fields: Vec<_> = update.kept.iter().map(|kept| kept.field).collect();
+        assert_eq!((update.closes, &fields[..]), (closes, told), "{mode:?} {}", row_says.text);
+    }
 }
 
 #[test]

@@ -119,3 +119,19 @@ fn a_result_that_a_live_market_did_not_take_is_taken_once_nothing_rests() {
     assert_eq!(told(&site, &over), [UNCHANGED]);
     site.exchange.stop();
 }
+
+#[test]
+fn a_row_without_tokens_leaves_a_market_trading_and_says_so() {
+    let mut site = site_with(&json!({}));
+    let mut alice = Trader::new(KEYS[2], &mut site.connection);
+    let short = json!({"clobTokenIds": null, "updatedAt": "2026-01-02T00:00:00Z"});
+    let kept = "not taken: market 701: clobTokenIds: got nothing; allowed: the tokens that the market has: it trades on with them";
+    assert_eq!(told(&site, &short), [UPDATED, kept]);
+    assert_eq!(bid(&mut site, &mut alice).0, 200);
+    assert_eq!(told(&site, &short), [UNCHANGED]);
+    assert_eq!(site.read("/markets/701")["clobTokenIds"], "[\"7011\", \"7012\"]");
+    let closed = json!({"clobTokenIds": null, "closed": true, "updatedAt": "2026-01-03T00:00:00Z"});
+    assert_eq!(told(&site, &closed), [UPDATED]);
+    assert_eq!(bid(&mut site, &mut alice).0, 400);
+    site.exchange.stop();
+}

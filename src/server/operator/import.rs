@@ -74,7 +74,11 @@ fn summary(files: &[File], import: &Import, tally: &Tally) -> String {
         }
     }
     for market in markets.iter().filter(|market| market.tokens.is_none()) {
-        let _ = writeln!(text, "catalog only: {}: no clobTokenIds, so it does not trade", market.row());
+        let _ = writeln!(
+            text,
+            "catalog only: {}: no clobTokenIds, so it does not trade unless it does already",
+            market.row()
+        );
     }
     let refused = import.refused_rows().map(|((file, row), refused)| {
         format!("refused: {refused} ({})", survey::place_name(files, file, row))

@@ -338,7 +338,7 @@ fn new_market(market: &ImportedMarket, event: Option<u32>) -> NewMarket<'_> {
         tick: market.tick,
         min_size: market.min_size,
         fee: market.fee,
-        mode: market.mode,
+        mode: market.first_mode(),
         payout: market.payout,
         text: &market.text,
     }
