@@ -8,6 +8,8 @@
 #[path = "catalog/again.rs"]
 mod again;
 mod common;
+#[path = "catalog/dates.rs"]
+mod dates;
 #[path = "catalog/large.rs"]
 mod large;
 #[path = "catalog/live.rs"]

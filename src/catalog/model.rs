@@ -12,6 +12,9 @@
 //! - **Volume of 24 hours** is what was traded here in the 24 hours before the answer.
 //! - **Liquidity** is what rests here: of every open order the collateral that it would take to
 //!   buy its shares, or those of the other outcome if it sells. Texts count nothing towards it.
+//! - A **date** that the text does not name is the one on which it was made, else on which the row
+//!   came; the contract wants one of each. It is shown, ordered by and narrowed by alike. Only the
+//!   time of closing is absent where the text is silent.
 //! - An event is **closed** if its text says so, or if it has markets and all of them are.
 
 use std::collections::{BTreeSet, HashMap};
@@ -66,6 +69,22 @@ impl Event {
         &self.creators
     }
 
+    /// The date that is shown in a column, by which lists are ordered and narrowed as well.
+    #[must_use]
+    pub fn date(&self, column: Column) -> Option<Moment> {
+        let facts = &self.facts;
+        match column {
+            Column::StartDate => Some(facts.start),
+            Column::EndDate => Some(facts.end),
+            Column::CreationDate => Some(facts.creation),
+            Column::CreatedAt => Some(facts.created),
+            Column::UpdatedAt => Some(facts.updated),
+            Column::ClosedTime => return facts.closed_at,
+            _ => None,
+        }
+        .map(|said| said.or(facts.created).unwrap_or(moment_of(self.added)))
+    }
+
     /// True if nothing of it is open.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -111,6 +130,21 @@ impl Market {
         &self.tags
     }
 
+    /// The date that is shown in a column, by which lists are ordered and narrowed as well.
+    #[must_use]
+    pub fn date(&self, column: Column) -> Option<Moment> {
+        let facts = &self.facts;
+        match column {
+            Column::StartDate => Some(facts.start),
+            Column::EndDate => Some(facts.end),
+            Column::CreatedAt => Some(facts.created),
+            Column::UpdatedAt => Some(facts.updated),
+            Column::ClosedTime => return facts.closed_at,
+            _ => None,
+        }
+        .map(|said| said.or(facts.created).unwrap_or(moment_of(self.added)))
+    }
+
     /// True if it is closed or resolved.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
@@ -142,6 +176,11 @@ impl Market {
         let before = self.tape.partition_point(|(time, _)| *time <= from);
         self.traded - before.checked_sub(1).map_or(0, |last| self.tape[last].1)
     }
+}
+
+/// An instant of this exchange's own among those of texts.
+const fn moment_of(time: TimeMs) -> Moment {
+    Moment(time.0.saturating_mul(1_000))
 }
 
 /// Prices are ten-thousandths and shares millionths, so their product is 1e-10.
@@ -410,12 +449,12 @@ impl Catalog {
             Column::Slug => text(&facts.slug),
             Column::Title => text(&facts.title),
             Column::Ticker => text(&facts.ticker),
-            Column::StartDate => moment(facts.start),
-            Column::EndDate => moment(facts.end),
-            Column::CreationDate => moment(facts.creation),
-            Column::CreatedAt => moment(facts.created),
-            Column::UpdatedAt => moment(facts.updated),
-            Column::ClosedTime => moment(facts.closed_at),
+            Column::StartDate
+            | Column::EndDate
+            | Column::CreationDate
+            | Column::CreatedAt
+            | Column::UpdatedAt
+            | Column::ClosedTime => event.date(column).map(|date| Value::Number(date.0)),
             Column::Volume => amount(event.volume()),
             Column::Volume24hr => amount(self.volume_of_day(event, now)),
             Column::Liquidity => amount(event.liquidity()),
@@ -431,11 +470,11 @@ impl Catalog {
             Column::Id | Column::Title | Column::Ticker | Column::CreationDate => None,
             Column::Slug => text(&facts.slug),
             Column::Question => text(&facts.question),
-            Column::StartDate => moment(facts.start),
-            Column::EndDate => moment(facts.end),
-            Column::CreatedAt => moment(facts.created),
-            Column::UpdatedAt => moment(facts.updated),
-            Column::ClosedTime => moment(facts.closed_at),
+            Column::StartDate
+            | Column::EndDate
+            | Column::CreatedAt
+            | Column::UpdatedAt
+            | Column::ClosedTime => market.date(column).map(|date| Value::Number(date.0)),
             Column::Volume => amount(market.volume()),
             Column::Volume24hr => amount(market.volume_of_day(now)),
             Column::Liquidity => amount(market.liquidity()),
@@ -446,10 +485,6 @@ impl Catalog {
 
 fn text(text: &str) -> Option<Value<'_>> {
     (!text.is_empty()).then_some(Value::Text(text))
-}
-
-fn moment(moment: Option<Moment>) -> Option<Value<'static>> {
-    moment.map(|moment| Value::Number(moment.0))
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "one type for all columns")]

@@ -213,8 +213,8 @@ impl Catalog {
             && filter.recurring.as_ref().is_none_or(in_series)
             && filter.volume.holds(Some(event.volume()))
             && filter.liquidity.holds(Some(event.liquidity()))
-            && filter.start.holds(micros(facts.start))
-            && filter.end.holds(micros(facts.end))
+            && filter.start.holds(micros(event.date(Column::StartDate)))
+            && filter.end.holds(micros(event.date(Column::EndDate)))
             && filter.creator.as_ref().is_none_or(|creator| self.event_is_of(event, creator))
     }
 
@@ -236,8 +236,8 @@ impl Catalog {
             && !tagged(&filter.without_tags)
             && filter.volume.holds(Some(market.volume()))
             && filter.liquidity.holds(Some(market.liquidity()))
-            && filter.start.holds(micros(facts.start))
-            && filter.end.holds(micros(facts.end))
+            && filter.start.holds(micros(market.date(Column::StartDate)))
+            && filter.end.holds(micros(market.date(Column::EndDate)))
             && filter.creator.as_ref().is_none_or(|creator| self.market_is_of(market, creator))
     }
 }

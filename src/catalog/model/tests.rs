@@ -18,6 +18,7 @@ struct Words {
     title: Option<u8>,
     volume: Option<u16>,
     start: Option<u8>,
+    created: Option<u8>,
     flags: u8,
     tags: Vec<u8>,
     series: Option<u8>,
@@ -36,6 +37,11 @@ enum Act {
     PutTag(usize, u8),
 }
 
+/// The beginning of a day, as texts write it.
+fn january(day: u8) -> String {
+    format!("2026-01-{day:02}T00:00:00Z")
+}
+
 fn words() -> impl Strategy<Value = Words> {
     let more = (any::<u8>(), prop::collection::vec(0_u8..6, 0..4), prop::option::of(0_u8..3));
     (
@@ -43,16 +49,17 @@ fn words() -> impl Strategy<Value = Words> {
         0_u8..6,
         prop::option::of(0_u8..4),
         prop::option::of(0_u16..50),
-        prop::option::of(1_u8..28),
+        [prop::option::of(1_u8..28), prop::option::of(1_u8..28)],
         prop::option::of(0_u8..3),
         more,
     )
-        .prop_map(|(id, slug, title, volume, start, creator, (flags, tags, series))| Words {
+        .prop_map(|(id, slug, title, volume, [start, created], creator, (flags, tags, series))| Words {
             id,
             slug,
             title,
             volume,
             start,
+            created,
             flags,
             tags,
             series,
@@ -97,8 +104,10 @@ impl Words {
         if let Some(volume) = self.volume {
             text["volume"] = json!(volume);
         }
-        if let Some(day) = self.start {
-            text["startDate"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
+        for (name, day) in [("startDate", self.start), ("createdAt", self.created)] {
+            if let Some(day) = day {
+                text[name] = json!(january(day));
+            }
         }
         if let Some(creator) = self.creator {
             text["creator"] = json!(format!("C{creator}"));
@@ -255,6 +264,12 @@ struct Row {
 }
 
 impl Row {
+    /// When it starts; else when it was made; else the day of [`Plain::added`].
+    fn start(&self) -> &str {
+        let said = |name: &str| self.text[name].as_str();
+        said("startDate").or(said("createdAt")).unwrap_or("1970-01-01T00:00:00Z")
+    }
+
     fn recurs(&self, often: &str) -> bool {
         let said = self.text["series"][0]["recurrence"].as_str();
         said.is_some_and(|said| said.eq_ignore_ascii_case(often))
@@ -342,6 +357,7 @@ struct Question {
     event: Option<u8>,
     creator: Option<u8>,
     volume_min: Option<u64>,
+    start_min: Option<u8>,
     column: Option<Column>,
     ascending: bool,
     offset: u64,
@@ -367,29 +383,33 @@ fn question() -> impl Strategy<Value = Question> {
         (
             prop::option::weighted(0.2, 0_u64..40_000_000),
             prop::option::weighted(0.2, prop::sample::select(vec!["daily", "weekly", "never"])),
+            prop::option::weighted(0.2, 1_u8..28),
         ),
         (prop::option::of(columns), any::<bool>(), 0_u64..6, 1_usize..6),
     )
-        .prop_map(|(flags, named, (volume_min, recurrence), (column, ascending, offset, limit))| {
-            Question {
-                active: flags.0,
-                closed: flags.1,
-                archived: flags.2,
-                cyom: flags.3,
-                slug: named.0,
-                tag: named.1,
-                without: named.2,
-                series: named.3,
-                recurrence,
-                event: named.4,
-                creator: named.5,
-                volume_min,
-                column,
-                ascending,
-                offset,
-                limit,
-            }
-        })
+        .prop_map(
+            |(flags, named, (volume_min, recurrence, start_min), (column, ascending, offset, limit))| {
+                Question {
+                    active: flags.0,
+                    closed: flags.1,
+                    archived: flags.2,
+                    cyom: flags.3,
+                    slug: named.0,
+                    tag: named.1,
+                    without: named.2,
+                    series: named.3,
+                    recurrence,
+                    event: named.4,
+                    creator: named.5,
+                    volume_min,
+                    start_min,
+                    column,
+                    ascending,
+                    offset,
+                    limit,
+                }
+            },
+        )
 }
 
 impl Question {
@@ -421,6 +441,10 @@ impl Question {
             events: self.event.filter(|_| !events).map(of_event),
             creator: self.creator.map(|creator| format!("c{creator}")),
             volume: Between { min: self.volume_min, max: None },
+            start: Between {
+                min: self.start_min.map(|day| Moment::parse(&january(day)).expect("a day").0),
+                max: None,
+            },
             ..Filter::default()
         }
     }
@@ -452,6 +476,7 @@ impl Question {
                     .is_none_or(|event| plain.markets[row.number as usize].event == Some(event.into())))
             && self.creator.is_none_or(|creator| row.creators.contains(&format!("C{creator}")))
             && self.volume_min.is_none_or(|min| min <= row.volume)
+            && self.start_min.is_none_or(|day| january(day).as_str() <= row.start())
     }
 
     /// The value that the order looks at, as a text or a number that compares.
@@ -462,7 +487,7 @@ impl Question {
             Column::Slug => text("slug"),
             Column::Title => text("title").filter(|_| events),
             Column::Question => text("question").filter(|_| !events),
-            Column::StartDate => text("startDate"),
+            Column::StartDate => Some((0, row.start().to_owned())),
             Column::Volume => number(row.volume),
             Column::Volume24hr => number(row.day),
             Column::Liquidity => number(row.liquidity),

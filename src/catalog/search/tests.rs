@@ -408,14 +408,14 @@ fn a_filter_leaves_out_what_it_names_and_pages_count_the_rest() {
 fn another_order_is_that_of_the_catalog_s_column_and_pages_are_cut_out_of_it() {
     let mut world = Texts {
         events: vec![
-            json!({"id": "1", "title": "Tea", "volume": 5, "endDate": "2027-01-01T00:00:00Z"}),
+            json!({"id": "1", "title": "Tea", "volume": 5, "closedTime": "2027-01-01T00:00:00Z"}),
             json!({"id": "2", "title": "Green tea", "volume": 9}),
-            json!({"id": "3", "title": "x", "description": "tea", "endDate": "2026-01-01T00:00:00Z"}),
+            json!({"id": "3", "title": "x", "description": "tea", "closedTime": "2026-01-01T00:00:00Z"}),
         ],
         markets: vec![(
             None,
             false,
-            json!({"question": "Tea", "volume": "7", "endDate": "2028-01-01T00:00:00Z"}),
+            json!({"question": "Tea", "volume": "7", "closedTime": "2028-01-01T00:00:00Z"}),
         )],
         ..Texts::default()
     }
@@ -424,8 +424,8 @@ fn another_order_is_that_of_the_catalog_s_column_and_pages_are_cut_out_of_it() {
         (Column::Volume, Direction::Descending, ["2", "1000", "1", "3"]),
         (Column::Volume, Direction::Ascending, ["3", "1", "1000", "2"]),
         // What has no date comes last either way.
-        (Column::EndDate, Direction::Ascending, ["3", "1", "1000", "2"]),
-        (Column::EndDate, Direction::Descending, ["1000", "1", "3", "2"]),
+        (Column::ClosedTime, Direction::Ascending, ["3", "1", "1000", "2"]),
+        (Column::ClosedTime, Direction::Descending, ["1000", "1", "3", "2"]),
     ] {
         let order = Some((column, direction));
         for limit_per_type in 1..=5 {

@@ -17,7 +17,9 @@
 
 use super::super::index::is_closed;
 use super::super::{Reader, Token};
-use crate::catalog::{self, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts};
+use crate::catalog::{
+    self, Column, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts,
+};
 use crate::domain::{ItemKind, MarketNo, Outcome, Side, TimeMs, TokenId, Word};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
@@ -57,12 +59,12 @@ impl Reader {
             &facts.sheet,
             &catalog::EVENT,
             |name| said_by_event(facts, name),
-            |name| date_of_event(facts, name, event.added),
+            |name| shown_date(event.date(date_column(name))),
         );
         if form != EventForm::Listed {
             json.key("creationDate");
             if facts.creation_date.is_empty() {
-                json.date_time(facts.created.map_or(event.added, in_ms));
+                json.date_time(shown_date(event.date(Column::CreationDate)));
             } else {
                 json.raw(facts.creation_date.of(text).as_bytes());
             }
@@ -107,7 +109,7 @@ impl Reader {
             &facts.sheet,
             &catalog::MARKET,
             |name| said_by_market(facts, row, name),
-            |name| date_of_market(facts, name, market.added),
+            |name| shown_date(market.date(date_column(name))),
         );
         let labels = row.labels.each_ref().map(|label| json_text(|json| json.text(label)));
         json.key("outcomes").text(&pair(&labels));
@@ -295,24 +297,14 @@ fn said_by_item(shown: &Shown, name: &str) -> String {
     }
 }
 
-fn date_of_event(facts: &EventFacts, name: &str, added: TimeMs) -> TimeMs {
-    let said = match name {
-        "startDate" => facts.start,
-        "endDate" => facts.end,
-        "updatedAt" => facts.updated,
-        _ => None,
-    };
-    said.or(facts.created).map_or(added, in_ms)
+/// The column of a date that the contract wants in every object.
+fn date_column(name: &str) -> Column {
+    let column = catalog::EVENT_COLUMNS.iter().find(|(column, _)| *column == name);
+    column.expect("lists can be ordered by every date of the contract").1
 }
 
-fn date_of_market(facts: &MarketFacts, name: &str, added: TimeMs) -> TimeMs {
-    let said = match name {
-        "startDate" => facts.start,
-        "endDate" => facts.end,
-        "updatedAt" => facts.updated,
-        _ => None,
-    };
-    said.or(facts.created).map_or(added, in_ms)
+fn shown_date(date: Option<Moment>) -> TimeMs {
+    in_ms(date.expect("only the time of closing may be absent"))
 }
 
 const fn in_ms(moment: Moment) -> TimeMs {
