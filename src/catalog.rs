@@ -23,7 +23,8 @@
 //! - **Unknown fields survive**: texts are the raw JSON, byte for byte, without nested `events`
 //!   (in a market) and `markets` (in an event).
 //! - Reading the same file twice changes nothing, and nothing that is read ever changes a live
-//!   market's tick; tokens, size and fee stay as they were first.
+//!   market's tick; id, question, tokens, outcomes, neg-risk, size and fee stay as they were first.
+//!   A row that says otherwise is told so; one that is silent changes nothing and is told nothing.
 //! - What a row says of a market's end is done whenever the row comes: a market that it closes is
 //!   closed, also one that the operator opened again. A file never opens a market.
 //! - A text that would not fit a frame is refused by name ([`TEXT_BYTES_MAX`]).

@@ -293,7 +293,12 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     let finer = file(folder.path(), "finer.json", finer);
     let (_, text) = import(&exchange, &[&finer]);
     assert!(text.contains("markets: 0 added, 1 updated"), "{text}");
-    assert!(text.contains("not taken: market 7: orderPriceMinTickSize: got 10/10000"), "{text}");
+    assert!(
+        text.contains(
+            "not taken: market 7: orderPriceMinTickSize: got 0.001; allowed: the tick of the live market"
+        ),
+        "{text}"
+    );
     assert_eq!(operator(&exchange, &["market", "show", "7"])["tick"], "0.01");
     let cancel = format!("{{\"orderID\":\"{}\"}}", order.id_text);
     assert_eq!(trader.ask(&mut connection, "DELETE", "/order", &cancel).unwrap().status, 200);

@@ -1,5 +1,7 @@
 //! One market of a file: its text, and what the exchange needs to trade it.
 
+use std::fmt::Write as _;
+
 use super::event::updated;
 use super::fields::{Fields, texts};
 use super::number::{condition, scaled, token, word};
@@ -68,7 +70,14 @@ impl ImportedMarket {
     /// How people find the market in the file.
     #[must_use]
     pub fn row(&self) -> String {
-        self.market_id.map_or_else(|| "market without a numeric id".to_owned(), |id| format!("market {id}"))
+        if let Some(id) = self.market_id {
+            return format!("market {id}");
+        }
+        let mut row = "market 0x".to_owned();
+        for byte in self.condition.0 {
+            let _ = write!(row, "{byte:02x}");
+        }
+        row
     }
 
     /// Reads one market object; `row` names it until its id is known.

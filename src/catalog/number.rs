@@ -25,6 +25,14 @@ pub(super) fn scaled(text: &str, places: i32) -> Option<u64> {
     digits.checked_mul(10_u64.checked_pow(shift.unsigned_abs())?)
 }
 
+/// The way back: `decimal(10, 4)` is `0.001`.
+pub(super) fn decimal(value: u64, places: usize) -> String {
+    let digits = format!("{value:0>width$}", width = places + 1);
+    let (whole, decimals) = digits.split_at(digits.len() - places);
+    let decimals = decimals.trim_end_matches('0');
+    if decimals.is_empty() { whole.to_owned() } else { format!("{whole}.{decimals}") }
+}
+
 /// `text` in millionths; what is below a millionth is cut. `None` if it is no number from zero up.
 pub(super) fn cut_millionths(text: &str) -> Option<u64> {
     const PLACES: usize = 6;
@@ -106,6 +114,16 @@ mod tests {
             ("1e120", 0, None),
         ] {
             assert_eq!(scaled(text, places), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_decimal_reads_as_what_it_was_made_of() {
+        for (value, places, text) in
+            [(10, 4, "0.001"), (1_000, 4, "0.1"), (10_000, 4, "1"), (0, 4, "0"), (125, 1, "12.5")]
+        {
+            assert_eq!(decimal(value, places), text);
+            assert_eq!(scaled(text, i32::try_from(places).expect("few")), Some(value));
         }
     }
 

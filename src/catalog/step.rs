@@ -4,8 +4,9 @@ use super::TEXT_BYTES_MAX;
 use super::event::updated;
 use super::fields::Fields;
 use super::market::ImportedMarket;
+use super::number::decimal;
 use super::{Moment, Refused};
-use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick, TokenId};
+use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
 
 /// What the text of an imported event or item changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +45,18 @@ pub fn text_step(known: Option<&str>, at: Moment, text: &str) -> TextStep {
 pub struct KnownMarket<'a> {
     /// Its JSON.
     pub text: &'a str,
+    /// The numeric id that people use.
+    pub market_id: u64,
     /// The registry number of the event that holds it.
     pub event: Option<u32>,
+    /// Its question.
+    pub question: Word,
     /// Its tokens.
     pub tokens: [TokenId; 2],
+    /// The labels of its outcomes.
+    pub labels: &'a [String; 2],
+    /// Signed for in the neg-risk domain.
+    pub neg_risk: bool,
     /// Its price step.
     pub tick: Tick,
     /// Its smallest resting order.
@@ -56,6 +65,8 @@ pub struct KnownMarket<'a> {
     pub fee: FeeSchedule,
     /// What it takes.
     pub mode: Mode,
+    /// Its payout once resolved.
+    pub payout: Option<Payout>,
     /// True if an order rests in it or somebody holds its shares.
     pub is_live: bool,
 }
@@ -80,7 +91,7 @@ pub struct MarketUpdate {
     pub text: Option<String>,
     /// The event's number, if it had none or another.
     pub event: Option<u32>,
-    /// The new tick, if the text is new and the market not live.
+    /// The new tick, if the text is new and names one and the market is not live.
     pub tick: Option<Tick>,
     /// True if the row says closed and the market is not.
     pub closes: bool,
@@ -108,66 +119,87 @@ pub fn market_step(
         return MarketStep::Add;
     };
     let text = (market.text != known.text).then(|| market.text.clone());
-    let known_updated = || Fields::parse(known.text).map_or(Moment::default(), |fields| updated(&fields));
-    if text.is_some() && market.updated < known_updated() {
+    let moment = |text| Fields::parse(text).map_or(Moment::default(), |fields| updated(&fields));
+    if text.is_some() && market.updated < moment(known.text) {
         return MarketStep::Older;
     }
-    let event = event.filter(|event| known.event != Some(*event));
+    // The same text says nothing new.
+    let said =
+        if text.is_some() { Fields::parse(&market.text).unwrap_or_default() } else { Fields::default() };
     let is_final = known.mode == Mode::Resolved;
     let free = !known.is_live && !is_final;
     let closes = matches!(market.mode, Mode::Closed | Mode::Resolved);
     let update = MarketUpdate {
-        tick: Some(market.tick).filter(|tick| text.is_some() && free && *tick != known.tick),
+        event: event.filter(|event| known.event != Some(*event)),
+        tick: Some(market.tick).filter(|tick| said.raw(TICK).is_some() && free && *tick != known.tick),
         closes: closes && !is_final && known.mode != Mode::Closed,
         payout: market.payout.filter(|_| free),
-        kept: if text.is_some() { kept(known, market, free) } else { Vec::new() },
+        kept: if text.is_some() { kept(known, market, &said) } else { Vec::new() },
         text,
-        event,
     };
     if update == MarketUpdate::default() { MarketStep::Keep } else { MarketStep::Update(update) }
 }
 
-/// What a re-import never touches, where the row says something else.
-fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, free: bool) -> Vec<Refused> {
+/// What a re-import never touches, where the row says something else. Where the row is silent it
+/// says nothing else: the defaults in its place are the exchange's own.
+fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> Vec<Refused> {
     let row = market.row();
-    let mut kept = Vec::new();
-    let mut keep = |differs: bool, field, got: String, allowed| {
-        if differs {
+    let is_live = known.is_live && known.mode != Mode::Resolved;
+    let fee = FeeSchedule { version: known.fee.version, ..market.fee };
+    let opens = market.mode == Mode::Open && market.tokens.is_some();
+    let other_result = known.payout.is_some_and(|here| market.payout.is_some_and(|there| here != there));
+    let question = market.question != Word::ZERO && market.question != known.question;
+    let mut kept = kept_names(known, market);
+    let stays = [
+        ("questionID", question, "the question that the market has, which stays"),
+        ("outcomes", market.labels != *known.labels, "the outcomes that the market has, which stay"),
+        (
+            "negRisk",
+            market.neg_risk != known.neg_risk,
+            "what the market is, which stays: orders are signed for it",
+        ),
+        ("orderMinSize", market.min_size != known.min_size, "the size that the market has, which stays"),
+        ("feeSchedule", fee != known.fee, "the fee that the market has, which stays"),
+        ("closed", opens && known.mode == Mode::Closed, "true, as it is here; market mode opens it"),
+        ("closed", opens && known.mode == Mode::Resolved, "true: its result is known here, which is final"),
+        (RESULT, other_result, "the result that the market has, which is final"),
+    ];
+    for (field, differs, allowed) in stays {
+        if let Some(got) = said.words(field).filter(|_| differs) {
             kept.push(Refused::new(&row, field, &got, allowed));
         }
-    };
-    let tokens_differ = market.tokens.is_some_and(|tokens| tokens != known.tokens);
-    keep(
-        tokens_differ,
-        "clobTokenIds",
-        "other tokens".to_owned(),
-        "the tokens that the market has, which stay",
-    );
-    let goes_on = !matches!(known.mode, Mode::Closed | Mode::Resolved) && market.mode == Mode::Open;
-    keep(
-        market.tokens.is_none() && goes_on,
-        "clobTokenIds",
-        "nothing".to_owned(),
-        "the tokens that the market has: it trades on with them",
-    );
-    let size = format!("{} millionths", market.min_size.0);
-    keep(
-        market.min_size != known.min_size,
-        "orderMinSize",
-        size,
-        "the size that the market has, which stays",
-    );
-    let fee = FeeSchedule { version: known.fee.version, ..market.fee };
-    let rate = format!("rate {} millionths", fee.rate);
-    keep(fee != known.fee, "feeSchedule", rate, "the fee that the market has, which stays");
-    if market.tick != known.tick && !free {
+    }
+    if said.raw(TICK).is_some() && market.tick != known.tick && is_live {
         kept.push(kept_tick(&row, market.tick, LIVE_TICK));
     }
-    if market.payout.is_some() && known.mode != Mode::Resolved && !free {
+    if market.payout.is_some() && is_live {
         kept.push(kept_result(&row, LIVE_RESULT));
     }
     kept
 }
+
+/// The same of the id and the tokens, by which people and orders name the market.
+fn kept_names(known: &KnownMarket<'_>, market: &ImportedMarket) -> Vec<Refused> {
+    let trades = !matches!(known.mode, Mode::Closed | Mode::Resolved);
+    let keep = |field, got: &str, allowed| Refused::new(&market.row(), field, got, allowed);
+    let id = market.market_id.filter(|id| *id != known.market_id).map(|id| {
+        let got = format!("{id}, here {}", known.market_id);
+        keep("id", &got, "the id that the market has, which stays")
+    });
+    let tokens = match market.tokens {
+        Some(tokens) if tokens != known.tokens => {
+            Some(keep("clobTokenIds", "other tokens", "the tokens that the market has, which stay"))
+        }
+        None if trades && market.mode == Mode::Open => {
+            Some(keep("clobTokenIds", "nothing", "the tokens that the market has: it trades on with them"))
+        }
+        _ => None,
+    };
+    id.into_iter().chain(tokens).collect()
+}
+
+const TICK: &str = "orderPriceMinTickSize";
+const RESULT: &str = "outcomePrices";
 
 /// Why a live market does not take the tick of its row.
 pub const LIVE_TICK: &str = "the tick of the live market, which stays; see market tick";
@@ -177,11 +209,10 @@ pub const LIVE_RESULT: &str = "the operator's word on a live market: market reso
 
 /// What is said of a row whose market does not take its tick.
 pub(crate) fn kept_tick(row: &str, tick: Tick, why: &'static str) -> Refused {
-    let got = format!("{}/10000", tick.ten_thousandths());
-    Refused::new(row, "orderPriceMinTickSize", &got, why)
+    Refused::new(row, TICK, &decimal(tick.ten_thousandths().into(), 4), why)
 }
 
 /// What is said of a row whose market does not take its result.
 pub(crate) fn kept_result(row: &str, why: &'static str) -> Refused {
-    Refused::new(row, "outcomePrices", "a result", why)
+    Refused::new(row, RESULT, "a result", why)
 }

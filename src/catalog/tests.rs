@@ -123,6 +123,7 @@ fn a_market_without_tokens_is_in_the_catalog_only() {
     let market = only(&format!(r#"{{"id":"abc","question":"?","conditionId":"0x{}"}}"#, "1".repeat(64)));
     assert_eq!((market.tokens, market.first_mode(), market.market_id), (None, Mode::Closed, None));
     assert!(!market.trades());
+    assert_eq!(market.row(), format!("market 0x{}", "1".repeat(64)), "it has no number to be found by");
 }
 
 #[test]
@@ -269,12 +270,17 @@ fn a_changed_event_replaces_what_it_mentions() {
 fn known(market: &ImportedMarket) -> KnownMarket<'_> {
     KnownMarket {
         text: &market.text,
+        market_id: market.market_id.expect("a number"),
         event: None,
+        question: market.question,
         tokens: market.tokens.expect("it trades"),
+        labels: &market.labels,
+        neg_risk: market.neg_risk,
         tick: market.tick,
         min_size: market.min_size,
         fee: market.fee,
         mode: market.mode,
+        payout: market.payout,
         is_live: false,
     }
 }

@@ -135,3 +135,84 @@ fn a_row_without_tokens_leaves_a_market_trading_and_says_so() {
     assert_eq!(bid(&mut site, &mut alice).0, 400);
     site.exchange.stop();
 }
+
+#[test]
+fn whatever_a_market_does_not_take_is_told_as_the_file_writes_it() {
+    let mut site = site_with(&json!({"questionID": format!("0x{:064x}", 5)}));
+    let mut alice = Trader::new(KEYS[2], &mut site.connection);
+    assert_eq!(bid(&mut site, &mut alice).0, 200);
+    for (day, (more, kept)) in (2..).zip([
+        (json!({"id": "702"}), "id: got 702, here 701; allowed: the id that the market has, which stays"),
+        (
+            json!({"questionID": format!("0x{:064x}", 6)}),
+            &format!("questionID: got 0x{:064x}; allowed: the question that the market has, which stays", 6),
+        ),
+        (
+            json!({"outcomes": "[\"Up\", \"Down\"]"}),
+            "outcomes: got [\"Up\", \"Down\"]; allowed: the outcomes that the market has, which stay",
+        ),
+        (
+            json!({"negRisk": true}),
+            "negRisk: got true; allowed: what the market is, which stays: orders are signed for it",
+        ),
+        (
+            json!({"clobTokenIds": "[\"7011\", \"7013\"]"}),
+            "clobTokenIds: got other tokens; allowed: the tokens that the market has, which stay",
+        ),
+        (
+            json!({"orderMinSize": 50}),
+            "orderMinSize: got 50; allowed: the size that the market has, which stays",
+        ),
+        (
+            json!({"feeSchedule": {"rate": 0.05}}),
+            "feeSchedule: got {\"rate\":0.05}; allowed: the fee that the market has, which stays",
+        ),
+        (
+            json!({"orderPriceMinTickSize": 0.001}),
+            "orderPriceMinTickSize: got 0.001; allowed: the tick of the live market, which stays; see market tick",
+        ),
+    ]) {
+        let mut row = json!({"updatedAt": format!("2026-01-{day:02}T00:00:00Z")});
+        row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let name = row["id"].as_str().unwrap_or("701");
+        let told = told(&site, &row);
+        assert_eq!(told, [UPDATED.to_owned(), format!("not taken: market {name}: {kept}")]);
+    }
+    // A row that is silent says nothing else.
+    let silent = json!({
+        "outcomes": null, "orderPriceMinTickSize": null, "orderMinSize": null, "closed": null,
+        "updatedAt": "2026-01-20T00:00:00Z"
+    });
+    assert_eq!(told(&site, &silent), [UPDATED]);
+    site.exchange.stop();
+}
+
+#[test]
+fn a_row_opens_no_market_and_says_so() {
+    let site = site_with(&json!({"closed": true}));
+    let open = json!({"updatedAt": "2026-01-02T00:00:00Z"});
+    let closed =
+        "not taken: market 701: closed: got false; allowed: true, as it is here; market mode opens it";
+    assert_eq!(told(&site, &open), [UPDATED, closed]);
+    assert_eq!(state(&site), "closed 0.01");
+    act(&site, &["market", "resolve", "701", "--payout", "1"]);
+    let open = json!({"updatedAt": "2026-01-03T00:00:00Z"});
+    let over =
+        "not taken: market 701: closed: got false; allowed: true: its result is known here, which is final";
+    assert_eq!(told(&site, &open), [UPDATED, over]);
+    let other = json!({
+        "closed": true, "outcomePrices": "[\"0\", \"1\"]", "updatedAt": "2026-01-04T00:00:00Z"
+    });
+    let result = "not taken: market 701: outcomePrices: got [\"0\", \"1\"]; allowed: the result that the market has, which is final";
+    assert_eq!(told(&site, &other), [UPDATED, result]);
+    site.exchange.stop();
+}
+
+#[test]
+fn a_row_without_a_tick_leaves_the_one_that_the_market_has() {
+    let site = site_with(&json!({"orderPriceMinTickSize": 0.001}));
+    let silent = json!({"orderPriceMinTickSize": null, "updatedAt": "2026-01-02T00:00:00Z"});
+    assert_eq!(told(&site, &silent), [UPDATED]);
+    assert_eq!(state(&site), "open 0.001");
+    site.exchange.stop();
+}

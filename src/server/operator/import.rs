@@ -89,6 +89,7 @@ fn summary(files: &[File], import: &Import, tally: &Tally) -> String {
         text.push_str(line);
         text.push('\n');
     }
-    let _ = writeln!(text, "{} rows could not be taken whole", lines.len());
+    let rows = import.refused().len() + tally.rows;
+    let _ = writeln!(text, "{rows} rows could not be taken whole");
     text
 }

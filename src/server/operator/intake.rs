@@ -20,6 +20,7 @@ use crate::catalog::{
 };
 use crate::domain::{MarketNo, Mode, Payout, Reject, Tick, TimeMs};
 use crate::json::Writer;
+use crate::ledger::MarketRow;
 use crate::registrar::{self, NewMarket};
 use crate::server::acts;
 use crate::server::admin::Pending;
@@ -232,16 +233,6 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
             run.steps.push_back(Step::AddMarket(Box::new(market.clone())));
             continue;
         };
-        let known = KnownMarket {
-            text: &row.text,
-            event: row.event,
-            tokens: row.tokens,
-            tick: row.tick,
-            min_size: row.min_size,
-            fee: row.fee,
-            mode: row.mode,
-            is_live: !row.live.is_empty() || !row.backing.is_zero(),
-        };
         let number = market.event.as_ref().and_then(|key| core.desk.event(key));
         let new_event = market.event.is_some() && number.is_none();
         let update = |text: Option<String>, event: Option<u32>| Step::UpdateMarket {
@@ -250,10 +241,14 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
             event_key: market.event.clone(),
             text: text.unwrap_or_else(|| row.text.clone()),
         };
-        match market_step(Some(&known), market, number) {
+        match market_step(Some(&known(row)), market, number) {
             MarketStep::Update(change) => {
-                run.steps.push_back(update(change.text, change.event));
                 run.kept.extend(change.kept);
+                if change.text.is_some() || change.event.is_some() || new_event {
+                    run.steps.push_back(update(change.text, change.event));
+                } else {
+                    run.counts.markets[UPDATED] += 1;
+                }
                 let place = desk::place_of(core, row);
                 let MarketUpdate { tick, closes, payout, .. } = change;
                 if tick.is_some() || closes || payout.is_some() {
@@ -266,6 +261,24 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
         }
     }
     run
+}
+
+fn known(row: &MarketRow) -> KnownMarket<'_> {
+    KnownMarket {
+        text: &row.text,
+        market_id: row.market_id,
+        event: row.event,
+        question: row.question,
+        tokens: row.tokens,
+        labels: &row.labels,
+        neg_risk: row.neg_risk,
+        tick: row.tick,
+        min_size: row.min_size,
+        fee: row.fee,
+        mode: row.mode,
+        payout: row.payout,
+        is_live: !row.live.is_empty() || !row.backing.is_zero(),
+    }
 }
 
 /// Does one piece on the registrar's loop, and says what is next.

@@ -3,6 +3,7 @@
 //! One thread reads rows and sends batches, at most [`WINDOW`] ahead of the answers; the caller's
 //! thread takes the answers in, so that neither side ever waits for the other to read.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -26,8 +27,10 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     counts: [u64; COUNTED.len()],
-    /// Rows that were refused or not taken whole, one line each.
+    /// What was refused or not taken, one line each.
     pub(super) lines: Vec<String>,
+    /// How many rows these lines are about.
+    pub(super) rows: usize,
     /// How many rows were refused.
     pub(super) refused: usize,
 }
@@ -68,11 +71,14 @@ impl Tally {
         for (count, name) in self.counts.iter_mut().zip(COUNTED) {
             *count += fields.words(name).and_then(|words| words.parse::<u64>().ok()).unwrap_or(0);
         }
+        // A row is sent once, so no other answer names it.
+        let mut named = BTreeSet::new();
         for name in ["refused", "kept"] {
             let rows = fields.raw(name).and_then(items).unwrap_or_default();
             self.refused += if name == "refused" { rows.len() } else { 0 };
             self.lines.extend(rows.iter().filter_map(|row| Fields::parse(row)).map(|row| {
                 let words = |name| row.words(name).unwrap_or_default();
+                named.insert(words("row"));
                 let place = locate(&words("row")).map_or_else(String::new, |place| format!(" ({place})"));
                 format!(
                     "{}: {}: got {}; allowed: {}{place}",
@@ -83,6 +89,7 @@ impl Tally {
                 )
             }));
         }
+        self.rows += named.len();
     }
 }
 
@@ -455,7 +462,8 @@ mod tests {
     fn the_summary_counts_and_names() {
         let import = import(2, 1);
         let mut tally = Tally::default();
-        let answer = r#"{"eventsAdded":1,"marketsAdded":1,"marketsOlder":1,"refused":[{"row":"market 2","field":"id","got":"2","allowed":"another"}],"kept":[]}"#;
+        let answer = r#"{"eventsAdded":1,"marketsAdded":1,"marketsOlder":1,"refused":[{"row":"market 2","field":"id","got":"2","allowed":"another"}],
+            "kept":[{"row":"market 1","field":"a","got":"b","allowed":"c"},{"row":"market 1","field":"d","got":"e","allowed":"f"}]}"#;
         tally.add(answer, |row| (row == "market 2").then(|| "a.json, row 7".to_owned()));
         assert_eq!(tally.refused, 1);
         assert_eq!(
@@ -465,7 +473,9 @@ mod tests {
              tags, series and creators by themselves: 0 added, 0 updated, 0 unchanged\n\
              markets: 1 added, 0 updated, 0 unchanged, 1 older\n\
              not taken: market 2: id: got 2; allowed: another (a.json, row 7)\n\
-             1 rows could not be taken whole\n"
+             not taken: market 1: a: got b; allowed: c\n\
+             not taken: market 1: d: got e; allowed: f\n\
+             2 rows could not be taken whole\n"
         );
     }
 }
