@@ -86,7 +86,7 @@ impl Held {
 pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let plan = &shared.plan;
     let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
-    let settings = reader_settings(plan)?;
+    let settings = reader_settings(plan);
     let (opened, reader, recovered) = recover(plan, &settings)?;
     let snapshots = opened.snapshots().on(plan.snapshot_disk.clone()).leaving_free(plan.disk_free_min);
     let last_segment = opened.snapshot_segment();
@@ -343,8 +343,8 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
     })
 }
 
-fn reader_settings(plan: &Plan) -> Result<Settings, String> {
-    Ok(Settings {
+fn reader_settings(plan: &Plan) -> Settings {
+    Settings {
         keccak: |bytes| keccak(bytes).0,
         price_side: if plan.options.price_side == "book" { PriceSide::Book } else { PriceSide::Taker },
         exchanges: Venue::ALL.iter().flat_map(|venue| venue.contracts()).collect(),
@@ -360,7 +360,7 @@ fn reader_settings(plan: &Plan) -> Result<Settings, String> {
             },
             clamp_limits: plan.options.wallet_clamp_limits,
         },
-    })
+    }
 }
 
 /// How paths begin.
