@@ -47,14 +47,12 @@ pub struct Filter {
     pub mirror: Option<bool>,
     /// These rows only, by number.
     pub only: Option<BTreeSet<u32>>,
-    /// With one of these tags.
-    pub tags: Option<BTreeSet<u32>>,
+    /// With a tag of each of these lists.
+    pub tags: Vec<BTreeSet<u32>>,
     /// With none of these tags.
     pub without_tags: BTreeSet<u32>,
-    /// In one of these series.
-    pub series: Option<BTreeSet<u32>>,
-    /// In one of these series, which come round as often as was asked for.
-    pub recurring: Option<BTreeSet<u32>>,
+    /// In a series of each of these lists.
+    pub series: Vec<BTreeSet<u32>>,
     /// Markets of one of these events.
     pub events: Option<BTreeSet<u32>>,
     /// Of this wallet or site.
@@ -177,9 +175,8 @@ impl Catalog {
         filter
             .only
             .clone()
-            .or_else(|| filter.series.as_ref().map(|series| of(ItemKind::Series, series)))
-            .or_else(|| filter.recurring.as_ref().map(|series| of(ItemKind::Series, series)))
-            .or_else(|| filter.tags.as_ref().map(|tags| of(ItemKind::Tag, tags)))
+            .or_else(|| filter.series.first().map(|series| of(ItemKind::Series, series)))
+            .or_else(|| filter.tags.first().map(|tags| of(ItemKind::Tag, tags)))
     }
 
     fn markets_to_look_at(&self, filter: &Filter) -> Option<BTreeSet<u32>> {
@@ -193,7 +190,7 @@ impl Catalog {
             markets
         };
         let only = filter.only.clone();
-        only.or_else(|| filter.events.as_ref().map(of_events)).or_else(|| filter.tags.as_ref().map(of_tags))
+        only.or_else(|| filter.events.as_ref().map(of_events)).or_else(|| filter.tags.first().map(of_tags))
     }
 
     fn event_passes(&self, number: u32, filter: &Filter) -> bool {
@@ -207,10 +204,9 @@ impl Catalog {
             && is(filter.featured, facts.featured)
             && is(filter.cyom, facts.cyom)
             && filter.only.as_ref().is_none_or(|only| only.contains(&number))
-            && filter.tags.as_ref().is_none_or(tagged)
+            && filter.tags.iter().all(tagged)
             && !tagged(&filter.without_tags)
-            && filter.series.as_ref().is_none_or(in_series)
-            && filter.recurring.as_ref().is_none_or(in_series)
+            && filter.series.iter().all(in_series)
             && filter.volume.holds(Some(event.volume()))
             && filter.liquidity.holds(Some(event.liquidity()))
             && filter.start.holds(micros(event.date(Column::StartDate)))
@@ -232,7 +228,7 @@ impl Catalog {
             && is(filter.mirror, facts.mirror)
             && filter.only.as_ref().is_none_or(|only| only.contains(&number))
             && filter.events.as_ref().is_none_or(|all| market.event.is_some_and(|event| all.contains(&event)))
-            && filter.tags.as_ref().is_none_or(tagged)
+            && filter.tags.iter().all(tagged)
             && !tagged(&filter.without_tags)
             && filter.volume.holds(Some(market.volume()))
             && filter.liquidity.holds(Some(market.liquidity()))

@@ -420,8 +420,12 @@ fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), S
         return Err(format!("journal.log_bytes: {log} is not a multiple of 4096"));
     }
     let segment = options.journal_segment_bytes;
-    if segment < 1 << 20 || !segment.is_multiple_of(4_096) {
-        return Err(format!("journal.segment_bytes: {segment} is not a multiple of 4096 from 1048576"));
+    // A start reads a segment whole.
+    let (least, most) = (1 << 20, 1 << 30);
+    if !(least..=most).contains(&segment) || !segment.is_multiple_of(4_096) {
+        return Err(format!(
+            "journal.segment_bytes: got {segment}; allowed: {least} to {most}, a multiple of 4096"
+        ));
     }
     Ok((log, segment))
 }

@@ -350,7 +350,7 @@ struct Question {
     archived: Option<bool>,
     cyom: Option<bool>,
     slug: Option<u8>,
-    tag: Option<u8>,
+    tags: [Option<u8>; 2],
     without: Option<u8>,
     series: Option<u8>,
     recurrence: Option<&'static str>,
@@ -379,7 +379,7 @@ fn question() -> impl Strategy<Value = Question> {
     let flag = || prop::option::weighted(0.3, any::<bool>());
     (
         (flag(), flag(), flag(), flag()),
-        (rare(6), rare(6), rare(6), rare(3), rare(8), rare(3)),
+        (rare(6), [rare(6), rare(6)], rare(6), rare(3), rare(8), rare(3)),
         (
             prop::option::weighted(0.2, 0_u64..40_000_000),
             prop::option::weighted(0.2, prop::sample::select(vec!["daily", "weekly", "never"])),
@@ -395,7 +395,7 @@ fn question() -> impl Strategy<Value = Question> {
                     archived: flags.2,
                     cyom: flags.3,
                     slug: named.0,
-                    tag: named.1,
+                    tags: named.1,
                     without: named.2,
                     series: named.3,
                     recurrence,
@@ -431,13 +431,17 @@ impl Question {
             archived: self.archived,
             cyom: self.cyom,
             only: self.slug.map(slug),
-            tags: self.tag.map(tag),
+            tags: self.tags.into_iter().flatten().map(tag).collect(),
             without_tags: self.without.map(tag).unwrap_or_default(),
-            series: self
-                .series
-                .filter(|_| events)
-                .map(|series| catalog.shelf(ItemKind::Series).by_slug(&format!("x{series}")).collect()),
-            recurring: self.recurrence.filter(|_| events).map(|often| catalog.series_by_recurrence(often)),
+            series: [
+                self.series
+                    .map(|series| catalog.shelf(ItemKind::Series).by_slug(&format!("x{series}")).collect()),
+                self.recurrence.map(|often| catalog.series_by_recurrence(often)),
+            ]
+            .into_iter()
+            .flatten()
+            .filter(|_| events)
+            .collect(),
             events: self.event.filter(|_| !events).map(of_event),
             creator: self.creator.map(|creator| format!("c{creator}")),
             volume: Between { min: self.volume_min, max: None },
@@ -466,7 +470,7 @@ impl Question {
             && is(self.archived, row.text["archived"] == true)
             && is(self.cyom, row.text["cyom"] == true)
             && self.slug.is_none_or(|slug| row.text["slug"] == format!("s{slug}"))
-            && self.tag.is_none_or(has)
+            && self.tags.into_iter().flatten().all(has)
             && !self.without.is_some_and(has)
             && (!events || self.series.is_none_or(|series| row.series == Some(series.to_string())))
             && (!events || self.recurrence.is_none_or(|often| row.recurs(often)))

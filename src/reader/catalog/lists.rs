@@ -35,11 +35,12 @@ impl Reader {
             named(params.all(&["id"])?, |id| catalog.event_by_id(id)),
             named(params.all(&["slug"])?, |slug| catalog.events_by_slug(slug).collect::<Vec<_>>()),
         );
-        filter.series = both(
+        let lists = [
             items(catalog, ItemKind::Series, params.all(&["series_slug"])?),
             named(params.all(&["series_id"])?, |id| catalog.shelf(ItemKind::Series).by_key(id)),
-        );
-        filter.recurring = params.text("recurrence")?.map(|often| catalog.series_by_recurrence(&often));
+            params.text("recurrence")?.map(|often| catalog.series_by_recurrence(&often)),
+        ];
+        filter.series = lists.into_iter().flatten().collect();
         params.flags_without_effect(&["include_chat", "include_template"])?;
         json.open_array();
         for event in catalog.list_events(&filter, &page, asked.now()) {
@@ -123,6 +124,10 @@ impl Reader {
         let catalog = self.index.catalog();
         let tag = |id: &str| catalog.shelf(ItemKind::Tag).by_key(id);
         params.flags_without_effect(&["related_tags"])?;
+        let tags = [
+            items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug])),
+            named(params.numbers(&["tag_id"])?, tag),
+        ];
         let without = named(params.numbers(&["exclude_tag_id"])?, tag).unwrap_or_default();
         Ok(Filter {
             active: params.flag("active")?,
@@ -130,10 +135,7 @@ impl Reader {
             archived: params.flag("archived")?,
             featured: params.flag("featured")?,
             cyom: params.flag("cyom")?,
-            tags: both(
-                items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug])),
-                named(params.numbers(&["tag_id"])?, tag),
-            ),
+            tags: tags.into_iter().flatten().collect(),
             without_tags: without,
             creator: params.text("creator")?,
             volume: params.amounts(&[["volume_min", "volume_max"], ["volume_num_min", "volume_num_max"]])?,
