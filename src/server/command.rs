@@ -241,7 +241,7 @@ pub enum MarketCommand {
         /// Labels of the two outcomes
         #[arg(long, value_name = "A,B", default_value = "Yes,No")]
         outcomes: String,
-        /// The tick: 0.1, 0.01, 0.001 or 0.0001
+        /// The tick: 0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001
         #[arg(long, default_value = "0.01")]
         tick: String,
         /// Smallest resting order in shares
@@ -276,7 +276,7 @@ pub enum MarketCommand {
         /// The market.
         #[command(flatten)]
         market: MarketName,
-        /// What one share of the first outcome pays: 1, 0 or 0.5
+        /// What one share of the first outcome pays, from 0 to 1; one of the other pays the rest
         #[arg(long)]
         payout: String,
         /// Also pay every holder
@@ -288,7 +288,7 @@ pub enum MarketCommand {
         /// The market.
         #[command(flatten)]
         market: MarketName,
-        /// The new tick
+        /// The new tick: 0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001
         tick: String,
     },
 }

@@ -187,7 +187,10 @@ pub(crate) fn read(method: Method, path: &str, body: &[u8]) -> Result<Asked, Ref
         }
         (Method::Post, ["markets", market, act]) => market_act(market_name(market)?, act, path, body),
         (Method::Post, ["accounts", wallet, act]) => account_act(address("wallet", wallet)?, act, path, body),
-        (Method::Post, ["mode"]) => Ok(Asked::SetMode(mode(&object(body, &["mode"])?)?)),
+        (Method::Post, ["mode"]) => {
+            let words = "open, post-only, cancel-only or closed";
+            Ok(Asked::SetMode(mode(&object(body, &["mode"])?, &MODES, words)?))
+        }
         (Method::Post, ["snapshot"]) => object(body, &[]).map(|_| Asked::Snapshot),
         (Method::Post, ["clock"]) => advance(&object(body, &["advance_ms"])?),
         _ => Err(no_route(path)),
@@ -214,13 +217,11 @@ fn market_act(market: MarketName, act: &str, path: &str, body: &[u8]) -> Result<
     Ok(match act {
         "pause" => object(body, &[]).map(|_| Asked::SetMarketMode(market, Mode::CancelOnly))?,
         "resume" => object(body, &[]).map(|_| Asked::SetMarketMode(market, Mode::Open))?,
-        "mode" => match mode(&object(body, &["mode"])?)? {
-            // Orders rest in a market until it is resolved, so one that has some cannot be history.
-            Mode::Closed => {
-                return Err(wrong("mode", "closed", "open, post-only or cancel-only; or resolve it"));
-            }
-            mode => Asked::SetMarketMode(market, mode),
-        },
+        // Orders rest in a market until it is resolved, so one that has some cannot be history.
+        "mode" => {
+            let words = "open, post-only or cancel-only; or resolve it";
+            Asked::SetMarketMode(market, mode(&object(body, &["mode"])?, &MODES[..3], words)?)
+        }
         "tick" => Asked::SetTick(market, tick(&object(body, &["tick"])?)?),
         "resolve" => {
             let fields = object(body, &["payout", "redeem"])?;
@@ -305,15 +306,13 @@ fn tick(fields: &Fields<'_>) -> Result<Tick, Refusal> {
     tick.ok_or_else(|| wrong("tick", &text, "0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001"))
 }
 
-fn mode(fields: &Fields<'_>) -> Result<Mode, Refusal> {
+/// What can be said to be taken; the last one only of the whole exchange.
+const MODES: [Mode; 4] = [Mode::Open, Mode::PostOnly, Mode::CancelOnly, Mode::Closed];
+
+fn mode(fields: &Fields<'_>, modes: &[Mode], allowed: &'static str) -> Result<Mode, Refusal> {
     let text = fields.text("mode").unwrap_or_default();
-    Ok(match text.as_str() {
-        "open" => Mode::Open,
-        "post-only" => Mode::PostOnly,
-        "cancel-only" => Mode::CancelOnly,
-        "closed" => Mode::Closed,
-        _ => return Err(wrong("mode", &text, "open, post-only, cancel-only or closed")),
-    })
+    let mode = modes.iter().find(|mode| mode.text() == text);
+    mode.copied().ok_or_else(|| wrong("mode", &text, allowed))
 }
 
 fn advance(fields: &Fields<'_>) -> Result<Asked, Refusal> {
