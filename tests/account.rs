@@ -137,7 +137,9 @@ impl Known {
         match (text(&event["event_type"]), text(&event["status"])) {
             ("order", "LIVE") => drop(self.orders.insert(id.to_owned(), order(event).1)),
             ("order", _) => drop(self.orders.remove(id)),
-            ("trade", _) => self.trade(event),
+            ("trade", "MATCHED") => self.trade(event),
+            // The same once more, to say that it is final.
+            ("trade", "CONFIRMED") => {}
             other => panic!("{other:?}: {event}"),
         }
     }
@@ -220,7 +222,7 @@ fn a_snapshot_and_the_events_behind_it_are_the_next_snapshot() {
         assert!(before["seq"] != after["seq"]);
         let mut known = Known::of(&before);
         for event in site.events(&before, &after) {
-            traded += usize::from(event["event_type"] == "trade");
+            traded += usize::from(event["event_type"] == "trade" && event["status"] == "MATCHED");
             known.note(&event);
         }
         known.shares.retain(|_, shares| *shares != 0);
