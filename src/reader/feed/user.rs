@@ -261,7 +261,7 @@ fn write_order(
     json.key("size_matched").millionths_text(stand.filled.0);
     json.key("associate_trades").open_array();
     let newest = stand.trades.saturating_sub(ASSOCIATED_TRADES_MAX);
-    for &trade in &row.trades[newest..stand.trades] {
+    for &trade in row.trades.iter().take(stand.trades).skip(newest) {
         json.uuid(TradeId::new(trade).uuid());
     }
     json.close_array().key("outcome").text(reader.label(row.market, row.outcome));
