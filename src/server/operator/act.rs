@@ -93,6 +93,9 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
                     Ok(_) => said(|json| {
                         json.key("wallet").address(&wallet).key("owner").address(&owner);
                     }),
+                    Err(refusal @ registrar::Refusal::WalletNotAnOwner) => {
+                        refused(refusal, &hex(owner.as_bytes()))
+                    }
                     Err(refusal) => refused(refusal, &hex(wallet.as_bytes())),
                 });
             (REGISTRAR_LOOP, Binding::EveryShard, errand)
