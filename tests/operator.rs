@@ -158,7 +158,10 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         (&["account", "credit", FIRST, "0.0000001"], "amount: got 0.0000001; allowed:"),
         (&["account", "debit", FIRST, "1000000"], "amount: the wallet has less than 1000000"),
         (&["account", "debit", "0x0000000000000000000000000000000000000001", "1"], "is not known here"),
-        (&["account", "link", FIRST, DEPOSIT], "owner: 0x365f0ca36ae1f641e02fe3b7743673da42a13a70 is a wallet of"),
+        (
+            &["account", "link", FIRST, DEPOSIT],
+            "owner: 0x365f0ca36ae1f641e02fe3b7743673da42a13a70 is a wallet of",
+        ),
         (&["account", "show", "0x12"], "wallet: got 0x12; allowed: 0x and 40 hex digits"),
     ] {
         let admin = format!("http://127.0.0.1:{}", exchange.admin);

@@ -227,7 +227,7 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
     Ok(Plan {
         http,
         admin,
-        data_dir: options.data_path(),
+        data_dir: data_dir(options)?,
         ports_file: start.ports_file,
         topology,
         durability,
@@ -407,6 +407,14 @@ fn unread_bytes_max(options: &Options) -> Result<usize, String> {
     found.ok_or_else(|| format!("streams.unread_bytes_max: got {bytes}; allowed: {MIN} to {MAX}"))
 }
 
+fn data_dir(options: &Options) -> Result<PathBuf, String> {
+    if options.data_dir.is_empty() {
+        Err("data_dir: got nothing; allowed: a folder".to_owned())
+    } else {
+        Ok(options.data_path())
+    }
+}
+
 fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), String> {
     let log = options.journal_log_bytes;
     let least = journal::log_bytes_min(topology.shards);
@@ -530,6 +538,11 @@ mod tests {
         assert_eq!(fault, "chain_id: 1 has no order contracts; use 80002, or 137");
         let fault = refused(|options| options.journal_log_bytes = 4_096);
         assert!(fault.starts_with("journal.log_bytes: 4096 is below"), "{fault}");
+        let fault = refused(|options| options.journal_segment_bytes = (1 << 30) + 4_096);
+        let rule = "got 1073745920; allowed: 1048576 to 1073741824, a multiple of 4096";
+        assert_eq!(fault, format!("journal.segment_bytes: {rule}"));
+        let fault = refused(|options| options.data_dir = String::new());
+        assert_eq!(fault, "data_dir: got nothing; allowed: a folder");
         let fault = refused(|options| options.auth_known_signers_bytes = 139_263);
         assert_eq!(
             fault,
