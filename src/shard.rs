@@ -120,13 +120,17 @@ pub struct PlaceOrder {
     pub outcome: Outcome,
 }
 
+/// Decimals of a price in a [`Refusal`]: twelve show what lies beside the grid by one millionth of an order's amounts,
+/// unless that is very large.
+pub const REFUSED_PRICE_PLACES: u32 = 12;
+
 /// Why an act did not happen. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The rule.
     pub reject: Reject,
-    /// The value that broke it, in millionths (of a USDC, a share, or a USDC a share), or as it was
-    /// sent if it is a time; 0 where there is none.
+    /// The value that broke it, in millionths of a USDC or a share, if a price with
+    /// [`REFUSED_PRICE_PLACES`], if a time as it was sent; 0 where there is none.
     pub got: u64,
     /// The rule's bound, likewise: the tick, the smallest size, what there is.
     pub allowed: u64,

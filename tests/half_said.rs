@@ -5,7 +5,9 @@
 
 mod common;
 
-use std::net::Shutdown;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 
 use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
@@ -130,4 +132,25 @@ fn an_operators_act_without_room_is_refused_and_not_forgotten() {
         assert_eq!(statuses(connection, 1), [200]);
     }
     exchange.stop();
+}
+
+#[test]
+fn what_answers_a_head_has_no_body_whatever_it_says() {
+    let (exchange, _folder) = exchange();
+    let asks =
+        ["HEAD /time", "HEAD /nowhere", "HEAD /order", "HEAD /ws/market", "HEAD /ws/user", "GET /time"];
+    let mut bytes = String::new();
+    for ask in asks {
+        let end = if ask.starts_with("GET") { "Connection: close\r\n" } else { "" };
+        write!(bytes, "{ask} HTTP/1.1\r\nHost: h\r\n{end}\r\n").unwrap();
+    }
+    let mut client = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
+    client.write_all(bytes.as_bytes()).unwrap();
+    let mut said = String::new();
+    client.read_to_string(&mut said).unwrap();
+    let heads: Vec<&str> = said.split("\r\n\r\n").collect();
+    assert_eq!(heads.len(), asks.len() + 1, "{said}");
+    let statuses = heads[..asks.len()].iter().map(|head| head.split(' ').nth(1).unwrap_or_default());
+    assert_eq!(statuses.collect::<Vec<_>>(), ["200", "404", "405", "426", "426", "200"], "{said}");
+    assert!(heads[..asks.len()].iter().all(|head| head.starts_with("HTTP/1.1 ")), "{said}");
 }

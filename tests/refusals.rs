@@ -189,7 +189,7 @@ fn provoke(reject: Reject) -> Row {
         Reject::PriceOutOfRange => {
             Asked(|scene| scene.changed(|draft| draft.fields.maker_amount = 10_000_000))
         }
-        Reject::PriceOffTick => Asked(|scene| scene.changed(|draft| draft.fields.maker_amount = 1_005_000)),
+        Reject::PriceOffTick => Asked(|scene| scene.changed(|draft| draft.fields.maker_amount = 1_000_001)),
         Reject::SizeTooSmall => Asked(|scene| {
             scene.changed(|draft| {
                 draft.fields.maker_amount = 100_000;
@@ -551,7 +551,7 @@ fn closed_market(exchange: &Exchange) -> Market {
 
 /// The value and the bound that a refusal names, on the row that brings it about; both are amounts as people write them.
 const NAMED: [(Reject, &str); 4] = [
-    (Reject::PriceOffTick, "Price (0.1005) breaks minimum tick size rule: 0.01"),
+    (Reject::PriceOffTick, "Price (0.1000001) breaks minimum tick size rule: 0.01"),
     (Reject::PriceOutOfRange, "Price (1) is outside 0.01 to 0.99"),
     (Reject::SizeTooSmall, "Size (1) lower than the minimum: 5"),
     (Reject::AmountTooLarge, "Amount (2000000000000000) higher than the maximum: 1000000000000000"),

@@ -407,7 +407,7 @@ fn put_words(words: &[AtomicU64], chunks: &[[u8; 8]]) {
     }
 }
 
-fn words_in(bytes: u64) -> usize {
+pub(crate) fn words_in(bytes: u64) -> usize {
     usize::try_from(bytes / 8).expect("a mapped length fits usize")
 }
 

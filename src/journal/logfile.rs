@@ -28,7 +28,7 @@ use super::Fault;
 use super::disk::{in_memory, is_locked, lock, open_shared, reserve};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
-use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words};
+use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words, words_in};
 use crate::domain::Position;
 use crate::memory::sync::Ordering;
 
@@ -161,13 +161,24 @@ fn read_left(
     map: fn(&File) -> std::io::Result<Words>,
 ) -> Result<Option<Left>, Fault> {
     let bytes = file.metadata().map_err(Fault::io("look at", path))?.len();
-    if bytes < LOG_HEADER_BYTES + 4 * FRAME_ALIGN || !bytes.is_multiple_of(FRAME_ALIGN) {
+    if bytes == 0 {
         return Ok(None);
+    }
+    let damaged = |field, expected, found| {
+        let flaw = Flaw { field, at: 0, expected, found };
+        Err(Fault::Damaged(Place::of(flaw, path, 0, Position(0))))
+    };
+    let least = LOG_HEADER_BYTES + 4 * FRAME_ALIGN;
+    if bytes < least || !bytes.is_multiple_of(FRAME_ALIGN) {
+        return damaged("length of the log", bytes.max(least).next_multiple_of(FRAME_ALIGN), bytes);
     }
     let words = map(file).map_err(Fault::io("map", path))?;
     let word = |index: usize| words.all()[index].load(Ordering::Acquire);
     if word(0) != LOG_MAGIC {
-        return Ok(None);
+        // Whoever dies while it is made leaves no frame in it, and the magic's place zero.
+        let frames = &words.all()[words_in(LOG_HEADER_BYTES)..];
+        let is_empty = word(0) == 0 && frames.iter().all(|word| word.load(Ordering::Relaxed) == 0);
+        return if is_empty { Ok(None) } else { damaged("magic of the log", LOG_MAGIC, word(0)) };
     }
     let path_bytes = usize::try_from(word(PATH_BYTES_WORD)).unwrap_or(usize::MAX).min(PATH_BYTES_MAX);
     let mut data_dir: Vec<u8> =

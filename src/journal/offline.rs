@@ -48,7 +48,7 @@ pub struct Survey {
     pub log_bytes: u64,
     /// Where the log file was looked for.
     pub log_path: PathBuf,
-    /// Whether there is one. It goes when a process stops in good order.
+    /// Whether there is one; an empty file is none. It goes when a process stops in good order.
     pub log_found: bool,
     /// What the next start says of it.
     pub notes: Vec<String>,
@@ -96,7 +96,11 @@ pub fn survey<E: From<Fault>>(
     let usual = || Path::new("/dev/shm").join(log_name(identity.exchange));
     let log_path = log_path.map_or_else(usual, Path::to_path_buf);
     let mut notes = Vec::new();
-    let log_bytes = if in_use { 0 } else { in_log(&log_path, data_dir, identity, &mut found, &mut notes)? };
+    let (log_found, log_bytes) = if in_use {
+        (log_path.exists(), 0)
+    } else {
+        in_log(&log_path, data_dir, identity, &mut found, &mut notes)?
+    };
     Ok(Survey {
         frames: found.frames,
         segments: found.numbers.len() as u64,
@@ -107,7 +111,7 @@ pub fn survey<E: From<Fault>>(
         cut: found.cut,
         in_use,
         log_bytes,
-        log_found: log_path.exists(),
+        log_found,
         log_path,
         notes,
     })
@@ -151,14 +155,14 @@ fn visit_first<E: From<Fault>>(
     refusal.map_or(Ok(()), Err)
 }
 
-/// Bytes of committed frames behind the segments' end in the log at `path`.
+/// Whether there is a log at `path`, and bytes of committed frames behind the segments' end in it.
 fn in_log(
     path: &Path,
     data_dir: &Path,
     identity: Identity,
     found: &mut Scan,
     notes: &mut Vec<String>,
-) -> Result<u64, Fault> {
+) -> Result<(bool, u64), Fault> {
     let about = std::fs::metadata(data_dir).map_err(Fault::io("look at", data_dir))?;
     let heir = Heir {
         exchange: identity.exchange,
@@ -167,12 +171,14 @@ fn in_log(
         place: place(&about),
         claimed: Claimed::AsItIs,
     };
-    let left = inherit(LogFile::read_only(path)?, &heir, notes).unwrap_or_else(|fault| {
+    let left = LogFile::read_only(path)?;
+    let is_there = left.is_some();
+    let left = inherit(left, &heir, notes).unwrap_or_else(|fault| {
         notes.push(format!("the next start is refused: {fault}"));
         None
     });
     let entries = std::mem::take(&mut found.entries);
     let segments = Arc::new(Segments::new(&segment::directory(data_dir), identity.journal(), entries));
     let fit = fit(left, found, &segments, data_dir, notes)?;
-    Ok(fit.map_or(0, |fit| fit.more_bytes))
+    Ok((is_there, fit.map_or(0, |fit| fit.more_bytes)))
 }

@@ -276,7 +276,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     let closed = adopted.frames == 0 && (fresh || found.last_kind == Close::KIND);
     if !closed && fit.is_none() {
         notes.push(format!(
-            "journal: the last process did not stop in good order and its log file is gone; the journal ends \
+            "journal: the last process did not stop in good order and its log file is gone or empty; the journal ends \
              at position {}, and what was committed behind it but not durable is lost",
             found.end.0
         ));

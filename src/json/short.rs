@@ -57,13 +57,19 @@ impl ShortText {
         Self::pushed(|out| decimal::push_millionths(out, value))
     }
 
-    /// What lies between two amounts, both of them taken.
+    /// `value` / 10^`places`; `places` is at most 19.
     #[must_use]
-    pub fn millionths_between(first: u64, last: u64) -> Self {
+    pub fn scaled(value: u64, places: u32) -> Self {
+        Self::pushed(|out| decimal::push_signed(out, value.into(), places))
+    }
+
+    /// What lies between two such values, both of them taken.
+    #[must_use]
+    pub fn scaled_between(first: u64, last: u64, places: u32) -> Self {
         Self::pushed(|out| {
-            decimal::push_millionths(out, first);
+            decimal::push_signed(out, first.into(), places);
             out.put(b" to ");
-            decimal::push_millionths(out, last);
+            decimal::push_signed(out, last.into(), places);
         })
     }
 
@@ -149,7 +155,8 @@ mod tests {
     fn numbers_and_names_fit() {
         assert_eq!(ShortText::integer(u64::MAX).as_str(), "18446744073709551615");
         assert_eq!(ShortText::millionths(1_500_000).as_str(), "1.5");
-        assert_eq!(ShortText::millionths_between(10_000, 990_000).as_str(), "0.01 to 0.99");
+        assert_eq!(ShortText::scaled(51, 3).as_str(), "0.051");
+        assert_eq!(ShortText::scaled_between(1, 99, 2).as_str(), "0.01 to 0.99");
         assert_eq!(ShortText::hex(&[0xff; 32]).as_str().len(), 66);
     }
 }

@@ -370,6 +370,16 @@ impl Line {
         self.next
     }
 
+    /// Leaves of an answer that is there already the head alone, as HEAD wants it.
+    pub(crate) fn drop_body(&mut self, number: u32) {
+        const END: &[u8] = b"\r\n\r\n";
+        if let Some(answer) = self.answer(number)
+            && let Some(at) = answer.windows(END.len()).position(|bytes| bytes == END)
+        {
+            answer.truncate(at + END.len());
+        }
+    }
+
     /// Takes a place in the line and returns the request's number.
     pub(crate) fn open(&mut self, intent: Intent) -> u32 {
         assert!(self.open_count() < OPEN_MAX, "may_open was asked first");

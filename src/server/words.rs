@@ -1,10 +1,9 @@
 //! The words of a shard's refusals: its numbers in the units that people read.
 
 use super::work::Refused;
-use crate::domain::amount::ONE;
 use crate::domain::{Address, Reject};
 use crate::json::ShortText;
-use crate::shard::Refusal;
+use crate::shard::{REFUSED_PRICE_PLACES, Refusal};
 
 /// A refusal of an order.
 pub(crate) fn of_order(refusal: &Refusal) -> Refused {
@@ -12,12 +11,12 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
         Reject::PriceOutOfRange => {
             return Refused {
                 field: "price",
-                got: ShortText::millionths(refusal.got),
-                allowed: ShortText::millionths_between(refusal.allowed, ONE - refusal.allowed),
+                got: price(refusal.got),
+                allowed: prices_from(refusal.allowed),
                 ..Refused::plain(refusal.reject)
             };
         }
-        Reject::PriceOffTick => ("price", ShortText::millionths),
+        Reject::PriceOffTick => ("price", price),
         Reject::SizeTooSmall => ("size", ShortText::millionths),
         Reject::NotionalTooSmall | Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
         Reject::AmountTooLarge => ("makerAmount", ShortText::integer),
@@ -37,9 +36,9 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
 /// A refusal of a split, merge or redeem.
 pub(crate) fn of_act(refusal: &Refusal) -> Refused {
     let (field, text): (&'static str, fn(u64) -> ShortText) = match refusal.reject {
-        Reject::NothingToMove | Reject::NotEnoughBalance | Reject::AmountTooLarge => {
-            ("amount", ShortText::millionths)
-        }
+        Reject::NothingToMove | Reject::NotEnoughBalance => ("amount", ShortText::millionths),
+        // As a body says it, and as the reader of bodies tells one that is larger still.
+        Reject::AmountTooLarge => ("amount", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         reject => return Refused::plain(reject),
     };
@@ -54,6 +53,15 @@ pub(crate) fn of_act(refusal: &Refusal) -> Refused {
 /// A refusal of whatever the owner of `address` asks for while it is frozen.
 pub(crate) fn frozen(address: &Address) -> Refused {
     Refused { got: ShortText::hex(&address.0), ..Refused::plain(Reject::Frozen) }
+}
+
+fn price(value: u64) -> ShortText {
+    ShortText::scaled(value, REFUSED_PRICE_PLACES)
+}
+
+/// From the first price on a tick to the last.
+fn prices_from(tick: u64) -> ShortText {
+    ShortText::scaled_between(tick, 10_u64.pow(REFUSED_PRICE_PLACES) - tick, REFUSED_PRICE_PLACES)
 }
 
 fn in_microseconds(ms: u64) -> ShortText {

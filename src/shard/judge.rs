@@ -5,7 +5,7 @@
 
 use super::recall::First;
 use super::walk::{Left, Taker};
-use super::{Funding, PlaceOrder, Placed, Refusal, Shard};
+use super::{Funding, PlaceOrder, Placed, REFUSED_PRICE_PLACES, Refusal, Shard};
 use crate::account::cost_of_buy;
 use crate::book::legs::{Meeting, Ratio, is_dust};
 use crate::book::{Face, Full};
@@ -269,8 +269,10 @@ fn judge_price(fields: &OrderFields, tick: Tick, nearest: bool) -> Result<Price,
     let price = if nearest { fields.nearest_price(tick) } else { fields.exact_price(tick) };
     let step = u64::from(tick.ten_thousandths()) * (ONE / u64::from(PRICE_ONE));
     let refuse = |reject| {
-        let ratio = u128::from(fields.collateral().0) * u128::from(ONE) / u128::from(fields.shares().0);
-        Refusal { reject, got: u64::try_from(ratio).unwrap_or(u64::MAX), allowed: step }
+        let one = 10_u64.pow(REFUSED_PRICE_PLACES);
+        let ratio = u128::from(fields.collateral().0) * u128::from(one) / u128::from(fields.shares().0);
+        let got = u64::try_from(ratio).unwrap_or(u64::MAX);
+        Refusal { reject, got, allowed: u64::from(tick.ten_thousandths()) * (one / u64::from(PRICE_ONE)) }
     };
     let scaled = u128::from(fields.collateral().0) * u128::from(ONE);
     let shares = u128::from(fields.shares().0);

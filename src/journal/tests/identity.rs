@@ -1,6 +1,7 @@
 //! Whose a directory and a log file are.
 
 use super::super::disk::Disk;
+use super::super::log::LOG_HEADER_BYTES;
 use super::super::logfile::LogFile;
 use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_on};
 use super::super::{Fault, segment};
@@ -255,16 +256,15 @@ fn a_log_that_tells_another_story_is_refused_naming_both() {
 fn a_log_file_whose_maker_died_at_once_is_empty() {
     let home = died();
     let content = std::fs::read(home.log_path()).unwrap();
-    for kept in [0, 8, 4_095, 4_096, 5_000] {
-        std::fs::write(home.log_path(), &content[..kept]).unwrap();
-        if 4_096 < kept {
-            break;
-        }
+    let header = usize::try_from(LOG_HEADER_BYTES).unwrap();
+    // The file has its length at once, then come its marks, then whose it is, and the magic last.
+    for written in [8..8, header / 2..header, 8..header] {
+        let mut begun = vec![0; content.len()];
+        begun[written.clone()].copy_from_slice(&content[written]);
+        std::fs::write(home.log_path(), begun).unwrap();
         assert_eq!(home.open().unwrap().recovered().adopted_bytes, 0);
     }
-    let mut without_magic = content;
-    without_magic[..8].fill(0);
-    std::fs::write(home.log_path(), without_magic).unwrap();
+    std::fs::write(home.log_path(), []).unwrap();
     assert_eq!(home.open().unwrap().recovered().adopted_bytes, 0);
 }
 

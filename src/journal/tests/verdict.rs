@@ -81,6 +81,36 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
     }
 }
 
+/// What is done to a whole log file, and what the next start says of it; of none it says nothing.
+type Harm = (&'static str, fn(&mut Vec<u8>), Option<&'static str>);
+
+#[test]
+fn a_log_that_was_cut_or_has_lost_its_magic_is_damage_and_an_empty_one_is_none() {
+    let harms: [Harm; 6] = [
+        ("a bit of the magic", |bytes| bytes[0] ^= 1, Some("magic of the log")),
+        ("the magic", |bytes| bytes[..8].fill(0), Some("magic of the log")),
+        ("cut in its header", |bytes| bytes.truncate(100), Some("length of the log")),
+        ("cut behind its header", |bytes| bytes.truncate(4_096), Some("length of the log")),
+        ("emptied", Vec::clear, None),
+        ("as it is while it is made", |bytes| bytes.fill(0), None),
+    ];
+    for (what, harm, expected) in harms {
+        let (home, _) = died_behind_a_snapshot(false);
+        let mut bytes = std::fs::read(home.log_path()).unwrap();
+        harm(&mut bytes);
+        std::fs::write(home.log_path(), bytes).unwrap();
+        match (started(&home), expected) {
+            (Err(fault), Some(field)) => assert!(fault.to_string().contains(field), "{what}: {fault}"),
+            (Ok((_, opened)), None) => {
+                let note = "its log file is gone or empty";
+                let recovered = opened.recovered();
+                assert!(recovered.notes.iter().any(|found| found.contains(note)), "{what}: {recovered:?}");
+            }
+            (came, _) => panic!("{what}: {:?}", came.map(|_| ())),
+        }
+    }
+}
+
 #[test]
 fn a_frame_that_the_log_lost_is_damage_of_the_log() {
     let (home, _) = died_behind_a_snapshot(false);

@@ -3,7 +3,7 @@
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
-use crate::http::{self, BadRequest, Class, Endpoint, Query, websocket};
+use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::admin;
 use crate::server::connection::{Connection, Door, Hears, Intent, Line, Timed};
@@ -213,7 +213,11 @@ impl CoreLoop {
                 let address = self.shared.plan.proxies.client(connection.peer, request.head.forwarded_for);
                 let address = proxies::party(&self.shared.limits, address);
                 connection.line.toll = connection.line.toll.of(address);
+                let number = connection.line.next_number();
                 let step = self.dispatch(client, &mut connection.line, door, &request, pass);
+                if request.head.method == Method::Head {
+                    connection.line.drop_body(number);
+                }
                 if matches!(step, Step::Took | Step::TookMine | Step::Upgraded(_)) {
                     connection.input.used(bytes);
                     connection.chunked = None;

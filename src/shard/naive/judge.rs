@@ -89,8 +89,8 @@ impl Naive {
         let inside = step * shares <= collateral * 10_000 && collateral * 10_000 <= (10_000 - step) * shares;
         found.and_then(|price| Price::new(u16::try_from(price).ok()?)).ok_or(Refusal {
             reject: if inside { Reject::PriceOffTick } else { Reject::PriceOutOfRange },
-            got: u64::try_from(collateral * 1_000_000 / shares).unwrap_or(u64::MAX),
-            allowed: u64::try_from(step * 100).expect("a tick is small"),
+            got: u64::try_from(collateral * 1_000_000_000_000 / shares).unwrap_or(u64::MAX),
+            allowed: u64::try_from(step * 100_000_000).expect("a tick is small"),
         })
     }
 
