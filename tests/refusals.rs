@@ -4,13 +4,15 @@
 //! state hash is read from the journal on disk before and after each row, by `journal verify`.
 //!
 //! Rows that need an exchange of another shape (tiny tables, a mode) say which. Those for which a part
-//! of the server has to stand still are in `held`.
+//! of the server has to stand still are in `held`; what has to be said, in `said`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
 #[path = "refusals/held.rs"]
 mod held;
+#[path = "refusals/said.rs"]
+mod said;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
 use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
@@ -549,48 +551,6 @@ fn closed_market(exchange: &Exchange) -> Market {
     Market { condition, tokens: ["771", "772"].map(token) }
 }
 
-/// The value and the bound that a refusal names, on the row that brings it about; both are amounts as people write them.
-const NAMED: [(Reject, &str); 4] = [
-    (Reject::PriceOffTick, "Price (0.1000001) breaks minimum tick size rule: 0.01"),
-    (Reject::PriceOutOfRange, "Price (1) is outside 0.01 to 0.99"),
-    (Reject::SizeTooSmall, "Size (1) lower than the minimum: 5"),
-    (Reject::AmountTooLarge, "Amount (2000000000000000) higher than the maximum: 1000000000000000"),
-];
-
-fn check(reject: Reject, seen: &Seen, faults: &mut Vec<String>) {
-    let answer = &seen.answer;
-    let body = answer.json();
-    let wire = reject.wire();
-    let code = body["code"].as_str().or(body[0]["code"].as_str()).unwrap_or("");
-    if (answer.status, code) != (wire.status, wire.code) {
-        faults.push(format!(
-            "{reject:?}: expected {} {}, got {} {body}",
-            wire.status, wire.code, answer.status
-        ));
-    }
-    let text = wire.error.split(['{', '$']).next().unwrap();
-    if !body["error"].as_str().unwrap_or("").starts_with(text) {
-        faults.push(format!("{reject:?}: {body} does not say {text}"));
-    }
-    let error = body["error"].as_str().unwrap_or("");
-    let named = NAMED.iter().find(|(named, _)| *named == reject);
-    if named.is_some_and(|(_, words)| !error.contains(words)) || error.contains("''") || error.contains("()")
-    {
-        faults.push(format!("{reject:?}: {error} does not name what was got and what is allowed"));
-    }
-    let has_bound = matches!(reject, Reject::TooOld | Reject::TooNew | Reject::Expired);
-    if has_bound && body["allowed"].as_str().is_none_or(|bound| bound == "0") {
-        faults.push(format!("{reject:?}: {body} does not say from when or until when"));
-    }
-    let text = wire.error_msg.split(['{', '$']).next().unwrap();
-    if !body["errorMsg"].as_str().unwrap_or(text).starts_with(text) {
-        faults.push(format!("{reject:?}: {body} does not say {text}"));
-    }
-    if seen.after != seen.before {
-        faults.push(format!("{reject:?}: the state changed"));
-    }
-}
-
 #[test]
 fn every_refusal_says_its_name_and_changes_nothing() {
     let mut scene = Scene::new(&[]);
@@ -611,7 +571,7 @@ fn every_refusal_says_its_name_and_changes_nothing() {
             }
             Row::Held(act) => act(),
         };
-        check(*reject, &seen, &mut faults);
+        said::check(*reject, &seen, &mut faults);
     }
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
     scene.exchange.stop();

@@ -72,17 +72,8 @@ impl Event {
     /// The date that is shown in a column, by which lists are ordered and narrowed as well.
     #[must_use]
     pub fn date(&self, column: Column) -> Option<Moment> {
-        let facts = &self.facts;
-        match column {
-            Column::StartDate => Some(facts.start),
-            Column::EndDate => Some(facts.end),
-            Column::CreationDate => Some(facts.creation),
-            Column::CreatedAt => Some(facts.created),
-            Column::UpdatedAt => Some(facts.updated),
-            Column::ClosedTime => return facts.closed_at,
-            _ => None,
-        }
-        .map(|said| said.or(facts.created).unwrap_or(moment_of(self.added)))
+        let EventFacts { start, end, creation, created, updated, closed_at, .. } = self.facts;
+        Dates { start, end, creation, created, updated, closed_at, added: self.added }.shown(column)
     }
 
     /// True if nothing of it is open.
@@ -133,16 +124,8 @@ impl Market {
     /// The date that is shown in a column, by which lists are ordered and narrowed as well.
     #[must_use]
     pub fn date(&self, column: Column) -> Option<Moment> {
-        let facts = &self.facts;
-        match column {
-            Column::StartDate => Some(facts.start),
-            Column::EndDate => Some(facts.end),
-            Column::CreatedAt => Some(facts.created),
-            Column::UpdatedAt => Some(facts.updated),
-            Column::ClosedTime => return facts.closed_at,
-            _ => None,
-        }
-        .map(|said| said.or(facts.created).unwrap_or(moment_of(self.added)))
+        let MarketFacts { start, end, created, updated, closed_at, .. } = self.facts;
+        Dates { start, end, creation: None, created, updated, closed_at, added: self.added }.shown(column)
     }
 
     /// True if it is closed or resolved.
@@ -175,6 +158,32 @@ impl Market {
         let from = TimeMs(now.0.saturating_sub(DAY_MS));
         let before = self.tape.partition_point(|(time, _)| *time <= from);
         self.traded - before.checked_sub(1).map_or(0, |last| self.tape[last].1)
+    }
+}
+
+/// The dates that a text names, and when it came.
+struct Dates {
+    start: Option<Moment>,
+    end: Option<Moment>,
+    creation: Option<Moment>,
+    created: Option<Moment>,
+    updated: Option<Moment>,
+    closed_at: Option<Moment>,
+    added: TimeMs,
+}
+
+impl Dates {
+    fn shown(&self, column: Column) -> Option<Moment> {
+        let said = match column {
+            Column::StartDate => self.start,
+            Column::EndDate => self.end,
+            Column::CreationDate => self.creation,
+            Column::CreatedAt => self.created,
+            Column::UpdatedAt => self.updated,
+            Column::ClosedTime => return self.closed_at,
+            _ => return None,
+        };
+        said.or(self.created).or(Some(moment_of(self.added)))
     }
 }
 

@@ -125,7 +125,7 @@ pub struct Recovered {
 
 impl Recovered {
     /// True if frames that were committed, and so perhaps told of, may not be there any more: the last
-    /// process did not stop in good order, and its log file is gone.
+    /// process did not stop in good order, and its log file is gone or empty.
     #[must_use]
     pub const fn may_have_lost(&self) -> bool {
         !self.closed && !self.log_taken
