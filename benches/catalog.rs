@@ -153,7 +153,10 @@ fn built(import: &Import) -> (Catalog, Rows<'_>) {
         let event = market.event.as_deref().and_then(|key| numbers.get(key)).copied();
         let closed = market.mode != Mode::Open;
         let id = market.market_id.expect("every row has a number");
-        catalog.add_market(&MarketEntry { id, event, added: TimeMs(1), closed }, &rows);
+        catalog.add_market(
+            &MarketEntry { id, event, added: TimeMs(1), closed: closed.then_some(TimeMs(1)) },
+            &rows,
+        );
     }
     (catalog, rows)
 }

@@ -45,6 +45,8 @@ pub struct MarketFacts {
     pub updated: Option<Moment>,
     /// When it closed.
     pub closed_at: Option<Moment>,
+    /// That moment as it stands in the text; empty if it is none.
+    pub closed_time: Span,
     /// When its game starts.
     pub game_start: Option<TimeMs>,
     /// Since when it takes orders.
@@ -123,6 +125,8 @@ pub struct EventFacts {
     pub updated: Option<Moment>,
     /// When it closed.
     pub closed_at: Option<Moment>,
+    /// That moment as it stands in the text; empty if it is none.
+    pub closed_time: Span,
     /// True if it says that it is not active.
     pub inactive: bool,
     /// True if it says that it is closed.
@@ -205,7 +209,7 @@ impl MarketFacts {
                 "endDate" => facts.end = moment(raw),
                 "createdAt" => facts.created = moment(raw),
                 "updatedAt" => facts.updated = moment(raw),
-                "closedTime" => facts.closed_at = moment(raw),
+                "closedTime" => (facts.closed_at, facts.closed_time) = moment_as_said(text, raw),
                 "gameStartTime" => facts.game_start = moment(raw).map(instant),
                 "acceptingOrdersTimestamp" => facts.accepting_since = moment(raw).map(instant),
                 "active" => facts.inactive = *raw == "false",
@@ -266,18 +270,14 @@ impl EventFacts {
                 "title" => facts.title = words(raw),
                 "ticker" => facts.ticker = words(raw),
                 "description" => facts.description = string_span(text, raw),
-                "creationDate" => {
-                    facts.creation = moment(raw);
-                    let shown = facts.creation.is_some();
-                    facts.creation_date = if shown { string_span(text, raw) } else { Span::default() };
-                }
+                "creationDate" => (facts.creation, facts.creation_date) = moment_as_said(text, raw),
                 "eventMetadata" if raw.starts_with('{') => facts.metadata = Span::within(text, raw),
                 "creator" => facts.creator = named(raw),
                 "startDate" => facts.start = moment(raw),
                 "endDate" => facts.end = moment(raw),
                 "createdAt" => facts.created = moment(raw),
                 "updatedAt" => facts.updated = moment(raw),
-                "closedTime" => facts.closed_at = moment(raw),
+                "closedTime" => (facts.closed_at, facts.closed_time) = moment_as_said(text, raw),
                 "active" => facts.inactive = *raw == "false",
                 "closed" => facts.closed = *raw == "true",
                 "archived" => facts.archived = *raw == "true",
@@ -319,6 +319,11 @@ fn named(raw: &str) -> Option<String> {
 
 fn moment(raw: &str) -> Option<Moment> {
     Moment::parse(&as_text(raw)?)
+}
+
+/// A moment, and where it stands; empty if it is none.
+fn moment_as_said(text: &str, raw: &str) -> (Option<Moment>, Span) {
+    moment(raw).map_or_else(Default::default, |moment| (Some(moment), string_span(text, raw)))
 }
 
 /// Where a string stands; empty if this is none.

@@ -13,8 +13,8 @@
 //! - **Liquidity** is what rests here: of every open order the collateral that it would take to
 //!   buy its shares, or those of the other outcome if it sells. Texts count nothing towards it.
 //! - A **date** that the text does not name is the one on which it was made, else on which the row
-//!   came; the contract wants one of each. It is shown, ordered by and narrowed by alike. Only the
-//!   time of closing is absent where the text is silent.
+//!   came; the contract wants one of each. It is shown, ordered by and narrowed by alike. The time of
+//!   closing is the text's, else when it was closed here: an event with its last market.
 //! - An event is **closed** if its text says so, or if it has markets and all of them are.
 
 use std::collections::{BTreeSet, HashMap};
@@ -37,6 +37,8 @@ pub struct Event {
     pub added: TimeMs,
     markets: BTreeSet<u32>,
     open_markets: u32,
+    /// When the last of its markets was closed; none while one is open, and without any.
+    closed: Option<TimeMs>,
     imported: u64,
     traded: u64,
     resting: u128,
@@ -73,13 +75,14 @@ impl Event {
     #[must_use]
     pub fn date(&self, column: Column) -> Option<Moment> {
         let EventFacts { start, end, creation, created, updated, closed_at, .. } = self.facts;
+        let closed_at = closed_at.or(self.closed.map(moment_of));
         Dates { start, end, creation, created, updated, closed_at, added: self.added }.shown(column)
     }
 
     /// True if nothing of it is open.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.facts.closed || (self.open_markets == 0 && !self.markets.is_empty())
+        self.facts.closed || self.closed.is_some()
     }
 
     /// Its volume, in millionths.
@@ -107,7 +110,7 @@ pub struct Market {
     /// The number of the event that holds it.
     pub event: Option<u32>,
     tags: Box<[u32]>,
-    closed: bool,
+    closed: Option<TimeMs>,
     traded: u64,
     resting: u128,
     /// When something was traded, and all that had been by then.
@@ -125,13 +128,14 @@ impl Market {
     #[must_use]
     pub fn date(&self, column: Column) -> Option<Moment> {
         let MarketFacts { start, end, created, updated, closed_at, .. } = self.facts;
+        let closed_at = closed_at.or(self.closed.map(moment_of));
         Dates { start, end, creation: None, created, updated, closed_at, added: self.added }.shown(column)
     }
 
     /// True if it is closed or resolved.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
-        self.closed
+        self.closed.is_some()
     }
 
     /// Its volume, in millionths.
@@ -192,6 +196,14 @@ const fn moment_of(time: TimeMs) -> Moment {
     Moment(time.0.saturating_mul(1_000))
 }
 
+/// When the last market of an event was closed, if none of them is open.
+fn closing_of(event: &Event, markets: &[Market]) -> Option<TimeMs> {
+    if 0 < event.open_markets {
+        return None;
+    }
+    event.markets().filter_map(|market| markets[market as usize].closed).max()
+}
+
 /// Prices are ten-thousandths and shares millionths, so their product is 1e-10.
 fn in_millionths(resting: u128) -> u64 {
     u64::try_from(resting / 10_000).unwrap_or(u64::MAX)
@@ -206,8 +218,8 @@ pub struct MarketEntry {
     pub event: Option<u32>,
     /// When it came.
     pub added: TimeMs,
-    /// True if it is closed or resolved.
-    pub closed: bool,
+    /// Since when it is closed or resolved, if it is.
+    pub closed: Option<TimeMs>,
 }
 
 /// Everything in the catalog.
@@ -389,8 +401,8 @@ impl Catalog {
         self.rows[row as usize] = named;
     }
 
-    /// A market is closed or resolved, or open again.
-    pub fn set_closed(&mut self, number: u32, closed: bool) {
+    /// A market is closed or resolved since then, or open again.
+    pub fn set_closed(&mut self, number: u32, closed: Option<TimeMs>) {
         self.leave_event(number);
         self.markets[number as usize].closed = closed;
         self.enter_event(number);
@@ -429,10 +441,11 @@ impl Catalog {
             return;
         };
         if event.markets.remove(&number) {
-            event.open_markets -= u32::from(!market.closed);
+            event.open_markets -= u32::from(!market.is_closed());
             event.imported = event.imported.saturating_sub(market.facts.volume);
             event.traded -= market.traded;
             event.resting -= market.resting;
+            event.closed = closing_of(event, &self.markets);
         }
     }
 
@@ -442,10 +455,11 @@ impl Catalog {
             return;
         };
         if event.markets.insert(number) {
-            event.open_markets += u32::from(!market.closed);
+            event.open_markets += u32::from(!market.is_closed());
             event.imported = event.imported.saturating_add(market.facts.volume);
             event.traded += market.traded;
             event.resting += market.resting;
+            event.closed = closing_of(event, &self.markets);
         }
     }
 

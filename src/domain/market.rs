@@ -69,6 +69,12 @@ impl Mode {
         }
     }
 
+    /// True if a market in this mode has no book.
+    #[must_use]
+    pub const fn is_closed(self) -> bool {
+        matches!(self, Self::Closed | Self::Resolved)
+    }
+
     /// The word that answers and streams have for it.
     #[must_use]
     pub const fn text(self) -> &'static str {

@@ -59,7 +59,7 @@ impl Ledger {
             Record::TickChanged(record) => self.change_tick(record),
             Record::MarketMode(record) => self.change_market(record.market, |row| {
                 require(row.mode != Mode::Resolved, "a resolved market changed its mode")?;
-                row.mode = record.mode;
+                row.set_mode(record.mode, record.time);
                 Ok(())
             }),
             Record::Resolved(record) => self.resolve(record),
@@ -209,6 +209,7 @@ impl Ledger {
             min_size: record.min_size,
             fee: record.fee,
             mode: record.mode,
+            closed: record.mode.is_closed().then_some(record.time),
             payout: record.payout,
             added: record.time,
             text: record.text.clone(),
@@ -487,7 +488,7 @@ impl Ledger {
     fn resolve(&mut self, record: &Resolved) -> Applied {
         self.change_market(record.market, |row| {
             require(row.payout.is_none(), "a market was resolved twice")?;
-            row.mode = Mode::Resolved;
+            row.set_mode(Mode::Resolved, record.time);
             row.payout = Some(record.payout);
             Ok(())
         })?;

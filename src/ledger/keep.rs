@@ -16,7 +16,7 @@ use crate::memory::sections::{Name, Part, Section, Sink, put_all, take};
 use crate::memory::wire::{Damage, Input, Wire, structs};
 use std::collections::HashMap;
 
-/// Everything that a ledger is. A part that changes gets a new name.
+/// Everything that a ledger is. A part that changes raises the version of snapshots.
 const PARTS: &[Part<Ledger>] = &[
     Part {
         name: *b"hashes  ",
@@ -125,7 +125,7 @@ const PARTS: &[Part<Ledger>] = &[
             Ok(())
         },
     },
-    Part { name: *b"sums2   ", put: |ledger, out| out.value(&Sums::of(ledger)), take: take_sums },
+    Part { name: *b"sums    ", put: |ledger, out| out.value(&Sums::of(ledger)), take: take_sums },
 ];
 
 /// What is not in tables.
@@ -249,7 +249,7 @@ structs! {
     ActRow { position, wallet, market, shares, collateral, timestamp_ms }
     MarketRow {
         market, event, shard_key, market_id, condition, question, tokens, labels, neg_risk, tick, min_size,
-        fee, mode, payout, added, text, backing, shares, book_changed, live
+        fee, mode, closed, payout, added, text, backing, shares, book_changed, live
     }
     OrderRow {
         position, id, placed, changed, market, outcome, wallet, principal, owner, fields, expiration_s,

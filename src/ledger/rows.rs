@@ -101,6 +101,8 @@ pub struct MarketRow {
     pub fee: FeeSchedule,
     /// What it takes.
     pub mode: Mode,
+    /// Since when it is closed or resolved; none while it has a book.
+    pub closed: Option<TimeMs>,
     /// Its payout once resolved.
     pub payout: Option<Payout>,
     /// When it was added.
@@ -118,6 +120,12 @@ pub struct MarketRow {
 }
 
 impl MarketRow {
+    /// Takes something else from `time` on. A closed market that is resolved was closed before.
+    pub(super) fn set_mode(&mut self, mode: Mode, time: TimeMs) {
+        self.mode = mode;
+        self.closed = mode.is_closed().then(|| self.closed.unwrap_or(time));
+    }
+
     /// The outcome whose shares are paid in full; none before the resolution, and none if both are paid a part.
     #[must_use]
     pub fn winner(&self) -> Option<Outcome> {

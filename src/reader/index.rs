@@ -160,8 +160,8 @@ impl Index {
             Record::MarketText(record) => {
                 self.catalog.put_market_text(record.market.0, record.event, ledger);
             }
-            Record::MarketMode(record) => self.set_mode(record.market, record.mode),
-            Record::Resolved(record) => self.set_mode(record.market, Mode::Resolved),
+            Record::MarketMode(record) => self.note_mode(ledger, record.market),
+            Record::Resolved(record) => self.note_mode(ledger, record.market),
             Record::OrderPlaced(record) => self.place(ledger, start, record),
             Record::OrdersReplaced(record) => {
                 for (position, quote) in record.each_placed(start) {
@@ -246,12 +246,13 @@ impl Index {
         &self.restricted
     }
 
-    fn set_mode(&mut self, market: MarketNo, mode: Mode) {
-        self.catalog.set_closed(market.0, is_closed(mode));
-        self.note_mode(market, mode);
+    fn note_mode(&mut self, ledger: &Ledger, market: MarketNo) {
+        let row = ledger.market(market).expect("the ledger applied this record");
+        self.catalog.set_closed(market.0, row.closed);
+        self.note_restriction(market, row.mode);
     }
 
-    fn note_mode(&mut self, market: MarketNo, mode: Mode) {
+    fn note_restriction(&mut self, market: MarketNo, mode: Mode) {
         match mode {
             Mode::PostOnly | Mode::CancelOnly => self.restricted.insert(market),
             Mode::Open | Mode::Closed | Mode::Resolved => self.restricted.remove(&market),
@@ -260,7 +261,7 @@ impl Index {
 
     fn add_market(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
-        self.note_mode(market, row.mode);
+        self.note_restriction(market, row.mode);
         self.name_market(row.market, row.condition, row.tokens);
         self.markets.push(MarketIndex { levels: Levels::default(), last_trade: None, sequence: 0 });
         self.catalog.add_market(&entry(row), ledger);
@@ -439,12 +440,7 @@ impl Texts for Ledger {
 
 /// What the catalog has to know of a market's row.
 fn entry(row: &MarketRow) -> MarketEntry {
-    MarketEntry { id: row.market_id, event: row.event, added: row.added, closed: is_closed(row.mode) }
-}
-
-/// True if a market in this mode has no book.
-pub(super) const fn is_closed(mode: Mode) -> bool {
-    matches!(mode, Mode::Closed | Mode::Resolved)
+    MarketEntry { id: row.market_id, event: row.event, added: row.added, closed: row.closed }
 }
 
 /// The mean of prices weighted by shares, rounded against the taker to a millionth: so a trade at

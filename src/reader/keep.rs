@@ -16,7 +16,7 @@ use crate::journal::Archive;
 use crate::memory::sections::{Name, Part, Sink, put_all, take};
 use crate::memory::wire::{Damage, Wire};
 
-/// What the ledger does not have and no row of it tells. A part that changes gets a new name.
+/// What the ledger does not have and no row of it tells. A part that changes raises the version of snapshots.
 const PARTS: &[Part<Reader>] = &[
     Part {
         name: *b"trades2 ",

@@ -4,7 +4,6 @@
 //! said (question, dates, pictures, rewards) from the text's facts.
 
 use super::ask::{Asked, Refused, no_market};
-use super::index::is_closed;
 use super::terms::{write_instant, write_rewards};
 use super::trades::base_fee;
 use super::{Reader, Token, page};
@@ -66,7 +65,7 @@ impl Reader {
         if form == Form::Full {
             self.write_trading(json, row);
         }
-        json.key("active").boolean(!facts.inactive).key("closed").boolean(is_closed(row.mode));
+        json.key("active").boolean(!facts.inactive).key("closed").boolean(row.mode.is_closed());
         json.key("archived").boolean(facts.archived);
         json.key("accepting_orders").boolean(self.accepts_orders(row));
         json.key("condition_id").condition(&row.condition).key("creator");
@@ -94,7 +93,7 @@ impl Reader {
         let facts = self.index.facts(row.market);
         let fee = base_fee(row.fee.rate);
         let half = row.payout.is_some_and(|payout| u64::from(payout.per_share(Outcome::Zero)) * 2 == ONE);
-        json.key("enable_order_book").boolean(!is_closed(row.mode));
+        json.key("enable_order_book").boolean(!row.mode.is_closed());
         json.key("accepting_order_timestamp");
         write_instant(json, facts.accepting_since);
         json.key("minimum_order_size").millionths_number(row.min_size.0);

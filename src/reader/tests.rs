@@ -195,7 +195,7 @@ impl Exchange {
         // What is in the archive is in no section, and counted in none.
         let state = |reader: &Reader| {
             let mut sections = sections(reader);
-            sections.retain(|(name, _)| ![*b"orders  ", *b"sums2   "].contains(name));
+            sections.retain(|(name, _)| ![*b"orders  ", *b"sums    "].contains(name));
             sections
         };
         assert_eq!(state(&self.kept), state(&self.reader), "what followed from a snapshot is the same state");

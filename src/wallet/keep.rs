@@ -4,7 +4,7 @@ use super::{Atto, Holding, Lot, Wallets};
 use crate::memory::sections::{Name, Part, Sink, put_all, take};
 use crate::memory::wire::{Damage, Input, Wire, structs};
 
-/// Everything that a [`Wallets`] is. A part that changes gets a new name.
+/// Everything that a [`Wallets`] is. A part that changes raises the version of snapshots.
 const PARTS: &[Part<Wallets>] = &[
     Part {
         name: *b"w.held  ",

@@ -133,12 +133,24 @@ fn modes_and_results_are_in_the_next_answer() {
     assert_fields(&read_everywhere(&mut site, "701"), &json!({"orderPriceMinTickSize": 0.001}));
     act(&["market", "resolve", "701", "--payout", "1"]);
     let resolved = json!({"closed": true, "acceptingOrders": false, "enableOrderBook": false, "outcomePrices": "[\"1\", \"0\"]"});
-    assert_fields(&read_everywhere(&mut site, "701"), &resolved);
+    let one = read_everywhere(&mut site, "701");
+    assert_fields(&one, &resolved);
+    let closings = |site: &mut Site| {
+        let event = site.read("/events/500");
+        [event["markets"][0].clone(), event["markets"][1].clone(), event]
+            .map(|object| object["closedTime"].clone())
+    };
+    assert_eq!(closings(&mut site), [one["closedTime"].clone(), Value::Null, Value::Null]);
     assert_eq!(site.read("/events/500")["closed"], false);
     assert_eq!(column(site.read("/markets?event_id=500&closed=true").as_array().unwrap(), "id"), ["701"]);
     assert_eq!(column(site.read("/markets?event_id=500&closed=false").as_array().unwrap(), "id"), ["702"]);
     act(&["market", "resolve", "702", "--payout", "0"]);
     assert_eq!(site.read("/events/500")["closed"], true, "an event whose markets are all closed is closed");
+    let other = read_everywhere(&mut site, "702");
+    assert!(one["closedTime"].as_str().unwrap() <= other["closedTime"].as_str().unwrap());
+    assert_eq!(closings(&mut site), [&one, &other, &other].map(|object| object["closedTime"].clone()));
+    let last_first = site.read("/markets?event_id=500&order=closedTime&ascending=false");
+    assert_eq!(column(last_first.as_array().unwrap(), "id"), ["702", "701"]);
     site.exchange.stop();
 }
 

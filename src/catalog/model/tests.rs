@@ -29,9 +29,9 @@ struct Words {
 enum Act {
     AddEvent(Words),
     ChangeEvent(usize, Words),
-    AddMarket(Words, Option<usize>, bool),
+    AddMarket(Words, Option<usize>, Option<TimeMs>),
     ChangeMarket(usize, Words, Option<usize>),
-    Close(usize, bool),
+    Close(usize, Option<TimeMs>),
     Trade(usize, u64, u32),
     Rest(usize, u32),
     PutTag(usize, u8),
@@ -67,16 +67,21 @@ fn words() -> impl Strategy<Value = Words> {
         })
 }
 
+/// When a market was closed, if it is.
+fn closing() -> impl Strategy<Value = Option<TimeMs>> {
+    prop::option::of((1_u64..40).prop_map(TimeMs))
+}
+
 fn act() -> impl Strategy<Value = Act> {
     let place = 0_usize..8;
     prop_oneof![
         3 => words().prop_map(Act::AddEvent),
         2 => (place.clone(), words()).prop_map(|(at, words)| Act::ChangeEvent(at, words)),
-        5 => (words(), prop::option::of(place.clone()), any::<bool>())
+        5 => (words(), prop::option::of(place.clone()), closing())
             .prop_map(|(words, event, closed)| Act::AddMarket(words, event, closed)),
         2 => (place.clone(), words(), prop::option::of(place.clone()))
             .prop_map(|(at, words, event)| Act::ChangeMarket(at, words, event)),
-        1 => (place.clone(), any::<bool>()).prop_map(|(at, closed)| Act::Close(at, closed)),
+        1 => (place.clone(), closing()).prop_map(|(at, closed)| Act::Close(at, closed)),
         2 => (place.clone(), 0_u64..3 * DAY_MS, 0_u32..1_000_000)
             .prop_map(|(at, ago, volume)| Act::Trade(at, ago, volume)),
         1 => (place.clone(), any::<u32>()).prop_map(|(at, rests)| Act::Rest(at, rests)),
@@ -156,7 +161,7 @@ struct PlainMarket {
     text: String,
     id: u64,
     event: Option<u32>,
-    closed: bool,
+    closed: Option<TimeMs>,
     trades: Vec<(TimeMs, u64)>,
     resting: u128,
 }
@@ -255,6 +260,8 @@ struct Row {
     id: u64,
     text: Json,
     closed: bool,
+    /// When it was closed.
+    closing: Option<TimeMs>,
     volume: u64,
     day: u64,
     liquidity: u64,
@@ -299,7 +306,8 @@ impl Plain {
         Row {
             number: number(at),
             id: market.id,
-            closed: market.closed,
+            closed: market.closed.is_some(),
+            closing: market.closed,
             volume: millionths(&text) + market.trades.iter().map(|(_, volume)| volume).sum::<u64>(),
             day: day.map(|(_, volume)| volume).sum(),
             liquidity: in_millionths(market.resting),
@@ -328,6 +336,12 @@ impl Plain {
             number: number(at),
             id: text["id"].as_str().expect("an id").parse().expect("a number"),
             closed: text["closed"] == true || (!rows.is_empty() && rows.iter().all(|row| row.closed)),
+            closing: rows
+                .iter()
+                .map(|row| row.closing)
+                .max()
+                .filter(|_| rows.iter().all(|row| row.closed))
+                .flatten(),
             volume: text["volume"].as_u64().map_or(imported, |volume| volume * 1_000_000) + traded,
             day: rows.iter().map(|row| row.day).sum(),
             liquidity: in_millionths(resting),
@@ -371,6 +385,7 @@ fn question() -> impl Strategy<Value = Question> {
         Column::Title,
         Column::Question,
         Column::StartDate,
+        Column::ClosedTime,
         Column::Volume,
         Column::Volume24hr,
         Column::Liquidity,
@@ -492,6 +507,7 @@ impl Question {
             Column::Title => text("title").filter(|_| events),
             Column::Question => text("question").filter(|_| !events),
             Column::StartDate => Some((0, row.start().to_owned())),
+            Column::ClosedTime => row.closing.and_then(|time| number(time.0)),
             Column::Volume => number(row.volume),
             Column::Volume24hr => number(row.day),
             Column::Liquidity => number(row.liquidity),

@@ -19,8 +19,8 @@ use crate::memory::sections::{Name, Sink};
 use crate::memory::wire::{Input, Wire, structs};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"OUTCSNAP");
-/// Raised when a section changes its meaning; another version's snapshot is not read.
-const VERSION: u32 = 2;
+/// Raised when what a section holds changes; another version's snapshot is not read.
+const VERSION: u32 = 3;
 const HEADER_BYTES: usize = 128;
 const HEAD_BYTES: usize = 24;
 /// Payloads begin on these.

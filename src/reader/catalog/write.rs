@@ -15,7 +15,6 @@
 //! - `creationDate` is not in a list's items, and an event within a market or a series has
 //!   neither tags, markets, series nor metadata.
 
-use super::super::index::is_closed;
 use super::super::{Reader, Token};
 use crate::catalog::{
     self, Column, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts,
@@ -62,14 +61,10 @@ impl Reader {
             |name| shown_date(event.date(date_column(name))),
         );
         if form != EventForm::Listed {
-            json.key("creationDate");
-            if facts.creation_date.is_empty() {
-                json.date_time(shown_date(event.date(Column::CreationDate)));
-            } else {
-                json.raw(facts.creation_date.of(text).as_bytes());
-            }
+            write_date(json, "creationDate", facts.creation_date.of(text), event.date(Column::CreationDate));
         }
         json.key("active").boolean(!facts.inactive).key("closed").boolean(event.is_closed());
+        write_date(json, "closedTime", facts.closed_time.of(text), event.date(Column::ClosedTime));
         json.key("archived").boolean(facts.archived);
         json.key("volume").millionths_number(event.volume());
         json.key("volume24hr").millionths_number(catalog.volume_of_day(event, now));
@@ -120,13 +115,14 @@ impl Reader {
         });
         json.key("outcomePrices").text(&pair(&prices));
         self.write_prices(json, row, facts);
-        let closed = is_closed(row.mode);
+        let closed = row.mode.is_closed();
         json.key("volume").millionths_text(market.volume());
         json.key("volumeNum").millionths_number(market.volume());
         json.key("volume24hr").millionths_number(market.volume_of_day(now));
         json.key("liquidity").millionths_text(market.liquidity());
         json.key("liquidityNum").millionths_number(market.liquidity());
         json.key("active").boolean(!facts.inactive).key("closed").boolean(closed);
+        write_date(json, "closedTime", facts.closed_time.of(&row.text), market.date(Column::ClosedTime));
         json.key("archived").boolean(facts.archived);
         json.key("acceptingOrders").boolean(self.accepts_orders(row));
         json.key("enableOrderBook").boolean(!closed);
@@ -257,6 +253,15 @@ fn write_missing(
             Kind::Date => json.date_time(date(name)),
             Kind::Flag(flag) => json.boolean(flag),
         };
+    }
+}
+
+/// A date as the text has it, else as it is known here; nothing if there is none.
+fn write_date(json: &mut Writer<'_>, name: &'static str, said: &str, date: Option<Moment>) {
+    if !said.is_empty() {
+        json.key(name).raw(said.as_bytes());
+    } else if let Some(date) = date {
+        json.key(name).date_time(in_ms(date));
     }
 }
 
