@@ -41,6 +41,16 @@ fn a_stopped_exchange_starts_again_where_it_was() {
 }
 
 #[test]
+fn a_disk_that_is_nearly_full_ends_it_in_good_order_and_with_failure() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path()).set("journal.disk_free_min=4611686018427387904");
+    let ended = plan.run();
+    assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
+    assert!(said(&ended).contains("less than half; stopping"), "{}", said(&ended));
+    assert!(verify(&plan.data_dir()).contains("stopped in good order"));
+}
+
+#[test]
 fn a_second_instance_on_the_same_data_directory_is_refused_by_name() {
     let (folder, other) = (folder(), folder());
     let plan = Plan::dev(folder.path());

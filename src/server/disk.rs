@@ -3,7 +3,7 @@
 //! | free bytes | then |
 //! |---|---|
 //! | below `journal.disk_free_min` | the exchange takes cancels only, until the operator says otherwise |
-//! | below half of it | the server stops in good order, while the log can still be closed |
+//! | below half of it | the server stops in good order, while the log can still be closed, and exits with failure |
 
 use std::path::PathBuf;
 

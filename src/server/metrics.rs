@@ -268,10 +268,12 @@ fn percentiles(json: &mut Writer<'_>, core: &CoreLoop, with_counts: bool) {
         for (stage, histogram) in histograms {
             let hdr = merged([histogram].into_iter());
             json.key(stage).open_object().key("count").number(hdr.len());
+            // A bucket is told by its longest duration, which may be longer than any that was met.
+            let max_ns = histogram.max_ns();
             for (name, quantile) in QUANTILES {
-                json.key(name).number(hdr.value_at_quantile(quantile));
+                json.key(name).number(hdr.value_at_quantile(quantile).min(max_ns));
             }
-            json.key("max_ns").number(histogram.max_ns());
+            json.key("max_ns").number(max_ns);
             if with_counts {
                 json.key("counts").open_array();
                 for (longest_ns, count) in histogram.counts() {

@@ -12,6 +12,8 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 pub(crate) enum Ending {
     /// Somebody asked: flush, sync, exit 0.
     Asked,
+    /// The journal's disk is nearly full: flush, sync, and exit with failure, as nobody asked.
+    DiskFull,
     /// The journal cannot write: nothing more may be acknowledged.
     JournalFault,
     /// A loop's thread died.
@@ -31,6 +33,7 @@ const BYTE_SIGNAL: u8 = b'X';
 const BYTE_ASKED: u8 = 1;
 const BYTE_JOURNAL: u8 = 2;
 const BYTE_LOOP: u8 = 3;
+const BYTE_DISK: u8 = 4;
 
 /// A pair of ends that knows nothing of signals yet.
 pub(crate) fn endings() -> std::io::Result<(EndingSender, Endings)> {
@@ -79,6 +82,7 @@ impl EndingSender {
     pub(crate) fn send(&self, ending: Ending) {
         let byte = match ending {
             Ending::Asked => BYTE_ASKED,
+            Ending::DiskFull => BYTE_DISK,
             Ending::JournalFault => BYTE_JOURNAL,
             Ending::LoopDied => BYTE_LOOP,
         };
@@ -97,6 +101,7 @@ impl Endings {
                     return match byte[0] {
                         BYTE_JOURNAL => Ending::JournalFault,
                         BYTE_LOOP => Ending::LoopDied,
+                        BYTE_DISK => Ending::DiskFull,
                         BYTE_ASKED | BYTE_SIGNAL => Ending::Asked,
                         other => unreachable!("only endings are written, not {other}"),
                     };

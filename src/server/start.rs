@@ -42,7 +42,8 @@ pub(crate) struct Running {
 pub(crate) enum End {
     /// Everything was answered, the log is closed.
     Clean,
-    /// Something broke; what was not acknowledged is unknown to its client.
+    /// Something broke, or the disk is full: nobody asked. Unless the log was closed, what was not acknowledged is
+    /// unknown to its client.
     Broken,
 }
 
@@ -173,6 +174,10 @@ impl Running {
         tracing::info!("ending: {ending:?}");
         match ending {
             Ending::Asked => self.stop(),
+            Ending::DiskFull => {
+                self.stop();
+                End::Broken
+            }
             Ending::JournalFault | Ending::LoopDied => {
                 // Answers that wait are not sent: their outcome is unknown until the restart.
                 self.end_loops();
@@ -356,7 +361,7 @@ mod tests {
     #[test]
     fn a_full_disk_ends_the_server_in_good_order() {
         let Server { running, _data } = serve(2, |plan| plan.disk_free_min = u64::MAX);
-        assert_eq!(running.wait(), End::Clean);
+        assert_eq!(running.wait(), End::Broken);
     }
 
     #[test]

@@ -183,7 +183,7 @@ def with_token(binary, browser, folder):
         page.until("!document.querySelector('#door').hidden")
         assert page.evaluate("document.querySelector('#inside').hidden")
         page.picture(os.path.join(folder, "door.png"))
-        page.type("#token", "not the token")
+        page.type("#token", "not the token\u2019s")
         page.until("document.querySelector('#door-words').textContent.includes('not this exchange')")
         token = open(os.path.join(exchange.data_dir, "admin-token")).read().strip()
         page.type("#token", token)

@@ -345,7 +345,7 @@ function showBook() {
   const [bid, ask] = [bids[0], asks[0]].map((level) => (level ? Number(level.price) : undefined));
   const spread = bid !== undefined && ask !== undefined ? priced(ask - bid) : "none: one side is empty";
   write("book-words", `${book.question} Mode ${book.mode}, price step ${side.tick_size}, `
-    + `last price ${side.last_trade_price ? priced(side.last_trade_price) : "none"}, spread ${spread}.`);
+    + `last price ${side.last_trade_price || "none"}, spread ${spread}.`);
   const shown = [...asks.slice(0, LEVELS), ...bids.slice(0, LEVELS)];
   const most = Math.max(...shown.map((level) => Number(level.size)), 0);
   const level = (isBid) => ({ price, size }) => {
@@ -420,7 +420,8 @@ function show() {
 function listen() {
   $("door").addEventListener("submit", (event) => {
     event.preventDefault();
-    sessionStorage.setItem(TOKEN, $("token").value.trim());
+    // What no header can carry is no token either.
+    sessionStorage.setItem(TOKEN, $("token").value.trim().replace(/[^\x21-\x7e]/g, "?"));
     $("token").value = "";
     step();
   });

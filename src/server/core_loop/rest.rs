@@ -72,7 +72,7 @@ impl CoreLoop {
                 tracing::error!(
                     "journal.disk_free_min: {free_bytes} bytes are free, less than half; stopping"
                 );
-                self.shared.ending.send(Ending::Asked);
+                self.shared.ending.send(Ending::DiskFull);
             }
         }
     }

@@ -15,9 +15,15 @@ pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
             let body = new_market(question, outcomes, tick, min_size.as_deref(), event.as_deref())?;
             shown(&Client::of(admin)?.post("/markets", &body)?.success()?)
         }
-        MarketCommand::List { admin } => say(&list(&Client::of(admin)?.get("/markets")?.success()?)),
+        MarketCommand::List { admin } => {
+            let body = Client::of(admin)?.get("/markets")?.success()?;
+            say(&list(&body).ok_or_else(|| not_the_operators(&admin.admin))?)
+        }
         MarketCommand::Show(name) => {
-            shown(&Client::of(&name.admin)?.get(&format!("/markets/{}", segment(&name.market)?))?.success()?)
+            let body =
+                Client::of(&name.admin)?.get(&format!("/markets/{}", segment(&name.market)?))?.success()?;
+            let told = Fields::parse(&body).is_some_and(|fields| fields.raw("marketId").is_some());
+            if told { shown(&body) } else { Err(not_the_operators(&name.admin.admin)) }
         }
         MarketCommand::Pause(name) => act(name, "pause", "{}"),
         MarketCommand::Resume(name) => act(name, "resume", "{}"),
@@ -97,13 +103,18 @@ fn field_lines(body: &str) -> String {
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
-/// A line for each market: id, mode, tick, live orders, question.
-fn list(body: &str) -> String {
+/// The public listener has markets too, and answers with other lists of them.
+fn not_the_operators(admin: &str) -> String {
+    format!("--admin: got {admin}, which tells markets as the public listener does; allowed: the operator's")
+}
+
+/// A line for each market: id, mode, tick, live orders, question; none if this is no operator's list.
+fn list(body: &str) -> Option<String> {
     let mut text = format!("{:>12}  {:11} {:>7} {:>7}  question\n", "id", "mode", "tick", "orders");
-    let rows = items(body).unwrap_or_default();
+    let rows = items(body)?;
     for row in &rows {
-        let fields = Fields::parse(row).unwrap_or_default();
-        let words = |name| fields.words(name).unwrap_or_default();
+        let fields = Fields::parse(row).filter(|fields| fields.raw("marketId").is_some())?;
+        let words = |name| on_one_line(&fields.words(name).unwrap_or_default());
         let _ = writeln!(
             text,
             "{:>12}  {:11} {:>7} {:>7}  {}",
@@ -115,7 +126,13 @@ fn list(body: &str) -> String {
         );
     }
     let _ = writeln!(text, "{} markets", rows.len());
-    text
+    Some(text)
+}
+
+/// Texts may be other people's: whatever would steer a terminal is shown instead.
+fn on_one_line(text: &str) -> String {
+    let shown = |char: char| if char.is_control() { char.escape_default().to_string() } else { char.into() };
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -151,7 +168,10 @@ mod tests {
             field_lines(r#"{"id":7,"q":null,"r":"\""}"#),
             "{\n  \"id\": 7,\n  \"q\": null,\n  \"r\": \"\\\"\"\n}\n"
         );
-        let text = list(r#"[{"marketId":7,"mode":"open","tick":"0.01","liveOrders":2,"question":"Q?"}]"#);
-        assert!(text.ends_with("           7  open           0.01       2  Q?\n1 markets\n"), "{text}");
+        let row = r#"[{"marketId":7,"mode":"open","tick":"0.01","liveOrders":2,"question":"Q\u001b[2J\n8 \u00df?"}]"#;
+        let text = list(row).expect("a list");
+        let end = "           7  open           0.01       2  Q\\u{1b}[2J\\n8 ß?\n1 markets\n";
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(list(r#"{"data":[],"next_cursor":"LTE="}"#), None);
     }
 }
