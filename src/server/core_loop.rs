@@ -32,6 +32,7 @@ use super::connections::Connections;
 use super::disk::DiskWatch;
 use super::executor::Turns;
 use super::guards::Gone;
+use super::house::OPERATORS_MAX;
 use super::ingress::Trade;
 use super::marks::Marks;
 use super::mesh::Mesh;
@@ -144,7 +145,7 @@ impl CoreLoop {
         let prefixes = roles::prefixes(&shared.plan);
         Ok(Self {
             wait: shared.plan.topology.loops[mesh.no()].wait,
-            connections: Connections::new(shared.plan.limits.connections_max),
+            connections: Connections::new(shared.plan.limits.connections_max.saturating_add(OPERATORS_MAX)),
             shared: Arc::clone(shared),
             mesh,
             desk: super::operator::desk::Desk::default(),

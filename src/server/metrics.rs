@@ -2,11 +2,11 @@
 //! percentiles as people and HDR histogram tools do.
 
 use std::fmt::Write;
-use std::sync::atomic::Ordering;
 
 use hdrhistogram::Histogram as Hdr;
 
 use super::admin::write_json;
+use super::connection::Door;
 use super::core_loop::CoreLoop;
 use super::operator::request::Refusal;
 use super::shared::Shared;
@@ -113,8 +113,14 @@ impl Page {
 
 fn process(page: &mut Page, core: &mut CoreLoop) {
     let shared = &core.shared;
-    let connections = shared.clients.load(Ordering::Relaxed).into();
+    let connections = shared.house.inside().into();
     page.number("outcry_connections", "gauge", "Connections that are open.", connections);
+    let name = "outcry_connections_refused_total";
+    page.about(name, "counter", "Connections closed at once because a listener had as many as it takes.");
+    for (listener, door) in [("http", Door::Public), ("admin", Door::Admin)] {
+        let count = shared.house.turned_away(door);
+        page.line(format_args!("{name}{{listener=\"{listener}\"}} {count}"));
+    }
     let acknowledged = shared.acknowledged().0;
     page.number(
         "outcry_acknowledged_position",

@@ -172,7 +172,7 @@ keys! {
     "sizes.resting_orders" Number sizes_resting_orders "Resting orders a shard has room for.";
     "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
     "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for.";
-    "sizes.connections" Number sizes_connections "Connections that may be open at once.";
+    "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
     "sizes.digests" Number sizes_digests "Order digests a shard remembers, 120 bytes each, which are there from the start.";
     "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock.";
     "auth.read_window_s" Number auth_read_window_s "The same for reads, whose clients reuse one signature for many pages.";

@@ -8,6 +8,7 @@ use crossbeam::utils::CachePadded;
 
 use super::clock::Clock;
 use super::core_loop::Roles;
+use super::house::House;
 use super::machine_view::MachineView;
 use super::mesh::Posts;
 use super::plan::Plan;
@@ -53,7 +54,7 @@ pub(crate) struct Shared {
     /// How anybody ends the process.
     pub(crate) ending: EndingSender,
     /// Clients on all loops together.
-    pub(crate) clients: AtomicU32,
+    pub(crate) house: House,
     /// Loops that have nothing open any more.
     pub(crate) drained: AtomicU32,
     /// What each loop has done, for metrics.
@@ -86,7 +87,7 @@ impl Shared {
             machine: Arc::new(MachineView::new(&plan)),
             snapshots: Requests::new(),
             ending,
-            clients: AtomicU32::new(0),
+            house: House::new(plan.limits.connections_max),
             drained: AtomicU32::new(0),
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
             journal_tally: CachePadded::default(),

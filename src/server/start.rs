@@ -78,7 +78,7 @@ pub(crate) fn start_but(
 #[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
 pub(crate) fn begin(
     by_hand: usize,
-    plan: Plan,
+    mut plan: Plan,
     clock: Clock,
 ) -> Result<(Running, Vec<Box<CoreLoop>>), String> {
     // Before anything is made: a table that cannot be had would end the process with its log's file left.
@@ -89,8 +89,9 @@ pub(crate) fn begin(
         http: socket::listen("listen.http", plan.http)?,
         admin: socket::listen("listen.admin", plan.admin)?,
     };
-    if let Err(fault) = descriptors::make_room(plan.limits.connections_max) {
-        tracing::warn!("{fault}");
+    if let Err(short) = descriptors::make_room(plan.limits.connections_max) {
+        tracing::warn!("{}", short.said);
+        plan.limits.connections_max = short.connections_max;
     }
     let address = |listener: &std::net::TcpListener| listener.local_addr().map_err(|fault| fault.to_string());
     let (http, admin) = (address(&doors.http)?, address(&doors.admin)?);
@@ -387,6 +388,25 @@ mod tests {
         let mut text = String::new();
         let refused = second.read_to_string(&mut text);
         assert!(refused.is_err() || text.is_empty());
+        assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
+    fn the_operator_is_let_in_whoever_fills_the_public_house() {
+        let mut running = serve(2, |plan| plan.limits.connections_max = 2);
+        let _inside = [(); 2].map(|()| TcpStream::connect(running.http()).expect("connects"));
+        let mut third = TcpStream::connect(running.http()).expect("the kernel takes it");
+        let mut text = String::new();
+        assert!(third.read_to_string(&mut text).is_err() || text.is_empty(), "{text}");
+        let metrics =
+            ask(running.admin(), b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        for line in [
+            "\noutcry_connections 3\n",
+            "\noutcry_connections_refused_total{listener=\"http\"} 1\n",
+            "\noutcry_connections_refused_total{listener=\"admin\"} 0\n",
+        ] {
+            assert!(metrics.contains(line), "{line} is missing from {metrics}");
+        }
         assert_eq!(running.stop(), End::Clean);
     }
 

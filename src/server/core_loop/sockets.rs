@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
 
 use super::CoreLoop;
 use crate::domain::Position;
@@ -46,11 +45,13 @@ impl CoreLoop {
             let Ok(Some((client, peer))) = socket::accept(listener) else {
                 return;
             };
-            let clients = self.shared.clients.fetch_add(1, Ordering::Relaxed);
-            let full = clients >= self.shared.plan.limits.connections_max;
             // A full house closes the door in the newcomer's face: the socket is dropped here.
-            if full || phase >= Phase::Draining || !self.adopt(client, peer, door, Carried::default()) {
-                self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+            if !self.shared.house.enter(door) {
+                if let Some(complaint) = self.shared.house.complaint(door, self.elapsed_ms) {
+                    tracing::warn!("{complaint}");
+                }
+            } else if phase >= Phase::Draining || !self.adopt(client, peer, door, Carried::default()) {
+                self.shared.house.leave(door);
             }
         }
     }
@@ -148,7 +149,7 @@ impl CoreLoop {
         }
         if let Some(client) = connection.vacate() {
             let _ = self.watch.remove(&client);
-            self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+            self.shared.house.leave(connection.door);
         }
         self.connections.free(slot, connection);
     }

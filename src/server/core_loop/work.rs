@@ -10,7 +10,6 @@ use crate::server::message::{ActJob, Letter, ReadJob, Report};
 use crate::server::operator::intake;
 use crate::server::plan::Durability;
 use crate::server::snapshotter;
-use std::sync::atomic::Ordering;
 
 /// Messages taken from one other loop in one turn.
 const MESSAGES_PER_TURN: usize = 64;
@@ -49,7 +48,7 @@ impl CoreLoop {
             Letter::Moved(moved) => {
                 let answers_for = moved.carried.answers_for();
                 if !self.adopt(moved.client, moved.peer, Door::Public, moved.carried) {
-                    self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+                    self.shared.house.leave(Door::Public);
                     if let Some(key) = answers_for {
                         self.lost(key, None);
                     }
