@@ -291,6 +291,17 @@ fn numbers_go_on_behind_a_snapshot_and_what_lies_before_it_is_a_fresh_book() {
 }
 
 #[test]
+fn a_copy_with_a_new_identity_names_its_streams_anew() {
+    let name = |site: &Site| text(&site.market().1["stream_id"]).to_owned();
+    let site = Site::start();
+    let first = name(&site);
+    let mut site = site.restart();
+    assert_eq!(name(&site), first);
+    site.plan = site.plan.clone().words(["--new-identity"]);
+    assert_ne!(name(&site.restart()), first);
+}
+
+#[test]
 fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
     let mut site = Site::start();
     let (mut stream, ..) = site.market();

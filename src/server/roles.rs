@@ -92,7 +92,9 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let last_segment = opened.snapshot_segment();
     let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
     let end = opened.recovered().end;
-    let stream_id = secret::stream_id(&plan.data_dir, opened.recovered().may_have_lost())?;
+    // A copy goes on from somewhere behind the exchange that it is of, and its numbers stand for other things there.
+    let another_history = opened.recovered().may_have_lost() || plan.new_identity;
+    let stream_id = secret::stream_id(&plan.data_dir, another_history)?;
     let exchange = *opened.exchange().as_bytes();
 
     let limits = &plan.limits;

@@ -38,7 +38,7 @@ pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
 }
 
 /// What the streams of this directory are called: made if there is none, and made `anew` if what was
-/// streamed may not have happened.
+/// streamed may not have happened, or happened to the exchange that this one is a copy of.
 pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
     const ID_BYTES: usize = 8;
     let path = data_dir.join("stream-id");
