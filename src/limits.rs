@@ -8,7 +8,8 @@
 //! - there is room: it passes;
 //! - there will be room within [`WAIT_US_MAX`]: it is charged now and its connection waits until then. So a
 //!   client that is a little too fast runs at its rate and never sees a refusal;
-//! - else it is refused, and nothing is charged in any scope: a refused request costs its client nothing.
+//! - else it is refused, and nothing is charged in any scope; what it has paid before in these buckets is given
+//!   back. So a refused request costs its client nothing, and whoever asks again and again gets through.
 //!
 //! What placing orders takes is never what cancels need: `order` and `cancel` are scopes of their own, and
 //! neither is counted in `clob`.
@@ -211,8 +212,9 @@ impl RateLimits {
         Party(hasher.finish())
     }
 
-    /// Charges a request in every scope that it is counted in, or in none. It is told how it stands in the
-    /// tightest of them, where it waits longest or has the fewest left; in none if nothing was counted.
+    /// Charges a request in every scope that it is counted in, or in none; a due of nothing is judged by nobody, and
+    /// names what has been paid. The request is told how it stands in the tightest scope, where it waits longest or
+    /// has the fewest left; in none if nothing was counted.
     pub fn charge(
         &self,
         dues: impl Iterator<Item = Due> + Clone,
@@ -222,43 +224,43 @@ impl RateLimits {
             return (Verdict::Pass, None);
         }
         let wait_us_max = if self.mode == Mode::Enforce { WAIT_US_MAX } else { 0 };
-        let mut tightest: Option<(Taken, Standing)> = None;
+        let mut tightest: Option<(Taken, Entry)> = None;
         let (mut charged, mut fits) = (0_u32, true);
-        for (index, entry) in self.entries(dues.clone()).enumerate() {
+        for (index, entry) in self.entries(dues.clone()).enumerate().filter(|(_, entry)| entry.cost.now != 0)
+        {
             let taken = self.buckets.charge(entry.hash, entry.rate, entry.cost, now, wait_us_max);
             debug_assert!(index < 32, "a request is counted in few buckets");
             charged |= u32::from(taken.fits) << index;
             fits &= taken.fits;
-            let stands = entry.stands(taken.ahead_us);
-            let looser = |(other, stood): &(Taken, Standing)| {
-                (other.wait_us, stands.remaining) < (taken.wait_us, stood.remaining)
+            let looser = |(other, stood): &(Taken, Entry)| {
+                let remaining = (entry.rate.remaining(taken.ahead_us), stood.rate.remaining(other.ahead_us));
+                (other.wait_us, remaining.0) < (taken.wait_us, remaining.1)
             };
             if tightest.as_ref().is_none_or(looser) {
-                tightest = Some((taken, stands));
+                tightest = Some((taken, entry));
             }
         }
-        let Some((taken, standing)) = tightest else {
+        let Some((taken, entry)) = tightest else {
             return (Verdict::Pass, None);
         };
-        if !fits {
-            for (index, entry) in self.entries(dues).enumerate() {
-                if charged & (1 << index) != 0 {
-                    self.buckets.give_back(entry.hash, entry.rate, entry.cost, now);
-                }
-            }
-            return self.too_fast(taken.wait_us, standing);
-        }
-        if taken.wait_us == 0 {
+        let standing = entry.stands(taken.ahead_us);
+        if fits && taken.wait_us == 0 {
             return (Verdict::Pass, Some(standing));
         }
-        (Verdict::Wait(now.after_us(taken.wait_us)), Some(standing))
-    }
-
-    fn too_fast(&self, wait_us: u64, stands: Standing) -> (Verdict, Option<Standing>) {
-        if self.mode == Mode::Warn {
-            return (Verdict::Pass, Some(Standing { over: true, ..stands }));
+        if fits {
+            return (Verdict::Wait(now.after_us(taken.wait_us)), Some(standing));
         }
-        (Verdict::Refuse { retry_after_s: whole_seconds(wait_us) }, Some(stands))
+        let refuses = self.mode == Mode::Enforce;
+        for (index, entry) in self.entries(dues).enumerate() {
+            let charged_us = if charged & (1 << index) == 0 { 0 } else { entry.rate.cost_us(entry.cost) };
+            let paid_us = if refuses { entry.paid_us() } else { 0 };
+            self.buckets.give_back(entry.hash, entry.rate, charged_us + paid_us, now);
+        }
+        if !refuses {
+            return (Verdict::Pass, Some(Standing { over: true, ..standing }));
+        }
+        let standing = entry.stands(taken.ahead_us.saturating_sub(entry.paid_us()));
+        (Verdict::Refuse { retry_after_s: whole_seconds(taken.wait_us) }, Some(standing))
     }
 
     /// The buckets of some dues: one for each rate of each scope.
@@ -281,6 +283,11 @@ struct Entry {
 }
 
 impl Entry {
+    /// What the request has paid into this bucket before: never more than there is.
+    fn paid_us(&self) -> u64 {
+        self.rate.cost_us(Cost { now: self.cost.paid, paid: 0 })
+    }
+
     fn stands(&self, ahead_us: u64) -> Standing {
         Standing {
             limit: self.rate.count,

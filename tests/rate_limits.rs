@@ -113,6 +113,9 @@ fn said(answer: &Answer) -> String {
     for name in ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"] {
         text = format!("{text} {}", answer.header(name).unwrap_or("-"));
     }
+    if let Some(seconds) = answer.header("Retry-After") {
+        assert_eq!(answer.json()["retry_after_seconds"].to_string(), seconds, "body and head differ");
+    }
     for (name, word) in [("Retry-After", "retry"), ("RateLimit-Warning", "warning")] {
         if let Some(value) = answer.header(name) {
             text = format!("{text} {word} {value}");
@@ -216,17 +219,43 @@ fn a_batch_costs_as_many_as_it_has_orders_and_is_taken_whole_or_not() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.order=8/8s, 20/10m"]);
     let (three, seven) = (site.batch(3), site.batch(7));
     assert_eq!(said(&site.ask("POST", "/orders", &three)), "200 8 5 3");
-    // What its address has paid for looking at it is not given back: one.
-    let refused = site.ask("POST", "/orders", &seven);
-    assert_eq!((refused.status, refused.json()["code"].as_str()), (429, Some("rate_limited")));
-    site.advance(8_000);
-    assert_eq!(said(&site.ask("POST", "/orders", &seven)), "200 8 1 7");
+    // However often it is asked for: a refusal takes nothing, so it gets through as soon as if it had waited.
+    for _ in 0..4 {
+        assert_eq!(said(&site.ask("POST", "/orders", &seven)), "429 8 5 3 retry 2");
+    }
+    site.advance(2_000);
+    assert_eq!(said(&site.ask("POST", "/orders", &seven)), "200 8 0 8");
     site.advance(8_000);
     assert_eq!(said(&site.ask("POST", "/orders", &three)), "200 8 5 3");
     site.advance(8_000);
     // The longer window is the tighter one now.
-    let refused = site.ask("POST", "/orders", &seven);
+    let eight = site.batch(8);
+    let refused = site.ask("POST", "/orders", &eight);
     assert_eq!((refused.status, refused.header("RateLimit-Limit")), (429, Some("20")));
+}
+
+#[test]
+fn whatever_is_refused_says_in_head_and_body_when_to_ask_again() {
+    let limits = ["order", "cancel", "account"].map(|scope| format!("limits.{scope}=1/10m"));
+    let mut site = Site::start(&["limits.mode=enforce", &limits[0], &limits[1], &limits[2]]);
+    let id = site.place().json()["orderID"].as_str().unwrap().to_owned();
+    let (order, batch) = (site.order(), site.batch(2));
+    let (one, some) = (format!("{{\"orderID\":\"{id}\"}}"), format!("[\"{id}\"]"));
+    let replace = format!("{{\"cancel\":{some},\"place\":{batch}}}");
+    assert_eq!(site.ask("DELETE", "/order", &one).status, 200);
+    assert_eq!(site.ask("GET", "/account", "").status, 200);
+    for (method, path, body) in [
+        ("POST", "/order", &order[..]),
+        ("POST", "/orders", &batch),
+        ("POST", "/replace", &replace),
+        ("DELETE", "/order", &one),
+        ("DELETE", "/orders", &some),
+        ("DELETE", "/cancel-all", ""),
+        ("POST", "/v1/heartbeats", "{}"),
+        ("GET", "/account", ""),
+    ] {
+        assert_eq!(said(&site.ask(method, path, body)), "429 1 0 600 retry 600", "{method} {path}");
+    }
 }
 
 #[test]
@@ -338,7 +367,8 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
     let now_ms = site.exchange.read("/time").as_u64().unwrap() * 1_000;
     let mut second = Trader::at(KEYS[2], &mut site.connection, Some(now_ms));
     std::mem::swap(&mut site.trader, &mut second);
-    assert_eq!(said(&site.signed("1.0.0.5", path)), "200 2 1 1");
+    // The address that the refused one came from has all of its room.
+    assert_eq!(said(&site.signed("1.0.0.4", path)), "200 2 1 1");
     site.advance(1_000);
     assert_eq!(said(&other.answer().unwrap()), "200 2 0 3");
 }

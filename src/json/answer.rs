@@ -48,6 +48,9 @@ pub struct Refusal<'a> {
     pub allowed: ShortText,
     /// The nearest value that would have been taken.
     pub nearest: ShortText,
+    /// Seconds after which the same act may be taken, where that is not always the same for the reject: only the
+    /// limit that refused knows how long it lasts.
+    pub retry_after_s: Option<u32>,
     /// Which check failed, as JSON; only an exchange to try things on says that.
     pub explain: Option<&'a [u8]>,
 }
@@ -63,6 +66,7 @@ impl<'a> Refusal<'a> {
             got: ShortText::EMPTY,
             allowed: ShortText::EMPTY,
             nearest: ShortText::EMPTY,
+            retry_after_s: None,
             explain: None,
         }
     }
@@ -189,7 +193,7 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
             json.key(key).text(text);
         }
     }
-    if let Some(seconds) = refusal.reject.retry_after_s() {
+    if let Some(seconds) = refusal.retry_after_s.or(refusal.reject.retry_after_s()) {
         json.key("retry_after_seconds").number(seconds.into());
     }
     if let Some(explain) = refusal.explain {

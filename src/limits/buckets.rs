@@ -74,14 +74,14 @@ impl Buckets {
         }
     }
 
-    /// Takes a charge back; what others have charged meanwhile stays.
-    pub(super) fn give_back(&self, hash: u64, rate: Rate, cost: Cost, now: Moment) {
+    /// Takes a charge of `cost_us` back; what others have charged meanwhile stays.
+    pub(super) fn give_back(&self, hash: u64, rate: Rate, cost_us: u64, now: Moment) {
         loop {
             let (word, seen) = self.find(hash, now);
             if tag(seen) != tag(hash) {
                 return;
             }
-            let left_us = ahead_us(seen, now, rate.ahead_us_max()).saturating_sub(rate.cost_us(cost));
+            let left_us = ahead_us(seen, now, rate.ahead_us_max()).saturating_sub(cost_us);
             if swap(word, seen, hash, left_us, now) {
                 return;
             }

@@ -32,13 +32,15 @@ pub struct Rate {
 pub struct Cost {
     /// What it is charged.
     pub now: u32,
-    /// What it has paid into the same bucket before.
+    /// What it has paid into the same bucket before; it gets that back if it is refused.
     pub paid: u32,
 }
 
 impl Cost {
     /// What nearly every request costs.
     pub const ONE: Self = Self { now: 1, paid: 0 };
+    /// What has paid that.
+    pub const PAID: Self = Self { now: 0, paid: 1 };
 }
 
 /// A bucket behind one more request.

@@ -89,6 +89,41 @@ fn burst_and_sustained_must_both_have_room() {
 }
 
 #[test]
+fn a_refused_request_gets_back_what_it_has_paid_before() {
+    for (mode, left) in [(Mode::Enforce, 3), (Mode::Warn, 2)] {
+        let limits = limits(mode, "order 4/4s, 9/1m");
+        let (address, owner) = (limits.ipv4(1), limits.owner(1));
+        let now = Moment::of_ms(0);
+        let pay = |costs: &[(Party, Cost)]| {
+            let due = |&(party, cost): &(Party, Cost)| Due { party, scope: Scope::Order, cost };
+            limits.charge(costs.iter().map(due), now)
+        };
+        let left_of = |party| {
+            let one = [(party, Cost::ONE)];
+            pay(&one).1.expect("counted").remaining + 1
+        };
+        // Its owner has no room for it; where it came from there was.
+        let other = limits.owner(2);
+        assert_eq!(pay(&[(other, Cost { now: 4, paid: 0 })]).0, Verdict::Pass);
+        assert_eq!(pay(&[(address, Cost::ONE)]).0, Verdict::Pass);
+        assert_eq!(pay(&[(address, Cost::PAID), (owner, Cost { now: 3, paid: 0 })]).0, Verdict::Pass);
+        assert_eq!(pay(&[(address, Cost::ONE)]).0, Verdict::Pass);
+        let (verdict, standing) = pay(&[(address, Cost::PAID), (other, Cost { now: 2, paid: 0 })]);
+        let refused = mode == Mode::Enforce;
+        assert_eq!(verdict != Verdict::Pass, refused);
+        assert_eq!(standing.map(|stands| (stands.remaining, stands.over)), Some((0, !refused)));
+        assert_eq!(left_of(address), left, "{mode:?}");
+        // Both have paid for one of its four orders, and there is no room for the others.
+        assert_eq!(pay(&[(owner, Cost::ONE)]).0, Verdict::Pass);
+        let (_, standing) = pay(&[(owner, Cost { now: 3, paid: 1 })]);
+        assert_eq!(
+            standing.map(|stands| (stands.remaining, stands.over)),
+            Some((u32::from(refused), !refused))
+        );
+    }
+}
+
+#[test]
 fn what_costs_more_than_the_burst_costs_the_burst() {
     check(
         &limits(Mode::Enforce, "order 3/3s"),

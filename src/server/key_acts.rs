@@ -41,7 +41,7 @@ pub(super) fn of_wallet(
         Ok(proof) => proof,
         Err(reject) => {
             let explain = reading.explains.then(|| explained(reading, &claim, now));
-            let status = reading.refuse(reject, explain.as_deref());
+            let status = reading.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
             return Ok((job, status));
         }
     };

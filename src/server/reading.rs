@@ -396,7 +396,7 @@ impl Reading {
                         let found = self.callers.explain(head, route, body, now, window);
                         explain::presenting(&found, head, route, body, judged)
                     });
-                    let status = self.refuse(reject, explain.as_deref());
+                    let status = self.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
                     return Ok((job, status));
                 }
             }
@@ -495,10 +495,15 @@ impl Reading {
         }
     }
 
-    /// Writes a refusal as the body and returns its status.
-    pub(super) fn refuse(&mut self, reject: Reject, explain: Option<&[u8]>) -> u16 {
+    /// Writes a refusal as the body and returns its status; a limit that refused says how long it lasts.
+    pub(super) fn refuse(
+        &mut self,
+        reject: Reject,
+        retry_after_s: Option<u32>,
+        explain: Option<&[u8]>,
+    ) -> u16 {
         self.body.clear();
-        let refusal = Refusal { explain, ..Refusal::plain(reject) };
+        let refusal = Refusal { retry_after_s, explain, ..Refusal::plain(reject) };
         answer::refused(&mut Writer::new(&mut self.body), &refusal);
         refusal.status()
     }

@@ -26,7 +26,7 @@ pub(crate) fn refused(
     let status = refused.reject.wire().status;
     let response = Response::begin(out, status, ContentType::Json, extras);
     let mut json = Writer::new(out);
-    let refusal = answer::Refusal { explain, ..refused.words() };
+    let refusal = answer::Refusal { explain, retry_after_s: extras.retry_after_s, ..refused.words() };
     if form == Form::Order {
         answer::order_refused(&mut json, &refusal);
     } else {

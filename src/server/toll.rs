@@ -8,7 +8,8 @@
 //!
 //! A connection has one [`Toll`], that of the request at the front of its buffer. What is paid stays paid
 //! while that request waits for its turn, for an answer in front of it, or for its bucket; it is over when
-//! the request is taken.
+//! the request is taken. A request that a limit refuses at a later step gets back what it paid at the earlier ones;
+//! one that is refused for anything else does not, for somebody has worked on it.
 
 use crate::domain::{Reject, WalletNo};
 use crate::http::respond::RateLimit;
@@ -61,8 +62,8 @@ impl Toll {
 
     /// Counts the request by its address. An error says that it is held, or else refused; so it does below.
     pub(crate) fn pay(&mut self, limits: &RateLimits, endpoint: Endpoint, now: Moment) -> Result<(), Reject> {
-        let parties = [self.address];
-        self.settle(Step::Address, limits, &parties, endpoint, Cost::ONE, now)
+        let costs = [(self.address, Cost::ONE)];
+        self.settle(Step::Address, limits, &costs, endpoint, now)
     }
 
     /// Counts it by the owner of its key.
@@ -73,8 +74,8 @@ impl Toll {
         owner: WalletNo,
         now: Moment,
     ) -> Result<(), Reject> {
-        let parties = [limits.owner(owner.0)];
-        self.settle(Step::Owner, limits, &parties, endpoint, Cost::ONE, now)
+        let costs = [(self.address, Cost::PAID), (limits.owner(owner.0), Cost::ONE)];
+        self.settle(Step::Owner, limits, &costs, endpoint, now)
     }
 
     /// Counts what it costs beyond the one that address and owner have paid.
@@ -89,8 +90,8 @@ impl Toll {
         if more == 0 {
             return Ok(());
         }
-        let parties = [self.address, limits.owner(owner.0)];
-        self.settle(Step::More, limits, &parties, endpoint, Cost { now: more, paid: 1 }, now)
+        let costs = [self.address, limits.owner(owner.0)].map(|party| (party, Cost { now: more, paid: 1 }));
+        self.settle(Step::More, limits, &costs, endpoint, now)
     }
 
     /// Charges a step that is not paid.
@@ -98,17 +99,18 @@ impl Toll {
         &mut self,
         step: Step,
         limits: &RateLimits,
-        parties: &[Party],
+        costs: &[(Party, Cost)],
         endpoint: Endpoint,
-        cost: Cost,
         now: Moment,
     ) -> Result<(), Reject> {
         self.began = self.began.or(Some(now));
         if step < self.next {
             return Ok(());
         }
-        let due = |&party: &Party| scopes(endpoint).iter().map(move |&scope| Due { party, scope, cost });
-        let (verdict, standing) = limits.charge(parties.iter().flat_map(due), now);
+        let due = |&(party, cost): &(Party, Cost)| {
+            scopes(endpoint).iter().map(move |&scope| Due { party, scope, cost })
+        };
+        let (verdict, standing) = limits.charge(costs.iter().flat_map(due), now);
         let was_over = self.standing.is_some_and(|standing| standing.over);
         let is_over = standing.is_some_and(|standing| standing.over);
         let tightest = match (self.standing, standing) {

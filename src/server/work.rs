@@ -92,6 +92,7 @@ impl Refused {
             got: self.got,
             allowed: self.allowed,
             nearest: self.nearest,
+            retry_after_s: None,
             explain: None,
         }
     }

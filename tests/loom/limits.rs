@@ -33,7 +33,7 @@ fn what_is_given_back_is_there_and_what_others_took_is_not() {
         let buckets = Arc::new(Buckets::new(1));
         assert!(take(&buckets, rate));
         let other = Arc::clone(&buckets);
-        let there = thread::spawn(move || other.give_back(HASH, rate, Cost::ONE, NOW));
+        let there = thread::spawn(move || other.give_back(HASH, rate, rate.cost_us(Cost::ONE), NOW));
         assert!(take(&buckets, rate));
         there.join().unwrap();
         assert!(take(&buckets, rate) && take(&buckets, rate));
