@@ -379,12 +379,23 @@ fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
     let folder = folder();
     let memory = tempfile::TempDir::with_prefix_in("outcry-topology-", "/dev/shm").unwrap();
     let row = |text: &str, id: &str| text.lines().find(|line| line.starts_with(id)).unwrap().to_owned();
+    // Only its segments are in memory.
+    let linked = self::folder();
+    std::fs::create_dir(linked.path().join("data")).unwrap();
+    std::os::unix::fs::symlink(memory.path(), linked.path().join("data/journal")).unwrap();
     for (settings, folder, id, serve_says, check_says) in [
         (
             vec!["journal.durability=durable"],
             memory.path(),
             "io.journal_fs",
             "tmpfs",
+            "tmpfs: durable is refused there",
+        ),
+        (
+            vec!["journal.durability=durable"],
+            linked.path(),
+            "io.journal_fs",
+            "data/journal is on tmpfs",
             "tmpfs: durable is refused there",
         ),
         (

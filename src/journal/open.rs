@@ -13,6 +13,8 @@
 //! What is refused up to there leaves the identity as it was, so the next start finds the log file
 //! that this one would have left aside. A new directory has its identity before its first segment.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -222,16 +224,32 @@ struct Taken {
 fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
     check_sizes(&options)?;
     let data_dir = DataDir::lock(&options.data_dir, disk)?;
-    let memory =
-        in_memory(&data_dir.file).map_err(Fault::io("look at the file system of", &data_dir.path))?;
-    if let (Some(file_system), Durability::Durable) = (memory, options.durability) {
-        return Err(Fault::NotDurable { data_dir: data_dir.path, file_system });
+    if options.durability == Durability::Durable {
+        refuse_memory(&data_dir)?;
     }
     let (identity, is_new) = identify(&data_dir.path, options.claimed)?;
     let mut notes = Vec::new();
     let log_file = lock_log(&options, &data_dir.path, identity.exchange, &mut notes)?;
     let unstored = is_new.then(|| Unstored::new(identity, &log_file.path));
     Ok(Taken { options, data_dir, identity, unstored, log_file, notes })
+}
+
+/// What is in memory ends with the machine: neither the directory may be there nor its segments, whose folder may be
+/// a link or a mount.
+fn refuse_memory(data_dir: &DataDir) -> Result<(), Fault> {
+    let look = |file: &File, path: &Path| match in_memory(file) {
+        Ok(None) => Ok(()),
+        Ok(Some(file_system)) => Err(Fault::NotDurable { data_dir: path.to_path_buf(), file_system }),
+        Err(fault) => Err(Fault::io("look at the file system of", path)(fault)),
+    };
+    look(&data_dir.file, &data_dir.path)?;
+    let directory = segment::directory(&data_dir.path);
+    match File::open(&directory) {
+        Ok(file) => look(&file, &directory),
+        // It will be made beside the rest.
+        Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(()),
+        Err(fault) => Err(Fault::io("open", &directory)(fault)),
+    }
 }
 
 /// Checks what is behind `base` against itself and the log file, and takes in what only that has.

@@ -162,9 +162,7 @@ impl CoreLoop {
             unsent: VecDeque::new(),
             lost: Vec::new(),
             rang_reader_ms: 0,
-            disk: doors
-                .is_some()
-                .then(|| DiskWatch::new(shared.plan.data_dir.clone(), shared.plan.disk_free_min)),
+            disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
             watch,
             events: Vec::with_capacity(64),
             doors,

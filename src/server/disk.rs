@@ -1,67 +1,89 @@
-//! How much room the data directory's disk has left, and what that means.
+//! How much room is left where the exchange writes, and what that means.
+//!
+//! Segments lie in a folder of the data directory, which may be a link or a mount: then two disks are looked at, and
+//! the one with less room decides.
 //!
 //! | free bytes | then |
 //! |---|---|
 //! | below `journal.disk_free_min` | the exchange takes cancels only, until the operator says otherwise |
 //! | below half of it | the server stops in good order, while the log can still be closed, and exits with failure |
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 1_000;
 
-/// What a look at the disk found out for the first time.
+/// Where the journal has its segments.
+pub(crate) fn segments(data_dir: &Path) -> PathBuf {
+    data_dir.join("journal")
+}
+
+/// The bytes that are free on the disk of `folder`.
+pub(crate) fn free_bytes(folder: &Path) -> rustix::io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// What a look found out for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortage {
     /// Cancels only from here on.
-    CancelsOnly {
-        /// What is free.
-        free_bytes: u64,
-    },
+    CancelsOnly,
     /// The end.
-    Stop {
-        /// What is free.
-        free_bytes: u64,
-    },
+    Stop,
 }
 
-/// Looks at a disk from time to time.
+/// A shortage, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Short<'a> {
+    /// What it means.
+    pub(crate) shortage: Shortage,
+    /// The folder on whose disk there is least room.
+    pub(crate) folder: &'a Path,
+    /// What is free there.
+    pub(crate) free_bytes: u64,
+}
+
+/// Looks at the disks from time to time.
 #[derive(Debug)]
 pub(crate) struct DiskWatch {
-    data_dir: PathBuf,
+    folders: [PathBuf; 2],
     free_bytes_min: u64,
     next_look_ms: u64,
     known: Option<Shortage>,
 }
 
 impl DiskWatch {
-    /// A watch over the disk of `data_dir`.
-    pub(crate) fn new(data_dir: PathBuf, free_bytes_min: u64) -> Self {
-        Self { data_dir, free_bytes_min, next_look_ms: 0, known: None }
+    /// A watch over the disk of `data_dir`, and over that of its segments.
+    pub(crate) fn new(data_dir: &Path, free_bytes_min: u64) -> Self {
+        let folders = [data_dir.to_path_buf(), segments(data_dir)];
+        Self { folders, free_bytes_min, next_look_ms: 0, known: None }
     }
 
     /// Looks if it is time to; says only what is worse than what it said before.
-    pub(crate) fn look(&mut self, elapsed_ms: u64) -> Option<Shortage> {
+    pub(crate) fn look(&mut self, elapsed_ms: u64) -> Option<Short<'_>> {
         if elapsed_ms < self.next_look_ms {
             return None;
         }
         self.next_look_ms = elapsed_ms + LOOK_EVERY_MS;
         // A disk that cannot be asked is the journal's to complain about.
-        let disk = rustix::fs::statvfs(&self.data_dir).ok()?;
-        self.judge(disk.f_bavail.saturating_mul(disk.f_frsize))
+        let free = |at: usize| Some((free_bytes(&self.folders[at]).ok()?, at));
+        let (free_bytes, scarcest) = (0..self.folders.len()).filter_map(free).min()?;
+        let shortage = self.judge(free_bytes)?;
+        Some(Short { shortage, folder: &self.folders[scarcest], free_bytes })
     }
 
     fn judge(&mut self, free_bytes: u64) -> Option<Shortage> {
         let shortage = if free_bytes < self.free_bytes_min / 2 {
-            Shortage::Stop { free_bytes }
+            Shortage::Stop
         } else if free_bytes < self.free_bytes_min {
-            Shortage::CancelsOnly { free_bytes }
+            Shortage::CancelsOnly
         } else {
             self.known = None;
             return None;
         };
         let worse = match (self.known, shortage) {
-            (None, _) | (Some(Shortage::CancelsOnly { .. }), Shortage::Stop { .. }) => true,
+            (None, _) | (Some(Shortage::CancelsOnly), Shortage::Stop) => true,
             (Some(_), _) => false,
         };
         self.known = Some(shortage);
@@ -75,22 +97,39 @@ mod tests {
 
     #[test]
     fn a_shortage_is_said_once_and_again_when_it_grows() {
-        let mut watch = DiskWatch::new(PathBuf::from("/"), 1_000);
+        let mut watch = DiskWatch::new(Path::new("/"), 1_000);
         assert_eq!(watch.judge(1_000), None);
-        assert_eq!(watch.judge(999), Some(Shortage::CancelsOnly { free_bytes: 999 }));
+        assert_eq!(watch.judge(999), Some(Shortage::CancelsOnly));
         assert_eq!(watch.judge(500), None);
-        assert_eq!(watch.judge(499), Some(Shortage::Stop { free_bytes: 499 }));
+        assert_eq!(watch.judge(499), Some(Shortage::Stop));
         assert_eq!(watch.judge(499), None);
         assert_eq!(watch.judge(1_000), None);
-        assert_eq!(watch.judge(999), Some(Shortage::CancelsOnly { free_bytes: 999 }));
+        assert_eq!(watch.judge(999), Some(Shortage::CancelsOnly));
     }
 
     #[test]
     fn a_disk_is_looked_at_once_a_second() {
-        let mut watch = DiskWatch::new(PathBuf::from("/"), u64::MAX);
+        let mut watch = DiskWatch::new(Path::new("/"), u64::MAX);
         assert!(watch.look(0).is_some());
         watch.known = None;
         assert_eq!(watch.look(LOOK_EVERY_MS - 1), None);
         assert!(watch.look(LOOK_EVERY_MS).is_some());
+    }
+
+    #[test]
+    fn the_disk_with_less_room_decides_and_is_named() {
+        // A file system without any room, whoever asks, beside one that has some.
+        let none = Path::new("/proc");
+        assert_eq!(free_bytes(none), Ok(0));
+        let data = tempfile::tempdir().expect("a folder");
+        let found = |data_dir: &Path| {
+            let mut watch = DiskWatch::new(data_dir, 1);
+            watch.look(0).map(|short| (short.shortage, short.folder.to_path_buf(), short.free_bytes))
+        };
+        assert_eq!(found(data.path()), None, "there are no segments yet");
+        let journal = segments(data.path());
+        std::os::unix::fs::symlink(none, &journal).expect("linked");
+        assert_eq!(found(data.path()), Some((Shortage::CancelsOnly, journal, 0)));
+        assert_eq!(found(none), Some((Shortage::CancelsOnly, none.to_path_buf(), 0)));
     }
 }

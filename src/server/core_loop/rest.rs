@@ -53,24 +53,27 @@ impl CoreLoop {
         true
     }
 
-    /// The reader's loop looks after the disk, once the registrar can be told.
+    /// The reader's loop looks after the disks, once the registrar can be told.
     fn look_at_disk(&mut self) {
         if self.roles.is_none() || self.shared.phase() != Phase::Serving {
             return;
         }
-        let shortage = self.disk.as_mut().and_then(|disk| disk.look(self.elapsed_ms));
-        match shortage {
-            None => {}
-            Some(Shortage::CancelsOnly { free_bytes }) => {
+        let Some(short) = self.disk.as_mut().and_then(|disk| disk.look(self.elapsed_ms)) else {
+            return;
+        };
+        let (free_bytes, folder) = (short.free_bytes, short.folder.display());
+        match short.shortage {
+            Shortage::CancelsOnly => {
                 tracing::error!(
-                    "journal.disk_free_min: {free_bytes} bytes are free; cancels only from here on; \
-                     make room, then set the mode to open"
+                    "journal.disk_free_min: {free_bytes} bytes are free on the disk of {folder}; cancels only from \
+                     here on; make room, then set the mode to open"
                 );
                 acts::cancels_only(self);
             }
-            Some(Shortage::Stop { free_bytes }) => {
+            Shortage::Stop => {
                 tracing::error!(
-                    "journal.disk_free_min: {free_bytes} bytes are free, less than half; stopping"
+                    "journal.disk_free_min: {free_bytes} bytes are free on the disk of {folder}, less than half; \
+                     stopping"
                 );
                 self.shared.ending.send(Ending::DiskFull);
             }

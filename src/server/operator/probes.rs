@@ -8,11 +8,12 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs, statvfs};
+use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs};
 
 use super::speed;
 use crate::limits::{Mode, Scope};
 use crate::server::descriptors;
+use crate::server::disk::{self, segments};
 use crate::server::executor::{self, Ground};
 use crate::server::jitter::percentile;
 use crate::server::plan::{Durability, Plan};
@@ -92,7 +93,9 @@ fn work(core: &LoopPlan) -> LoopWork {
 pub(crate) fn look(plan: &Plan) -> Probes {
     let stat_before = std::fs::read_to_string("/proc/stat").ok();
     let began = Instant::now();
-    let folder = nearest_folder(&plan.data_dir);
+    // Perhaps two disks: that of the segments is the one that answers wait for.
+    let folders = [&plan.data_dir, &segments(&plan.data_dir)].map(|folder| nearest_folder(folder));
+    let [_, of_segments] = &folders;
     let cpus = plan.topology.cpus_for_waiting(&allowed_cpus());
     let mut probes = Probes {
         config: Ok(None),
@@ -102,9 +105,11 @@ pub(crate) fn look(plan: &Plan) -> Probes {
             Ground::Executors => None,
             Ground::Threads(why) => Some(why),
         }),
-        disk: folder.as_deref().ok_or_else(no_folder).and_then(disk),
-        free_bytes: folder.as_deref().ok_or_else(no_folder).and_then(|folder| {
-            if writable(folder).is_ok() { free_bytes(folder).map(Some) } else { Ok(None) }
+        disk: of_segments.as_deref().ok_or_else(no_folder).and_then(disk),
+        free_bytes: folders.iter().try_fold(Some(u64::MAX), |least, folder| {
+            let folder = folder.as_deref().ok_or_else(no_folder)?;
+            let free = if writable(folder).is_ok() { Some(free_bytes(folder)?) } else { None };
+            Ok(least.zip(free).map(|(one, other)| one.min(other)))
         }),
         log_room: log_room(plan.log_path.as_deref()),
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
@@ -185,8 +190,7 @@ fn lock(data_dir: &Path, log_path: Option<&Path>) -> Option<String> {
 }
 
 fn free_bytes(folder: &Path) -> Result<u64, String> {
-    let disk = statvfs(folder).map_err(|fault| format!("statvfs: {fault}"))?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    disk::free_bytes(folder).map_err(|fault| format!("statvfs: {fault}"))
 }
 
 /// Filesystems by the kernel's numbers, and whether they are on this machine and outlive a boot.

@@ -188,7 +188,8 @@ fn disk(scene: &Scene<'_>) -> Finding {
             None => format!("{p50} µs a durable answer at p50, {p99} at p99 (measured)"),
             Some(_) => format!("{sync_p50} µs a durable answer at p50, {sync_p99} at p99 (measured)"),
         };
-        let place = "put data_dir on a local disk (ext4 or xfs), not on a network, an overlay or memory";
+        let place =
+            "put data_dir and its folder journal on a local disk (ext4 or xfs), not on a network, an overlay or memory";
         let advice = if stops { cost::WITHOUT_DISCARD } else { place };
         finding
             .judged(disk.is_local && disk.direct_refused.is_none() && !stops, current)
