@@ -34,7 +34,10 @@ pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
         name::push_hex_digits(&mut text, secret);
         text
     })?;
-    held(&path, TOKEN_CHARACTERS_MIN).map_err(|fault| format!("operator's token: {fault}"))
+    let said = |fault| format!("operator's token: {fault}");
+    let about = fs::metadata(&path).map_err(|fault| said(format!("{}: {fault}", path.display())))?;
+    check_private(&path, &about).map_err(said)?;
+    held(&path, TOKEN_CHARACTERS_MIN).map_err(said)
 }
 
 /// What the streams of this directory are called: made if there is none, and made `anew` if what was
@@ -95,6 +98,15 @@ fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
+/// Refuses a file that others may read or write.
+fn check_private(path: &Path, about: &fs::Metadata) -> Result<(), String> {
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(format!("{} is readable by others (mode {mode:o}); chmod 600 it", path.display()));
+    }
+    Ok(())
+}
+
 /// What a file holds, if it is no stump.
 fn held(path: &Path, characters_min: usize) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
@@ -114,13 +126,8 @@ pub(crate) fn load(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
     let path = ensure(data_dir)?;
     let say = |fault: std::io::Error| format!("master secret: {}: {fault}", path.display());
     let mut file = fs::File::open(&path).map_err(say)?;
-    let mode = file.metadata().map_err(say)?.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(format!(
-            "master secret: {} is readable by others (mode {mode:o}); chmod 600 it",
-            path.display()
-        ));
-    }
+    let about = file.metadata().map_err(say)?;
+    check_private(&path, &about).map_err(|fault| format!("master secret: {fault}"))?;
     let mut secret = [0_u8; SECRET_BYTES];
     file.read_exact(&mut secret).map_err(|fault| match fault.kind() {
         ErrorKind::UnexpectedEof => {
@@ -157,7 +164,14 @@ mod tests {
             assert!(fault.contains(short), "{fault}");
             fs::write(&file, whole).expect("restored");
         }
-        fs::set_permissions(path(&data), fs::Permissions::from_mode(0o644)).expect("changed");
-        assert!(load(&data).expect_err("refused").contains("readable by others"));
+        for file in [admin_token_path(&data), path(&data)] {
+            assert_eq!(load(&data).map(drop).and_then(|()| admin_token(&data).map(drop)), Ok(()));
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("changed");
+            let fault =
+                load(&data).map(drop).and_then(|()| admin_token(&data).map(drop)).expect_err("refused");
+            let said = format!("{} is readable by others (mode 644); chmod 600 it", file.display());
+            assert!(fault.ends_with(&said), "{fault}");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("changed back");
+        }
     }
 }
