@@ -98,7 +98,7 @@ impl Scene {
             cpu_policy: "unpinned".into(),
             cpu_shards: shards,
             auth_known_signers_bytes: known_signers_bytes,
-            ..Options::default()
+            ..Options::of_dev()
         };
         let mut rig = Rig::start(&options).unwrap();
         let port = rig.http().port();

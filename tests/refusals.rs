@@ -27,8 +27,8 @@ const LADDERS_MAX: usize = 20;
 
 /// With `dev`'s tenth: as many resting orders, and as many pairs of wallet and market, as `dev`'s
 /// own quotes leave some room beside.
-const FEW_ORDERS: &str = "sizes.resting_orders=1300";
-const FEW_WALLETS: &str = "sizes.wallets=500";
+const FEW_ORDERS: &str = "sizes.resting_orders=130";
+const FEW_WALLETS: &str = "sizes.wallets=50";
 const ROOM_MAX: usize = 130;
 
 /// Orders in a batch, and batches sent before their answers are read.

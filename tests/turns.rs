@@ -34,7 +34,7 @@ fn rig(shards: u64, ingress: u64) -> (Rig, tempfile::TempDir) {
         cpu_policy: "unpinned".into(),
         cpu_shards: shards,
         cpu_ingress: vec![ingress.to_string()],
-        ..Options::default()
+        ..Options::of_dev()
     };
     (Rig::start(&options).unwrap(), data)
 }

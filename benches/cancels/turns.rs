@@ -100,9 +100,8 @@ fn options(directory: &Path) -> Options {
         cpu_policy: "unpinned".into(),
         limits_mode: "off".into(),
         auth_window_s: 600,
-        // The rig is as small as `dev`, which takes a tenth.
-        sizes_resting_orders: 10 * Options::default().sizes_resting_orders,
-        sizes_digests: 10 * Options::default().sizes_digests,
-        ..Options::default()
+        sizes_resting_orders: Options::default().sizes_resting_orders,
+        sizes_digests: Options::default().sizes_digests,
+        ..Options::of_dev()
     }
 }

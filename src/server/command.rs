@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::options::Options;
+
 /// An exchange for prediction markets in one binary.
 #[derive(Parser, Debug)]
 #[command(name = "outcry", version, disable_help_subcommand = true)]
@@ -411,7 +413,7 @@ pub struct JournalArgs {
 impl JournalArgs {
     /// The data directory, and the log's file if it is not the usual one.
     pub fn places(&self) -> Result<(PathBuf, Option<PathBuf>), String> {
-        let mut options = super::options::Options::read(self.config.as_deref(), std::env::vars())?;
+        let mut options = Options::default().read(self.config.as_deref(), std::env::vars())?;
         for (name, path) in [("data_dir", &self.data_dir), ("journal.log_path", &self.log_path)] {
             if let Some(path) = path {
                 options.overlay_flag(name, &path.display().to_string())?;
@@ -430,8 +432,13 @@ pub enum ConfigCommand {
 
 impl ConfigArgs {
     /// The options in force: default, file, environment, flag.
-    pub fn options(&self) -> Result<super::options::Options, String> {
-        let mut options = super::options::Options::read(self.config.as_deref(), std::env::vars())?;
+    pub fn options(&self) -> Result<Options, String> {
+        self.options_over(Options::default())
+    }
+
+    /// The same with other defaults.
+    pub(super) fn options_over(&self, defaults: Options) -> Result<Options, String> {
+        let mut options = defaults.read(self.config.as_deref(), std::env::vars())?;
         let data_dir = self.data_dir.as_ref().map(|path| path.display().to_string());
         let flags =
             [("listen.http", &self.listen), ("listen.admin", &self.admin_listen), ("data_dir", &data_dir)];

@@ -271,7 +271,7 @@ mod tests {
     use crate::server::wide::{Wide, WideJobs};
 
     fn meshes() -> Vec<Mesh> {
-        let options = Options { cpu_shards: 2, ..Options::default() };
+        let options = Options { cpu_shards: 2, ..Options::of_dev() };
         let plan = plan_on(&options, Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
         let (sender, _endings) = signals::endings().expect("a pair");
         mesh(&Shared::new(plan, Clock::real(), sender).expect("wakers"))

@@ -219,12 +219,30 @@ const TYPING_ERRORS_MAX: usize = 3;
 const OTHER_VARIABLES: &[&str] = &["OUTCRY_ADMIN", "OUTCRY_ADMIN_TOKEN", "OUTCRY_LOG", "OUTCRY_CONFIG"];
 
 impl Options {
-    /// The defaults, overlaid by the file at `path` (if given) and the environment.
+    /// The defaults of `dev`: a tenth of every size. What is given besides is as it is given.
+    #[must_use]
+    pub fn of_dev() -> Self {
+        let mut options = Self::default();
+        for size in [
+            &mut options.journal_disk_free_min,
+            &mut options.sizes_resting_orders,
+            &mut options.sizes_books_bytes,
+            &mut options.sizes_wallets,
+            &mut options.sizes_connections,
+            &mut options.sizes_digests,
+        ] {
+            *size /= 10;
+        }
+        options
+    }
+
+    /// These, overlaid by the file at `path` (if given) and the environment.
     pub fn read(
+        self,
         path: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, String> {
-        let mut options = Self::default();
+        let mut options = self;
         if let Some(path) = path {
             let text = std::fs::read_to_string(path)
                 .map_err(|fault| format!("config: {}: {fault}", path.display()))?;

@@ -169,7 +169,7 @@ pub struct Plan {
 pub struct Start {
     /// Where the bound ports are written.
     pub ports_file: Option<PathBuf>,
-    /// `dev`: a tenth of every size, nothing spins, no token.
+    /// `dev`: nothing spins, no token.
     pub dev: bool,
     /// Take over a log file that belongs to another copy of the data directory.
     pub adopt_log: bool,
@@ -218,7 +218,7 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         &[Durability::Durable, Durability::Committed].map(|durability| (durability.text(), durability)),
     )?;
     let topology = topology::plan(options, machine, start.dev)?;
-    let limits = limits(options, &topology, start.dev)?;
+    let limits = limits(options, &topology)?;
     let known_signers_bytes = known_signers_bytes(options, &topology)?;
     let (log_bytes, segment_bytes) = journal_bytes(options, &topology)?;
     word("price_side", &options.price_side, &["taker", "book"])?;
@@ -236,7 +236,7 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         segment_bytes,
         hash_every_frames: hash_every(options.journal_hash_every_frames)?,
         history_keep: history_keep(&options.journal_history_keep)?,
-        disk_free_min: options.journal_disk_free_min / if start.dev { 10 } else { 1 },
+        disk_free_min: options.journal_disk_free_min,
         chain_id: chain(options.chain_id)?,
         venue: choice(
             "venue",
@@ -358,10 +358,8 @@ impl Plan {
     }
 }
 
-fn limits(options: &Options, topology: &Topology, dev: bool) -> Result<Limits, String> {
-    let share = if dev { 10 } else { 1 };
+fn limits(options: &Options, topology: &Topology) -> Result<Limits, String> {
     let count = |name: &str, value: u64, min: u64| -> Result<u32, String> {
-        let value = value / share;
         if value < min {
             return Err(format!("{name}: {value} is below {min}"));
         }
@@ -370,7 +368,7 @@ fn limits(options: &Options, topology: &Topology, dev: bool) -> Result<Limits, S
     let loops = u64::try_from(topology.loops.len()).expect("loops are few");
     Ok(Limits {
         resting_orders_max: count("sizes.resting_orders", options.sizes_resting_orders, 1)?,
-        books_bytes: (options.sizes_books_bytes / share).max(1 << 20),
+        books_bytes: options.sizes_books_bytes.max(1 << 20),
         wallets_max: count("sizes.wallets", options.sizes_wallets, 16)?,
         markets_max: MARKETS_MAX,
         digests_max: count("sizes.digests", options.sizes_digests, 16)?,
@@ -552,11 +550,16 @@ mod tests {
     }
 
     #[test]
-    fn dev_takes_a_tenth_of_every_size() {
-        let plan =
-            plan_on(&Options::default(), Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
-        assert_eq!(plan.limits.resting_orders_max, 100_000);
-        assert_eq!(plan.limits.wallets_max, 100_000);
-        assert!(plan.dev);
+    fn dev_takes_a_tenth_of_every_size_but_what_is_given_as_it_is_given() {
+        let mut options = Options::of_dev();
+        let found = |options: &Options| {
+            let plan = plan_on(options, Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
+            let limits = plan.limits;
+            (limits.resting_orders_max, limits.wallets_max, limits.connections_max, plan.disk_free_min)
+        };
+        assert_eq!(found(&options), (100_000, 100_000, 1_000, Options::default().journal_disk_free_min / 10));
+        options.overlay_flag("sizes.connections", "2000").expect("a number");
+        options.overlay_flag("journal.disk_free_min", "7").expect("a number");
+        assert_eq!(found(&options), (100_000, 100_000, 2_000, 7));
     }
 }

@@ -35,7 +35,7 @@ pub struct RigMarket {
 }
 
 impl Rig {
-    /// Starts a server with these options, as small as `dev`.
+    /// Starts a server with these options, without a token as in `dev`.
     pub fn start(options: &Options) -> Result<Self, String> {
         let mut plan = unpinned(options)?;
         let trading = plan.topology.trading_loops();
@@ -145,7 +145,7 @@ pub struct Early {
 }
 
 impl Early {
-    /// Opens the doors of a server with these options, as small as `dev`.
+    /// Opens the doors of a server with these options, without a token as in `dev`.
     pub fn start(options: &Options) -> Result<Self, String> {
         let (running, _) = begin(0, unpinned(options)?, Clock::real())?;
         Ok(Self { running })

@@ -271,7 +271,7 @@ mod tests {
             journal_segment_bytes: 4 << 20,
             journal_durability: "committed".into(),
             cpu_policy: "unpinned".into(),
-            ..Options::default()
+            ..Options::of_dev()
         }
     }
 

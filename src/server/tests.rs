@@ -27,10 +27,10 @@ pub(super) fn options(data: &tempfile::TempDir, shards: u64) -> Options {
         journal_hash_every_frames: 64,
         cpu_policy: "unpinned".into(),
         cpu_shards: shards,
-        sizes_wallets: 10_000,
-        sizes_digests: 100_000,
-        sizes_resting_orders: 10_000,
-        ..Options::default()
+        sizes_wallets: 1_000,
+        sizes_digests: 10_000,
+        sizes_resting_orders: 1_000,
+        ..Options::of_dev()
     }
 }
 

@@ -28,7 +28,7 @@ fn options(data_dir: &Path, shards: u64) -> Options {
         journal_durability: "durable".into(),
         cpu_policy: "unpinned".into(),
         cpu_shards: shards,
-        ..Options::default()
+        ..Options::of_dev()
     }
 }
 

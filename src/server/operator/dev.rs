@@ -1,6 +1,6 @@
 //! `outcry dev`: an exchange to try things on, in one command and without a network.
 //!
-//! It is the same server as `serve`, on loopback only, with a tenth of every size and no token.
+//! It is the same server as `serve`, on loopback only, with a tenth of every size that is not given, and no token.
 //! What is special is what a client could do as well: the catalog is imported and accounts are
 //! credited through the operator's listener, quotes and flow come through the public one, signed
 //! with the ten test keys that every Ethereum developer knows. Every seed has a fixed name (a
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     if FLOW_MAX < args.flow {
         return Err(format!("--flow: got {}; allowed: 0 to {FLOW_MAX} orders a second", args.flow));
     }
-    let mut options = args.server.config.options()?;
+    let mut options = args.server.config.options_over(Options::of_dev())?;
     if args.server.config.data_dir.is_none() && options.data_dir == Options::default().data_dir {
         options.data_dir = home()?.display().to_string();
     }
