@@ -1,7 +1,9 @@
 //! Writing batches to segments: one synchronous write each, one after another.
 //!
-//! The next segment is made ready by a thread of its own as soon as one is begun, so that writing
-//! goes on without a pause when it is full.
+//! The next segment, the **spare**, is made by a thread of its own as soon as one is begun, so that
+//! writing goes on without a pause when it is full. A spare that could not be made is no fault yet: it
+//! is tried again whenever half of the room is taken that was left at the last try, and at last when
+//! it is needed. What stands in the way then is the fault.
 
 use std::fs::File;
 use std::io;
@@ -29,12 +31,25 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
+    /// Makes segment `number`; if it is there, makes sure of its name, which a process may have given it
+    /// without living to see it on the disk.
     fn prepare(&self, number: u64) -> Result<(), Fault> {
         if segment::path(&self.directory, number).exists() {
-            return Ok(());
+            return self.disk.sync_dir(&self.directory);
         }
         segment::prepare(&self.directory, &self.journal, number, self.segment_bytes, &self.disk)
     }
+}
+
+/// The segment behind the one that batches go to.
+#[derive(Debug)]
+enum Spare {
+    /// Nobody makes it before this row is reached, unless it is needed earlier.
+    Missing {
+        again_at: u32,
+    },
+    Making(JoinHandle<Result<(), Fault>>),
+    Made,
 }
 
 /// The end of the segments, where batches are added.
@@ -52,7 +67,7 @@ pub(crate) struct Batches {
     epoch: u32,
     end: Position,
     chain: u64,
-    spare: Option<JoinHandle<Result<(), Fault>>>,
+    spare: Spare,
 }
 
 impl Batches {
@@ -79,7 +94,7 @@ impl Batches {
             epoch: scan.epoch,
             end: scan.end,
             chain: scan.chain,
-            spare: None,
+            spare: Spare::Missing { again_at: row },
         };
         batches.clear_behind(scan)?;
         Ok(batches)
@@ -118,6 +133,12 @@ impl Batches {
     #[cfg(test)]
     pub(crate) fn segments(&self) -> Arc<Segments> {
         Arc::clone(&self.segments)
+    }
+
+    /// Whether a thread makes the next segment.
+    #[cfg(test)]
+    pub(crate) fn makes_spare(&self) -> bool {
+        matches!(self.spare, Spare::Making(_))
     }
 
     /// The end of what was written.
@@ -184,42 +205,66 @@ impl Batches {
 
     fn next_segment(&mut self) -> Result<(), Fault> {
         let number = self.number + 1;
-        if let Some(spare) = self.spare.take() {
-            spare.join().expect("preparing a segment does not panic")?;
+        let is_made = match std::mem::replace(&mut self.spare, Spare::Missing { again_at: 1 }) {
+            Spare::Made => true,
+            // What stood in its way may be gone by now.
+            Spare::Making(thread) => end_of(thread).is_ok(),
+            Spare::Missing { .. } => false,
+        };
+        if !is_made {
+            self.shelf.prepare(number)?;
         }
-        self.shelf.prepare(number)?;
         (self.file, self.direct, self.file_bytes) = open(&self.shelf, number, self.direct)?;
         self.number = number;
         self.row = 1;
-        self.prepare_spare()
-    }
-
-    /// Starts to make the next segment.
-    pub(crate) fn prepare_spare(&mut self) -> Result<(), Fault> {
-        if self.spare.is_some() {
-            return Ok(());
-        }
-        let (place, number) = (self.shelf.clone(), self.number + 1);
-        let path = segment::path(&place.directory, number);
-        let spare = std::thread::Builder::new()
-            .name("journal-spare".to_owned())
-            .spawn(move || {
-                // Not the writer's priority, which it would inherit: nobody waits for it.
-                let _ = rustix::process::setpriority_process(None, 0);
-                place.prepare(number)
-            })
-            .map_err(Fault::io("start a thread to make", &path))?;
-        self.spare = Some(spare);
         Ok(())
     }
+
+    /// Starts to make the next segment if it is time to, and says once of each try why it failed.
+    /// Nothing is lost then: whoever writes goes on.
+    pub(crate) fn tend_spare(&mut self) -> Result<(), Fault> {
+        let again_at = self.halfway();
+        match std::mem::replace(&mut self.spare, Spare::Missing { again_at }) {
+            Spare::Making(thread) if thread.is_finished() => {
+                end_of(thread)?;
+                self.spare = Spare::Made;
+            }
+            Spare::Missing { again_at } if again_at <= self.row => {
+                self.spare = Spare::Making(self.make_spare()?);
+            }
+            other => self.spare = other,
+        }
+        Ok(())
+    }
+
+    /// The row at which half of the rows are taken that are left now.
+    fn halfway(&self) -> u32 {
+        let rows = u32::try_from(self.file_bytes / ROW_BYTES).unwrap_or(u32::MAX);
+        self.row + rows.saturating_sub(self.row).div_ceil(2).max(1)
+    }
+
+    fn make_spare(&self) -> Result<JoinHandle<Result<(), Fault>>, Fault> {
+        let (shelf, number) = (self.shelf.clone(), self.number + 1);
+        let path = segment::path(&shelf.directory, number);
+        let thread = std::thread::Builder::new().name("journal-spare".to_owned()).spawn(move || {
+            // Not the writer's priority, which it would inherit: nobody waits for it.
+            let _ = rustix::process::setpriority_process(None, 0);
+            shelf.prepare(number)
+        });
+        thread.map_err(Fault::io("start a thread to make", &path))
+    }
+}
+
+fn end_of(thread: JoinHandle<Result<(), Fault>>) -> Result<(), Fault> {
+    thread.join().expect("preparing a segment does not panic")
 }
 
 impl Drop for Batches {
     /// Waits until no file is being made any more: the directory's lock is given back after this.
     fn drop(&mut self) {
-        if let Some(spare) = self.spare.take() {
+        if let Spare::Making(thread) = std::mem::replace(&mut self.spare, Spare::Made) {
             // Its failure matters to who needs the file: the next start makes it again.
-            let _ = spare.join();
+            let _ = thread.join();
         }
     }
 }

@@ -390,7 +390,7 @@ impl Opened {
         let epoch = self.batches.raise_epoch();
         assert!(epoch == self.recovered.epoch, "the epoch rises by one");
         self.batches.write()?;
-        self.batches.prepare_spare()?;
+        self.batches.tend_spare()?;
         let owner = Owner {
             exchange: *self.identity.exchange.as_bytes(),
             boot: self.boot,

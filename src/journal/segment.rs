@@ -212,11 +212,15 @@ pub(crate) fn prepare(
     let named = path(directory, number);
     let unnamed = named.with_extension("new");
     let file = disk.create(&unnamed)?;
-    fill_zero(&file, &unnamed, 0..bytes, disk)?;
     let first = FirstRow { form: Form::Written, bytes }.encode(journal, number);
-    disk.write_at(&file, &first, 0).map_err(Fault::io("write", &unnamed))?;
-    disk.sync(&file, &unnamed)?;
-    disk.rename(&unnamed, &named)
+    let made = fill_zero(&file, &unnamed, 0..bytes, disk)
+        .and_then(|()| disk.write_at(&file, &first, 0).map_err(Fault::io("write", &unnamed)))
+        .and_then(|()| disk.sync(&file, &unnamed))
+        .and_then(|()| disk.rename(&unnamed, &named));
+    made.inspect_err(|_| {
+        // Half a segment is of no use, and its room may be what was missing.
+        let _ = std::fs::remove_file(&unnamed);
+    })
 }
 
 /// Writes zeros into a range of a file. Zeros that were written are cheaper to overwrite than a

@@ -145,6 +145,11 @@ impl Bench {
     }
 
     fn at(home: Home) -> Self {
+        Self::on(home, Disk::default())
+    }
+
+    /// On a disk that may fail once the first segment is there.
+    fn on(home: Home, disk: Disk) -> Self {
         let segment_bytes = home.segment_bytes;
         let identity = Identity::new();
         identity.store(home.data.path(), &Disk::default()).unwrap();
@@ -153,7 +158,7 @@ impl Bench {
         let found = home.scan().unwrap();
         let journal = identity.journal();
         let segments = Arc::new(Segments::new(&directory, journal, Vec::new()));
-        let shelf = Shelf { directory, journal, segment_bytes, disk: Disk::default() };
+        let shelf = Shelf { directory, journal, segment_bytes, disk };
         let mut batches = Batches::at_end(shelf, &found, segments).unwrap();
         let epoch = batches.raise_epoch();
         let words = (0..(LOG_HEADER_BYTES + 1024 * 1024) / 8).map(|_| AtomicU64::new(0)).collect();

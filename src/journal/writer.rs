@@ -36,6 +36,9 @@ pub trait Listener: Send {
 
     /// All is durable up to here: after each write, and once more when writing failed.
     fn durable(&mut self, upto: Position);
+
+    /// The next segment could not be made ahead. It is tried again, at last when it is needed.
+    fn not_ahead(&mut self, _why: &Fault) {}
 }
 
 impl<F: FnMut(Position) + Send> Listener for F {
@@ -202,6 +205,9 @@ impl Writer {
         self.batches.write()?;
         self.log.set_durable(at);
         self.listener.durable(at);
+        if let Err(fault) = self.batches.tend_spare() {
+            self.listener.not_ahead(&fault);
+        }
         Ok(())
     }
 

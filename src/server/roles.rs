@@ -28,7 +28,7 @@ use super::topology::Wait;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
-use crate::journal::{self, Archive, Claimed, Follower, Listener, Log, Opened, Started, WriterHandle};
+use crate::journal::{self, Archive, Claimed, Fault, Follower, Listener, Log, Opened, Started, WriterHandle};
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
 use crate::reader::{AssetFormat, EndDateFormat, PriceSide, Reader, Settings, WalletSettings};
@@ -312,6 +312,10 @@ impl Listener for Scribe {
         self.shared.wake_up_to(upto);
         let run_delay = self.run_delay.get_or_insert_with(RunDelay::of_this_thread);
         self.shared.journal_tally.wrote(took_ns, run_delay.since_last());
+    }
+
+    fn not_ahead(&mut self, why: &Fault) {
+        tracing::warn!("journal: {why}; it is tried again, and at the latest when it is needed");
     }
 }
 

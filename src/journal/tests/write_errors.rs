@@ -8,7 +8,7 @@ use super::super::Fault;
 use super::super::disk::Disk;
 use super::super::open::open_on;
 use super::super::segment::ROW_BYTES;
-use super::{BOOT, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
+use super::{BOOT, Bench, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
 use crate::domain::TimeMs;
 
 const EIO: i32 = 5;
@@ -123,4 +123,80 @@ fn a_new_directory_on_a_failing_disk_can_be_opened_later() {
     }
     let error = Fault::io("write", std::path::Path::new("x"))(io::Error::from_raw_os_error(ENOSPC));
     assert!(error.to_string().starts_with("x: write: No space left"), "{error}");
+}
+
+/// A bench in whose first segment ten rows are free, and the disk that it writes to.
+fn bench_that_may_fail() -> (Bench, Disk) {
+    let disk = Disk::failing_after(u64::MAX, ENOSPC);
+    let home = Home { segment_bytes: 11 * ROW_BYTES, ..in_memory() };
+    (Bench::on(home, disk.clone()), disk)
+}
+
+/// Lets the thread that makes the next segment come to its end; gives why it failed, if it did.
+fn spare_ended(bench: &mut Bench) -> Option<Fault> {
+    let next = bench.segment(2);
+    loop {
+        match bench.batches.tend_spare() {
+            Err(fault) => return Some(fault),
+            Ok(()) if next.exists() => return None,
+            Ok(()) => std::thread::yield_now(),
+        }
+    }
+}
+
+/// Writes `rows` batches of one row, and gives how many there are then.
+fn write_rows(bench: &mut Bench, from: usize, rows: usize) -> usize {
+    (from..from + rows).for_each(|index| bench.batch(&[payload(index)]));
+    from + rows
+}
+
+#[test]
+fn a_segment_that_could_not_be_made_ahead_is_made_when_it_is_needed() {
+    let (mut bench, disk) = bench_that_may_fail();
+    disk.fail();
+    let fault = spare_ended(&mut bench).unwrap();
+    assert!(is_io(&fault, ENOSPC), "{fault}");
+    assert!(!bench.segment(2).with_extension("new").exists(), "nothing half takes the room");
+    disk.mend();
+    // More than the first segment takes, and nobody looks after the next one.
+    let count = write_rows(&mut bench, 0, 15);
+    let Bench { home, batches, .. } = bench;
+    drop(batches);
+    assert_eq!(home.payloads(), (0..count).map(payload).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_segment_that_could_not_be_made_ahead_is_tried_again_before_it_is_needed() {
+    let (mut bench, disk) = bench_that_may_fail();
+    let (mut count, mut tries) = (0, Vec::new());
+    while count < 10 {
+        disk.fail();
+        // The try at the row, if there is one, is over when this returns.
+        if bench.batches.tend_spare().is_ok() && bench.batches.makes_spare() {
+            spare_ended(&mut bench).unwrap();
+            tries.push(count);
+        }
+        disk.mend();
+        count = write_rows(&mut bench, count, 1);
+    }
+    assert_eq!(tries, [0, 5, 8, 9], "whenever half of what was left is taken");
+    assert!(!bench.segment(2).exists());
+    write_rows(&mut bench, count, 1);
+    assert!(bench.segment(2).exists());
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_segment_when_it_is_needed_is_the_fault() {
+    let (mut bench, disk) = bench_that_may_fail();
+    disk.fail();
+    assert!(spare_ended(&mut bench).is_some());
+    disk.mend();
+    let count = write_rows(&mut bench, 0, 10);
+    disk.fail();
+    let fault = bench.batches.write().unwrap_err();
+    assert!(is_io(&fault, ENOSPC) && fault.to_string().contains("00000002.new"), "{fault}");
+    disk.mend();
+    let Bench { home, batches, .. } = bench;
+    drop(batches);
+    assert_eq!(home.payloads(), (0..count).map(payload).collect::<Vec<_>>());
 }
