@@ -199,9 +199,19 @@ impl Archive {
         Ok(())
     }
 
+    /// Reads all of the last run if it has room for more: the next snapshot writes its rows again, so
+    /// it cannot be made from here if one of their bytes is wrong.
+    pub fn check_unfilled(&self) -> Result<(), Fault> {
+        let Some(run) = self.last_unfilled() else {
+            return Ok(());
+        };
+        run.stamps.read(&run.file, &run.path)?;
+        run.rows.read(&run.file, &run.path).map(drop)
+    }
+
     /// The rows of the last run if it has room for more, to be written again with them.
     pub(crate) fn unfilled(&self) -> Result<Option<Vec<Vec<u8>>>, Fault> {
-        let Some(run) = self.runs.last().filter(|run| run.index.positions.len() < ROWS_MAX) else {
+        let Some(run) = self.last_unfilled() else {
             return Ok(None);
         };
         let bytes = run.rows.read(&run.file, &run.path)?;
@@ -211,6 +221,10 @@ impl Archive {
             bytes[at + ROW_HEAD_BYTES..end].to_vec()
         };
         Ok(Some(run.index.offsets.iter().map(row).collect()))
+    }
+
+    fn last_unfilled(&self) -> Option<&Arc<Run>> {
+        self.runs.last().filter(|run| run.index.positions.len() < ROWS_MAX)
     }
 }
 

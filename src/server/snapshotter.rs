@@ -297,7 +297,13 @@ impl Snapshotter {
     fn follow(&self, until: Position) -> Result<Following, Stop> {
         let Parts { snapshots, settings, archive, .. } = &self.parts;
         let mut notes = Vec::new();
-        let load = |snapshot: &mut SnapshotReader| recovery::load(settings, snapshot, archive);
+        let load = |snapshot: &mut SnapshotReader| {
+            let reader = recovery::load(settings, snapshot, archive)?;
+            // A start has not read these rows. The snapshot before has them in another file, or else the
+            // frames have them.
+            reader.ledger().archive().check_unfilled()?;
+            Ok(reader)
+        };
         let newest = snapshots.newest(&mut notes, load)?;
         for note in notes {
             tracing::warn!("{note}");
