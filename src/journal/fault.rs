@@ -58,6 +58,13 @@ pub enum Fault {
     Damaged(Place),
     /// A segment file is missing between others.
     SegmentMissing(PathBuf),
+    /// No segment is there that a snapshot could be followed into.
+    SegmentsGone {
+        /// The first one that should be.
+        segment: PathBuf,
+        /// The snapshot.
+        snapshot: PathBuf,
+    },
     /// The file that says whose the segments are is missing beside them.
     IdentityMissing {
         /// The file.
@@ -65,11 +72,11 @@ pub enum Fault {
         /// Where the segments are.
         segments: PathBuf,
     },
-    /// The first segments were given back, and no snapshot is whole that stands for them.
+    /// The first segments are missing, and no snapshot is there and whole that stands for them.
     NoBeginning {
         /// The segment before the first one that is there.
         missing: PathBuf,
-        /// What is wrong with each snapshot.
+        /// What is wrong with each snapshot; empty if there is none.
         snapshots: Vec<String>,
     },
     /// A file is not of this journal.
@@ -198,6 +205,19 @@ impl fmt::Display for Fault {
                 "{}: missing, and segments are in {}; restore it, nothing was changed",
                 identity.display(),
                 segments.display()
+            ),
+            Self::SegmentsGone { segment, snapshot } => write!(
+                out,
+                "{}: missing, as is every one behind it, and {} was made from it; restore the segments from a \
+                 copy, nothing was changed",
+                segment.display(),
+                snapshot.display()
+            ),
+            Self::NoBeginning { missing, snapshots } if snapshots.is_empty() => write!(
+                out,
+                "{}: missing, and no snapshot is there that stands for it and all before it; restore a snapshot \
+                 from a copy if journal.history_keep gave them back, or else the segments, nothing was changed",
+                missing.display()
             ),
             Self::NoBeginning { missing, snapshots } => write!(
                 out,

@@ -60,10 +60,14 @@ pub fn snapshots(data_dir: &Path) -> Result<Snapshots, Fault> {
     Ok(Snapshots::new(data_dir, journal, Disk::default()))
 }
 
-/// Whether the first frames are still there. If not, a survey begins at a snapshot.
+/// Whether the first frames are still there, or there never were any. If not, a survey begins at a
+/// snapshot.
 pub fn has_first_segment(data_dir: &Path) -> Result<bool, Fault> {
     let numbers = segment::numbers(&segment::directory(data_dir))?;
-    Ok(numbers.first().is_none_or(|&first| first == 1))
+    match numbers.first() {
+        Some(&first) => Ok(first == 1),
+        None => Ok(snapshots(data_dir)?.paths()?.is_empty()),
+    }
 }
 
 fn identity(data_dir: &Path) -> Result<Identity, Fault> {

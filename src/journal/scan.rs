@@ -188,7 +188,13 @@ pub(crate) fn scan_between(
     let numbers = segment::numbers(directory)?;
     let first = reach.base.map_or(1, |base| base.segment);
     if !numbers.contains(&first) && (reach.base.is_some() || !numbers.is_empty()) {
-        return Err(Fault::SegmentMissing(segment::path(directory, first)));
+        let segment = segment::path(directory, first);
+        return Err(match reach.base {
+            Some(base) if numbers.last().is_none_or(|&last| last < first) => {
+                Fault::SegmentsGone { segment, snapshot: base.file.clone() }
+            }
+            _ => Fault::SegmentMissing(segment),
+        });
     }
     let mut scan = Scan::at(journal, reach.base);
     // Of those that a snapshot's table knows, the first may have been given back since, and the last

@@ -33,7 +33,8 @@
 //! The end is a section without payload whose name is `end` and whose CRC-32C is of the whole file
 //! before it, then of its first 16 bytes; its count of bytes is that of the file before it.
 //!
-//! A snapshot gets its name only when it is whole and on the disk. The two newest are kept.
+//! A snapshot gets its name only when it is whole and on the disk. The two newest are kept that are
+//! still whole when the next one is there.
 
 mod file;
 mod shelf;

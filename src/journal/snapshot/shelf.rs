@@ -16,7 +16,7 @@ use crate::journal::segment::{self, JournalId};
 use crate::memory::sections::Sink;
 use crate::memory::wire::Damage;
 
-/// Snapshots that stay: the newest, and one in case that it is damaged.
+/// Whole snapshots that stay: the newest, and one in case that it is damaged some day.
 const KEPT: usize = 2;
 
 /// The snapshots of one data directory, and the segments that they are made from.
@@ -92,7 +92,7 @@ impl Snapshots {
     }
 
     /// Loads the newest snapshot that is whole, and says of each newer one why it is not used. None
-    /// is a beginning only while the first segment is there.
+    /// is a beginning only while the first segment is there, or nothing at all.
     pub fn newest<T>(
         &self,
         notes: &mut Vec<String>,
@@ -136,8 +136,7 @@ impl Snapshots {
             }
         }
         if found.is_none()
-            && !damaged.is_empty()
-            && let Some(missing) = self.missing_first()?
+            && let Some(missing) = self.missing_first(!damaged.is_empty())?
         {
             return Err(Fault::NoBeginning { missing, snapshots: damaged });
         }
@@ -145,14 +144,16 @@ impl Snapshots {
         Ok(found)
     }
 
-    /// The segment before the first that is there, unless it is the first of all.
-    fn missing_first(&self) -> Result<Option<PathBuf>, Fault> {
+    /// The segment before the first that is there, unless it is the first of all. Where none is there
+    /// nothing was begun yet, but that a snapshot says otherwise, whole or not.
+    fn missing_first(&self, was_begun: bool) -> Result<Option<PathBuf>, Fault> {
         let directory = segment::directory(&self.data_dir);
-        if !directory.exists() {
-            return Ok(None);
-        }
-        let first = segment::numbers(&directory)?.first().copied();
-        Ok(first.filter(|&first| 1 < first).map(|first| segment::path(&directory, first - 1)))
+        let numbers = if directory.exists() { segment::numbers(&directory)? } else { Vec::new() };
+        let missing = match numbers.first() {
+            Some(&first) => first.saturating_sub(1),
+            None => u64::from(was_begun),
+        };
+        Ok((0 < missing).then(|| segment::path(&directory, missing)))
     }
 
     /// Calls `visit` with every frame behind `base` up to `until`, which is durable; gives where it
@@ -198,20 +199,12 @@ impl Snapshots {
         let directory = self.directory();
         self.disk.create_dir(&directory)?;
         let mut rows = rows;
-        let last = base.runs.last().into_iter().cloned().collect::<Vec<_>>();
-        if let Some(unfilled) =
-            Archive::open(&directory, &last, &self.journal, &Archive::default())?.unfilled()?
-        {
-            base.runs.pop();
+        if let Some(unfilled) = self.last_run(base)?.unfilled()? {
+            let last = base.runs.pop().expect("what has room is a run");
             for bytes in unfilled {
                 let flaw = |damage: Damage| Flaw { field: damage.field, at: 0, expected: 0, found: 0 };
                 let damaged = |damage| {
-                    Fault::SnapshotDamaged(Place::of(
-                        flaw(damage),
-                        &directory.join(&last[0]),
-                        0,
-                        base.position,
-                    ))
+                    Fault::SnapshotDamaged(Place::of(flaw(damage), &directory.join(&last), 0, base.position))
                 };
                 rows.push(again(&bytes).map_err(damaged)?);
             }
@@ -235,7 +228,7 @@ impl Snapshots {
     }
 
     /// Writes the snapshot of the state at `base`, whose hash is `hash`: `put` puts its sections.
-    /// When it has its name, older ones than the two newest go.
+    /// When it has its name, older ones go than the two newest that are whole.
     ///
     /// After a fault everything is as before.
     pub fn write(
@@ -294,14 +287,12 @@ impl Snapshots {
     /// A death in between leaves a shorter history that begins at some later segment.
     pub fn give_back(&self, segments: &Segments, log: &Log, keep: u64) -> Result<u64, Fault> {
         let mut needed = segments.newest().saturating_sub(keep).min(segments.segment_of(log.oldest()));
-        let paths = self.paths()?;
-        if paths.len() < KEPT {
+        let kept = self.newest_whole()?;
+        if kept.len() < KEPT {
             return Ok(0);
         }
-        for path in &paths {
-            let mut reader = SnapshotReader::open(path, &self.journal)?;
-            while reader.next()?.is_some() {}
-            needed = needed.min(reader.base().segment);
+        for base in kept {
+            needed = needed.min(base.segment);
         }
         let directory = segment::directory(&self.data_dir);
         let old = segment::numbers(&directory)?.into_iter().filter(|&number| number < needed);
@@ -374,9 +365,30 @@ impl Snapshots {
         Ok(gone)
     }
 
+    /// The newest snapshots that a start could go on from and the next one be made from, at most [`KEPT`].
+    fn newest_whole(&self) -> Result<Vec<Base>, Fault> {
+        let whole = |path: PathBuf| {
+            let base = self.whole(&path, |_| Ok(())).ok()?;
+            self.last_run(&base).ok()?.check_unfilled().ok()?;
+            base.runs.iter().all(|run| self.directory().join(run).exists()).then_some(base)
+        };
+        Ok(self.paths()?.into_iter().filter_map(whole).take(KEPT).collect())
+    }
+
+    /// The last run that `base` names, alone.
+    fn last_run(&self, base: &Base) -> Result<Archive, Fault> {
+        let last = &base.runs[base.runs.len().saturating_sub(1)..];
+        Archive::open(&self.directory(), last, &self.journal, &Archive::default())
+    }
+
+    /// Removes what is older than the whole snapshots that stay. A damaged one stays until it is: it does
+    /// not count, or the only other good one would make way for it.
     fn forget_old(&self) -> Result<(), Fault> {
         let directory = self.directory();
-        let old = self.paths()?.into_iter().skip(KEPT);
+        let kept = self.newest_whole()?;
+        let oldest = kept.get(KEPT - 1).map(|base| base.file.clone());
+        let paths = self.paths()?;
+        let old = paths.into_iter().skip_while(|path| Some(path) != oldest.as_ref()).skip(1);
         let mut any = false;
         for path in old {
             self.disk.remove(&path)?;

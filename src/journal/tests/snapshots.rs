@@ -7,7 +7,7 @@ use std::path::Path;
 use super::*;
 use crate::journal::open::open_from;
 use crate::journal::snapshot::{Base, SnapshotReader, Snapshots};
-use crate::journal::{Archive, ArchiveRow, History};
+use crate::journal::{Archive, ArchiveRow, History, has_first_segment};
 use crate::memory::sections::Sink;
 use crate::memory::wire::Damage;
 
@@ -154,12 +154,46 @@ fn a_damaged_snapshot_gives_way_to_the_older_one_and_then_to_all_segments() {
     };
     assert_eq!(frames_before(&home), (Some(13), 0));
     for (damaged, expected) in [(0, (Some(8), 1)), (1, (None, 2))] {
-        let path = snapshots.paths().unwrap().remove(damaged);
-        let mut bytes = std::fs::read(&path).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        std::fs::write(&path, bytes).unwrap();
+        harm(&snapshots.paths().unwrap()[damaged]);
         assert_eq!(frames_before(&home), expected);
+    }
+}
+
+/// Flips a bit in the middle of a file.
+fn harm(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_snapshot_is_none_of_the_two_that_stay_and_goes_when_it_is_older_than_they() {
+    for harmed_is_run in [false, true] {
+        let (mut bench, mut all) = bench(&[]);
+        let snapshots = snapshots_on(&bench, Disk::default());
+        let mut made = 0..;
+        let mut make = |bench: &mut Bench| {
+            add(bench, &mut all, 2);
+            let mut base = snapshots.follow(None, bench.batches.end(), |_| Ok::<_, Fault>(())).unwrap();
+            let number = made.next().unwrap();
+            let rows = archive_rows(number..number + 1);
+            snapshots.archive(&mut base, rows, |bytes| Ok(archive_row(bytes))).unwrap();
+            let path = snapshots.write(&mut base, 7, |_| ()).unwrap().path;
+            let run = path.with_file_name(&base.runs[0]);
+            (path, run)
+        };
+        let first = make(&mut bench).0;
+        let (second, run) = make(&mut bench);
+        harm(if harmed_is_run { &run } else { &second });
+        let third = make(&mut bench).0;
+        assert_eq!(snapshots.paths().unwrap(), [&third, &second, &first].map(PathBuf::clone));
+        let segments = bench.batches.segments();
+        bench.log.free(bench.batches.end());
+        snapshots.give_back(&segments, &bench.log, 0).unwrap();
+        let fourth = make(&mut bench).0;
+        assert_eq!(snapshots.paths().unwrap(), [fourth, third]);
+        assert!(!run.exists());
     }
 }
 
@@ -220,6 +254,60 @@ fn segments_that_do_not_lead_to_a_snapshot_are_refused() {
     segment::fill_zero(&file, &path, segment::ROW_BYTES..bytes, &Disk::default()).unwrap();
     let refused = started(&home).map(|_| ());
     assert!(matches!(refused, Err(Fault::SnapshotMisfit { .. })), "{refused:?}");
+}
+
+#[test]
+fn what_is_missing_in_front_of_the_log_or_all_of_it_is_said_as_it_is() {
+    let (mut bench, mut all) = bench(&[4, 3, 5, 4, 6, 2, 5, 6, 4, 7, 5, 5]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    for _ in 0..2 {
+        keep_at_end(&snapshots, &bench);
+        add(&mut bench, &mut all, 5);
+    }
+    let Bench { home, batches, .. } = bench;
+    drop(batches);
+    let directory = segment::directory(home.data.path());
+    let numbers = segment::numbers(&directory).unwrap();
+    let remove = |numbers: &[u64]| {
+        for &number in numbers {
+            std::fs::remove_file(segment::path(&directory, number)).unwrap();
+        }
+    };
+    let refused = |words: &str| {
+        let fault = started(&home).unwrap_err().to_string();
+        assert!(fault.contains(words) && fault.ends_with("nothing was changed"), "{fault}");
+        let other = "later segments are there";
+        assert!(!fault.contains(other), "{fault}");
+        assert!(!has_first_segment(home.data.path()).unwrap(), "{words}");
+        assert!(std::fs::read_dir(&directory).unwrap().all(|entry| {
+            entry.unwrap().path().extension().is_some_and(|extension| extension == "segment")
+        }));
+    };
+
+    // Given back, and then the snapshots are lost.
+    let kept = tempfile::tempdir().unwrap();
+    copy(home.data.path(), kept.path());
+    remove(&numbers[..2]);
+    assert!(started(&home).is_ok());
+    let shelf = home.data.path().join("snapshots");
+    std::fs::remove_dir_all(&shelf).unwrap();
+    refused("00000002.segment: missing, and no snapshot is there that stands for it and all before it");
+    copy(&kept.path().join("snapshots"), &shelf);
+    assert!(started(&home).is_ok());
+
+    // Nothing is left to follow the newest snapshot into, then nothing at all.
+    let newest = snapshots.paths().unwrap().remove(0);
+    let of_newest = snapshots.newest(&mut Vec::new(), load).unwrap().unwrap().0.segment();
+    remove(&numbers.iter().copied().filter(|&number| of_newest <= number).collect::<Vec<_>>());
+    let gone =
+        format!("{of_newest:08}.segment: missing, as is every one behind it, and {}", newest.display());
+    refused(&gone);
+    remove(&segment::numbers(&directory).unwrap());
+    refused(&gone);
+    for path in snapshots.paths().unwrap() {
+        harm(&path);
+    }
+    refused("00000001.segment: missing, and no snapshot is whole that stands for it");
 }
 
 #[test]
