@@ -200,6 +200,15 @@ pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
 
+/// Takes what `file` lacks of `bytes` behind its end, which stays where it is, as does what is in it. A file
+/// system that cannot do that says nothing: `reserve` will.
+pub(crate) fn reserve_behind(file: &File, bytes: u64) -> io::Result<()> {
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+        Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+        reserved => Ok(reserved?),
+    }
+}
+
 /// Opens a file to be shared by mapping, and makes it if need be.
 pub(crate) fn open_shared(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)

@@ -25,7 +25,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
-use super::disk::{in_memory, is_locked, lock, open_shared, reserve};
+use super::disk::{in_memory, is_locked, lock, open_shared, reserve, reserve_behind};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
 use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words, words_in};
@@ -120,6 +120,17 @@ impl LogFile {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Fault::io("open", path)(error)),
         }
+    }
+
+    /// Sees to it that there is room for a ring of `ring_bytes`. What the file holds stays as it is, so
+    /// whoever is refused here has changed nothing.
+    pub(crate) fn take_room(&self, ring_bytes: u64) -> Result<(), Fault> {
+        let bytes = self.file.metadata().map_err(Fault::io("look at", &self.path))?.len();
+        reserve_behind(&self.file, LOG_HEADER_BYTES + ring_bytes).map_err(|error| {
+            // Some file systems keep what they had found so far.
+            let _ = self.file.set_len(bytes);
+            Fault::io("reserve log_bytes for", &self.path)(error)
+        })
     }
 
     /// Empties the file and makes it the log of `owner`, from `start` on.

@@ -6,8 +6,8 @@
 //! 2. load the newest snapshot that is whole, and check the segments behind it; a torn tail is cut and named, damage refuses;
 //! 3. if the log file is of the segments' own epoch, compare the overlap and write the committed
 //!    rest behind it, still in that epoch;
-//! 4. give the directory its new identity, if it is to have one, and write a mark in the next epoch:
-//!    from now on the old log file is stale;
+//! 4. take the room for the new log, give the directory its new identity, if it is to have one, and
+//!    write a mark in the next epoch: from now on the old log file is stale;
 //! 5. empty the log file and begin.
 //!
 //! What is refused up to there leaves the identity as it was, so the next start finds the log file
@@ -383,6 +383,9 @@ impl Opened {
         if ring_bytes < bytes_min {
             return Err(Fault::TooSmall { field: "journal.log_bytes", bytes: ring_bytes, bytes_min });
         }
+        // Behind the mark below, a start that ends for want of room would look like one that ran and whose
+        // log was lost.
+        self.log_file.take_room(ring_bytes)?;
         // Whoever replays may refuse too: only here is it sure that this start leaves the old log aside.
         if let Some(unstored) = self.unstored.take() {
             unstored.store(&self.data_dir.path, &self.disk)?;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use super::super::disk::Disk;
 use super::super::follow::Follower;
 use super::super::layout::Start;
-use super::super::open::open_on;
+use super::super::open::{Options, open_on};
 use super::super::segment::{self, ROW_BYTES};
 use super::{BOOT, Bench, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
 use crate::domain::{Position, TimeMs};
@@ -56,6 +56,37 @@ fn a_death_before_the_first_frame_is_durable_is_no_stop_in_good_order() {
         recovered.notes.iter().any(|note| note.contains("its log file is gone or empty")),
         "{recovered:?}"
     );
+}
+
+#[test]
+fn a_start_whose_log_has_no_room_leaves_everything_to_the_next_one() {
+    let new = Home::new();
+    let died = Home::new();
+    let started = died.start();
+    for index in 0..3 {
+        started.log.append(KIND, &payload(index));
+    }
+    started.writer.abandon().unwrap();
+    // What follows is only in the log.
+    started.log.append(KIND, &payload(3));
+    drop(started.log);
+    for (home, expected) in [(new, 0), (died, 4)] {
+        let before = home.open().unwrap().recovered().epoch;
+        for _ in 0..2 {
+            // No file system has room for a ring of a PiB.
+            let options = Options { log_bytes: 1 << 50, ..home.options() };
+            let opened = open_on(options, Disk::default(), BOOT).unwrap();
+            let refused = opened.start(TimeMs(1), SHARDS, Box::new(|_| {})).unwrap_err().to_string();
+            assert!(refused.contains("reserve log_bytes for"), "{refused}");
+        }
+        let opened = home.open().unwrap();
+        let recovered = opened.recovered();
+        assert!(!recovered.may_have_lost(), "{recovered:?}");
+        assert!(recovered.notes.iter().all(|note| !note.contains("lost")), "{recovered:?}");
+        assert_eq!(recovered.epoch, before);
+        assert_eq!(payloads(&opened), (0..expected).map(payload).collect::<Vec<_>>());
+        start(opened).writer.stop(TimeMs(2)).unwrap();
+    }
 }
 
 #[test]
