@@ -451,6 +451,36 @@ fn an_exchange_that_is_no_dev_asks_for_its_token() {
 }
 
 #[test]
+fn a_lost_master_secret_is_not_replaced_behind_the_operators_back() {
+    let folder = folder();
+    let plan = Plan::serve(folder.path());
+    plan.start().stop();
+    let (secret, mut words) = (plan.data_dir().join("master-secret"), vec!["check"]);
+    let data_dir = plan.data_dir();
+    let data_dir = data_dir.to_str().unwrap();
+    words.extend(["--data-dir", data_dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+    let checked = || String::from_utf8(outcry(&words).stdout).unwrap();
+    assert!(!checked().contains("data.secret:"));
+
+    std::fs::remove_file(&secret).unwrap();
+    let refused = plan.run();
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        !refused.status.success() && text.contains("but a journal is; restore it from the backup"),
+        "{text}"
+    );
+    assert!(!secret.exists(), "a start that was refused has made none");
+    let (told, text) = (outcry(&words), checked());
+    assert!(!told.status.success() && text.contains("mend: restore it from the backup"), "{text}");
+
+    let config = folder.path().join("new.toml");
+    let made = outcry(&["init", "--config", config.to_str().unwrap(), "--data-dir", data_dir]);
+    let text = String::from_utf8(made.stderr).unwrap();
+    assert!(made.status.success() && text.contains("each has to make its keys again"), "{text}");
+    plan.start().stop();
+}
+
+#[test]
 fn init_writes_a_configuration_once_and_config_print_shows_what_is_in_force() {
     let folder = folder();
     let config = folder.path().join("outcry.toml");

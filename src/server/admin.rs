@@ -50,6 +50,11 @@ pub(crate) struct Token {
     code: Option<[u8; 32]>,
 }
 
+/// The operator's token by `OUTCRY_ADMIN_TOKEN`; none if that is empty.
+pub(crate) fn token_of_environment() -> Option<String> {
+    std::env::var("OUTCRY_ADMIN_TOKEN").ok().filter(|token| !token.is_empty())
+}
+
 impl Token {
     /// The token of the environment, else of the data directory's file; none in `dev`.
     pub(crate) fn load(plan: &Plan) -> Result<Self, String> {
@@ -59,9 +64,9 @@ impl Token {
         if plan.dev {
             return Ok(Self { key, code: None });
         }
-        let token = match std::env::var("OUTCRY_ADMIN_TOKEN") {
-            Ok(token) if !token.is_empty() => token,
-            _ => super::secret::admin_token(&plan.data_dir)?,
+        let token = match token_of_environment() {
+            Some(token) => token,
+            None => super::secret::admin_token(&plan.data_dir)?,
         };
         let code = Some(key.over([token.as_bytes()]));
         Ok(Self { key, code })

@@ -94,11 +94,16 @@ fn init(args: &InitArgs) -> Result<(), String> {
         _ => format!("--config: {path}: {fault}"),
     })?;
     file.write_all(options.commented().as_bytes()).map_err(|fault| format!("--config: {path}: {fault}"))?;
-    let secret = super::secret::ensure(&options.data_path())?;
+    let secret = super::secret::make_master(&options.data_path())?;
     say(&format!(
         "wrote {path}\nmaster secret in {}; keep it, no client's key survives its loss\n",
-        secret.display()
+        secret.path.display()
     ))?;
+    if secret.replaces {
+        complain(
+            "the master secret is another than the journal's clients knew: each has to make its keys again",
+        );
+    }
     Ok(())
 }
 

@@ -34,10 +34,14 @@ pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
         name::push_hex_digits(&mut text, secret);
         text
     })?;
+    token_in(&path)
+}
+
+fn token_in(path: &Path) -> Result<String, String> {
     let said = |fault| format!("operator's token: {fault}");
-    let about = fs::metadata(&path).map_err(|fault| said(format!("{}: {fault}", path.display())))?;
-    check_private(&path, &about).map_err(said)?;
-    held(&path, TOKEN_CHARACTERS_MIN).map_err(said)
+    let about = fs::metadata(path).map_err(|fault| said(format!("{}: {fault}", path.display())))?;
+    check_private(path, &about).map_err(said)?;
+    held(path, TOKEN_CHARACTERS_MIN).map_err(said)
 }
 
 /// What the streams of this directory are called: made if there is none, and made `anew` if what was
@@ -60,9 +64,55 @@ pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
     held(&path, 2 * ID_BYTES).map_err(|fault| format!("stream id: {fault}"))
 }
 
-/// Makes the secret if there is none, and returns where it is.
-pub(crate) fn ensure(data_dir: &Path) -> Result<PathBuf, String> {
-    make(data_dir, &path(data_dir), |secret| secret.to_vec())
+/// Whether a journal was begun in this directory: a start makes the secret first, then the file that says
+/// whose the segments are, then these.
+fn has_journal(data_dir: &Path) -> bool {
+    let is_segment =
+        |name: std::ffi::OsString| Path::new(&name).extension().is_some_and(|end| end == "segment");
+    let mut segments = fs::read_dir(data_dir.join("journal")).into_iter().flatten().flatten();
+    data_dir.join("identity").exists() || segments.any(|entry| is_segment(entry.file_name()))
+}
+
+/// Refuses a directory whose journal outlived its secret: another one would make strangers of all clients.
+fn refuse_lost(data_dir: &Path) -> Result<(), String> {
+    let path = path(data_dir);
+    // What may not be looked at is no proof of a loss, and cannot be written to either.
+    if !has_journal(data_dir) || path.try_exists().unwrap_or(true) {
+        return Ok(());
+    }
+    let (path, data_dir) = (path.display(), data_dir.display());
+    Err(format!(
+        "master secret: {path} is not there, but a journal is; restore it from the backup, for no client's key is \
+         good without it; if it is lost for ever, `outcry init --config FILE --data-dir {data_dir}` with a new FILE \
+         makes another, and every client has to make its keys again"
+    ))
+}
+
+/// What was made where there was no secret.
+pub(crate) struct Made {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether a journal was there before it: then every key that a client has is void.
+    pub replaces: bool,
+}
+
+/// Makes the secret if there is none, whatever else is there: only for who was asked to.
+pub(crate) fn make_master(data_dir: &Path) -> Result<Made, String> {
+    let replaces = has_journal(data_dir) && !path(data_dir).exists();
+    let path = make(data_dir, &path(data_dir), |secret| secret.to_vec())?;
+    Ok(Made { path, replaces })
+}
+
+/// Why a start would refuse the secrets of this directory, if so; makes none. The operator's token is looked at
+/// where it is the one that counts.
+pub(crate) fn fault(data_dir: &Path, token_counts: bool) -> Option<String> {
+    let master =
+        || if path(data_dir).exists() { read_master(data_dir).map(drop) } else { refuse_lost(data_dir) };
+    let token = || match admin_token_path(data_dir) {
+        path if token_counts && path.exists() => token_in(&path).map(drop),
+        _ => Ok(()),
+    };
+    master().and_then(|()| token()).err()
 }
 
 /// Makes a file with a new secret in some form, if it is not there, and returns where it is.
@@ -121,9 +171,15 @@ fn held(path: &Path, characters_min: usize) -> Result<String, String> {
     ))
 }
 
-/// Reads the secret, making it first if there is none.
+/// Reads the secret, making it first in a directory that is new.
 pub(crate) fn load(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
-    let path = ensure(data_dir)?;
+    refuse_lost(data_dir)?;
+    make_master(data_dir)?;
+    read_master(data_dir)
+}
+
+fn read_master(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
+    let path = path(data_dir);
     let say = |fault: std::io::Error| format!("master secret: {}: {fault}", path.display());
     let mut file = fs::File::open(&path).map_err(say)?;
     let about = file.metadata().map_err(say)?;
@@ -173,5 +229,43 @@ mod tests {
             assert!(fault.ends_with(&said), "{fault}");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("changed back");
         }
+    }
+
+    #[test]
+    fn a_journal_without_its_secret_is_refused_until_somebody_asks_for_another() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("data");
+        assert_eq!(fault(&data, true), None, "nothing is there yet");
+        let first = load(&data).expect("made");
+        fs::create_dir(data.join("journal")).expect("made");
+        for begun in ["identity", "journal/00000007.segment"] {
+            fs::write(data.join(begun), "").expect("begun");
+            assert_eq!(load(&data), Ok(first), "a start that died behind {begun} goes on");
+            fs::remove_file(path(&data)).expect("lost");
+            let refused = load(&data).expect_err("refused");
+            assert!(refused.contains("is not there, but a journal is; restore it"), "{refused}");
+            assert_eq!(fault(&data, true), Some(refused));
+            assert!(!path(&data).exists(), "none is made without a word");
+            assert!(make_master(&data).expect("made").replaces);
+            assert!(!make_master(&data).expect("there").replaces);
+            assert_ne!(load(&data).expect("another"), first);
+            fs::write(path(&data), first).expect("restored");
+            fs::remove_file(data.join(begun)).expect("gone");
+        }
+    }
+
+    #[test]
+    fn what_a_start_would_refuse_is_told_without_a_start() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path();
+        load(data).expect("made");
+        admin_token(data).expect("made");
+        assert_eq!(fault(data, true), None);
+        fs::write(admin_token_path(data), "short").expect("written");
+        assert!(fault(data, true).is_some_and(|fault| fault.starts_with("operator's token: ")));
+        assert_eq!(fault(data, false), None, "the environment has another");
+        fs::write(path(data), "short").expect("written");
+        assert_eq!(fault(data, false), load(data).err());
+        assert!(fault(data, false).is_some_and(|fault| fault.contains("shorter than 32 bytes")));
     }
 }

@@ -335,6 +335,8 @@ pub struct Probes {
     pub ports: Result<Vec<String>, String>,
     /// Who holds the data directory, if anybody.
     pub lock: Result<Option<String>, String>,
+    /// Why a start would refuse the secrets in it, if so, and behind a semicolon what mends that.
+    pub secret: Result<Option<String>, String>,
     /// What keeps `io_uring` from being used, if anything.
     pub io_uring: Result<Option<String>, String>,
     /// The data directory's disk.
@@ -366,6 +368,7 @@ impl Probes {
             config: Err(why()),
             ports: Err(why()),
             lock: Err(why()),
+            secret: Err(why()),
             io_uring: Err(why()),
             disk: Err(why()),
             free_bytes: Err(why()),

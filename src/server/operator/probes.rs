@@ -18,7 +18,7 @@ use crate::server::executor::{self, Ground};
 use crate::server::jitter::percentile;
 use crate::server::plan::{Durability, Plan};
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
-use crate::server::{socket, system};
+use crate::server::{admin, secret, socket, system};
 use crate::topology::checks::{ClientOrders, DiskProbe, LoopWork, Needs, Pinned, Probes, Sleeps};
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
@@ -101,6 +101,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         config: Ok(None),
         ports: Ok(ports(plan)),
         lock: Ok(lock(&plan.data_dir, plan.log_path.as_deref())),
+        secret: Ok(secret::fault(&plan.data_dir, admin::token_of_environment().is_none())),
         io_uring: Ok(match executor::ground() {
             Ground::Executors => None,
             Ground::Threads(why) => Some(why),

@@ -10,7 +10,7 @@ pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
     findings.extend([steering(scene, Direction::Receive), steering(scene, Direction::Send), queues(scene)]);
     findings.extend([autocorking(scene), slow_start(scene), io_uring(scene), disk(scene), free_space(scene)]);
     findings.extend([clocksource(scene), clock(scene), descriptors(scene), real_time(scene)]);
-    findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene)]);
+    findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene), secret(scene)]);
     findings
 }
 
@@ -357,4 +357,20 @@ fn lock(scene: &Scene<'_>) -> Finding {
         finding.fixes = vec![Fix::Advice("stop who uses it, or give another data_dir".into())];
     }
     finding
+}
+
+fn secret(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "data.secret",
+        Severity::Fatal,
+        "whole, the owner's alone",
+        "every client's key is made from the master secret; none is good with another one",
+    );
+    finding.probed(&scene.probes.secret, |finding, fault| match fault {
+        None => finding.judged(true, "as wanted, or made at the first start"),
+        Some(fault) => {
+            let (what, mend) = fault.split_once("; ").unwrap_or((fault, "restore it from the backup"));
+            finding.judged(false, what).mended_by(vec![Fix::Advice(mend.into())])
+        }
+    })
 }
