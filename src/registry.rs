@@ -82,7 +82,7 @@ pub struct Registry {
 const NONE: u32 = u32::MAX;
 
 /// The most rows of any table: token entries need two numbers per market, and one is [`NONE`].
-const ROWS_MAX: u32 = 1 << 30;
+pub const ROWS_MAX: u32 = 1 << 30;
 
 impl Registry {
     /// Empty tables for so many wallets (and API keys) and markets, and the right to write them.

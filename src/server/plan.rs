@@ -3,6 +3,8 @@
 //! Everything a thread needs to know before it starts is here as a number or an enum. A plan that
 //! exists can be started; what cannot is refused here, with field, value, rule and remedy.
 
+mod sizes;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +23,8 @@ use crate::journal::{self, Disk};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
 use crate::topology::machine::Machine;
+
+pub use sizes::Limits;
 
 /// When an answer may leave the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,39 +63,6 @@ pub enum Funding {
     /// By money taken at placement.
     Reserved,
 }
-
-/// How much of everything a process has room for, and how long it waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Resting orders per shard.
-    pub resting_orders_max: u32,
-    /// Bytes of price ladders per shard.
-    pub books_bytes: u64,
-    /// Wallets of the exchange.
-    pub wallets_max: u32,
-    /// Markets of the exchange.
-    pub markets_max: u32,
-    /// Order digests a shard remembers.
-    pub digests_max: u32,
-    /// Connections open at once, on all loops together.
-    pub connections_max: u32,
-    /// How long a request's head and body may take to arrive.
-    pub head_ms: u64,
-    /// How long a connection may be silent between requests.
-    pub idle_ms: u64,
-    /// How long an answer may stay unsent because the client does not read.
-    pub unsent_ms: u64,
-    /// Bytes that may wait for a stream's client.
-    pub unread_bytes_max: usize,
-    /// How long a read may wait for what its client already saw.
-    pub read_wait_ms: u64,
-    /// How long a graceful stop waits for answers and clients.
-    pub stop_ms: u64,
-}
-
-/// Markets that a registry has room for: all that a large venue ever had are 164,000. A market's
-/// row is small.
-const MARKETS_MAX: u32 = 1 << 18;
 
 /// What the process is going to be.
 #[derive(Clone, Debug)]
@@ -209,8 +180,8 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
             "listen.admin: {admin} is not a loopback address; use 127.0.0.1 and reach it by ssh"
         ));
     }
-    if http == admin && http.port() != 0 {
-        return Err(format!("listen.admin: {admin} is also listen.http; give it another port"));
+    if let Some(why) = same_listener(http, admin) {
+        return Err(format!("listen.admin: {admin} is also listen.http{why}; give it another port"));
     }
     let durability = choice(
         "journal.durability",
@@ -218,8 +189,8 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         &[Durability::Durable, Durability::Committed].map(|durability| (durability.text(), durability)),
     )?;
     let topology = topology::plan(options, machine, start.dev)?;
-    let limits = limits(options, &topology)?;
-    let known_signers_bytes = known_signers_bytes(options, &topology)?;
+    let limits = sizes::limits(options, &topology)?;
+    let known_signers_bytes = sizes::known_signers_bytes(options, &topology)?;
     let (log_bytes, segment_bytes) = journal_bytes(options, &topology)?;
     word("price_side", &options.price_side, &["taker", "book"])?;
     word("wallet.asset_format", &options.wallet_asset_format, &["condition", "token"])?;
@@ -289,25 +260,6 @@ impl Plan {
         ]
     }
 
-    /// Bytes of memory when every table is full, the log among them. What a row takes with its places in
-    /// the indexes is what doubling each size added to a process, rounded up.
-    #[must_use]
-    pub fn memory_bytes(&self) -> u64 {
-        const RESTING_ORDER: u64 = 192;
-        const DIGEST: u64 = 128;
-        const WALLET: u64 = 320;
-        const EVERYTHING_ELSE: u64 = 128 << 20;
-        let limits = &self.limits;
-        let of_shard = u64::from(limits.resting_orders_max) * RESTING_ORDER
-            + u64::from(limits.digests_max) * DIGEST
-            + self.known_signers_bytes;
-        let of_shard = of_shard.saturating_add(limits.books_bytes);
-        of_shard
-            .saturating_mul(u64::from(self.topology.shards))
-            .saturating_add(u64::from(limits.wallets_max) * WALLET + EVERYTHING_ELSE)
-            .saturating_add(self.log_bytes)
-    }
-
     /// What an answer promises, in plain words.
     #[must_use]
     pub fn durability_line(&self) -> String {
@@ -356,53 +308,6 @@ impl Plan {
     pub fn nap(&self) -> Duration {
         Duration::from_millis(self.limits.head_ms.min(self.limits.idle_ms).min(1_000) / 2 + 1)
     }
-}
-
-fn limits(options: &Options, topology: &Topology) -> Result<Limits, String> {
-    let count = |name: &str, value: u64, min: u64| -> Result<u32, String> {
-        if value < min {
-            return Err(format!("{name}: {value} is below {min}"));
-        }
-        u32::try_from(value).map_err(|_| format!("{name}: {value} is above {}", u32::MAX))
-    };
-    let loops = u64::try_from(topology.loops.len()).expect("loops are few");
-    Ok(Limits {
-        resting_orders_max: count("sizes.resting_orders", options.sizes_resting_orders, 1)?,
-        books_bytes: options.sizes_books_bytes.max(1 << 20),
-        wallets_max: count("sizes.wallets", options.sizes_wallets, 16)?,
-        markets_max: MARKETS_MAX,
-        digests_max: count("sizes.digests", options.sizes_digests, 16)?,
-        connections_max: count("sizes.connections", options.sizes_connections, loops)?,
-        head_ms: 10_000,
-        idle_ms: 75_000,
-        unsent_ms: 10_000,
-        unread_bytes_max: unread_bytes_max(options)?,
-        read_wait_ms: 250,
-        stop_ms: 5_000,
-    })
-}
-
-/// Each shard's share of the memory for signers' tables: none, or room for at least one.
-fn known_signers_bytes(options: &Options, topology: &Topology) -> Result<u64, String> {
-    const MAX: u64 = 64 << 30;
-    let (shards, bytes) = (u64::from(topology.shards), options.auth_known_signers_bytes);
-    let min = shards * KnownSigners::TABLE_BYTES;
-    if bytes == 0 || (min..=MAX).contains(&bytes) {
-        return Ok(bytes / shards);
-    }
-    Err(format!(
-        "auth.known_signers_bytes: got {bytes}; allowed: 0 (off), or {min} (a signer for each of {shards} shards) \
-         to {MAX}"
-    ))
-}
-
-/// What a client may leave unread; less than a large book would cut whoever follows one.
-fn unread_bytes_max(options: &Options) -> Result<usize, String> {
-    const MIN: u64 = 1 << 20;
-    const MAX: u64 = 1 << 30;
-    let bytes = options.streams_unread_bytes_max;
-    let found = usize::try_from(bytes).ok().filter(|_| (MIN..=MAX).contains(&bytes));
-    found.ok_or_else(|| format!("streams.unread_bytes_max: got {bytes}; allowed: {MIN} to {MAX}"))
 }
 
 fn data_dir(options: &Options) -> Result<PathBuf, String> {
@@ -486,6 +391,17 @@ fn chain(chain_id: u64) -> Result<u64, String> {
     }
 }
 
+/// Whether the operator's address is the public one as well, and why if it does not say so itself.
+fn same_listener(http: SocketAddr, admin: SocketAddr) -> Option<String> {
+    // Every address of IPv6 is also every one of IPv4, unless the kernel is told otherwise.
+    let is_every_one = http.ip().is_unspecified() && (http.is_ipv6() || admin.is_ipv4());
+    match http.port() == admin.port() && http.port() != 0 {
+        true if http == admin => Some(String::new()),
+        true if is_every_one => Some(format!(", for {http} is that port of every address")),
+        _ => None,
+    }
+}
+
 fn address(name: &str, text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("{name}: {text} is not an address and a port, such as 127.0.0.1:8080"))
 }
@@ -541,12 +457,30 @@ mod tests {
         assert_eq!(fault, format!("journal.segment_bytes: {rule}"));
         let fault = refused(|options| options.data_dir = String::new());
         assert_eq!(fault, "data_dir: got nothing; allowed: a folder");
-        let fault = refused(|options| options.auth_known_signers_bytes = 139_263);
-        assert_eq!(
-            fault,
-            "auth.known_signers_bytes: got 139263; allowed: 0 (off), or 139264 (a signer for each of 1 shards) \
-             to 68719476736"
-        );
+    }
+
+    #[test]
+    fn one_port_is_not_for_both_listeners() {
+        let both = |http: &str, admin: &str| {
+            let options =
+                Options { listen_http: http.into(), listen_admin: admin.into(), ..Options::default() };
+            plan_on(&options, Start::default(), &[0, 1]).map(drop)
+        };
+        let same = both("127.0.0.1:7", "127.0.0.1:7").expect_err("refused");
+        assert_eq!(same, "listen.admin: 127.0.0.1:7 is also listen.http; give it another port");
+        for (http, admin) in [("0.0.0.0:7", "127.0.0.2:7"), ("[::]:7", "127.0.0.1:7"), ("[::]:7", "[::1]:7")]
+        {
+            let fault = both(http, admin).expect_err("refused");
+            assert!(fault.contains(&format!("for {http} is that port of every address")), "{fault}");
+        }
+        for (http, admin) in [
+            ("0.0.0.0:0", "127.0.0.1:0"),
+            ("0.0.0.0:7", "127.0.0.1:8"),
+            ("0.0.0.0:7", "[::1]:7"),
+            ("127.0.0.2:7", "127.0.0.1:7"),
+        ] {
+            assert_eq!(both(http, admin), Ok(()), "{http} and {admin}");
+        }
     }
 
     #[test]

@@ -270,6 +270,8 @@ pub struct Needs {
     pub memory_bytes: u64,
     /// The largest part of it that is asked for in one piece.
     pub memory_piece_bytes: u64,
+    /// What of it a start takes at once, by the setting that asks for it.
+    pub memory_taken: Vec<(&'static str, u64)>,
     /// Bytes that one loop's executor locks.
     pub locked_bytes_per_loop: u64,
 }

@@ -60,6 +60,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         log_bytes: plan.log_bytes.saturating_add(LOG_HEAD_BYTES),
         memory_bytes: plan.memory_bytes(),
         memory_piece_bytes: plan.limits.books_bytes,
+        memory_taken: plan.memory_taken(),
         locked_bytes_per_loop: LOCKED_BYTES_PER_LOOP,
     }
 }
@@ -168,8 +169,8 @@ fn lock(data_dir: &Path, log_path: Option<&Path>) -> Option<String> {
     if let Some(file) = data_dir.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
         return Some(format!("data_dir: {} is a file; allowed: a folder", file.display()));
     }
-    if let Some(folder) = log_path.filter(|path| path.is_dir()) {
-        return Some(format!("journal.log_path: {} is a folder; allowed: a file", folder.display()));
+    if let Some(fault) = log_path.and_then(|path| log_fault(path, data_dir)) {
+        return Some(format!("journal.log_path: {fault}"));
     }
     let Some(folder) = nearest_folder(data_dir) else { return Some(no_folder()) };
     let is_there = data_dir.is_dir();
@@ -188,6 +189,34 @@ fn lock(data_dir: &Path, log_path: Option<&Path>) -> Option<String> {
         Err(std::fs::TryLockError::WouldBlock) => Some(format!("{} is in use", data_dir.display())),
         Err(std::fs::TryLockError::Error(fault)) => Some(fault.to_string()),
     }
+}
+
+/// Why a start could not take this file for the log, if so; a folder that comes with `data_dir` may be missing.
+fn log_fault(path: &Path, data_dir: &Path) -> Option<String> {
+    let at = path.display();
+    match std::fs::metadata(path) {
+        Ok(about) if about.is_dir() => return Some(format!("{at} is a folder; allowed: a file")),
+        Ok(about) if !about.is_file() => {
+            return Some(format!("{at} is a device, a pipe or a socket; allowed: a file"));
+        }
+        Ok(_) => {
+            let opened = OpenOptions::new().read(true).write(true).open(path);
+            return match opened.map(|file| file.try_lock_shared()) {
+                Ok(Err(std::fs::TryLockError::WouldBlock)) => Some(format!("{at} is in use")),
+                Ok(_) => None,
+                Err(fault) => Some(format!("{at}: {fault}")),
+            };
+        }
+        Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => return Some(format!("{at}: {fault}")),
+        Err(_) => {}
+    }
+    let folder = std::path::absolute(path).ok()?.parent()?.to_path_buf();
+    if folder.is_dir() {
+        return writable(&folder).err().map(|fault| format!("not writable: {fault}"));
+    }
+    let is_made = std::path::absolute(data_dir).is_ok_and(|data_dir| data_dir.starts_with(&folder));
+    let named = folder.display();
+    (!is_made).then(|| format!("{at}: there is no folder {named}; allowed: a file in a folder that is there"))
 }
 
 fn free_bytes(folder: &Path) -> Result<u64, String> {
@@ -323,6 +352,18 @@ mod tests {
         assert_eq!(lock(&data_dir, None), None, "not there yet, and not made");
         let wrong = lock(&data_dir, Some(folder.path())).expect("refused");
         assert!(wrong.ends_with("is a folder; allowed: a file"), "{wrong}");
+        let log = |path: PathBuf| lock(&data_dir, Some(&path));
+        assert_eq!(log(folder.path().join("log")), None, "it can be made");
+        assert_eq!(log(data_dir.join("log")), None, "its folder is made with the directory");
+        let wrong = log(folder.path().join("none/log")).expect("refused");
+        assert!(wrong.starts_with("journal.log_path: ") && wrong.contains("there is no folder"), "{wrong}");
+        let wrong = log(PathBuf::from("/dev/null")).expect("refused");
+        assert_eq!(wrong, "journal.log_path: /dev/null is a device, a pipe or a socket; allowed: a file");
+        let taken = folder.path().join("taken");
+        let holder = File::create(&taken).expect("room");
+        assert_eq!(log(taken.clone()), None);
+        holder.lock().expect("locked");
+        assert_eq!(log(taken.clone()), Some(format!("journal.log_path: {} is in use", taken.display())));
         let file = folder.path().join("file");
         File::create(&file).expect("room");
         let wrong = lock(&file.join("within"), None).expect("refused");

@@ -53,6 +53,7 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         log_bytes: 0,
         memory_bytes: 0,
         memory_piece_bytes: 0,
+        memory_taken: Vec::new(),
         locked_bytes_per_loop: 0,
     }
 }

@@ -84,10 +84,14 @@ fn swap_bytes(scene: &Scene<'_>) -> Option<u64> {
 }
 
 /// Why the kernel will not give what `needs` asks for, if so: in its usual mode it refuses one piece
-/// that is larger than all memory and swap, in its strict one what goes beyond what it has promised.
+/// that is larger than all memory and swap, in its strict one what goes beyond what it has promised, and in
+/// every mode it ends a process that takes more at its start than there is.
 #[must_use]
 pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
     let of = |name: &str| meminfo(files, name);
+    if let Some(fault) = cannot_be_taken(files, needs) {
+        return Some(fault);
+    }
     let refuse = |what: &str, needed: u64, had: u64| {
         let (needed, had) = (needed >> 20, had >> 20);
         (had < needed).then(|| format!("{what}: got {needed} MiB; allowed: up to {had} MiB on this machine"))
@@ -103,6 +107,22 @@ pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
             refuse("sizes.books_bytes of a shard", needs.memory_piece_bytes, all)
         }
     }
+}
+
+/// Why what a start takes at once is not there, if so; the setting that asks for most of it is named.
+fn cannot_be_taken(files: &dyn Files, needs: &Needs) -> Option<String> {
+    let taken: u64 = needs.memory_taken.iter().map(|(_, bytes)| bytes).sum();
+    let all = meminfo(files, "MemTotal")?.saturating_add(meminfo(files, "SwapTotal").unwrap_or(0));
+    if taken <= all {
+        return None;
+    }
+    let (most, bytes) = needs.memory_taken.iter().max_by_key(|(_, bytes)| *bytes)?;
+    Some(format!(
+        "{most}: got {} MiB, with all that a start takes at once {} MiB; allowed: up to {} MiB on this machine",
+        bytes >> 20,
+        taken >> 20,
+        all >> 20
+    ))
 }
 
 fn room(scene: &Scene<'_>) -> Finding {

@@ -264,7 +264,7 @@ fn descriptors(scene: &Scene<'_>) -> Finding {
     let needed = scene.needs.connections + scene.needs.descriptors;
     let finding = Finding::new(
         "limit.nofile",
-        Severity::Fatal,
+        Severity::Warning,
         format!("{needed} ({} connections)", scene.needs.connections),
         "every connection is a descriptor; beyond the limit clients are not accepted",
     );

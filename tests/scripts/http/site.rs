@@ -7,8 +7,6 @@ use crate::language::Setup;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// `dev` has a tenth of every size that is configured.
-const DEV_SHARE: u32 = 10;
 /// The smallest memory of digests that an exchange starts with.
 pub const DIGESTS_MIN: u32 = 16;
 /// Wallets, and rows of wallets in markets, of an exchange whose table can be filled: its own test
@@ -74,7 +72,7 @@ impl Shape {
             ("wallets", self.accounts.map(|_| ACCOUNTS_MIN)),
         ];
         for (name, size) in sizes {
-            settings.extend(size.map(|size| format!("sizes.{name}={}", size * DEV_SHARE)));
+            settings.extend(size.map(|size| format!("sizes.{name}={size}")));
         }
         settings
     }

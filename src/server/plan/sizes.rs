@@ -1,0 +1,169 @@
+//! How much of everything there is room for, and what that takes of the machine's memory.
+
+use super::Plan;
+use crate::auth::KnownSigners;
+use crate::registry::ROWS_MAX;
+use crate::server::options::Options;
+use crate::server::topology::Topology;
+
+/// How much of everything a process has room for, and how long it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Resting orders per shard.
+    pub resting_orders_max: u32,
+    /// Bytes of price ladders per shard.
+    pub books_bytes: u64,
+    /// Wallets of the exchange.
+    pub wallets_max: u32,
+    /// Markets of the exchange.
+    pub markets_max: u32,
+    /// Order digests a shard remembers.
+    pub digests_max: u32,
+    /// Connections open at once, on all loops together.
+    pub connections_max: u32,
+    /// How long a request's head and body may take to arrive.
+    pub head_ms: u64,
+    /// How long a connection may be silent between requests.
+    pub idle_ms: u64,
+    /// How long an answer may stay unsent because the client does not read.
+    pub unsent_ms: u64,
+    /// Bytes that may wait for a stream's client.
+    pub unread_bytes_max: usize,
+    /// How long a read may wait for what its client already saw.
+    pub read_wait_ms: u64,
+    /// How long a graceful stop waits for answers and clients.
+    pub stop_ms: u64,
+}
+
+/// Markets that a registry has room for: all that a large venue ever had are 164,000. A market's
+/// row is small.
+const MARKETS_MAX: u32 = 1 << 18;
+
+/// Slots of a table are numbered in 32 bits, and the last number means none.
+const SLOTS_MAX: u64 = (u32::MAX - 1) as u64;
+
+/// Ladders of one shard: eight million of the finest tick, and far below what a process can address.
+const BOOKS_BYTES_MAX: u64 = 1 << 40;
+
+/// The limits that `options` ask for.
+pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, String> {
+    let sized = |name: &str, value: u64, [min, max]: [u64; 2]| -> Result<u32, String> {
+        if !(min..=max).contains(&value) {
+            return Err(format!("{name}: got {value}; allowed: {min} to {max}"));
+        }
+        Ok(u32::try_from(value).expect("no table has more slots"))
+    };
+    let loops = u64::try_from(topology.loops.len()).expect("loops are few");
+    let books_bytes = options.sizes_books_bytes;
+    if BOOKS_BYTES_MAX < books_bytes {
+        return Err(format!("sizes.books_bytes: got {books_bytes}; allowed: up to {BOOKS_BYTES_MAX}"));
+    }
+    Ok(Limits {
+        resting_orders_max: sized("sizes.resting_orders", options.sizes_resting_orders, [1, SLOTS_MAX])?,
+        books_bytes: books_bytes.max(1 << 20),
+        wallets_max: sized("sizes.wallets", options.sizes_wallets, [16, u64::from(ROWS_MAX)])?,
+        markets_max: MARKETS_MAX,
+        digests_max: sized("sizes.digests", options.sizes_digests, [16, SLOTS_MAX])?,
+        connections_max: sized("sizes.connections", options.sizes_connections, [loops, SLOTS_MAX])?,
+        head_ms: 10_000,
+        idle_ms: 75_000,
+        unsent_ms: 10_000,
+        unread_bytes_max: unread_bytes_max(options)?,
+        read_wait_ms: 250,
+        stop_ms: 5_000,
+    })
+}
+
+/// Each shard's share of the memory for signers' tables: none, or room for at least one.
+pub(super) fn known_signers_bytes(options: &Options, topology: &Topology) -> Result<u64, String> {
+    const MAX: u64 = 64 << 30;
+    let (shards, bytes) = (u64::from(topology.shards), options.auth_known_signers_bytes);
+    let min = shards * KnownSigners::TABLE_BYTES;
+    if bytes == 0 || (min..=MAX).contains(&bytes) {
+        return Ok(bytes / shards);
+    }
+    Err(format!(
+        "auth.known_signers_bytes: got {bytes}; allowed: 0 (off), or {min} (a signer for each of {shards} shards) \
+         to {MAX}"
+    ))
+}
+
+/// What a client may leave unread; less than a large book would cut whoever follows one.
+fn unread_bytes_max(options: &Options) -> Result<usize, String> {
+    const MIN: u64 = 1 << 20;
+    const MAX: u64 = 1 << 30;
+    let bytes = options.streams_unread_bytes_max;
+    let found = usize::try_from(bytes).ok().filter(|_| (MIN..=MAX).contains(&bytes));
+    found.ok_or_else(|| format!("streams.unread_bytes_max: got {bytes}; allowed: {MIN} to {MAX}"))
+}
+
+impl Plan {
+    /// Bytes of memory when every table is full, the log among them.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        const EVERYTHING_ELSE: u64 = 128 << 20;
+        let books = self.limits.books_bytes.saturating_mul(u64::from(self.topology.shards));
+        let taken: u64 = self.memory_taken().iter().map(|(_, bytes)| bytes).sum();
+        taken.saturating_add(books).saturating_add(EVERYTHING_ELSE).saturating_add(self.log_bytes)
+    }
+
+    /// What of it a start takes at once, so that no order waits for a page, by the setting that asks for it. What a
+    /// row takes with its places in the indexes is what doubling each size added to a process, rounded up.
+    #[must_use]
+    pub fn memory_taken(&self) -> Vec<(&'static str, u64)> {
+        const RESTING_ORDER: u64 = 192;
+        const DIGEST: u64 = 128;
+        const WALLET: u64 = 320;
+        let (limits, shards) = (&self.limits, u64::from(self.topology.shards));
+        vec![
+            ("sizes.resting_orders", u64::from(limits.resting_orders_max) * RESTING_ORDER * shards),
+            ("sizes.digests", u64::from(limits.digests_max) * DIGEST * shards),
+            ("auth.known_signers_bytes", self.known_signers_bytes * shards),
+            ("sizes.wallets", u64::from(limits.wallets_max) * WALLET),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::plan::{Start, plan_on};
+
+    fn planned(change: impl Fn(&mut Options)) -> Result<Plan, String> {
+        let mut options = Options::default();
+        change(&mut options);
+        plan_on(&options, Start::default(), &[0, 1])
+    }
+
+    #[test]
+    fn a_size_is_taken_up_to_its_limit_and_refused_behind_it() {
+        type Size = (&'static str, fn(&mut Options) -> &mut u64, u64, u64);
+        let sizes: [Size; 4] = [
+            ("sizes.wallets", |options| &mut options.sizes_wallets, 16, 1 << 30),
+            ("sizes.digests", |options| &mut options.sizes_digests, 16, 4_294_967_294),
+            ("sizes.resting_orders", |options| &mut options.sizes_resting_orders, 1, 4_294_967_294),
+            ("sizes.connections", |options| &mut options.sizes_connections, 2, 4_294_967_294),
+        ];
+        for (name, slot, min, max) in sizes {
+            for value in [min, max - 1, max] {
+                planned(|options| *slot(options) = value).expect(name);
+            }
+            for value in [min - 1, max + 1, u64::MAX] {
+                let fault = planned(|options| *slot(options) = value).expect_err(name);
+                assert_eq!(fault, format!("{name}: got {value}; allowed: {min} to {max}"));
+            }
+        }
+        let fault = planned(|options| options.sizes_books_bytes = u64::MAX).expect_err("refused");
+        assert_eq!(fault, "sizes.books_bytes: got 18446744073709551615; allowed: up to 1099511627776");
+    }
+
+    #[test]
+    fn signers_have_room_for_one_table_in_each_shard_or_none() {
+        let fault = planned(|options| options.auth_known_signers_bytes = 139_263).expect_err("refused");
+        assert_eq!(
+            fault,
+            "auth.known_signers_bytes: got 139263; allowed: 0 (off), or 139264 (a signer for each of 1 shards) \
+             to 68719476736"
+        );
+    }
+}
