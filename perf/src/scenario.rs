@@ -348,6 +348,8 @@ mod tests {
 
     #[test]
     fn a_wrong_word_is_refused_with_the_nearest_or_the_allowed_ones() {
+        refused("place = 2", "line 6, column 1: duplicate key");
+        refused("[purposes]", "purposes: unknown key; the nearest is purpose");
         refused("plaice = 2", "mix.plaice: unknown key; the nearest is mix.place");
         refused("[sweep]\nfactr = 2", "sweep.factr: unknown key; the nearest is sweep.factor");
         refused("[book]\nmarkets = 2", "book.markets: unknown key; the nearest is books.markets");

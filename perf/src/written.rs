@@ -43,6 +43,25 @@ pub(crate) fn nearest<'a>(got: &str, known: impl Iterator<Item = &'a str>) -> Op
     known.min_by_key(|name| strsim::damerau_levenshtein(got, name))
 }
 
+/// What is wrong with a file, behind its line and column, counted from 1 in characters.
+fn placed(text: &str, fault: &toml::de::Error) -> String {
+    let Some(before) = fault.span().and_then(|span| text.get(..span.start)) else {
+        return fault.message().to_owned();
+    };
+    let last = before.rsplit('\n').next().unwrap_or_default();
+    format!(
+        "line {}, column {}: {}",
+        before.matches('\n').count() + 1,
+        last.chars().count() + 1,
+        fault.message()
+    )
+}
+
+/// Whether a key of a scenario is in this table.
+fn is_table(name: &str) -> bool {
+    KEYS.iter().any(|key| key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
 /// A file as written.
 pub(crate) struct Written {
     table: Table,
@@ -51,7 +70,7 @@ pub(crate) struct Written {
 impl Written {
     /// Reads a file's text; which keys it has is not looked at.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let table = text.parse().map_err(|fault: toml::de::Error| fault.message().to_owned())?;
+        let table = text.parse().map_err(|fault: toml::de::Error| placed(text, &fault))?;
         Ok(Self { table })
     }
 
@@ -59,6 +78,8 @@ impl Written {
     pub(crate) fn only_known(&self) -> Result<(), String> {
         for (name, value) in &self.table {
             match value {
+                // An empty one would be passed over.
+                Value::Table(inner) if inner.is_empty() && !is_table(name) => known(name)?,
                 Value::Table(inner) => inner.keys().try_for_each(|key| known(&format!("{name}.{key}")))?,
                 _ => known(name)?,
             }

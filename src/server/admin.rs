@@ -50,9 +50,13 @@ pub(crate) struct Token {
     code: Option<[u8; 32]>,
 }
 
-/// The operator's token by `OUTCRY_ADMIN_TOKEN`; none if that is empty.
+/// The operator's token by `OUTCRY_ADMIN_TOKEN`, without what a file puts around it; none if that is empty.
 pub(crate) fn token_of_environment() -> Option<String> {
-    std::env::var("OUTCRY_ADMIN_TOKEN").ok().filter(|token| !token.is_empty())
+    token_in(&std::env::var("OUTCRY_ADMIN_TOKEN").ok()?)
+}
+
+fn token_in(text: &str) -> Option<String> {
+    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
 impl Token {
@@ -231,6 +235,14 @@ fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_has_no_line_end_and_no_token_is_none() {
+        for text in ["0123456789abcdef", "0123456789abcdef\n", " 0123456789abcdef\r\n"] {
+            assert_eq!(token_in(text).as_deref(), Some("0123456789abcdef"));
+        }
+        assert_eq!(token_in(" \n"), None);
+    }
 
     #[test]
     fn only_loopback_names_are_hosts_of_the_operator() {

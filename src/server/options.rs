@@ -254,10 +254,11 @@ impl Options {
 
     /// Takes over what `text` (TOML) says.
     pub fn overlay_file(&mut self, text: &str) -> Result<(), String> {
-        let table: toml::Table = text.parse().map_err(|fault: toml::de::Error| fault.message().to_owned())?;
+        let table: toml::Table = text.parse().map_err(|fault: toml::de::Error| placed(text, &fault))?;
         for (name, value) in &table {
             match value {
                 toml::Value::Table(inner) => {
+                    known_table(name)?;
                     for (key, value) in inner {
                         self.set(&format!("{name}.{key}"), value)?;
                     }
@@ -405,6 +406,29 @@ fn variable(key: &str) -> String {
     format!("OUTCRY_{}", key.to_ascii_uppercase().replace('.', "_"))
 }
 
+/// What is wrong with a file, behind its line and column, counted from 1 in characters.
+fn placed(text: &str, fault: &toml::de::Error) -> String {
+    let Some(before) = fault.span().and_then(|span| text.get(..span.start)) else {
+        return fault.message().to_owned();
+    };
+    let last = before.rsplit('\n').next().unwrap_or_default();
+    format!(
+        "line {}, column {}: {}",
+        before.matches('\n').count() + 1,
+        last.chars().count() + 1,
+        fault.message()
+    )
+}
+
+/// Refuses a table that no setting is in, and would be passed over if nothing stood in it.
+fn known_table(name: &str) -> Result<(), String> {
+    let tables = || KEYS.iter().filter_map(|key| key.name.split_once('.')).map(|(table, _)| table.to_owned());
+    if tables().any(|table| table == name) {
+        return Ok(());
+    }
+    Err(format!("[{name}]: no such table; did you mean [{}]?", nearest(name, tables())))
+}
+
 fn find(name: &str) -> Result<&'static Key, String> {
     KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
         let known = KEYS.iter().map(|key| key.name.to_owned());
@@ -505,6 +529,28 @@ mod tests {
             .overlay_environment(variables(&[("OUTCRY_LISTEN_HTP", "x")]))
             .expect_err("a typing error");
         assert_eq!(fault, "OUTCRY_LISTEN_HTP: no such setting; did you mean OUTCRY_LISTEN_HTTP?");
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_refused_at_its_line_and_column() {
+        for (text, place) in [
+            ("= 3\n", "line 1, column 1: "),
+            ("chain_id = 137 x\n", "line 1, column 12: "),
+            ("chain_id = 137\n\n[cpu]\nshards = 1\nshards = 2\n", "line 5, column 1: "),
+            ("data_dir = \"ä\" b", "line 1, column 16: "),
+        ] {
+            let fault = Options::default().overlay_file(text).expect_err("refused");
+            assert!(fault.starts_with(place) && place.len() < fault.len(), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_no_setting_is_refused_though_it_is_empty() {
+        let refused = |text: &str| Options::default().overlay_file(text).expect_err("refused");
+        assert_eq!(refused("[jurnal]\n"), "[jurnal]: no such table; did you mean [journal]?");
+        assert!(refused("[chain_id]\nx = 1\n").starts_with("[chain_id]: no such table; "));
+        assert!(refused("[cpu.more]\nx = 1\n").starts_with("cpu.more: no such setting; "));
+        assert_eq!(Options::default().overlay_file("[cpu]\n"), Ok(()));
     }
 
     #[test]

@@ -219,8 +219,8 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
             &options.funding,
             &[("shared", Funding::Shared), ("reserved", Funding::Reserved)],
         )?,
-        window_s: options.auth_window_s,
-        read_window_s: options.auth_read_window_s,
+        window_s: window("auth.window_s", options.auth_window_s)?,
+        read_window_s: window("auth.read_window_s", options.auth_read_window_s)?,
         known_signers_bytes,
         limits,
         rate_mode: rate_mode(&options.limits_mode, start.dev)?,
@@ -369,6 +369,16 @@ fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
     Ok(rules)
 }
 
+/// Clients stamp whole seconds, so within less than one nobody is in time but by chance.
+fn window(name: &str, seconds: u64) -> Result<u64, String> {
+    match seconds {
+        0 => Err(format!(
+            "{name}: got 0; allowed: from 1, for what is signed has the second's beginning on it"
+        )),
+        seconds => Ok(seconds),
+    }
+}
+
 fn hash_every(frames: u64) -> Result<u64, String> {
     if frames < CHECKPOINT_FRAMES {
         return Err(format!("journal.hash_every_frames: {frames} is below {CHECKPOINT_FRAMES}"));
@@ -455,6 +465,10 @@ mod tests {
         let fault = refused(|options| options.journal_segment_bytes = (1 << 30) + 4_096);
         let rule = "got 1073745920; allowed: 1048576 to 1073741824, a multiple of 4096";
         assert_eq!(fault, format!("journal.segment_bytes: {rule}"));
+        let fault = refused(|options| options.auth_window_s = 0);
+        assert!(fault.starts_with("auth.window_s: got 0; allowed: from 1"), "{fault}");
+        let fault = refused(|options| options.auth_read_window_s = 0);
+        assert!(fault.starts_with("auth.read_window_s: got 0; allowed: from 1"), "{fault}");
         let fault = refused(|options| options.data_dir = String::new());
         assert_eq!(fault, "data_dir: got nothing; allowed: a folder");
     }

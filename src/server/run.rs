@@ -71,7 +71,7 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let data_dir = plan.data_dir.clone();
     let running = start::start(plan, Clock::real())?;
     complain(running.recovered());
-    if std::env::var_os("OUTCRY_ADMIN_TOKEN").is_none() {
+    if super::admin::token_of_environment().is_none() {
         complain(&format!("operator's token in {}", super::secret::admin_token_path(&data_dir).display()));
     }
     complain(&format!("serving on http://{}, operator on http://{}", running.http(), running.admin()));

@@ -10,6 +10,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use crate::catalog::Fields;
+use crate::server::admin;
 use crate::server::command::AdminArgs;
 
 /// How long an answer may take. Imports of many rows wait for the disk.
@@ -18,8 +19,6 @@ const ANSWER_TIME: Duration = Duration::from_mins(1);
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// The largest head of an answer.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Where the token is if no file is named.
-const TOKEN_VARIABLE: &str = "OUTCRY_ADMIN_TOKEN";
 
 /// A connection to one server, opened when it is first needed.
 #[derive(Debug)]
@@ -61,7 +60,7 @@ impl Client {
                     .trim()
                     .to_owned(),
             ),
-            None => std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()),
+            None => admin::token_of_environment(),
         };
         let host = args.admin.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
         let wrong = || format!("--admin: got {}; allowed: http://HOST:PORT", args.admin);

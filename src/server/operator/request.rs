@@ -229,8 +229,9 @@ fn market_act(market: MarketName, act: &str, path: &str, body: &[u8]) -> Result<
             let payout =
                 decimal::parse_millionths(text.as_bytes()).ok().and_then(|zero| u32::try_from(zero).ok());
             let payout = payout.and_then(Payout::new);
-            let payout = payout
-                .ok_or_else(|| wrong("payout", &text, "what a share of the first outcome pays, 0 to 1"))?;
+            let payout = payout.ok_or_else(|| {
+                wrong("payout", &text, "what a share of the first outcome pays, 0 to 1, up to 6 decimals")
+            })?;
             Asked::Resolve { market, payout, redeem: flag(&fields, "redeem", false)? }
         }
         _ => return Err(no_route(path)),
