@@ -10,7 +10,7 @@ use crate::compare::{self, Side};
 use crate::run::{self, Ground};
 use crate::scenario::{self, Plan};
 use crate::summary::Summary;
-use crate::{bench, durable, jitter, layers, machine, readme, records, report, scale, sweep};
+use crate::{bench, durable, jitter, layers, leftovers, machine, readme, records, report, scale, sweep};
 
 /// Measures a running outcry from outside.
 #[derive(Parser)]
@@ -146,7 +146,8 @@ enum Command {
 
 /// Reads the command line and does what it says.
 pub(crate) fn execute() -> ExitCode {
-    match Cli::parse().execute() {
+    let cli = Cli::parse();
+    match leftovers::go_with_a_signal().and_then(|()| cli.execute()) {
         Ok(code) => code,
         Err(fault) => {
             eprintln!("perf: {fault}");

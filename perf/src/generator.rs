@@ -69,6 +69,11 @@ impl Times {
         }
     }
 
+    /// How many requests have no answer.
+    pub(crate) fn unanswered(&self) -> usize {
+        self.answered_ns.iter().filter(|&&answered_ns| answered_ns == NEVER).count()
+    }
+
     /// What the server said about the stages of one request, if it did.
     pub(crate) fn timing(&self, request: usize) -> Option<&str> {
         let (from, to) = self.timing_ends[request];

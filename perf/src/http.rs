@@ -1,6 +1,6 @@
 //! Replies cut out of bytes, and a client that asks one thing at a time for what is set up.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -76,29 +76,40 @@ impl Reply {
 }
 
 /// A connection that one request at a time goes out on.
-pub(crate) struct Http(TcpStream);
+pub(crate) struct Http {
+    stream: TcpStream,
+    patience: Duration,
+}
 
 impl Http {
     /// Connects to a port of this machine.
     pub(crate) fn connect(port: u16) -> Result<Self, String> {
+        Self::connect_for(port, PATIENCE)
+    }
+
+    /// The same for whoever waits so long for a reply.
+    pub(crate) fn connect_for(port: u16, patience: Duration) -> Result<Self, String> {
         let stream =
             TcpStream::connect(("127.0.0.1", port)).map_err(|fault| format!("port {port}: {fault}"))?;
         stream
             .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
+            .and_then(|()| stream.set_read_timeout(Some(patience)))
             .map_err(|fault| format!("port {port}: {fault}"))?;
-        Ok(Self(stream))
+        Ok(Self { stream, patience })
     }
 
     /// Sends a request and waits for its reply.
     pub(crate) fn ask(&mut self, request: &[u8]) -> Result<Reply, String> {
-        self.0.write_all(request).map_err(|fault| format!("the connection broke: {fault}"))?;
+        self.stream.write_all(request).map_err(|fault| format!("the connection broke: {fault}"))?;
         let mut bytes = Vec::new();
         let mut chunk = vec![0; 64 << 10];
         loop {
-            match self.0.read(&mut chunk) {
+            match self.stream.read(&mut chunk) {
                 Ok(0) => return Err("the server closed the connection".to_owned()),
                 Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+                Err(fault) if fault.kind() == ErrorKind::WouldBlock => {
+                    return Err(format!("a request was never answered: no reply for {:?}", self.patience));
+                }
                 Err(fault) => return Err(format!("no reply: {fault}")),
             }
             if let Some(cut) = cut(&bytes)? {
@@ -129,6 +140,15 @@ mod tests {
         assert_eq!(&REPLY[found.head_bytes..found.bytes], b"true");
         let (from, to) = found.timing.unwrap();
         assert_eq!(&REPLY[from..to], b" recv;dur=0.001, total;dur=0.02");
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_said_to_say_nothing() {
+        let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let mut asked = Http::connect_for(port, Duration::from_millis(1)).unwrap();
+        let fault = asked.ask(b"GET / HTTP/1.1\r\n\r\n").err().unwrap();
+        assert_eq!(fault, "a request was never answered: no reply for 1ms");
     }
 
     #[test]

@@ -24,6 +24,7 @@ use outcry::registry::{MarketFacts, Registry, RegistryWriter};
 use outcry::shard::{Funding, PlaceOrder, Placed, Shard, ShardSettings, Status};
 use rustix::fs::{Mode as FileMode, OFlags};
 
+use crate::leftovers::Folder;
 use crate::machine::{self, Environment};
 use crate::report::{self, Bar, Page};
 use crate::run::{Cpus, Ground, Rig};
@@ -246,7 +247,7 @@ fn now() -> TimeMs {
 
 /// From an append to the moment at which the disk has it, one at a time.
 fn durable(place: &Path) -> Result<Nanos, String> {
-    let folder = tempfile::tempdir_in(place).map_err(|fault| format!("{}: {fault}", place.display()))?;
+    let folder = Folder::new_in(place)?;
     let options = Options {
         log_path: Some(folder.path().join("log")),
         durability: Durability::Durable,
@@ -275,7 +276,7 @@ fn durable(place: &Path) -> Result<Nanos, String> {
 /// already, one at a time, past the page cache.
 pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     let fault = |fault: std::io::Error| format!("{}: {fault}", place.display());
-    let folder = tempfile::tempdir_in(place).map_err(fault)?;
+    let folder = Folder::new_in(place)?;
     let path = folder.path().join("blocks");
     std::fs::write(&path, vec![0; DURABLE * BLOCK]).map_err(fault)?;
     std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(fault)?;

@@ -13,7 +13,7 @@
 //! | `schedule` | when is each request due? |
 //! | `orders`, `workload` | which bytes go out, and what has to come back? |
 //! | `generator`, `http` | how are they sent on time, and answers read? |
-//! | `server` | how is the server started, filled and ended? |
+//! | `server`, `leftovers` | how is the server started, filled and ended, and what if a signal ends the rig? |
 //! | `machine`, `jitter`, `away`, `watch` | what is the machine, what does it take away, before and meanwhile, who else had it? |
 //! | `placement`, `in_force` | where are the server's threads, and how is it set? |
 //! | `looks`, `counts` | what did the server's threads tell of themselves meanwhile? |
@@ -47,6 +47,7 @@ mod http;
 mod in_force;
 mod jitter;
 mod layers;
+mod leftovers;
 mod looks;
 mod machine;
 mod orders;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::generator::{Generator, NEVER, Times};
 use crate::in_force;
 use crate::jitter::{self, Jitter};
+use crate::leftovers::Folder;
 use crate::looks::{Look, Told};
 use crate::machine::{self, Environment};
 use crate::orders::Account;
@@ -105,7 +106,7 @@ pub(crate) struct Rig {
     pub(crate) generator: Generator,
     pub(crate) accounts: Vec<Account>,
     pub(crate) tokens: Vec<[alloy_primitives::U256; 2]>,
-    folder: tempfile::TempDir,
+    folder: Folder,
 }
 
 /// The settings that a plan's server gets: its own, and where it says nothing of CPUs one trading
@@ -162,8 +163,7 @@ impl Rig {
     /// Starts `binary` as the plan says, makes its markets and its accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
         let place = place(ground, plan)?;
-        let folder = tempfile::Builder::new().prefix("outcry-perf-").tempdir_in(&place);
-        let folder = folder.map_err(|fault| format!("{}: {fault}", place.display()))?;
+        let folder = Folder::new_in(&place)?;
         let settings = settings(plan, cpus);
         let server = Server::start(binary, folder.path(), &settings).or_else(|complaint| {
             let older = in_older_words(&settings).filter(|_| complaint.contains("cpu.policy"));
@@ -186,6 +186,15 @@ impl Rig {
 
     /// Sends a schedule's requests, on the client's CPU.
     pub(crate) fn load(&mut self, plan: &Plan, schedule: &Schedule, cpus: Cpus) -> Result<Loaded, String> {
+        let loaded = self.load_whole(plan, schedule, cpus);
+        if loaded.is_err() {
+            // Else its end would be waited for.
+            self.server.kill_if_silent();
+        }
+        loaded
+    }
+
+    fn load_whole(&mut self, plan: &Plan, schedule: &Schedule, cpus: Cpus) -> Result<Loaded, String> {
         self.live_through(plan, cpus)?;
         let Workload { before, requests } = Workload::make(plan, schedule, &self.tokens, &mut self.accounts);
         let _pinned = machine::pin(cpus.client)?;
@@ -194,6 +203,13 @@ impl Rig {
         let before = Look::at(&self.server);
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
+        let (unanswered, count) = (times.unanswered(), requests.len());
+        if 0 < unanswered && self.server.kill_if_silent() {
+            // It could not be asked what it counted either, each time for as long as it may take.
+            return Err(format!(
+                "a request was never answered: {unanswered} of {count}, and the server is silent"
+            ));
+        }
         let share = watch.share();
         let told = before.until(&Look::at(&self.server));
         // Last, as it looks at every process.

@@ -12,9 +12,13 @@ use serde_json::Value;
 
 use crate::counts::Counted;
 use crate::http::Http;
+use crate::leftovers;
 
 /// How long a start or a stop may take before it counts as hung.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A server that has not told the time by then, where nothing else is asked of it, hangs.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Settings of every measured server: what is measured is the exchange, not how fast it lets one
 /// client be, and requests are signed minutes before they are sent.
@@ -51,7 +55,7 @@ impl Server {
         command.arg("--data-dir").arg(&data).arg("--ports-file").arg(&ports);
         command.env("NO_COLOR", "1").env_remove("OUTCRY_ADMIN_TOKEN");
         command.stdout(Stdio::null()).stderr(output);
-        let mut child = command.spawn().map_err(|error| fault(binary, error))?;
+        let mut child = leftovers::spawn(&mut command).map_err(|error| fault(binary, error))?;
         let found = wait_for_ports(&mut child, &ports);
         let mut server = Self { child, http: 0, admin: 0, token: String::new(), log };
         (server.http, server.admin) =
@@ -136,6 +140,21 @@ impl Server {
         self.read("/metrics")
     }
 
+    /// Whether it still says anything at all.
+    fn answers(&self) -> bool {
+        let asked = Http::connect_for(self.http, SILENCE);
+        asked.and_then(|mut http| http.ask(b"GET /time HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")).is_ok()
+    }
+
+    /// Ends it at once if it says nothing, and whether it did: it would not hear that it should end either.
+    pub(crate) fn kill_if_silent(&self) -> bool {
+        let is_silent = !self.answers();
+        if is_silent {
+            self.signal(Signal::KILL);
+        }
+        is_silent
+    }
+
     /// What the operator's listener answers to a read.
     fn read(&self, path: &str) -> Result<String, String> {
         let request =
@@ -166,11 +185,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.signal(Signal::TERM);
         let deadline = Instant::now() + PATIENCE;
-        while let Ok(None) = self.child.try_wait() {
-            if deadline < Instant::now() {
+        let mut is_killed = false;
+        while let Ok(None) = leftovers::try_wait(&mut self.child) {
+            if !is_killed && deadline < Instant::now() {
                 self.signal(Signal::KILL);
-                let _ = self.child.wait();
-                return;
+                is_killed = true;
             }
             std::thread::yield_now();
         }
@@ -214,7 +233,7 @@ fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> 
             let port = |name: &str| ports[name].as_u64().and_then(|port| u16::try_from(port).ok());
             return port("http").zip(port("admin")).ok_or_else(|| format!("no ports in {text}"));
         }
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Ok(Some(status)) = leftovers::try_wait(child) {
             return Err(format!("the server ended before it served: {status}"));
         }
         std::thread::yield_now();

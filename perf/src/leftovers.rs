@@ -1,0 +1,141 @@
+//! What a run would leave behind if a signal ended it: a server that spins, and its folder in shared memory.
+//!
+//! Destructors do not run then, so servers and folders are noted here while they are there, and a thread that
+//! sleeps until a signal comes takes them away before the process ends. It holds the list while it does, so
+//! nothing new can be made meanwhile. A server is noted until it was waited for, so its number is never another's.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// A process that ended by a signal has this and the signal's number as its exit code, as shells have it.
+const SIGNALLED: i32 = 128;
+
+#[derive(Default)]
+struct Left {
+    servers: Vec<Pid>,
+    folders: Vec<PathBuf>,
+}
+
+static LEFT: Mutex<Left> = Mutex::new(Left { servers: Vec::new(), folders: Vec::new() });
+
+fn left() -> MutexGuard<'static, Left> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on a signal takes away what is noted and ends the process.
+pub(crate) fn go_with_a_signal() -> Result<(), String> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let fault = |fault: std::io::Error| format!("signals: {fault}");
+        let (mut told, teller) = UnixStream::pair().map_err(fault)?;
+        signal_hook::low_level::pipe::register(signal, teller).map_err(fault)?;
+        let wait = move || {
+            if told.read_exact(&mut [0]).is_ok() {
+                let mut left = left();
+                left.remove();
+                std::process::exit(SIGNALLED + signal);
+            }
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(fault)?;
+    }
+    Ok(())
+}
+
+impl Left {
+    /// Ends every server and removes every folder. Nothing of a run that was broken off is wanted.
+    fn remove(&mut self) {
+        for pid in self.servers.drain(..) {
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = waitpid(Some(pid), WaitOptions::empty());
+        }
+        for folder in self.folders.drain(..) {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// Starts a server, which is noted.
+pub(crate) fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    let mut left = left();
+    let child = command.spawn()?;
+    left.servers.push(Pid::from_child(&child));
+    Ok(child)
+}
+
+/// How a server that was noted has ended, if it has.
+pub(crate) fn try_wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+    let mut left = left();
+    let ended = child.try_wait()?;
+    if ended.is_some() {
+        left.servers.retain(|pid| *pid != Pid::from_child(child));
+    }
+    Ok(ended)
+}
+
+/// A folder that goes with this value, or with a signal.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// A new one in `place`.
+    pub(crate) fn new_in(place: &Path) -> Result<Self, String> {
+        let mut left = left();
+        let folder = tempfile::Builder::new().prefix("outcry-perf-").tempdir_in(place);
+        let folder = folder.map_err(|fault| format!("{}: {fault}", place.display()))?;
+        left.folders.push(folder.path().to_path_buf());
+        Ok(Self(folder))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let mut left = left();
+        // A folder that somebody else removed is gone as well.
+        let _ = std::fs::remove_dir_all(self.path());
+        left.folders.retain(|path| path != self.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_ends_and_goes_whole() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("outcry-perf-x");
+        std::fs::create_dir_all(folder.join("data/journal")).unwrap();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        Left { servers: vec![pid], folders: vec![folder.clone()] }.remove();
+        assert!(!folder.exists());
+        assert!(child.wait().is_err(), "it was waited for");
+    }
+
+    #[test]
+    fn what_ends_by_itself_is_not_left() {
+        let place = tempfile::tempdir().unwrap();
+        let path = {
+            let folder = Folder::new_in(place.path()).unwrap();
+            assert!(left().folders.contains(&folder.path().to_path_buf()));
+            folder.path().to_path_buf()
+        };
+        assert!(!path.exists() && !left().folders.contains(&path));
+        let mut child = spawn(&mut Command::new("true")).unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(left().servers.contains(&pid));
+        while try_wait(&mut child).unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        assert!(!left().servers.contains(&pid));
+    }
+}
