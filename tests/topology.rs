@@ -498,6 +498,41 @@ fn what_fails_says_what_it_costs_and_every_warning_how_it_is_mended() {
 }
 
 #[test]
+fn a_control_groups_limits_count_where_they_can_be_reached() {
+    let (folder, path) = unpacked("container");
+    let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text).unwrap();
+    let told = |command: &str| -> Value {
+        serde_json::from_slice(&outcry(&[command, "--json", "--machine", &path]).stdout).unwrap()
+    };
+    for (quota, stands_still) in [
+        // Of the three CPUs that are allowed.
+        ("300000 100000", None),
+        ("100000000 100000", None),
+        ("1000000 1000000", Some("up to 1000 ms")),
+        ("10000 5000", Some("up to 5 ms")),
+    ] {
+        write("sys/fs/cgroup/cpu.max", quota);
+        let json = told("topology");
+        let mut limits = json["limits"].as_array().unwrap().iter();
+        let text = limits.find(|limit| limit["kind"] == "quota").map(|limit| limit["text"].as_str().unwrap());
+        assert_eq!(text.is_some(), stands_still.is_some(), "{quota}: {json}");
+        assert!(stands_still.is_none_or(|part| text.unwrap().ends_with(part)), "{quota}: {text:?}");
+    }
+    write("proc/meminfo", "MemTotal: 196608000 kB\nMemAvailable: 190000000 kB\nSwapTotal: 0 kB\n");
+    for (limit, severity, current) in [
+        ("1610612736", "Warning", "1536 MiB for the control group (memory.max)"),
+        ("536870912", "Fatal", "allowed: up to 512 MiB on this machine"),
+    ] {
+        write("sys/fs/cgroup/memory.max", limit);
+        let json = told("check");
+        let mut rows = json["conditions"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["condition"] == "mem.room").unwrap();
+        assert!(row["severity"] == severity && row["passed"] == false, "{row}");
+        assert!(row["current"].as_str().unwrap().ends_with(current), "{row}");
+    }
+}
+
+#[test]
 fn gaps_are_measured_on_every_cpu_when_asked_for() {
     let folder = folder();
     let data_dir = folder.path().join("data");

@@ -6,8 +6,6 @@
 
 /// A thread that is ready waits about this long for one that has its CPU.
 pub(super) const SLICE_NS: u64 = 4_000_000;
-/// The period of a quota, of which the rest is stood still when it is used up.
-pub(super) const QUOTA_NS: u64 = 100_000_000;
 /// What waking a loop costs (an eventfd's 16 µs).
 pub(super) const WAKE_NS: u64 = 16_000;
 /// One CPU for everything: a read or a batch that was begun is finished first.
@@ -45,7 +43,6 @@ pub(super) fn discard() -> String {
 type Estimate = (&'static str, u64, &'static str);
 
 const ESTIMATES: &[Estimate] = &[
-    ("cpu.cgroup_quota", QUOTA_NS, "up to {} each time it is used up"),
     ("cpu.isolated", SLICE_NS, "up to {} an order when something else is ready there"),
     ("mem.room", 2_000_000, "the process, when the rest is used up"),
     // 2 MiB at 10 GB a second.

@@ -314,7 +314,7 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     };
     let mut causes = Vec::new();
     if let Some(milli) = machine.quota_milli {
-        let (cost_ns, change) = (cost::QUOTA_NS, remedy(findings, "cpu.cgroup_quota"));
+        let (cost_ns, change) = (machine.quota_period_ns, remedy(findings, "cpu.cgroup_quota"));
         let text = format!(
             "a quota of {}: used up, every thread stands still for up to {}",
             cpus_of(milli),

@@ -96,6 +96,8 @@ pub struct Machine {
     pub allowed: Vec<usize>,
     /// How much CPU time the control group gives, in thousandths of a CPU.
     pub quota_milli: Option<u64>,
+    /// The period of that, for whose rest everything stands still when it is used up, in nanoseconds.
+    pub quota_period_ns: u64,
     /// Interrupts of network cards and disks.
     pub interrupts: Vec<Interrupt>,
     /// Network cards.
@@ -113,6 +115,7 @@ impl Machine {
             cpus: cpus.iter().map(|&cpu| Cpu::plain(cpu, cpus[0])).collect(),
             allowed: cpus.to_vec(),
             quota_milli: None,
+            quota_period_ns: QUOTA_PERIOD_NS,
             interrupts: Vec::new(),
             cards: Vec::new(),
         }
@@ -149,7 +152,11 @@ impl Machine {
         machine.is_virtual = info.split_whitespace().any(|word| word == "hypervisor");
         let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         model.map_or("unknown", |(_, name)| name.trim()).clone_into(&mut machine.model);
-        machine.quota_milli = quota(files);
+        // As much as the allowed CPUs have cannot be used up.
+        let had = u64::try_from(machine.allowed.len()).unwrap_or(u64::MAX).saturating_mul(1_000);
+        if let Some((milli, period_ns)) = quota(files).filter(|(milli, _)| *milli < had) {
+            (machine.quota_milli, machine.quota_period_ns) = (Some(milli), period_ns);
+        }
         machine.cards = cards(files);
         machine.interrupts = interrupts(files, &machine.cards);
         machine
@@ -346,18 +353,29 @@ fn read_kinds(files: &dyn Files, cpus: &mut [Cpu]) {
     }
 }
 
-/// The tightest limit of CPU time among this process's control group and those above it.
-fn quota(files: &dyn Files) -> Option<u64> {
+/// The folders of this process's control group and of those above it, the outermost first.
+pub(super) fn groups_above(files: &dyn Files) -> Vec<String> {
     let groups = files.text("/proc/self/cgroup").unwrap_or_default();
     let group = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/").trim_end_matches('/');
-    let mut tightest: Option<u64> = None;
-    let mut note = |quota: u64, period: u64| {
-        if let Some(milli) = (quota * 1_000).checked_div(period) {
-            tightest = Some(tightest.map_or(milli, |tightest| tightest.min(milli)));
+    let ends = group.match_indices('/').map(|(at, _)| at).chain([group.len()]);
+    ends.map(|end| format!("/sys/fs/cgroup{}", &group[..end])).collect()
+}
+
+/// What the kernel takes if nobody says otherwise.
+const QUOTA_PERIOD_NS: u64 = 100_000_000;
+
+/// The tightest limit of CPU time among this process's control group and those above it, in thousandths of a CPU,
+/// and its period in nanoseconds.
+fn quota(files: &dyn Files) -> Option<(u64, u64)> {
+    let mut tightest: Option<(u64, u64)> = None;
+    let mut note = |quota_us: u64, period_us: u64| {
+        if let Some(milli) = quota_us.saturating_mul(1_000).checked_div(period_us) {
+            let found = (milli, period_us.saturating_mul(1_000));
+            tightest = Some(tightest.map_or(found, |tightest| tightest.min(found)));
         }
     };
-    for (at, _) in group.match_indices('/').chain([(group.len(), "")]) {
-        let Some(line) = files.line(&format!("/sys/fs/cgroup{}/cpu.max", &group[..at])) else { continue };
+    for group in groups_above(files) {
+        let Some(line) = files.line(&format!("{group}/cpu.max")) else { continue };
         if let Some((quota, period)) = line.split_once(' ')
             && let (Ok(quota), Ok(period)) = (quota.parse(), period.parse())
         {

@@ -50,14 +50,18 @@ fn quota(scene: &Scene<'_>) -> Finding {
         "cpu.cgroup_quota",
         Severity::Warning,
         "no CPU quota",
-        "when the quota of a period is used up every thread stands still until the next one, up to 100 ms",
+        "when the quota of a period is used up every thread stands still until the next one",
     );
     match scene.machine.quota_milli {
         None => finding.judged(true, "none"),
-        Some(milli) => finding.judged(false, cpus_of(milli)).mended_by(vec![Fix::Advice(
-            "give whole CPUs instead of a share of time: cpuset, not a limit (Kubernetes: static CPU manager)"
-                .into(),
-        )]),
+        Some(milli) => {
+            let period = cost::time(scene.machine.quota_period_ns);
+            let advice = "give whole CPUs instead of a share of time: cpuset, not a limit (Kubernetes: static CPU manager)";
+            finding
+                .judged(false, cpus_of(milli))
+                .costing(format!("up to {period} each time it is used up"))
+                .mended_by(vec![Fix::Advice(advice.into())])
+        }
     }
 }
 

@@ -2,11 +2,14 @@
 
 use super::{Finding, Fix, Needs, Scene, Severity, Unit};
 use crate::topology::Files;
-use crate::topology::machine::counted;
+use crate::topology::machine::{counted, groups_above};
 
 /// Mappings of the exchange: arenas, rings and the log for each loop, and an open file for each segment
 /// that a reader is in. Far more than any start was seen to make.
 const MAPS: u64 = 4_096;
+
+/// The older kind of control groups says so that there is no limit: with the largest number of pages.
+const NO_LIMIT_BYTES: u64 = 1 << 60;
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
     vec![
@@ -79,6 +82,13 @@ fn meminfo(files: &dyn Files, name: &str) -> Option<u64> {
     Some(row.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
+/// The tightest limit of memory among this process's control group and those above it.
+fn group_limit(files: &dyn Files) -> Option<u64> {
+    let of = |path: &str| files.number(path).filter(|bytes| *bytes < NO_LIMIT_BYTES);
+    let newer = groups_above(files).into_iter().filter_map(|group| of(&format!("{group}/memory.max"))).min();
+    newer.or_else(|| of("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+}
+
 fn swap_bytes(scene: &Scene<'_>) -> Option<u64> {
     meminfo(scene.files, "SwapTotal")
 }
@@ -112,7 +122,8 @@ pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
 /// Why what a start takes at once is not there, if so; the setting that asks for most of it is named.
 fn cannot_be_taken(files: &dyn Files, needs: &Needs) -> Option<String> {
     let taken: u64 = needs.memory_taken.iter().map(|(_, bytes)| bytes).sum();
-    let all = meminfo(files, "MemTotal")?.saturating_add(meminfo(files, "SwapTotal").unwrap_or(0));
+    let here = meminfo(files, "MemTotal")?.min(group_limit(files).unwrap_or(u64::MAX));
+    let all = here.saturating_add(meminfo(files, "SwapTotal").unwrap_or(0));
     if taken <= all {
         return None;
     }
@@ -136,13 +147,17 @@ fn room(scene: &Scene<'_>) -> Finding {
     );
     let fix =
         Fix::Advice("lower sizes.books_bytes, sizes.digests or sizes.resting_orders, or add memory".into());
+    let limit = group_limit(scene.files);
     match (fault, meminfo(scene.files, "MemAvailable")) {
         (Some(fault), _) => finding.judged(false, fault).costing("the start is refused").mended_by(vec![fix]),
         (None, None) => finding.unreadable("/proc/meminfo"),
-        (None, Some(free)) => finding
-            .judged(needed <= free, format!("{} MiB available", free >> 20))
-            .short_by(needed, free, Unit::MiB)
-            .mended_by(vec![fix]),
+        (None, Some(free)) => {
+            let (free, current) = match limit.filter(|limit| *limit < free) {
+                Some(limit) => (limit, format!("{} MiB for the control group (memory.max)", limit >> 20)),
+                None => (free, format!("{} MiB available", free >> 20)),
+            };
+            finding.judged(needed <= free, current).short_by(needed, free, Unit::MiB).mended_by(vec![fix])
+        }
     }
 }
 
