@@ -265,7 +265,7 @@ fn a_plan_for_more_cpus_is_made_as_if_there_were_so_many() {
         ((1, None), (1, Some(0)), (1, Some(1)), (4, Some(1)))
     );
     let refused = outcry(&["topology", "--plan", "0"]);
-    assert!(said(&refused).contains("--plan: got 0; allowed: 1 to 4096 CPUs"), "{}", said(&refused));
+    assert!(said(&refused).contains("--plan: got 0; allowed: 1 to 1024 CPUs"), "{}", said(&refused));
     let refused = outcry(&["topology", "--machine", "/nonexistent"]);
     assert!(!refused.status.success() && said(&refused).contains("--machine: /nonexistent has neither"));
 }

@@ -27,8 +27,9 @@ use crate::topology::machine::{Machine, counted};
 use crate::topology::placement::Row;
 use crate::topology::{Files, list, table, tune as script};
 
-/// The most CPUs that a plan can be asked for.
-const PLAN_CPUS_MAX: usize = 4_096;
+/// The most CPUs that a plan can be asked for: as many as a set of Linux has (`CPU_SETSIZE`). Placing them takes the
+/// square of their number and more, which is below a second up to here.
+const PLAN_CPUS_MAX: usize = 1_024;
 
 /// What the words of the plan's table mean.
 const WORDS: &str = "ingress: connections, parsing and signature checks; shard: the books of some markets; registrar: markets, wallets \
