@@ -52,11 +52,12 @@ pub use frame::{FIRST_POSITION, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span}
 pub use history::{History, Segments};
 pub use log::{Claim, Log};
 pub use mark::CommittedMark;
-pub use offline::{Survey, has_first_segment, snapshots, survey};
+pub use offline::{Survey, has_first_segment, snapshots, survey, was_begun};
 pub(crate) use open::open_with_disk;
 pub use open::{Claimed, Durability, Opened, Options, Recovered, Started, log_bytes_min, open, open_with};
 pub use pack::{Packed, Packer, Step};
 pub use scan::Cut;
+pub(crate) use segment::directory as segments_directory;
 pub use snapshot::{Base, SnapshotReader, SnapshotWriter, Snapshots, Written};
 pub use writer::{Listener, WriterHandle};
 

@@ -24,7 +24,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Where it is stored.
-    fn path(data_dir: &Path) -> PathBuf {
+    pub(crate) fn path(data_dir: &Path) -> PathBuf {
         data_dir.join("identity")
     }
 

@@ -54,6 +54,16 @@ pub struct Survey {
     pub notes: Vec<String>,
 }
 
+/// Whether a journal was begun in this directory: first comes the file that says whose the segments are, then these.
+#[must_use]
+pub fn was_begun(data_dir: &Path) -> bool {
+    let has_segments = match segment::numbers(&segment::directory(data_dir)) {
+        Ok(numbers) => !numbers.is_empty(),
+        Err(fault) => matches!(fault, Fault::SegmentMissing(_)),
+    };
+    has_segments || Identity::path(data_dir).exists()
+}
+
 /// The snapshots of a data directory, for looking at.
 pub fn snapshots(data_dir: &Path) -> Result<Snapshots, Fault> {
     let journal = identity(data_dir)?.journal();

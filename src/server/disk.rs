@@ -10,13 +10,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::journal::segments_directory;
+
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 1_000;
-
-/// Where the journal has its segments.
-pub(crate) fn segments(data_dir: &Path) -> PathBuf {
-    data_dir.join("journal")
-}
 
 /// The bytes that are free on the disk of `folder`.
 pub(crate) fn free_bytes(folder: &Path) -> rustix::io::Result<u64> {
@@ -56,7 +53,7 @@ pub(crate) struct DiskWatch {
 impl DiskWatch {
     /// A watch over the disk of `data_dir`, and over that of its segments.
     pub(crate) fn new(data_dir: &Path, free_bytes_min: u64) -> Self {
-        let folders = [data_dir.to_path_buf(), segments(data_dir)];
+        let folders = [data_dir.to_path_buf(), segments_directory(data_dir)];
         Self { folders, free_bytes_min, next_look_ms: 0, known: None }
     }
 
@@ -127,7 +124,7 @@ mod tests {
             watch.look(0).map(|short| (short.shortage, short.folder.to_path_buf(), short.free_bytes))
         };
         assert_eq!(found(data.path()), None, "there are no segments yet");
-        let journal = segments(data.path());
+        let journal = segments_directory(data.path());
         std::os::unix::fs::symlink(none, &journal).expect("linked");
         assert_eq!(found(data.path()), Some((Shortage::CancelsOnly, journal, 0)));
         assert_eq!(found(none), Some((Shortage::CancelsOnly, none.to_path_buf(), 0)));

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::journal;
 use crate::json::name;
 
 /// Bytes of the secret.
@@ -64,20 +65,11 @@ pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
     held(&path, 2 * ID_BYTES).map_err(|fault| format!("stream id: {fault}"))
 }
 
-/// Whether a journal was begun in this directory: a start makes the secret first, then the file that says
-/// whose the segments are, then these.
-fn has_journal(data_dir: &Path) -> bool {
-    let is_segment =
-        |name: std::ffi::OsString| Path::new(&name).extension().is_some_and(|end| end == "segment");
-    let mut segments = fs::read_dir(data_dir.join("journal")).into_iter().flatten().flatten();
-    data_dir.join("identity").exists() || segments.any(|entry| is_segment(entry.file_name()))
-}
-
 /// Refuses a directory whose journal outlived its secret: another one would make strangers of all clients.
 fn refuse_lost(data_dir: &Path) -> Result<(), String> {
     let path = path(data_dir);
     // What may not be looked at is no proof of a loss, and cannot be written to either.
-    if !has_journal(data_dir) || path.try_exists().unwrap_or(true) {
+    if !journal::was_begun(data_dir) || path.try_exists().unwrap_or(true) {
         return Ok(());
     }
     let (path, data_dir) = (path.display(), data_dir.display());
@@ -98,7 +90,7 @@ pub(crate) struct Made {
 
 /// Makes the secret if there is none, whatever else is there: only for who was asked to.
 pub(crate) fn make_master(data_dir: &Path) -> Result<Made, String> {
-    let replaces = has_journal(data_dir) && !path(data_dir).exists();
+    let replaces = journal::was_begun(data_dir) && !path(data_dir).exists();
     let path = make(data_dir, &path(data_dir), |secret| secret.to_vec())?;
     Ok(Made { path, replaces })
 }

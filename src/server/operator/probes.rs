@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs};
 
 use super::speed;
+use crate::journal::segments_directory;
 use crate::limits::{Mode, Scope};
 use crate::server::descriptors;
-use crate::server::disk::{self, segments};
+use crate::server::disk;
 use crate::server::executor::{self, Ground};
 use crate::server::jitter::percentile;
 use crate::server::plan::{Durability, Plan};
@@ -95,7 +96,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
     let stat_before = std::fs::read_to_string("/proc/stat").ok();
     let began = Instant::now();
     // Perhaps two disks: that of the segments is the one that answers wait for.
-    let folders = [&plan.data_dir, &segments(&plan.data_dir)].map(|folder| nearest_folder(folder));
+    let folders = [&plan.data_dir, &segments_directory(&plan.data_dir)].map(|folder| nearest_folder(folder));
     let [_, of_segments] = &folders;
     let cpus = plan.topology.cpus_for_waiting(&allowed_cpus());
     let mut probes = Probes {
