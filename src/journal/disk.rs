@@ -7,7 +7,7 @@
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -195,6 +195,9 @@ pub(crate) enum Direct {
     No,
 }
 
+/// What the system counts a file's room in, whatever its file system does.
+const BLOCK_BYTES: u64 = 512;
+
 /// Takes `bytes` for `file` now, so that no store into its mapping finds the file system full.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
@@ -203,6 +206,12 @@ pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
 /// Takes what `file` lacks of `bytes` behind its end, which stays where it is, as does what is in it. A file
 /// system that cannot do that says nothing: `reserve` will.
 pub(crate) fn reserve_behind(file: &File, bytes: u64) -> io::Result<()> {
+    let disk = rustix::fs::fstatvfs(file)?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    // Some would first fill up with what there is, for everybody. One in memory may have no bound of its own.
+    if disk.f_blocks != 0 && free.saturating_add(file.metadata()?.blocks() * BLOCK_BYTES) < bytes {
+        return Err(rustix::io::Errno::NOSPC.into());
+    }
     match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
         Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
         reserved => Ok(reserved?),

@@ -93,9 +93,13 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Opens the file, makes it if need be, and takes it.
+    /// Opens the file, makes it if need be, and takes it. Whatever is no file is refused: logs are removed.
     pub(crate) fn lock(path: &Path) -> Result<Self, Fault> {
         let file = open_shared(path).map_err(Fault::io("open", path))?;
+        if !file.metadata().map_err(Fault::io("look at", path))?.is_file() {
+            let what = "a log: it is a device, a pipe or a socket; give another log_path";
+            return Err(Fault::Foreign { path: path.to_path_buf(), what });
+        }
         if lock(&file).map_err(Fault::io("lock", path))? {
             Ok(Self { path: path.to_path_buf(), file })
         } else {
@@ -127,8 +131,13 @@ impl LogFile {
     pub(crate) fn take_room(&self, ring_bytes: u64) -> Result<(), Fault> {
         let bytes = self.file.metadata().map_err(Fault::io("look at", &self.path))?.len();
         reserve_behind(&self.file, LOG_HEADER_BYTES + ring_bytes).map_err(|error| {
-            // Some file systems keep what they had found so far.
-            let _ = self.file.set_len(bytes);
+            if bytes == 0 {
+                // Made just now, or no log either.
+                let _ = std::fs::remove_file(&self.path);
+            } else {
+                // Some file systems keep what they had found so far.
+                let _ = self.file.set_len(bytes);
+            }
             Fault::io("reserve log_bytes for", &self.path)(error)
         })
     }
