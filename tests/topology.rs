@@ -8,6 +8,8 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
+#[path = "topology/refused.rs"]
+mod refused;
 
 use common::exchange::{Plan, outcry, outcry_succeeds};
 use common::trader::{KEYS, Trader};
@@ -358,88 +360,6 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let refused = outcry(&[&here[..], &["--set", "journal.durability=maybe"]].concat());
     assert_eq!(refused.status.code(), Some(1));
     assert!(row(&said(&refused), "config.valid").contains("maybe is not one of durable, committed"));
-}
-
-/// Serve's and check's complaint about the same settings, and whether the start left a log behind.
-fn refusals(settings: &[&str], data_dir: &Path) -> (String, String, bool) {
-    let memory = data_dir.parent().unwrap().join("log");
-    let log = format!("journal.log_path={}", memory.display());
-    let data_dir = data_dir.to_str().unwrap();
-    let mut words = vec!["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data-dir", data_dir];
-    words.extend(["--set", &log]);
-    words.extend(settings.iter().flat_map(|setting| ["--set", setting]));
-    let serve = outcry(&[&["serve"], &words[..]].concat());
-    let check = outcry(&[&["check"], &words[..]].concat());
-    assert_eq!((serve.status.success(), check.status.success()), (false, false), "{}", said(&serve));
-    (said(&serve), said(&check), memory.exists())
-}
-
-#[test]
-fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
-    let folder = folder();
-    let memory = tempfile::TempDir::with_prefix_in("outcry-topology-", "/dev/shm").unwrap();
-    let row = |text: &str, id: &str| text.lines().find(|line| line.starts_with(id)).unwrap().to_owned();
-    // Only its segments are in memory.
-    let linked = self::folder();
-    std::fs::create_dir(linked.path().join("data")).unwrap();
-    std::os::unix::fs::symlink(memory.path(), linked.path().join("data/journal")).unwrap();
-    for (settings, folder, id, serve_says, check_says) in [
-        (
-            vec!["journal.durability=durable"],
-            memory.path(),
-            "io.journal_fs",
-            "tmpfs",
-            "tmpfs: durable is refused there",
-        ),
-        (
-            vec!["journal.durability=durable"],
-            linked.path(),
-            "io.journal_fs",
-            "data/journal is on tmpfs",
-            "tmpfs: durable is refused there",
-        ),
-        (
-            vec!["journal.durability=committed", "sizes.books_bytes=1000000000000"],
-            folder.path(),
-            "mem.room",
-            "sizes.books_bytes of a shard: got 953674 MiB; allowed: up to",
-            "sizes.books_bytes of a shard: got 953674 MiB",
-        ),
-        (
-            vec!["journal.durability=committed", "sizes.digests=4294967294"],
-            folder.path(),
-            "mem.room",
-            "sizes.digests: got ",
-            "MiB; allowed: up to",
-        ),
-        (
-            vec!["journal.durability=committed", "sizes.wallets=4294967295"],
-            folder.path(),
-            "config.valid",
-            "sizes.wallets: got 4294967295; allowed: 16 to 1073741824",
-            "sizes.wallets: got 4294967295; allowed: 16 to 1073741824",
-        ),
-        (
-            vec!["journal.durability=committed", "journal.log_path=/dev/null"],
-            folder.path(),
-            "data.lock",
-            "/dev/null",
-            "journal.log_path: /dev/null is a device",
-        ),
-        (
-            vec!["journal.durability=committed", "journal.log_bytes=4503599627370496"],
-            folder.path(),
-            "mem.log",
-            "log: ",
-            "MiB free in",
-        ),
-    ] {
-        let (serve, check, is_left) = refusals(&settings, &folder.join("data"));
-        let row = row(&check, id);
-        assert!(serve.contains(serve_says), "{serve}");
-        assert!(row.contains(check_says) && row.contains("Fatal") && row.ends_with("no"), "{row}");
-        assert!(!is_left, "{id}: the start left its log");
-    }
 }
 
 #[test]

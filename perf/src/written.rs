@@ -3,6 +3,7 @@
 //! [`KEYS`] is all that knows the names; a name that is not in it is refused with the nearest one. Every number has a
 //! range, and the message of a refusal says what, got and allowed.
 
+use outcry::server::options::placed;
 use toml::{Table, Value};
 
 /// Every key that a scenario may have, but for those of `[server.set]` and `[server.set_on_fewer]`, which are
@@ -41,20 +42,6 @@ const KEYS: &[&str] = &[
 /// The known name that takes the fewest edits to reach.
 pub(crate) fn nearest<'a>(got: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known.min_by_key(|name| strsim::damerau_levenshtein(got, name))
-}
-
-/// What is wrong with a file, behind its line and column, counted from 1 in characters.
-fn placed(text: &str, fault: &toml::de::Error) -> String {
-    let Some(before) = fault.span().and_then(|span| text.get(..span.start)) else {
-        return fault.message().to_owned();
-    };
-    let last = before.rsplit('\n').next().unwrap_or_default();
-    format!(
-        "line {}, column {}: {}",
-        before.matches('\n').count() + 1,
-        last.chars().count() + 1,
-        fault.message()
-    )
 }
 
 /// Whether a key of a scenario is in this table.

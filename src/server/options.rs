@@ -406,8 +406,9 @@ fn variable(key: &str) -> String {
     format!("OUTCRY_{}", key.to_ascii_uppercase().replace('.', "_"))
 }
 
-/// What is wrong with a file, behind its line and column, counted from 1 in characters.
-fn placed(text: &str, fault: &toml::de::Error) -> String {
+/// What is wrong with a TOML file, behind its line and column, counted from 1 in characters.
+#[must_use]
+pub fn placed(text: &str, fault: &toml::de::Error) -> String {
     let Some(before) = fault.span().and_then(|span| text.get(..span.start)) else {
         return fault.message().to_owned();
     };
