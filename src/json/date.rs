@@ -1,8 +1,8 @@
 //! Instants <-> RFC 3339 text, always in UTC.
 //!
-//! Milliseconds are written only if there are any: `2026-11-20T10:11:12Z`,
-//! `2026-11-20T10:11:12.345Z`. What is read may have any offset and up to nine digits, of which
-//! three count.
+//! Dates are written with the digits of milliseconds that they need: `2026-11-20T10:11:12Z`,
+//! `2026-11-20T10:11:12.34Z`. What happened here has always three, so that its texts have its order:
+//! `2026-11-20T10:11:12.340Z`. What is read may have any offset and up to nine digits, of which three count.
 //!
 //! Texts are read by a library. They are written here, because every position has one and the
 //! library's are made for every calendar, zone and precision; tests compare the two.
@@ -20,19 +20,21 @@ const DAY_MS: u64 = 86_400_000;
 /// From here on texts are `jiff`'s: 9999-12-30, a day before its last instant.
 const PLAIN_BEFORE: TimeMs = TimeMs(253_402_128_000_000);
 
-/// Appends an instant. One past the year 9999 is written as the last that has a text.
+/// Appends an instant with all its digits. One past the year 9999 is written as the last that has a text.
+pub fn push_instant(out: &mut impl Sink, time: TimeMs) {
+    if PLAIN_BEFORE <= time {
+        return write!(Adapter(out), "{:.3}", timestamp(time)).expect("a sink takes everything");
+    }
+    out.put(&instant(time));
+}
+
+/// Appends an instant without zeros at its end, one past the year 9999 likewise.
 pub fn push_date_time(out: &mut impl Sink, time: TimeMs) {
     if PLAIN_BEFORE <= time {
         return write!(Adapter(out), "{}", timestamp(time)).expect("a sink takes everything");
     }
-    let mut text = *b"0000-00-00T00:00:00.000Z";
-    put_day(&mut text, time.0 / DAY_MS);
-    let ms = time.0 % DAY_MS;
-    put_digits(&mut text[11..13], ms / 3_600_000);
-    put_digits(&mut text[14..16], ms / 60_000 % 60);
-    put_digits(&mut text[17..19], ms / 1_000 % 60);
-    put_digits(&mut text[20..23], ms % 1_000);
-    if ms.is_multiple_of(1_000) {
+    let mut text = instant(time);
+    if time.0.is_multiple_of(1_000) {
         text[19] = b'Z';
         return out.put(&text[..20]);
     }
@@ -53,6 +55,18 @@ pub fn push_date(out: &mut impl Sink, time: TimeMs) {
     let mut text = *b"0000-00-00";
     put_day(&mut text, time.0 / DAY_MS);
     out.put(&text);
+}
+
+/// The text of an instant before [`PLAIN_BEFORE`].
+fn instant(time: TimeMs) -> [u8; 24] {
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    put_day(&mut text, time.0 / DAY_MS);
+    let ms = time.0 % DAY_MS;
+    put_digits(&mut text[11..13], ms / 3_600_000);
+    put_digits(&mut text[14..16], ms / 60_000 % 60);
+    put_digits(&mut text[17..19], ms / 1_000 % 60);
+    put_digits(&mut text[20..23], ms % 1_000);
+    text
 }
 
 /// Puts the date of a day into the front of a text. A year is counted from the first of March, so
@@ -117,18 +131,21 @@ mod tests {
 
     #[test]
     fn an_instant_reads_back_with_its_milliseconds() {
-        for (ms, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_400_000, "2000-02-29T00:00:00Z"),
-            (1_713_398_400_000, "2024-04-18T00:00:00Z"),
-            (1_713_398_400_007, "2024-04-18T00:00:00.007Z"),
-            (1_713_398_400_120, "2024-04-18T00:00:00.12Z"),
+        for (ms, short, whole) in [
+            (0, "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00Z", "2000-02-29T00:00:00.000Z"),
+            (951_868_799_999, "2000-02-29T23:59:59.999Z", "2000-02-29T23:59:59.999Z"),
+            (1_713_398_400_007, "2024-04-18T00:00:00.007Z", "2024-04-18T00:00:00.007Z"),
+            (1_713_398_400_120, "2024-04-18T00:00:00.12Z", "2024-04-18T00:00:00.120Z"),
+            (4_107_542_400_010, "2100-03-01T00:00:00.01Z", "2100-03-01T00:00:00.010Z"),
         ] {
-            assert_eq!(written(|out| push_date_time(out, TimeMs(ms))), text);
-            assert_eq!(parse_date_time(text), Some(TimeMs(ms)));
+            assert_eq!(written(|out| push_date_time(out, TimeMs(ms))), short);
+            assert_eq!(written(|out| push_instant(out, TimeMs(ms))), whole);
+            assert_eq!([short, whole].map(parse_date_time), [Some(TimeMs(ms)); 2]);
         }
         assert_eq!(written(|out| push_date(out, TimeMs(1_713_398_400_007))), "2024-04-18");
         assert!(written(|out| push_date_time(out, TimeMs(u64::MAX))).starts_with("9999-12-3"));
+        assert_eq!(written(|out| push_instant(out, TimeMs(u64::MAX))).len(), 24);
     }
 
     #[test]

@@ -177,7 +177,12 @@ impl<'a> Writer<'a> {
         self.quoted(|out| decimal::push_ten_thousandths(out, value))
     }
 
-    /// An instant as RFC 3339: `"2026-11-20T10:11:12.345Z"`.
+    /// When something happened here, as RFC 3339: `"2026-11-20T10:11:12.340Z"`.
+    pub fn instant(&mut self, time: TimeMs) -> &mut Self {
+        self.quoted(|out| date::push_instant(out, time))
+    }
+
+    /// A date as RFC 3339: `"2026-11-20T10:11:12.34Z"`.
     pub fn date_time(&mut self, time: TimeMs) -> &mut Self {
         self.quoted(|out| date::push_date_time(out, time))
     }

@@ -6,9 +6,9 @@
 use super::ask::{Asked, Narrowed, Refused, too_long};
 use super::index::PrincipalIndex;
 use super::{ANSWER_BYTES_MAX, Caller, Reader, Token, page, write_owner};
-use crate::domain::{Dialect, MarketNo, Outcome, Position, TimeMs, TradeId};
+use crate::domain::{Dialect, MarketNo, Outcome, Position, TradeId};
 use crate::journal::layout::RemovalReason;
-use crate::json::{Writer, decimal};
+use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
 
 /// Trades that an order's record names: the newest ones. A large maker meets any number of takers,
@@ -130,7 +130,7 @@ impl Reader {
         json.key("assetId").token(token).key("asset_id").token(token);
         json.key("expiration").number_text(row.expiration_s);
         json.key("order_type").text(row.order_type.text());
-        json.key("createdAt").quoted(|out| push_rfc3339(out, row.placed));
+        json.key("createdAt").instant(row.placed);
         json.key("created_at").number(row.placed.seconds());
         json.key("reason").text(reason(row));
     }
@@ -170,65 +170,5 @@ pub(super) fn reason(row: &OrderRow) -> &'static str {
         (OrderState::Killed(reject), _) | (_, Some(reject)) => reject.wire().code,
         (OrderState::Filled, None) if row.filled < row.size() => REST_NOT_FILLED,
         _ => "",
-    }
-}
-
-/// Appends an instant as `2026-11-20T12:34:56.789Z`.
-pub(super) fn push_rfc3339(out: &mut Vec<u8>, time: TimeMs) {
-    const SECONDS_A_DAY: u64 = 86_400;
-    let (days, second) = (time.seconds() / SECONDS_A_DAY, time.seconds() % SECONDS_A_DAY);
-    let (year, month, day) = civil(days);
-    let parts = [
-        (year, 4, b'-'),
-        (month, 2, b'-'),
-        (day, 2, b'T'),
-        (second / 3_600, 2, b':'),
-        (second / 60 % 60, 2, b':'),
-        (second % 60, 2, b'.'),
-        (time.0 % 1_000, 3, b'Z'),
-    ];
-    for (number, digits, mark) in parts {
-        let mut power = 10_u64.pow(digits - 1);
-        while power > 1 && number < power {
-            out.push(b'0');
-            power /= 10;
-        }
-        decimal::push_integer(out, number);
-        out.push(mark);
-    }
-}
-
-/// Year, month and day of the days since 1970-01-01, by counting from 1 March of the year 0, so
-/// that the leap day comes last: 400 years are 146,097 days.
-fn civil(days: u64) -> (u64, u64, u64) {
-    const DAYS_TO_1970: u64 = 719_468;
-    let days = days + DAYS_TO_1970;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = 400 * era + year_of_era + u64::from(month <= 2);
-    (year, month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instants_are_written_as_rfc_3339() {
-        for (ms, text) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_400_001, "2000-02-29T00:00:00.001Z"),
-            (951_868_799_999, "2000-02-29T23:59:59.999Z"),
-            (1_703_875_200_000, "2023-12-29T18:40:00.000Z"),
-            (4_107_542_400_010, "2100-03-01T00:00:00.010Z"),
-        ] {
-            let mut out = Vec::new();
-            push_rfc3339(&mut out, TimeMs(ms));
-            assert_eq!(String::from_utf8(out).as_deref(), Ok(text));
-        }
     }
 }

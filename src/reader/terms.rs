@@ -1,7 +1,6 @@
 //! What a market charges and allows: the small answers that clients need to build an order.
 
 use super::ask::{Asked, Refused, no_market};
-use super::orders::push_rfc3339;
 use super::trades::base_fee;
 use super::{Reader, Token};
 use crate::catalog::Rewards;
@@ -131,7 +130,7 @@ pub(super) fn write_rewards(json: &mut Writer<'_>, rewards: &Rewards) {
 /// An instant as RFC 3339, or `null`: the strict clients take no empty date.
 pub(super) fn write_instant(json: &mut Writer<'_>, time: Option<TimeMs>) {
     match time {
-        Some(time) => json.quoted(|out| push_rfc3339(out, time)),
+        Some(time) => json.instant(time),
         None => json.null(),
     };
 }

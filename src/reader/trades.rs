@@ -6,7 +6,6 @@
 
 use super::ask::{Asked, Narrowed, Refused};
 use super::index::{Leg, Trade};
-use super::orders::push_rfc3339;
 use super::{Caller, Reader, Token, page};
 use crate::domain::{Address, Dialect, MarketNo, Position, TimeMs, TradeId};
 use crate::json::Writer;
@@ -146,7 +145,7 @@ impl Reader {
         for name in ["match_time", "last_update"] {
             json.key(name);
             match caller.dialect {
-                Dialect::Service => json.quoted(|out| push_rfc3339(out, trade.time)),
+                Dialect::Service => json.instant(trade.time),
                 Dialect::Kuest | Dialect::Poly => json.number_text(trade.time.seconds()),
             };
         }

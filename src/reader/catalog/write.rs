@@ -261,7 +261,7 @@ fn write_date(json: &mut Writer<'_>, name: &'static str, said: &str, date: Optio
     if !said.is_empty() {
         json.key(name).raw(said.as_bytes());
     } else if let Some(date) = date {
-        json.key(name).date_time(in_ms(date));
+        json.key(name).instant(in_ms(date));
     }
 }
 

@@ -214,7 +214,7 @@ fn text_of(market: &NewMarket, names: &MarketNames, min_size: u64, now: TimeMs) 
     }
     json.key("acceptingOrders").boolean(true).key("negRisk").boolean(false);
     for name in ["createdAt", "updatedAt", "startDate"] {
-        json.key(name).date_time(now);
+        json.key(name).instant(now);
     }
     json.close_object();
     String::from_utf8(out).expect("the writer writes text")
