@@ -19,7 +19,6 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
         Reject::PriceOffTick => ("price", price),
         Reject::SizeTooSmall => ("size", ShortText::millionths),
         Reject::NotionalTooSmall | Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
-        Reject::AmountTooLarge => ("makerAmount", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         Reject::Expired => ("expiration", ShortText::integer),
         Reject::DeadlinePassed => ("X-Outcry-Deadline", in_microseconds),
@@ -37,8 +36,6 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
 pub(crate) fn of_act(refusal: &Refusal) -> Refused {
     let (field, text): (&'static str, fn(u64) -> ShortText) = match refusal.reject {
         Reject::NothingToMove | Reject::NotEnoughBalance => ("amount", ShortText::millionths),
-        // As a body says it, and as the reader of bodies tells one that is larger still.
-        Reject::AmountTooLarge => ("amount", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         reject => return Refused::plain(reject),
     };

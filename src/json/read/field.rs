@@ -2,6 +2,7 @@
 
 use super::ReadError;
 use super::tape::{Entries, Items, Value};
+use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::{Address, ConditionId, OrderId, Reject, TokenId, Word};
 use crate::json::decimal::{self, NotDecimal};
 use crate::json::name;
@@ -101,21 +102,18 @@ pub(super) fn integer(value: Value<'_, '_>, field: &'static str) -> Result<u64, 
     read.ok_or_else(|| ReadError::payload(field, value, "a whole number below 2^64"))
 }
 
-/// An amount in millionths. Beyond `u64` it is too large rather than malformed.
+/// An amount in millionths, up to [`ORDER_AMOUNT_MAX`]. Beyond `u64` it is too large rather than malformed.
 pub(super) fn amount(value: Value<'_, '_>, field: &'static str) -> Result<u64, ReadError> {
-    /// [`crate::domain::amount::ORDER_AMOUNT_MAX`] in millionths.
     const LARGEST: &str = "1000000000000000";
     let beyond = || match value {
         Value::Text(text) => decimal::parse_integer(text.as_bytes()) == Err(NotDecimal::TooLarge),
         _ => false,
     };
-    integer(value, field).map_err(|malformed| {
-        if beyond() {
-            ReadError::of(Reject::AmountTooLarge, field, value.short(), LARGEST)
-        } else {
-            malformed
-        }
-    })
+    match integer(value, field) {
+        Ok(amount) if amount <= ORDER_AMOUNT_MAX => Ok(amount),
+        Err(malformed) if !beyond() => Err(malformed),
+        Ok(_) | Err(_) => Err(ReadError::of(Reject::AmountTooLarge, field, value.short(), LARGEST)),
+    }
 }
 
 /// An address in hex, in any case.

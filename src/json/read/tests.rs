@@ -91,7 +91,7 @@ fn every_form_of_a_field_that_clients_use_is_taken() {
         ("tokenId", json!(7)),
         ("makerAmount", json!(50_000_000)),
         ("makerAmount", json!("0")),
-        ("takerAmount", json!("18446744073709551615")),
+        ("takerAmount", json!("1000000000000000")),
         ("side", json!("sell")),
         ("signatureType", json!(3)),
         ("timestamp", json!(1_713_398_400_000_u64)),
@@ -167,6 +167,11 @@ fn a_number_that_is_too_large_is_told_from_one_that_is_none() {
         (Reject::AmountTooLarge, "makerAmount", above.to_owned())
     );
     assert_eq!(refused("takerAmount", Some(json!("9".repeat(200)))).0, Reject::AmountTooLarge);
+    let most = 1_000_000_000_000_000_u64;
+    for above in [json!(most + 1), json!((most + 1).to_string())] {
+        let expected = (Reject::AmountTooLarge, "takerAmount", "1000000000000001".to_owned());
+        assert_eq!(refused("takerAmount", Some(above)), expected);
+    }
     assert_eq!(refused("timestamp", Some(json!(above))).0, Reject::InvalidPayload);
     assert_eq!(refused("expiration", Some(json!(above))).0, Reject::InvalidPayload);
     assert_eq!(refused("salt", Some(json!("9".repeat(78)))).0, Reject::InvalidPayload);

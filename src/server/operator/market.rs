@@ -71,13 +71,15 @@ fn new_market(
     min_size: Option<&str>,
     event: Option<&str>,
 ) -> Result<String, String> {
-    let (zero, one) =
-        outcomes.split_once(',').ok_or_else(|| format!("--outcomes: got {outcomes}; allowed: A,B"))?;
+    let labels = outcomes.split_once(',').map(|(zero, one)| (zero.trim(), one.trim()));
+    let (zero, one) = labels
+        .filter(|(zero, one)| zero != one && !one.contains(','))
+        .ok_or_else(|| format!("--outcomes: got {outcomes}; allowed: A,B, two that differ"))?;
     let mut body = format!(
         "{{\"question\":{},\"outcomes\":[{},{}],\"tick\":{}",
         quoted(question),
-        quoted(zero.trim()),
-        quoted(one.trim()),
+        quoted(zero),
+        quoted(one),
         quoted(tick)
     );
     for (name, value) in [("minSize", min_size), ("event", event)] {
@@ -148,10 +150,12 @@ mod tests {
         };
         assert_eq!(market.question, "Rain \"soon\"?");
         assert_eq!(market.labels, ["Wet", "Dry"]);
-        assert_eq!(
-            new_market("?", "Wet", "0.01", None, None),
-            Err("--outcomes: got Wet; allowed: A,B".to_owned())
-        );
+        for outcomes in ["Wet", "Wet,Dry,Damp", "Wet, Wet", ""] {
+            assert_eq!(
+                new_market("?", outcomes, "0.01", None, None),
+                Err(format!("--outcomes: got {outcomes}; allowed: A,B, two that differ"))
+            );
+        }
     }
 
     #[test]

@@ -283,9 +283,9 @@ fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
     }
     let raw = fields.raw("outcomes").unwrap_or(r#"["Yes","No"]"#);
     let labels = texts(raw).and_then(|labels| <[String; 2]>::try_from(labels).ok());
-    let labels =
-        labels.filter(|labels| labels.iter().all(|label| (1..=LABEL_BYTES_MAX).contains(&label.len())));
-    let labels = labels.ok_or_else(|| wrong("outcomes", raw, "two labels of 1 to 256 bytes"))?;
+    let fits = |label: &String| (1..=LABEL_BYTES_MAX).contains(&label.len());
+    let labels = labels.filter(|labels| labels.iter().all(fits) && labels[0] != labels[1]);
+    let labels = labels.ok_or_else(|| wrong("outcomes", raw, "two labels that differ, of 1 to 256 bytes"))?;
     let min_size = match fields.words("minSize") {
         None => None,
         Some(text) => {
@@ -419,6 +419,7 @@ mod tests {
             ("/markets/7/tick", r#"{"tick":0.02}"#, "400 tick: 0.02"),
             ("/markets", "{}", "400 question: "),
             ("/markets", r#"{"question":"?","outcomes":["a"]}"#, r#"400 outcomes: ["a"]"#),
+            ("/markets", r#"{"question":"?","outcomes":["a","a"]}"#, r#"400 outcomes: ["a","a"]"#),
             ("/mode", r#"{"mode":"off"}"#, "400 mode: off"),
             ("/mode", "[", "400 body: ["),
             ("/clock", r#"{"advance_ms":-1}"#, "400 advance_ms: -1"),
