@@ -3,12 +3,12 @@
 //! Requests are numbered from 0. An answer is put into its request's place whenever it is ready
 //! and whoever made it; [`Line::release`] moves answers to the output in request order, and
 //! only those whose position is acknowledged. All memory is taken when the connection opens and
-//! kept for the next one in the same slot; only a large body or a large answer takes more.
+//! kept for the next one in the same slot; only a large body or a large answer takes more, and gives it back.
 //!
 //! | limit | value | at it |
 //! |---|---|---|
 //! | open requests | [`OPEN_MAX`] | the socket is not read |
-//! | unsent bytes | [`UNSENT_BYTES_MAX`] | the socket is not read |
+//! | bytes of answers that are not sent | [`UNSENT_BYTES_MAX`] | the socket is not read |
 //! | unsent for 10 s | `Limits::unsent_ms` | closed |
 //! | head, idle | `Limits::{head_ms, idle_ms}` | closed |
 
@@ -30,8 +30,11 @@ pub(crate) use input::{INPUT_BYTES, Input};
 
 /// Open requests per connection; more stay unread.
 pub(crate) const OPEN_MAX: usize = 32;
-/// Unsent bytes per connection; above it the socket is not read.
+/// Bytes of answers per connection that are not sent yet, those of open reads as they are guessed; above it the
+/// socket is not read.
 pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// What the first reads of a connection are taken to be answered with.
+const FIRST_GUESS_BYTES: usize = UNSENT_BYTES_MAX / 2;
 /// What an answer's place keeps from one request to the next.
 const ANSWER_BYTES: usize = 1 << 10;
 /// From here on an answer that leaves alone is sent from where it was written.
@@ -64,6 +67,8 @@ enum State {
 struct Open {
     state: State,
     answer: Vec<u8>,
+    /// Its bytes, or while a read waits what they are guessed to be.
+    held_bytes: usize,
     timed: Timed,
 }
 
@@ -277,6 +282,10 @@ pub(crate) struct Line {
     output: Vec<u8>,
     sent: usize,
     open: Box<[Open]>,
+    /// The sum over open requests.
+    held_bytes: usize,
+    /// What the next read is taken to be answered with: what the last one was, or half of the guess before.
+    guess_bytes: usize,
     first: u32,
     next: u32,
     /// The number behind the newest open request that changes state.
@@ -310,12 +319,15 @@ impl Line {
         let open = (0..OPEN_MAX).map(|_| Open {
             state: State::Waiting,
             answer: Vec::with_capacity(ANSWER_BYTES),
+            held_bytes: 0,
             timed: Timed::No,
         });
         Self {
             output: Vec::with_capacity(4 * ANSWER_BYTES),
             sent: 0,
             open: open.collect(),
+            held_bytes: 0,
+            guess_bytes: FIRST_GUESS_BYTES,
             first: 0,
             next: 0,
             behind_writes: 0,
@@ -333,6 +345,9 @@ impl Line {
         if self.output.capacity() > KEPT_BYTES_MAX {
             self.output = Vec::with_capacity(4 * ANSWER_BYTES);
         }
+        self.open.iter_mut().for_each(|open| give_back(&mut open.answer));
+        self.held_bytes = 0;
+        self.guess_bytes = FIRST_GUESS_BYTES;
         self.sent = 0;
         self.first = 0;
         self.next = 0;
@@ -347,7 +362,7 @@ impl Line {
 
     /// True if one more request may be open.
     pub(crate) fn has_room(&self) -> bool {
-        self.open_count() < OPEN_MAX && self.unsent() <= UNSENT_BYTES_MAX
+        self.open_count() < OPEN_MAX && self.unsent() + self.held_bytes <= UNSENT_BYTES_MAX
     }
 
     /// True while a request that changes state is not answered.
@@ -385,11 +400,17 @@ impl Line {
         assert!(self.open_count() < OPEN_MAX, "may_open was asked first");
         let number = self.next;
         self.next = self.next.wrapping_add(1);
+        let guess_bytes = match intent {
+            Intent::Read => self.guess_bytes,
+            Intent::Write => 0,
+        };
         if intent == Intent::Write {
             self.behind_writes = self.next;
         }
+        self.held_bytes += guess_bytes;
         let place = self.place(number);
         place.state = State::Waiting;
+        place.held_bytes = guess_bytes;
         place.timed = Timed::No;
         place.answer.clear();
         // Too much of it, or a buffer that went with a request and did not come back.
@@ -413,7 +434,14 @@ impl Line {
             (number.wrapping_sub(self.first) as usize) < self.open_count(),
             "only open requests are answered"
         );
-        self.place(number).state = State::Ready(at);
+        let place = self.place(number);
+        place.state = State::Ready(at);
+        let (bytes, guessed) = (place.answer.len(), place.held_bytes);
+        place.held_bytes = bytes;
+        self.held_bytes = self.held_bytes - guessed + bytes;
+        if 0 < guessed {
+            self.guess_bytes = bytes.max(self.guess_bytes / 2);
+        }
     }
 
     /// What is known of the time that request `number` takes; nothing if nobody says.
@@ -434,6 +462,7 @@ impl Line {
                 break;
             }
             highest = highest.max(Some(at));
+            self.held_bytes -= self.open[index].held_bytes;
             let answer = &mut self.open[index].answer;
             match &mut self.open[index].timed {
                 Timed::No => {}
@@ -450,6 +479,7 @@ impl Line {
                 std::mem::swap(&mut self.output, answer);
             } else {
                 self.output.extend_from_slice(answer);
+                give_back(answer);
             }
             self.first = self.first.wrapping_add(1);
         }
@@ -497,6 +527,13 @@ impl Line {
 
     fn place(&mut self, number: u32) -> &mut Open {
         &mut self.open[number as usize % OPEN_MAX]
+    }
+}
+
+/// Lets go of a buffer that is too large to be kept; the next request in its place gets another.
+fn give_back(buffer: &mut Vec<u8>) {
+    if KEPT_BYTES_MAX < buffer.capacity() {
+        *buffer = Vec::new();
     }
 }
 

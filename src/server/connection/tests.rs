@@ -42,7 +42,7 @@ fn the_thirty_third_open_request_is_not_taken() {
     let mut connection = Connection::empty();
     for _ in 0..OPEN_MAX {
         assert!(connection.may_open());
-        connection.line.open(Intent::Read);
+        connection.line.open(Intent::Write);
     }
     assert!(!connection.may_open());
     answered(&mut connection, 0, b"a", 0);
@@ -59,6 +59,65 @@ fn nothing_more_is_read_while_too_much_is_unsent() {
     assert!(!connection.may_open());
     connection.line.was_sent(1);
     assert!(connection.may_open());
+}
+
+/// Opens reads while there is room; their numbers.
+fn reads(connection: &mut Connection) -> Vec<u32> {
+    let line = &mut connection.line;
+    std::iter::from_fn(|| line.has_room().then(|| line.open(Intent::Read))).collect()
+}
+
+#[test]
+fn reads_are_open_at_once_as_far_as_their_answers_are_guessed_to_fit() {
+    let mut connection = Connection::empty();
+    // Nothing is known of this client's reads: two and a third that begins within the limit.
+    assert_eq!(reads(&mut connection), [0, 1, 2]);
+    for number in 0..3 {
+        answered(&mut connection, number, b"small", 0);
+        connection.line.release(Position(0), 1, &Tally::default());
+        connection.line.was_sent(5);
+    }
+    // Each small answer halves the guess.
+    assert_eq!(reads(&mut connection).len(), 17);
+    let large = vec![b'x'; UNSENT_BYTES_MAX];
+    answered(&mut connection, 3, &large, 0);
+    for number in 4..20 {
+        answered(&mut connection, number, b"small", 0);
+    }
+    assert_eq!(reads(&mut connection), [0; 0], "a large answer is held, sent or not");
+    connection.line.release(Position(0), 1, &Tally::default());
+    assert_eq!(reads(&mut connection), [0; 0]);
+    connection.line.was_sent(connection.line.unsent());
+    assert_eq!(reads(&mut connection).len(), OPEN_MAX, "the large one is long ago");
+}
+
+#[test]
+fn behind_a_large_answer_reads_come_one_by_one() {
+    let mut connection = Connection::empty();
+    let large = vec![b'x'; 4 * UNSENT_BYTES_MAX];
+    let first = reads(&mut connection);
+    for number in first {
+        answered(&mut connection, number, &large, 0);
+    }
+    connection.line.release(Position(0), 1, &Tally::default());
+    assert_eq!(connection.line.unsent(), 3 * large.len());
+    connection.line.was_sent(3 * large.len());
+    assert_eq!(reads(&mut connection), [3]);
+}
+
+#[test]
+fn a_slot_keeps_no_large_buffer() {
+    let mut connection = Connection::empty();
+    let large = vec![b'x'; 2 * KEPT_BYTES_MAX];
+    // One leaves by itself, one is copied behind it, and one never leaves.
+    for (number, at) in [(0, 0), (1, 0), (2, 64)] {
+        connection.line.open(Intent::Write);
+        answered(&mut connection, number, &large, at);
+    }
+    connection.line.release(Position(0), 1, &Tally::default());
+    connection.vacate();
+    let kept = connection.line.open.iter().map(|open| open.answer.capacity());
+    assert!(kept.chain([connection.line.output.capacity()]).all(|bytes| bytes <= KEPT_BYTES_MAX));
 }
 
 #[test]
