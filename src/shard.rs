@@ -244,7 +244,10 @@ pub struct Shard {
     recall: Recall,
     tombstones: Tombstones,
     expiries: Expiries,
+    /// What orders are judged by: the time last handed in, which a clock that was set back sets back too.
     now: TimeMs,
+    /// What frames say: `now`, but never before an earlier frame.
+    time: TimeMs,
     last: Position,
     /// Counts walks, so that what one spent in thought is not the next one's.
     walks: u64,
@@ -273,6 +276,7 @@ impl Shard {
             tombstones: Tombstones::new(secret),
             expiries: Expiries::with_capacity(resting_max),
             now: TimeMs(0),
+            time: TimeMs(0),
             last: log.claimed(),
             walks: 0,
             plan: Plan::with_capacity(),
@@ -333,9 +337,10 @@ impl Shard {
         self.books.orders().len()
     }
 
-    /// Time handed in never runs backwards here.
+    /// Takes the time that was handed in, and gives it.
     fn clock(&mut self, now: TimeMs) -> TimeMs {
-        self.now = self.now.max(now);
-        self.now
+        self.time = self.time.max(now);
+        self.now = now;
+        now
     }
 }

@@ -229,3 +229,47 @@ fn a_cancel_of_more_orders_than_one_frame_holds_takes_several_and_stops_with_the
     assert_eq!(venue.fast.owner(MARKET).cancel_all(NOW, alice, &mut out), Ok(()));
     assert_eq!((out.len(), venue.fast.owner(MARKET).resting_count()), (orders as usize, 0));
 }
+
+#[test]
+fn a_clock_that_was_ahead_and_set_back_holds_nobody_up_and_frames_keep_their_order() {
+    let ahead = NOW.plus_ms(86_400_000);
+    let at = |seconds: u64| NOW.plus_ms(1_000 * seconds);
+    for restarts in [false, true] {
+        let mut venue = Venue::open(16, 1, &["m"]);
+        let [seen, old, early, late] = ["seen", "old", "early", "late"]
+            .map(|label| venue.order(&format!("alice buy yes 40 x1 gtc #{label}")));
+        let alice = seen.wallet;
+        assert_eq!(status(venue.fast.owner(MARKET).place(ahead, &seen)).0, Status::Live);
+        assert_eq!(venue.fast.owner(MARKET).tombstone(ahead, alice, &old.id), Ok(()));
+        venue.fast.follow();
+        assert_eq!(venue.fast.ledger.time(), ahead);
+        if restarts {
+            venue.fast.restart(1);
+        }
+
+        let minute = venue.order("bob buy yes 30 x1 gtd expires 60 #minute");
+        let mut hurried = venue.order("bob buy yes 31 x1 gtc #hurried");
+        hurried.order.deadline_ms = at(5).0 + 1;
+        let shard = venue.fast.owner(MARKET);
+        assert_eq!(status(shard.place(at(5), &minute)).0, Status::Live, "it has 55 s by the clock");
+        assert_eq!(status(shard.place(at(5), &hurried)).0, Status::Live, "it came in time by the clock");
+        assert_eq!(
+            status(shard.place(at(5), &old)).0,
+            Status::Live,
+            "its cancel is of a time that never was"
+        );
+        for unseen in [&early, &late] {
+            assert_eq!(shard.tombstone(at(5), alice, &unseen.id), Ok(()));
+        }
+        let killed = Status::Killed(Reject::CancelledBeforeArrival);
+        assert_eq!(status(shard.place(at(14), &early)).0, killed, "the cancel waits for ten seconds");
+        assert_eq!(status(shard.place(at(15), &late)).0, Status::Live, "and no longer");
+        shard.sweep(at(59));
+        assert_eq!(shard.resting_count(), 5);
+        shard.sweep(at(60));
+        assert_eq!(shard.resting_count(), 4);
+        venue.fast.follow();
+        venue.fast.agrees_with_its_log();
+        assert_eq!(venue.fast.ledger.time(), ahead, "no frame is from before another");
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! A clock is real, or (for tests and demonstrations) stands still until it is moved. Two kinds
 //! of time come from it: wall time for orders and frames, and elapsed time for timeouts. A loop
-//! reads both once a turn and never lets its wall time run backwards.
+//! reads both once a turn. Its wall time stands still where the machine's is corrected back by less than
+//! [`STEP_MS`], and follows where that was set back by more: who has the right time is let in again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::TimeMs;
 use crate::limits::Moment;
+
+/// From here on a correction of the machine's clock is a step, which is followed and told.
+pub(crate) const STEP_MS: u64 = 1_000;
 
 /// A clock that may be shared.
 #[derive(Clone, Debug)]
@@ -35,6 +39,16 @@ impl Clock {
             Some(at) => TimeMs(at.load(Ordering::Relaxed)),
             None => wall(),
         }
+    }
+
+    /// Wall time for a loop whose last turn had `before`.
+    pub(crate) fn now_behind(&self, before: TimeMs) -> TimeMs {
+        followed(before, self.now())
+    }
+
+    /// A watch over the machine's clock from now on; none over one that is moved by hand.
+    pub(crate) fn steps(&self) -> Option<Steps> {
+        self.manual.is_none().then(|| Steps::new(self.now(), self.elapsed_ms()))
     }
 
     /// Wall time in microseconds; a manual clock has whole milliseconds.
@@ -73,6 +87,36 @@ impl Clock {
     }
 }
 
+/// The wall time that comes after `before` when a clock says `now`.
+fn followed(before: TimeMs, now: TimeMs) -> TimeMs {
+    if now.plus_ms(STEP_MS) < before { now } else { before.max(now) }
+}
+
+/// Steps of the machine's clock, as wall and elapsed time show them together.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    began: TimeMs,
+    began_ms: u64,
+}
+
+impl Steps {
+    /// From this moment on.
+    const fn new(now: TimeMs, elapsed_ms: u64) -> Self {
+        Self { began: now, began_ms: elapsed_ms }
+    }
+
+    /// By how many milliseconds the clock was set ahead (or back, below zero) since it was last asked; none if by less
+    /// than [`STEP_MS`]. Slow corrections add up to a step in the end.
+    pub(crate) fn step(&mut self, now: TimeMs, elapsed_ms: u64) -> Option<i64> {
+        let expected = self.began.0 + elapsed_ms.saturating_sub(self.began_ms);
+        if now.0.abs_diff(expected) < STEP_MS {
+            return None;
+        }
+        *self = Self::new(now, elapsed_ms);
+        Some(now.0.wrapping_sub(expected).cast_signed())
+    }
+}
+
 /// The machine's wall time.
 pub(crate) fn wall() -> TimeMs {
     TimeMs(u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX))
@@ -93,5 +137,36 @@ mod tests {
         assert_eq!(clock.clone().advance_ms(10), Some(TimeMs(15)));
         assert_eq!(clock.now(), TimeMs(15));
         assert_eq!(Clock::real().advance_ms(1), None);
+        assert!(clock.steps().is_none());
+    }
+
+    #[test]
+    fn a_small_correction_is_waited_for_and_a_step_is_followed() {
+        for (before, now, expected) in [
+            (0, 5_000, 5_000),
+            (5_000, 5_000, 5_000),
+            (5_000, 4_999, 5_000),
+            (5_000, 4_000, 5_000),
+            (5_000, 3_999, 3_999),
+            (u64::MAX, 1, 1),
+        ] {
+            assert_eq!(followed(TimeMs(before), TimeMs(now)), TimeMs(expected), "{now} behind {before}");
+        }
+    }
+
+    #[test]
+    fn a_step_is_told_once_and_time_that_passes_is_none() {
+        let mut steps = Steps::new(TimeMs(10_000), 50);
+        for (now, elapsed_ms, expected) in [
+            (10_900, 950, None),
+            (13_949, 3_000, None),
+            (7_000, 3_100, Some(-6_050)),
+            (7_100, 3_200, None),
+            (99_000, 3_300, Some(91_800)),
+            (99_000, 4_299, None),
+            (99_000, 4_300, Some(-1_000)),
+        ] {
+            assert_eq!(steps.step(TimeMs(now), elapsed_ms), expected, "{now} after {elapsed_ms}");
+        }
     }
 }

@@ -28,6 +28,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use super::admin;
+use super::clock::Steps;
 use super::connections::Connections;
 use super::disk::DiskWatch;
 use super::executor::Turns;
@@ -107,6 +108,8 @@ pub(crate) struct CoreLoop {
     /// When the reader was last told that there are frames.
     rang_reader_ms: u64,
     disk: Option<DiskWatch>,
+    /// Whether the machine's clock was set; the loop with the doors looks.
+    clock_steps: Option<Steps>,
     wait: Wait,
     watch: Watch,
     events: Vec<Ready>,
@@ -163,6 +166,7 @@ impl CoreLoop {
             lost: Vec::new(),
             rang_reader_ms: 0,
             disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
+            clock_steps: doors.as_ref().and_then(|_| shared.clock.steps()),
             watch,
             events: Vec::with_capacity(64),
             doors,
@@ -242,7 +246,7 @@ impl Turns for CoreLoop {
             self.close_all();
             return false;
         }
-        self.now = self.now.max(self.shared.clock.now());
+        self.now = self.shared.clock.now_behind(self.now);
         let began_ns = self.shared.clock.elapsed_ns();
         self.elapsed_ms = began_ns / 1_000_000;
         if let Some(from_ns) = self.spun_from_ns.take() {

@@ -145,7 +145,14 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
         if let Some(reading) = &roles.reading {
             let ledger = reading.reader().ledger();
+            let behind_s = ledger.time().0.saturating_sub(shared.clock.now().0) / 1_000;
             for (name, kind, help, value) in [
+                (
+                    "clock_behind_seconds",
+                    "gauge",
+                    "How far the machine's clock is behind the newest frame.",
+                    behind_s,
+                ),
                 ("applied_position", "counter", "Log position that reads know of.", reading.applied().0),
                 (
                     "history_unreadable_total",

@@ -9,6 +9,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use super::caller::{self, Callers};
+use super::clock::STEP_MS;
 use super::core_loop::Roles;
 use super::executor;
 use super::ingress::{self, Trade};
@@ -88,6 +89,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
     let settings = reader_settings(plan);
     let (opened, reader, recovered) = recover(plan, &settings)?;
+    warn_of_clock(shared.clock.now(), reader.ledger().time());
     let snapshots = opened.snapshots().on(plan.snapshot_disk.clone()).leaving_free(plan.disk_free_min);
     let last_segment = opened.snapshot_segment();
     let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
@@ -233,6 +235,17 @@ fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String),
         law(&totals)
     );
     Ok((opened, reader, said))
+}
+
+/// Says whether the machine's clock is behind what the journal has seen.
+fn warn_of_clock(now: TimeMs, newest: TimeMs) {
+    if now.plus_ms(STEP_MS) <= newest {
+        tracing::warn!(
+            "clock: the newest frame is {} ms ahead of this machine's clock; until that has caught up, frames keep \
+             that time, while expirations, deadlines and logins go by the clock; if the clock is wrong, stop and set it",
+            newest.0 - now.0
+        );
+    }
 }
 
 /// Says what was found at the start, cuts first.

@@ -106,7 +106,7 @@ impl Shard {
         self.leave_room_in_frame(RemovalReason::Unfunded);
         let orders = self.books.orders();
         let record = &mut self.moved;
-        record.time = self.now;
+        record.time = self.time;
         record.act = act.act;
         record.wallet = act.wallet;
         record.market = act.market;

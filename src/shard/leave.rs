@@ -110,12 +110,11 @@ impl Shard {
             return Err(TombstoneRefusal::Busy);
         }
         self.tombstones.room(principal, now, &mut self.accounts).map_err(|_| TombstoneRefusal::Quota)?;
-        let until = now.plus_ms(LIFE_MS);
-        let record = Tombstone { time: now, id: *id, principal, until };
+        let record = Tombstone { time: self.time, id: *id, principal, until: self.time.plus_ms(LIFE_MS) };
         self.payload.clear();
         record.encode(&mut self.payload);
         self.last = self.log.append(Tombstone::KIND, &self.payload).end;
-        self.tombstones.put(id, principal, until, &mut self.accounts);
+        self.tombstones.put(id, principal, now.plus_ms(LIFE_MS), &mut self.accounts);
         Ok(())
     }
 
@@ -256,7 +255,7 @@ impl Shard {
         let mut left = 0;
         while left < count && self.log.room_for_cancel(self.settings.shards) {
             let end = count.min(left + REMOVED_MAX);
-            self.removed.time = self.now;
+            self.removed.time = self.time;
             self.removed.reason = reason;
             self.removed.orders.clear();
             let orders = self.books.orders();

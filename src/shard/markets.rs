@@ -26,7 +26,7 @@ impl Shard {
         self.leave_room_in_frame(RemovalReason::TickChanged);
         let orders = self.books.orders();
         let positions = self.slots.iter().map(|slot| orders[*slot].position).collect();
-        let record = TickChanged { time: self.now, market, tick, removed: positions };
+        let record = TickChanged { time: self.time, market, tick, removed: positions };
         self.payload.clear();
         record.encode(&mut self.payload);
         self.last = self.log.append(TickChanged::KIND, &self.payload).end;
@@ -43,7 +43,7 @@ impl Shard {
         if self.registry.market(market).mode() == mode {
             return Ok(());
         }
-        let record = MarketMode { time: self.now, market, mode };
+        let record = MarketMode { time: self.time, market, mode };
         self.payload.clear();
         record.encode(&mut self.payload);
         self.last = self.log.append(MarketMode::KIND, &self.payload).end;
@@ -58,7 +58,7 @@ impl Shard {
         self.slots.extend(self.books.walk(market));
         self.sort_chosen();
         let removed = self.slots.len();
-        let record = Resolved { time: self.now, market, payout };
+        let record = Resolved { time: self.time, market, payout };
         self.payload.clear();
         record.encode(&mut self.payload);
         self.last = self.log.append(Resolved::KIND, &self.payload).end;

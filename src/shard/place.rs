@@ -346,7 +346,7 @@ impl Shard {
             Some(Verdict::Refuse(_)) | None => unreachable!("what is refused gets no frame"),
         };
         let frame = &mut self.placed;
-        write_head(frame, &taker, order);
+        write_head(frame, self.time, &taker, order);
         frame.result = match kill {
             Some(reject) => PlacedResult::Killed(reject),
             None if open.is_zero() => PlacedResult::Filled,
@@ -385,8 +385,8 @@ impl Shard {
 }
 
 /// What was signed and sent, and whose it is.
-pub(super) fn write_head(frame: &mut OrderPlaced, taker: &Taker, order: &PlaceOrder) {
-    frame.time = taker.now;
+pub(super) fn write_head(frame: &mut OrderPlaced, time: TimeMs, taker: &Taker, order: &PlaceOrder) {
+    frame.time = time;
     frame.market = taker.market;
     frame.outcome = taker.outcome;
     frame.wallet = taker.wallet;

@@ -371,13 +371,13 @@ impl Shard {
         self.scratch.lengthen(request.coming.len());
         let Scratch { record, takers, heirs, .. } = &mut self.scratch;
         let orders = self.books.orders();
-        record.time = self.now;
+        record.time = self.time;
         record.market = request.coming[0].market;
         record.removed.clear();
         record.removed.extend(self.slots.iter().map(|slot| orders[*slot].position));
         for (at, quote) in record.placed.iter_mut().enumerate() {
             let taker = &takers[at];
-            write_head(&mut quote.order, taker, &request.coming[at]);
+            write_head(&mut quote.order, self.time, taker, &request.coming[at]);
             quote.order.open = taker.signed.shares;
             quote.order.reserved =
                 if reserves && taker.side == Side::Buy { cost(taker) } else { Collateral::ZERO };

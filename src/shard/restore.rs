@@ -50,7 +50,7 @@ impl Shard {
         ledger: &Ledger,
     ) -> Result<Self, Unrestored> {
         let mut shard = Self::new(settings, cells, registry, log);
-        shard.now = ledger.time();
+        (shard.now, shard.time) = (ledger.time(), ledger.time());
         for (wallet, market, shares) in ledger.holdings() {
             if shard.owns(market) {
                 let row = shard.accounts.open(wallet, market).ok_or(Unrestored::Full(Lacks::Accounts))?;

@@ -1,7 +1,8 @@
 //! Cancels that came before their orders.
 //!
 //! A tombstone is bound to the principal that cancelled, lives for [`LIFE_MS`], and kills the order
-//! when it arrives. All live equally long, so they run out in the order in which they came: a ring.
+//! when it arrives. All live equally long, so they run out in the order in which they came: a ring. One from
+//! a time that a clock was set back from is over: nobody can say how long it has waited.
 
 use crate::account::Accounts;
 use crate::domain::{OrderId, TimeMs, WalletNo};
@@ -23,6 +24,12 @@ struct Waiting {
     id: OrderId,
     principal: WalletNo,
     until: TimeMs,
+}
+
+impl Waiting {
+    fn is_over(&self, now: TimeMs) -> bool {
+        self.until <= now || now.plus_ms(2 * LIFE_MS) < self.until
+    }
 }
 
 /// The tombstones of a shard.
@@ -52,12 +59,12 @@ impl Tombstones {
     /// Whether this principal's cancel waits for this order at `now`.
     pub(super) fn waits(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
         // Mostly nobody waits; then the index, which lies in no cache, is not looked at.
-        if self.ring.back().is_none_or(|newest| newest.until <= now) {
+        if self.ring.back().is_none_or(|newest| newest.is_over(now)) {
             return false;
         }
         let same = |number| {
             let waiting = &self.ring[self.place(number)];
-            waiting.id == *id && waiting.principal == principal && now < waiting.until
+            waiting.id == *id && waiting.principal == principal && !waiting.is_over(now)
         };
         self.index.find(self.hash(id), same).is_some()
     }
@@ -75,9 +82,8 @@ impl Tombstones {
         if full || over { Err(OverQuota) } else { Ok(()) }
     }
 
-    /// Adds one. The caller saw the room; times never run backwards.
+    /// Adds one. The caller saw the room.
     pub(super) fn put(&mut self, id: &OrderId, principal: WalletNo, until: TimeMs, accounts: &mut Accounts) {
-        assert!(self.ring.back().is_none_or(|last| last.until <= until), "a ring runs out in order");
         let number = self.first.wrapping_add(u32::try_from(self.ring.len()).expect("a small ring")) % NUMBERS;
         let indexed = self.index.insert(self.hash(id), number);
         assert!(indexed, "the room was looked at");
@@ -86,7 +92,7 @@ impl Tombstones {
     }
 
     fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) {
-        while self.ring.front().is_some_and(|oldest| oldest.until <= now) {
+        while self.ring.front().is_some_and(|oldest| oldest.is_over(now)) {
             let oldest = self.ring.pop_front().expect("it was just seen");
             self.index.remove(self.hash(&oldest.id), self.first);
             self.first = (self.first + 1) % NUMBERS;

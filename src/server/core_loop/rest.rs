@@ -32,6 +32,7 @@ impl CoreLoop {
                 let round_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
                 self.hand_rests_until_ms = self.elapsed_ms + round_ms;
                 self.look_at_disk();
+                self.look_at_clock();
                 return false;
             };
             let Some(connection) = self.connections.look(slot) else {
@@ -77,6 +78,24 @@ impl CoreLoop {
                 );
                 self.shared.ending.send(Ending::DiskFull);
             }
+        }
+    }
+
+    /// The same loop tells when the machine's clock was set.
+    fn look_at_clock(&mut self) {
+        let now = self.shared.clock.now();
+        let steps = self.clock_steps.as_mut();
+        match steps.and_then(|steps| steps.step(now, self.shared.clock.elapsed_ms())) {
+            None => {}
+            Some(ms) if ms < 0 => tracing::warn!(
+                "clock: this machine's was set back by {} ms; expirations, deadlines and logins follow it, frames keep \
+                 the time of the newest until it has caught up",
+                -ms
+            ),
+            Some(ms) => tracing::warn!(
+                "clock: this machine's was set ahead by {ms} ms; expirations, deadlines and logins follow it, and \
+                 frames will not go back if that was wrong"
+            ),
         }
     }
 

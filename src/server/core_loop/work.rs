@@ -71,7 +71,7 @@ impl CoreLoop {
             Letter::Act(job) => {
                 // A clock that was moved before the act was sent has moved for the act, and for all
                 // that comes behind it, though this turn may have begun before.
-                self.now = self.now.max(self.shared.clock.now());
+                self.now = self.shared.clock.now_behind(self.now);
                 self.run(from, job);
             }
         }
