@@ -8,12 +8,13 @@
 //! | `orders-per-second` | where the first loop is full | [`capacity`] |
 //! | `durable` | a write of the disk, and its stops | the disk, if it was tried |
 //! | `reads` | what one takes its socket's loop and the reader's, and which is full first | one read, measured; `read-heavy` |
+//! | `slow-reads` | what a read waits for in line, who else runs where the reader does | the same, and the gaps of its CPU |
 //!
 //! An amount that nobody knows here is said to be unknown, with what measures it. What other programs, the host
 //! and interrupts add stands in the list of [`limit`].
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
-use super::checks::{ClientOrders, LoopWork, Scene, Sleeps};
+use super::checks::{ClientOrders, LoopWork, Scene, Sleeps, percent};
 use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
 use super::table;
@@ -32,8 +33,8 @@ const HAND_OVER_NS: [u64; 2] = [7_000, 20_000];
 /// How much less that is where the thread looks on, as it was measured.
 const LOOKING_ON_NS: u64 = 6_000;
 
-/// How full a loop is, of a hundred, and what one order in a hundred waits for in line then, in tenths of an order's own
-/// time: of orders that come at random and take equally long (M/D/1), by the simulation among the tests.
+/// How full a loop is, of a hundred, and what one order or read in a hundred waits for in line then, in tenths of its own
+/// time: of those that come at random and take equally long (M/D/1), by the simulation among the tests.
 const LINES: [(u64, u64); 3] = [(50, 33), (80, 104), (90, 222)];
 
 /// Of a read that comes alone, what it takes the loop with its socket, and the reader's besides what is tried: by the
@@ -63,7 +64,7 @@ pub struct Answer {
     pub brief: Brief,
 }
 
-/// The six answers, if the signature check was measured: without it most have no amount.
+/// The seven answers, if the signature check was measured: without it most have no amount.
 #[must_use]
 pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer> {
     let Ok(capacity) = capacity else { return Vec::new() };
@@ -74,6 +75,7 @@ pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer>
         orders(scene, capacity),
         durable(scene, capacity),
         reads(scene, capacity),
+        slow_reads(scene, capacity),
     ]
 }
 
@@ -162,6 +164,15 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
 }
 
+/// What one in a hundred waits for in line, of those that take so long each.
+fn in_line(each_ns: u64) -> String {
+    LINES.map(|(_, tenths)| micros(each_ns * tenths / 10)).join(", ")
+}
+
+fn how_full() -> String {
+    LINES.map(|(percent, _)| format!("{percent} % full")).join(", ")
+}
+
 fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let batch_ns = BATCH * capacity.check_ns();
     let stops = limit::stops(scene)
@@ -171,8 +182,8 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
          one; of orders alone that come at random, one in a hundred waits in line for {} where the loop is {}; what is \
          marked p99 above comes on top{stops}",
         micros(batch_ns),
-        LINES.map(|(_, tenths)| micros(capacity.order_ns * tenths / 10)).join(", "),
-        LINES.map(|(percent, _)| format!("{percent} % full")).join(", ")
+        in_line(capacity.order_ns),
+        how_full()
     );
     let mut free = vec![
         "smaller batches of clients; reads on a connection of their own, for answers leave in order"
@@ -238,11 +249,7 @@ fn slowest(scene: &Scene<'_>) -> Answer {
 }
 
 fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
-    let others = if scene.lacks_cores() {
-        "; what the journal's thread and the system need comes off that, for they have no core of their own"
-    } else {
-        ""
-    };
+    let others = if scene.lacks_cores() { coreless(scene) } else { String::new() };
     let (first, client) = (capacity.full_first(), client(scene, capacity));
     let now = format!("{}; full first: {first}{others}; {client}", capacity.text());
     Answer {
@@ -254,6 +261,27 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         bought: joined(&capacity.bought),
         brief: brief::orders(scene, capacity),
     }
+}
+
+/// What the journal's thread and others take, where they have no core of their own.
+fn coreless(scene: &Scene<'_>) -> String {
+    let journal = journal_share(scene).map_or_else(
+        || "the journal's thread, which was not tried here (`outcry check` does)".to_owned(),
+        |share| {
+            format!("the journal's thread, up to {share} of a CPU while one write follows another (tried)")
+        },
+    );
+    let others = scene.busiest().map_or_else(
+        || "other programs, at which `outcry check` looks".to_owned(),
+        |(cpu, millionths)| format!("other programs, {} of cpu {cpu} just now", percent(millionths)),
+    );
+    format!("; off that comes what has no core of its own and runs on the same CPU: {journal}, and {others}")
+}
+
+/// What the journal's thread takes of a CPU at most, in hundredths, if the disk was tried.
+fn journal_share(scene: &Scene<'_>) -> Option<String> {
+    let disk = scene.probes.disk.as_ref().ok()?;
+    Some(format!("{} %", disk.cpu_millionths.div_ceil(10_000)))
 }
 
 /// What one client may have of it, long before the machine is full.
@@ -340,7 +368,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 /// A read that comes alone: the loop with its socket passes it to the reader's and sends the answer.
 fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let asked_of = with_sockets(scene).map(|work| work.name.as_str()).collect::<Vec<_>>().join(", ");
-    let reader = scene.needs.work.iter().find(|work| work.reader);
+    let reader = reader(scene);
     let tenths = |ns: u64| format!("{}.{} µs", ns / 1_000, ns % 1_000 / 100);
     let [small, large] = READS_PER_SECOND.map(rounded);
     let read_ns = scene.probes.read_ns.as_ref().ok().copied();
@@ -390,6 +418,80 @@ fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         bought: Some(bought.to_owned()),
         brief: brief::reads(scene, least_ns.map(|ns| ns + wakes_ns), first, &full),
     }
+}
+
+/// What the slow ones of reads wait for: those before them, and whoever else has the reader's CPU.
+fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
+    let read_ns = scene.probes.read_ns.as_ref().ok().copied();
+    let turn_ns = READ_TURN_NS + read_ns.unwrap_or(0);
+    let name = reader(scene).map_or("one loop", |work| work.name.as_str());
+    let beside = beside_reader(scene, capacity);
+    let shares = match beside.as_slice() {
+        [] => "nothing else of the server is pinned to its core".to_owned(),
+        names => format!("beside it on its core: {}", names.join(", ")),
+    };
+    let orders = if reader(scene).is_some_and(|work| work.sockets) {
+        format!(", and for orders before it on the same loop, {} each", micros(capacity.order_ns))
+    } else {
+        String::new()
+    };
+    let taken = brief::worst(scene, &cpus_of_reads(scene), |gaps| gaps.wait_p99_ns).map_or_else(
+        || "`outcry check --jitter` tells who takes its CPU, and for how long".to_owned(),
+        |gaps| {
+            format!(
+                "measured with every CPU kept busy, one read in a hundred waits {} or more until its CPU is back, one in 1,000 {} \
+                 (cpu {}; who had it: {})",
+                cost::time(gaps.wait_p99_ns),
+                cost::time(gaps.wait_p999_ns),
+                gaps.cpu,
+                gaps.takers()
+            )
+        },
+    );
+    let now = format!(
+        "of reads that come alone and at random, one in a hundred waits in line for {} where {name} is {}{orders}; pages of \
+         46 kB (some {} each on the machine of README's figures), streams and the operator's questions are on that loop too; {shares}; {taken}",
+        in_line(turn_ns),
+        how_full(),
+        micros(1_000_000_000 / READS_PER_SECOND[1])
+    );
+    let bought = if beside.is_empty() {
+        "a faster core for the one reader"
+    } else {
+        "a core for the reader alone, so that nobody shares it"
+    };
+    Answer {
+        asked: "slow-reads",
+        title: "the slowest of a hundred reads (p99)",
+        now,
+        amount_ns: read_ns.map(|_| [LINES[0], LINES[2]].map(|(_, tenths)| turn_ns * tenths / 10)),
+        free: Some("fewer and smaller reads; streams in their place".to_owned()),
+        bought: Some(bought.to_owned()),
+        brief: brief::slow_reads(scene, turn_ns, name, &beside),
+    }
+}
+
+fn reader<'a>(scene: &'a Scene<'_>) -> Option<&'a LoopWork> {
+    scene.needs.work.iter().find(|work| work.reader)
+}
+
+/// The CPUs that reads wait for: the reader's, or all allowed ones if it is not pinned.
+fn cpus_of_reads(scene: &Scene<'_>) -> Vec<usize> {
+    let pinned = reader(scene).and_then(|work| work.cpu);
+    pinned.map_or_else(|| scene.machine.allowed.clone(), |cpu| vec![cpu])
+}
+
+/// Who else runs on the reader's core by the plan, all the time or when it is ready.
+fn beside_reader(scene: &Scene<'_>, capacity: &Capacity) -> Vec<String> {
+    let Some(reader) = reader(scene) else { return Vec::new() };
+    let part = capacity.parts.iter().find(|part| part.name == reader.name);
+    let mut beside = part.map_or_else(Vec::new, |part| part.beside.clone());
+    let may_be_there = match scene.needs.journal_cpu {
+        Some(cpu) => reader.cpu == Some(cpu),
+        None => scene.lacks_cores(),
+    };
+    beside.extend(may_be_there.then(|| "journal".to_owned()));
+    beside
 }
 
 /// How many reads a second fill a loop, and which: the reader's, which has `turn_ns` for each, or one with sockets.

@@ -317,6 +317,9 @@ pub struct DiskProbe {
     pub write_us: (u64, u64),
     /// The same of one 4 KiB write and `fsync`.
     pub fsync_us: (u64, u64),
+    /// What a thread takes of a CPU while it writes what a durable answer waits for, one write after another, in
+    /// millionths.
+    pub cpu_millionths: u64,
 }
 
 impl DiskProbe {

@@ -35,7 +35,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     rows.extend(full(summary));
     rows.extend(writes(summary));
     if let Some(reads) = told(|times| times.class == "read") {
-        rows.extend(quantiles(summary, reads, ["reads", "", ""]));
+        rows.extend(quantiles(summary, reads, ["reads", "slow-reads", ""]));
         rows.extend(reader_full(summary, reads));
     }
     rows

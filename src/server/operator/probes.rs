@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::speed;
 use crate::journal::segments_directory;
@@ -259,15 +260,16 @@ fn disk(folder: &Path) -> Result<DiskProbe, String> {
     let written = write_both(&path);
     // It may not have been made; then there is nothing to remove.
     let _ = std::fs::remove_file(&path);
-    let (direct, fsync_us) = written.map_err(|fault| format!("{}: {fault}", folder.display()))?;
-    let (write_us, direct_refused) = match direct {
-        Ok(times) => (times, None),
-        Err(fault) => ((0, 0), Some(fault.to_string())),
+    let (direct, fsync) = written.map_err(|fault| format!("{}: {fault}", folder.display()))?;
+    let (write_us, direct_refused, cpu_millionths) = match direct {
+        Ok(direct) => (direct.us, None, direct.cpu_millionths),
+        Err(fault) => ((0, 0), Some(fault.to_string()), fsync.cpu_millionths),
     };
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let device = std::fs::metadata(folder).map_err(|fault| format!("stat: {fault}"))?.dev();
     let discards = is_mounted_with(&mounts, (major(device), minor(device)), "discard");
-    Ok(DiskProbe { filesystem, is_local, direct_refused, discards, write_us, fsync_us })
+    let fsync_us = fsync.us;
+    Ok(DiskProbe { filesystem, is_local, direct_refused, discards, write_us, fsync_us, cpu_millionths })
 }
 
 /// Whether the filesystem of this device has an option, by the text of `/proc/self/mountinfo` (proc(5)): the
@@ -280,9 +282,15 @@ fn is_mounted_with(mounts: &str, (major, minor): (u32, u32), option: &str) -> bo
     })
 }
 
-type Times = (u64, u64);
+/// What writes took, one after another.
+struct Times {
+    /// Median and 99th percentile.
+    us: (u64, u64),
+    /// This thread's share of a CPU meanwhile.
+    cpu_millionths: u64,
+}
 
-/// Median and 99th percentile of direct writes, or why they are refused; and of writes with `fsync`.
+/// Direct writes, or why they are refused; and writes with `fsync`.
 fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
     let bytes = u64::from(WRITES) * u64::try_from(BLOCK).expect("small");
     let room = vec![0_u8; 2 * BLOCK];
@@ -300,7 +308,7 @@ fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
 }
 
 fn times(mut write: impl FnMut(u64) -> std::io::Result<()>) -> std::io::Result<Times> {
-    let began = Instant::now();
+    let (began, cpu_began_ns) = (Instant::now(), thread_cpu_ns());
     let mut took_us = Vec::new();
     for number in 0..WRITES {
         let start = Instant::now();
@@ -310,8 +318,18 @@ fn times(mut write: impl FnMut(u64) -> std::io::Result<()>) -> std::io::Result<T
             break;
         }
     }
+    let cpu_ns = thread_cpu_ns().saturating_sub(cpu_began_ns);
+    let all_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);
     took_us.sort_unstable();
-    Ok((percentile(&took_us, 500), percentile(&took_us, 990)))
+    let us = (percentile(&took_us, 500), percentile(&took_us, 990));
+    Ok(Times { us, cpu_millionths: (cpu_ns * 1_000 / all_us).min(1_000_000) })
+}
+
+/// Nanoseconds of CPU that this thread has had.
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or_default());
+    seconds * 1_000_000_000 + rest
 }
 
 #[cfg(test)]
@@ -323,6 +341,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let found = disk(folder.path()).expect("it can be written");
         assert!(found.fsync_us.0 <= found.fsync_us.1 && !found.filesystem.is_empty(), "{found:?}");
+        assert!((1..=1_000_000).contains(&found.cpu_millionths), "a write takes time of a CPU: {found:?}");
         assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
     }
 

@@ -1,10 +1,10 @@
 //! Each answer in a line of a table: what limits, by how much, and what to change first.
 
-use super::{BATCH, HAND_OVER_NS, LINES, median_ns, sleeps};
+use super::{BATCH, HAND_OVER_NS, LINES, cpus_of_reads, journal_share, median_ns, sleeps};
 use crate::topology::capacity::{
     Capacity, KNOWN_SETTING, REST_NS, if_signers_are_known, known_ns, micros, rounded,
 };
-use crate::topology::checks::{Gaps, Scene, Sleeps, Taker};
+use crate::topology::checks::{Gaps, Scene, Sleeps, Taker, percent};
 use crate::topology::{cost, limit};
 
 /// A line of the table.
@@ -38,16 +38,15 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     Brief { by: what.to_owned(), amount: format!("{}, {} of it", micros(all_ns), micros(most_ns)), first }
 }
 
-/// The CPU of orders on which one in a hundred, or by the other field one in a thousand, waits longest.
-fn worst<'a>(scene: &'a Scene<'_>, wait_ns: fn(&Gaps) -> u64) -> Option<&'a Gaps> {
-    let cpus = scene.cpus_of_orders();
+/// Of these CPUs the one on which one in a hundred, or by the other field one in a thousand, waits longest.
+pub(super) fn worst<'a>(scene: &'a Scene<'_>, cpus: &[usize], wait_ns: fn(&Gaps) -> u64) -> Option<&'a Gaps> {
     let gaps = scene.probes.jitter.iter().flatten().filter(|gaps| cpus.contains(&gaps.cpu));
     gaps.max_by_key(|gaps| wait_ns(gaps))
 }
 
 pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let (percent, tenths) = LINES[0];
-    let taken = worst(scene, |gaps| gaps.wait_p99_ns);
+    let taken = worst(scene, &scene.cpus_of_orders(), |gaps| gaps.wait_p99_ns);
     // Of the two that is told for which one in a hundred waits longer, on a loop with room.
     if let Some(gaps) = taken.filter(|gaps| capacity.order_ns * tenths / 10 < gaps.wait_p99_ns) {
         return taken_cpu(gaps, gaps.wait_p99_ns, "1 in 100");
@@ -68,7 +67,7 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
 }
 
 pub(super) fn slowest(scene: &Scene<'_>) -> Brief {
-    match worst(scene, |gaps| gaps.wait_p999_ns) {
+    match worst(scene, &scene.cpus_of_orders(), |gaps| gaps.wait_p999_ns) {
         Some(gaps) => taken_cpu(gaps, gaps.wait_p999_ns, "1 in 1,000"),
         None => Brief {
             by: "whoever takes its loop's CPU".to_owned(),
@@ -111,8 +110,18 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         }
         (None, None) => capacity.bought.first().cloned().unwrap_or_default(),
     };
-    let others = if scene.lacks_cores() { ", less what journal and system take" } else { "" };
+    let others = if scene.lacks_cores() { coreless(scene) } else { String::new() };
     Brief { by, amount: format!("{} a second{others}", rounded(capacity.orders_per_second)), first }
+}
+
+/// What comes off the orders a second of a machine with too few cores.
+fn coreless(scene: &Scene<'_>) -> String {
+    match journal_share(scene).zip(scene.busiest()) {
+        Some((journal, (cpu, others))) => {
+            format!(", less journal {journal} and others {} of CPU {cpu}", percent(others))
+        }
+        None => " or less (`outcry check`)".to_owned(),
+    }
 }
 
 pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
@@ -151,5 +160,23 @@ pub(super) fn reads(scene: &Scene<'_>, alone_ns: Option<u64>, first: &str, most:
         by: format!("the CPU of {first}"),
         amount: format!("{alone}{most} a second or more"),
         first: format!("clients that pipeline{spin}"),
+    }
+}
+
+pub(super) fn slow_reads(scene: &Scene<'_>, turn_ns: u64, name: &str, beside: &[String]) -> Brief {
+    let (percent, tenths) = LINES[0];
+    let line_ns = turn_ns * tenths / 10;
+    let taken = worst(scene, &cpus_of_reads(scene), |gaps| gaps.wait_p99_ns);
+    if let Some(gaps) = taken.filter(|gaps| line_ns < gaps.wait_p99_ns) {
+        return taken_cpu(gaps, gaps.wait_p99_ns, "1 in 100");
+    }
+    let (shares, first) = match beside {
+        [] => (String::new(), "fewer and smaller reads; a faster core"),
+        names => (format!(", beside {}", names.join(", ")), "a core for the reader alone"),
+    };
+    Brief {
+        by: format!("reads before it on {name}{shares}"),
+        amount: format!("{} at {percent} % load", micros(line_ns)),
+        first: first.to_owned(),
     }
 }

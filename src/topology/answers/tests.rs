@@ -5,18 +5,18 @@ use crate::topology::capacity::tests::{SIGNATURE_NS, Silent, needs, plain};
 use crate::topology::checks::{DiskProbe, Gaps, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
-fn answers(machine: &Machine, needs: &Needs, disk: Option<DiskProbe>) -> [Answer; 6] {
+fn answers(machine: &Machine, needs: &Needs, disk: Option<DiskProbe>) -> [Answer; 7] {
     let mut probes = Probes::none("no");
     probes.signature_ns = Ok(SIGNATURE_NS);
     if let Some(disk) = disk {
         probes.disk = Ok(disk);
     }
     let scene = Scene { files: &Silent, machine, needs, probes: &probes };
-    of(&scene, &capacity::of(&scene)).try_into().expect("six")
+    of(&scene, &capacity::of(&scene)).try_into().expect("seven")
 }
 
-/// The six of a shard and a reader on two CPUs, which sleep as is said.
-fn of_two(sleeps: Sleeps) -> [Answer; 6] {
+/// The seven of a shard and a reader on two CPUs, which sleep as is said.
+fn of_two(sleeps: Sleeps) -> [Answer; 7] {
     let mut needs = needs("sm@0 r@1");
     needs.work[0].sleeps = sleeps;
     answers(&plain(2), &needs, None)
@@ -26,7 +26,7 @@ fn of_two(sleeps: Sleeps) -> [Answer; 6] {
 fn each_question_has_an_answer_with_an_amount() {
     let came = of_two(Sleeps::AtOnce);
     let asked: Vec<&str> = came.iter().map(|answer| answer.asked).collect();
-    assert_eq!(asked, ["median", "slow", "slowest", "orders-per-second", "durable", "reads"]);
+    assert_eq!(asked, ["median", "slow", "slowest", "orders-per-second", "durable", "reads", "slow-reads"]);
     assert!(came.iter().all(|answer| answer.bought.is_some()), "{came:?}");
     let said = text(&came);
     for line in [
@@ -48,6 +48,8 @@ fn each_question_has_an_answer_with_an_amount() {
         "durable answers: an order's median and a write of the disk, which was not tried here",
         "reads: what one takes is not measured here; full first: r1, at about 125,000 such reads a second or more without any \
          orders; each takes as much of sm0 as 5 % of an order;",
+        "; off that comes what has no core of its own and runs on the same CPU: the journal's thread, which was not tried here (`outcry \
+         check` does), and other programs, at which `outcry check` looks; one client",
     ] {
         assert!(said.contains(line), "{line}\n{said}");
     }
@@ -62,6 +64,7 @@ fn programs_get_the_amounts_that_are_times() {
         discards: false,
         write_us: (23, 37),
         fsync_us: (90, 4_000),
+        cpu_millionths: 523_000,
     };
     let refused = DiskProbe { direct_refused: Some("EINVAL".to_owned()), write_us: (0, 0), ..disk.clone() };
     let slow = Some([26_000, 390_000]);
@@ -76,7 +79,7 @@ fn programs_get_the_amounts_that_are_times() {
         let mut needs = needs("sm@0 r@1");
         needs.work[0].sleeps = sleeps;
         let came = answers(&plain(2), &needs, disk).map(|answer| answer.amount_ns);
-        assert_eq!(came, [Some(median), slow, None, None, durable, None], "{sleeps:?}");
+        assert_eq!(came, [Some(median), slow, None, None, durable, None, None], "{sleeps:?}");
     }
 }
 
@@ -151,9 +154,10 @@ fn durable_answers_have_the_disk_s_amounts_and_how_often_it_stops() {
         discards,
         write_us: (23, 37),
         fsync_us: (90, 4_000),
+        cpu_millionths: 523_000,
     };
     let both = |discards| {
-        let [_, slow, .., durable, _] = answers(&plain(2), &needs("sm@0 r@1"), Some(disk(discards)));
+        let [_, slow, .., durable, _, _] = answers(&plain(2), &needs("sm@0 r@1"), Some(disk(discards)));
         (slow, durable)
     };
     let ((slow, plain_disk), (slow_stops, stops)) = (both(false), both(true));
@@ -171,7 +175,7 @@ fn durable_answers_have_the_disk_s_amounts_and_how_often_it_stops() {
     assert!(plain_disk.free.expect("committed").starts_with("journal.durability=committed"));
     let mut committed = needs("sm@0 r@1");
     committed.durable = false;
-    let [.., durable, _] = answers(&plain(2), &committed, Some(disk(true)));
+    let [.., durable, _, _] = answers(&plain(2), &committed, Some(disk(true)));
     assert_eq!((durable.free, durable.bought), (None, None));
 }
 
@@ -188,7 +192,8 @@ fn a_read_adds_up_to_its_parts_and_what_has_to_be_woken() {
         let (machine, mut needs) = (plain(2), needs(plan));
         needs.work.iter_mut().for_each(|work| work.sleeps = sleeps);
         let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
-        let reads = of(&scene, &capacity::of(&scene)).pop().expect("the last");
+        let came = of(&scene, &capacity::of(&scene));
+        let reads = came[5].clone();
         assert_eq!((reads.asked, reads.amount_ns), ("reads", Some(amount_ns)), "{plan} {sleeps:?}");
         assert!(reads.now.contains(woken), "{}", reads.now);
         let spins = reads.free.is_some_and(|free| free.contains("cpu.wait=shard=spin saves 16 µs"));
@@ -280,7 +285,7 @@ fn each_answer_has_a_line_that_is_read_at_a_glance() {
             "orders-per-second",
             [
                 "the CPU of sm0",
-                "28,000 a second, less what journal and system take",
+                "28,000 a second or less (`outcry check`)",
                 "a core and a shard more; auth.known_signers_bytes=16777216: up to 61,000 (not reviewed)",
             ],
         ),
@@ -289,12 +294,17 @@ fn each_answer_has_a_line_that_is_read_at_a_glance() {
             "reads",
             ["the CPU of r1", "125,000 a second or more", "clients that pipeline; cpu.wait=shard=spin"],
         ),
+        (
+            plain_needs(),
+            "slow-reads",
+            ["reads before it on r1, beside journal", "26 µs at 50 % load", "a core for the reader alone"],
+        ),
     ] {
         assert_eq!(line(&answers(&plain(2), &needs, None), asked), expected, "{asked}");
     }
     let table = brief(&of_two(Sleeps::AtOnce));
     let head = "what                                      is limited by ";
-    assert!(table.starts_with(head) && table.lines().count() == 8, "{table}");
+    assert!(table.starts_with(head) && table.lines().count() == 9, "{table}");
     assert_eq!(brief(&[]), "");
 }
 
@@ -307,6 +317,7 @@ fn the_line_of_durable_answers_says_whether_it_is_the_disk() {
         discards,
         write_us: (write_us, 2 * write_us),
         fsync_us: (90, 4_000),
+        cpu_millionths: 523_000,
     };
     let durable = || needs("sm@0 r@1");
     let without_discard =
@@ -382,4 +393,95 @@ fn a_cpu_that_was_taken_is_told_where_orders_wait_longer_for_it_than_for_each_ot
             assert_eq!(line(&came, "slowest")[1], "1 in 1,000 waits 4 ms or more");
         }
     }
+}
+
+#[test]
+fn what_has_no_core_of_its_own_comes_off_the_orders_a_second_by_its_amount() {
+    let disk = DiskProbe {
+        filesystem: "ext4".to_owned(),
+        is_local: true,
+        direct_refused: None,
+        discards: false,
+        write_us: (23, 37),
+        fsync_us: (90, 4_000),
+        cpu_millionths: 523_000,
+    };
+    let stat = |busy: u64| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\n", 1_000 - busy);
+    let mut needs = needs("sm@0 r@1");
+    needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins: false }];
+    let mut probes = Probes::none("no");
+    probes.signature_ns = Ok(SIGNATURE_NS);
+    probes.disk = Ok(disk);
+    probes.stat_quiet = Some(["cpu  0\ncpu0 0 0 0 0 0 0 0 0\n".to_owned(), stat(3)]);
+    for (cpus, amount, said) in [
+        (
+            2,
+            "28,000 a second, less journal 53 % and others 0.30 % of CPU 0",
+            "the journal's thread, up to 53 % of a CPU while one write follows another (tried), and other programs, 0.30 % of cpu 0 just now;",
+        ),
+        (4, "28,000 a second", ""),
+    ] {
+        let machine = plain(cpus);
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let came = of(&scene, &capacity::of(&scene));
+        assert_eq!(line(&came, "orders-per-second")[1], amount);
+        assert!(came[3].now.contains(said), "{}", came[3].now);
+        assert_eq!(came[3].now.contains("journal"), cpus == 2, "{}", came[3].now);
+    }
+}
+
+#[test]
+fn the_slow_reads_say_who_shares_the_readers_core_and_who_takes_it() {
+    let taken = |wait_p99_ns| Gaps {
+        cpu: 1,
+        wait_p99_ns,
+        wait_p999_ns: 9_000_000,
+        lost_millionths: 90_000,
+        long_millionths: 90_000,
+        threads_millionths: Some(90_000),
+        threads_long_millionths: Some(90_000),
+        host_millionths: Some(0),
+        largest: Some("a compiler (7)".to_owned()),
+        ..Gaps::default()
+    };
+    let (fewer, alone) = ("fewer and smaller reads; a faster core", "a core for the reader alone");
+    for (cpus, plan, journal_cpu, gaps, by, amount, first) in [
+        (4, "sm@0 r@1", Some(2), None, "reads before it on r1", "37 µs at 50 % load", fewer),
+        (4, "sm@0 r@1", None, None, "reads before it on r1", "37 µs at 50 % load", fewer),
+        (2, "sm@0 r@1", None, None, "reads before it on r1, beside journal", "37 µs at 50 % load", alone),
+        (4, "sm@0 r@1", Some(1), None, "reads before it on r1, beside journal", "37 µs at 50 % load", alone),
+        (4, "sm@1 r@1", Some(2), None, "reads before it on r1, beside sm0", "37 µs at 50 % load", alone),
+        (4, "sm@0 r@1", Some(2), Some(taken(30_000)), "reads before it on r1", "37 µs at 50 % load", fewer),
+        (
+            4,
+            "sm@0 r@1",
+            Some(2),
+            Some(taken(3_000_000)),
+            "CPU 1 is taken: a compiler (7)",
+            "1 in 100 waits 3 ms or more",
+            "stop a compiler (7), or keep it off this CPU",
+        ),
+    ] {
+        let (machine, mut needs) = (plain(cpus), needs(plan));
+        needs.journal_cpu = journal_cpu;
+        let mut probes = Probes::none("no");
+        (probes.signature_ns, probes.read_ns) = (Ok(SIGNATURE_NS), Ok(3_260));
+        let is_taken = gaps.is_some();
+        probes.jitter = gaps.map(|gaps| vec![gaps]);
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let came = of(&scene, &capacity::of(&scene));
+        assert_eq!(line(&came, "slow-reads"), [by, amount, first], "{plan} on {cpus}");
+        let answer = &came[6];
+        assert_eq!(answer.amount_ns, Some([37_158, 249_972]));
+        let ends = "one in a hundred waits in line for 37 µs, 117 µs, 250 µs where r1 is 50 % full, 80 % full, 90 % full;";
+        assert!(answer.now.contains(ends), "{}", answer.now);
+        assert_eq!(answer.now.contains("one read in a hundred waits "), is_taken, "{}", answer.now);
+    }
+    // One loop for all: orders are before reads too.
+    let one = answers(&plain(1), &needs("smr"), None);
+    assert!(
+        one[6].now.contains(", and for orders before it on the same loop, 36 µs each;"),
+        "{}",
+        one[6].now
+    );
 }

@@ -123,6 +123,7 @@ fn causes_come_with_amounts_the_most_costly_first() {
         discards: false,
         write_us: (p50, 3_000),
         fsync_us: (90, 4_000),
+        cpu_millionths: 523_000,
     };
     let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
     let lost =
