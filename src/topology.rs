@@ -13,6 +13,7 @@
 //! | [`capacity`] | how many orders a second the plan can take, and which loop is full first |
 //! | `cost` | what a condition that is not met costs an order |
 //! | [`limit`] | what was found on this machine that limits it, what can add most to one order first |
+//! | [`valid`] | whether a run of the latency rig could be VALID here |
 //! | [`tune`] | a shell script for what the checks found wanting, and one that takes it back |
 //! | [`list`], [`table`] | CPU lists as the kernel writes them, tables for people |
 
@@ -26,6 +27,7 @@ pub mod machine;
 pub mod placement;
 pub mod table;
 pub mod tune;
+pub mod valid;
 
 /// The files of a machine, by their absolute paths.
 pub trait Files {

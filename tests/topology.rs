@@ -471,6 +471,12 @@ fn gaps_are_measured_on_every_cpu_when_asked_for() {
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let gaps = json["jitter"].as_array().unwrap();
     assert!(!gaps.is_empty());
+    let valid = &json["valid_run"];
+    assert!(
+        valid["text"].as_str().unwrap().contains("VALID run of `scripts/perf` can be had here"),
+        "{valid}"
+    );
+    assert_eq!(valid["can_be"].as_bool(), Some(valid["change"].is_null()), "{valid}");
     for gaps in gaps {
         let of = |name: &str| gaps[name].as_u64().unwrap();
         assert!(

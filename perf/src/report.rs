@@ -80,6 +80,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.extend(words::kernel(summary));
     lines.push(summary.verdict.word().to_owned());
     lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
+    lines.push(words::can_be_valid(summary));
     lines.push(String::new());
     lines.join("\n")
 }

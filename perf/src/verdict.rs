@@ -1,5 +1,6 @@
 //! Whether a run says something about the server, or about what disturbed it.
 
+use outcry::topology::valid;
 use serde::{Deserialize, Serialize};
 
 use crate::jitter::Jitter;
@@ -14,9 +15,8 @@ pub(crate) const RATE_MISSED: &str = "rate missed";
 /// How the reason begins that is the client's: it sent behind its schedule at p99.
 pub(crate) const GENERATOR_LATE: &str = "generator late";
 
-/// What a thread that only spins may lose of a CPU, in hundredths. A guest of two CPUs with nothing else
-/// to do loses 0.5 to that thread's own timer ticks; a neighbour that matters takes many times this.
-pub(crate) const LOST_PERCENT_MAX: f64 = 2.0;
+/// What a thread that only spins may lose of a CPU, in hundredths, as `outcry check --jitter` has it too.
+pub(crate) const LOST_PERCENT_MAX: f64 = valid::LOST_PERCENT_MAX as f64;
 
 /// What the verdict goes by.
 #[derive(Clone, Debug)]

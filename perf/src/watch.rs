@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use outcry::server::crowd::{Crowd, Largest, TICK_NS};
+use outcry::topology::valid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +56,7 @@ pub(crate) struct Share {
 }
 
 /// The part of the CPUs that were measured on that anybody else may have had.
-pub(crate) const LOST_MAX: f64 = 0.01;
+pub(crate) const LOST_MAX: f64 = valid::SHARE_PERCENT_MAX as f64 / 100.0;
 
 impl Share {
     /// True if others had so little of this many CPUs that they cannot have mattered.

@@ -18,11 +18,12 @@ impl Page {
         let verdict = &summary.verdict;
         let class = if verdict.valid { "verdict" } else { "verdict invalid" };
         let says = if verdict.valid {
-            format!(" The load was offered on time, and all of it was answered. {}", words::lost(summary))
+            " The load was offered on time, and all of it was answered."
         } else {
-            " The figures below are not the server's alone:".to_owned()
+            " The figures below are not the server's alone."
         };
         self.push(&format!("<div class=\"{class}\"><b>{}.</b>{says}", verdict.word()));
+        self.paragraph(&words::can_be_valid(summary));
         if !verdict.valid {
             self.list(&verdict.reasons);
             for words in words::next_time(summary) {

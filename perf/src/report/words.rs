@@ -3,6 +3,7 @@
 use super::numbers::{count, count_of, micros};
 use super::{arrivals, room, went};
 use outcry::topology::checks::Taker;
+use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
 
 use crate::jitter::GAP_US_MAX;
 use crate::placement::{self, MachineLimit};
@@ -10,9 +11,10 @@ use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
+use crate::watch::LOST_MAX;
 
-/// With fewer CPUs than this the client cannot have one of its own.
-const CLIENTS_OWN_FROM_CPUS: usize = 4;
+/// The server's CPU and the client's: of these the verdict takes its shares.
+const CPUS_OF_SHARES: f64 = 2.0;
 
 /// Whether answers waited for the disk.
 pub(super) fn is_durable(summary: &Summary) -> bool {
@@ -71,15 +73,31 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// Whether this box, as it was, can give a VALID run, whatever this one's verdict: each amount with its limit.
+pub(crate) fn can_be_valid(summary: &Summary) -> String {
+    let reasons = &summary.verdict.reasons;
+    let is_boxes = |reason: &String| ["steal", "others had"].iter().any(|start| reason.starts_with(start));
+    let had = lost(summary);
+    if reasons.iter().any(is_boxes) {
+        format!("As it was, this box cannot give a VALID run: {had}.")
+    } else if reasons.is_empty() {
+        format!("This box can give a VALID run: {had}.")
+    } else {
+        format!("This box can give a VALID run ({had}); the load or the client made this one INVALID.")
+    }
+}
+
 /// What others had of the CPUs, by every account there is.
-pub(crate) fn lost(summary: &Summary) -> String {
+fn lost(summary: &Summary) -> String {
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let most = rows.map(|row| row.lost_percent).fold(0.0, f64::max);
     let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
     format!(
-        "Meanwhile other processes had {:.3} CPUs and the host {:.3}{kernel}; before and after, a thread that only \
-         spins lost at most {most:.2} % of a CPU.",
-        summary.share.others, summary.share.stolen
+        "other processes had {:.1} % of the {CPUS_OF_SHARES} CPUs and the host {:.1} % (at most {:.0} % each){kernel}; before and \
+         after, a thread that only spins lost {most:.1} % of a CPU (at most {LOST_PERCENT_MAX:.0} %)",
+        100.0 * summary.share.others / CPUS_OF_SHARES,
+        100.0 * summary.share.stolen / CPUS_OF_SHARES,
+        100.0 * LOST_MAX
     )
 }
 
@@ -436,6 +454,27 @@ mod tests {
             assert_eq!(shared(&summary).as_deref(), line);
             let said = cautions(&summary).join("\n");
             assert_eq!(said.contains("it. outcry-ingress0 works on orders there: "), orders_wait, "{said}");
+        }
+    }
+
+    #[test]
+    fn whether_the_box_can_give_a_valid_run_is_said_whatever_the_verdict() {
+        let had = "other processes had 0.1 % of the 2 CPUs and the host 0.0 % (at most 1 % each); before and after, a \
+                   thread that only spins lost 0.1 % of a CPU (at most 2 %)";
+        for (reasons, expected) in [
+            (&[][..], format!("This box can give a VALID run: {had}.")),
+            (
+                &["rate missed: 1 of 2"],
+                format!(
+                    "This box can give a VALID run ({had}); the load or the client made this one INVALID."
+                ),
+            ),
+            (&["errors: 3", "steal: 3 %"], format!("As it was, this box cannot give a VALID run: {had}.")),
+            (&["others had CPU 1: after"], format!("As it was, this box cannot give a VALID run: {had}.")),
+        ] {
+            let mut summary = crate::summary::example();
+            summary.verdict = Verdict::because(reasons.iter().map(|&reason| reason.to_owned()).collect());
+            assert_eq!(can_be_valid(&summary), expected);
         }
     }
 

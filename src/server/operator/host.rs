@@ -25,6 +25,7 @@ use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict
 use crate::topology::limit::{self, Limit, Touches};
 use crate::topology::machine::{Machine, counted};
 use crate::topology::placement::Row;
+use crate::topology::valid::{self, Valid};
 use crate::topology::{Files, list, table, tune as script};
 
 /// The most CPUs that a plan can be asked for: as many as a set of Linux has (`CPU_SETSIZE`). Placing them takes the
@@ -38,7 +39,7 @@ const WORDS: &str = "ingress: connections, parsing and signature checks; shard: 
 
 /// What a look at files alone cannot say of the machine at hand.
 const UNTRIED: &str = "the disk, other processes and the host were not tried: `outcry check` does, and with --jitter it measures \
-                       each pause\n";
+                       each pause and says whether a VALID run of `scripts/perf` can be had here\n";
 
 /// What a number of CPUs does not say.
 const PLANNED: &str = "a machine by its number of CPUs alone, with cores like these: its disk, its host, its interrupts and other \
@@ -60,6 +61,7 @@ struct Judged {
     limits: Vec<Limit>,
     capacity: Result<Capacity, String>,
     answers: Vec<Answer>,
+    valid: Option<Valid>,
 }
 
 impl Judged {
@@ -96,7 +98,7 @@ impl Look {
         let limits = limit::causes(&scene, &findings);
         let capacity = capacity::of(&scene);
         let answers = answers::of(&scene, &capacity);
-        Judged { findings, limits, capacity, answers }
+        Judged { findings, limits, capacity, answers, valid: valid::of(&scene) }
     }
 
     fn probes(&self) -> Probes {
@@ -397,9 +399,18 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
         let notes = [lines(&warnings), probe_notes(&probes), gaps_table(gaps, &needs)].concat();
         let tune =
             if checks::can_be_tuned(&judged.findings) { "`outcry tune` prints what to change\n" } else { "" };
-        say(&format!("{}{notes}{}{tune}", checks::report(&judged.findings), judged.text()))?;
+        let (report, told) = (checks::report(&judged.findings), judged.text());
+        say(&format!("{report}{notes}{told}{}{tune}", valid_text(judged.valid.as_ref())))?;
     }
     Ok(if checks::is_fatal(&judged.findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Whether a run could be VALID here, and what would have to change.
+fn valid_text(valid: Option<&Valid>) -> String {
+    valid.map_or_else(String::new, |Valid { text, change, .. }| {
+        let change = change.as_ref().map_or_else(String::new, |change| format!("     to change: {change}\n"));
+        format!("{text}\n{change}")
+    })
 }
 
 /// What a row of the table has no room for.
@@ -481,7 +492,18 @@ fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
         optional_text(json, gaps.largest.as_deref());
         json.close_object();
     }
-    json.close_array();
+    json.close_array().key("valid_run");
+    match &judged.valid {
+        Some(valid) => {
+            json.open_object().key("can_be").boolean(valid.can_be).key("text").text(&valid.text);
+            json.key("change");
+            optional_text(json, valid.change.as_deref());
+            json.close_object();
+        }
+        None => {
+            json.null();
+        }
+    }
     judged.json(json);
     json.close_object();
 }

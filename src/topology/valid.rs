@@ -1,0 +1,175 @@
+//! Whether a run of the latency rig (`scripts/perf`) could be VALID on this machine as it is.
+//!
+//! The rig goes by what others had of its CPUs. A thread that never sleeps tells that before any load: `outcry check
+//! --jitter` has one on each CPU. The limits are the rig's, which takes them from here.
+
+use super::checks::{Gaps, Scene, percent, quieter};
+use super::machine::counted;
+
+/// What a thread that never sleeps may lose of a CPU, in hundredths. A guest of two CPUs with nothing else to do loses
+/// 0.5 to that thread's own timer ticks; a neighbour that matters takes many times this.
+pub const LOST_PERCENT_MAX: u8 = 2;
+/// What other programs, or the host, may have of the CPUs that are measured on, in hundredths.
+pub const SHARE_PERCENT_MAX: u8 = 1;
+/// With fewer CPUs than this the rig's client cannot have one of its own.
+pub const CLIENTS_OWN_FROM_CPUS: usize = 4;
+
+/// A hundredth in millionths.
+const PERCENT: u64 = 10_000;
+
+/// Whether it could, and what would have to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Valid {
+    /// Whether nothing that was measured speaks against it.
+    pub can_be: bool,
+    /// The same in a sentence, with each amount and its limit.
+    pub text: String,
+    /// What would have to change, if it could not.
+    pub change: Option<String>,
+}
+
+/// Judged by the gaps of the CPUs on which server and client would be; none if they were not measured.
+#[must_use]
+pub fn of(scene: &Scene<'_>) -> Option<Valid> {
+    let allowed = &scene.machine.allowed;
+    let [first, .., last] = allowed.as_slice() else {
+        return scene.probes.jitter.as_ref().map(|_| too_few());
+    };
+    let mut cpus = scene.cpus_with_loops();
+    cpus.extend([*first, *last]);
+    let rows: Vec<&Gaps> =
+        scene.probes.jitter.iter().flatten().filter(|gaps| cpus.contains(&gaps.cpu)).collect();
+    let worst = *rows.iter().max_by_key(|gaps| gaps.lost_millionths)?;
+    let mean = |of: fn(&Gaps) -> Option<u64>| {
+        let all = rows.iter().map(|gaps| of(gaps).unwrap_or(0)).sum::<u64>();
+        all / u64::try_from(rows.len()).unwrap_or(u64::MAX)
+    };
+    let (others, host) = (mean(|gaps| gaps.threads_millionths), mean(|gaps| gaps.host_millionths));
+    let (lost_max, share_max) =
+        (u64::from(LOST_PERCENT_MAX) * PERCENT, u64::from(SHARE_PERCENT_MAX) * PERCENT);
+    let can_be = worst.lost_millionths <= lost_max && others <= share_max && host <= share_max;
+    let head = if can_be {
+        "a VALID run of `scripts/perf` can be had here"
+    } else {
+        "no VALID run of `scripts/perf` can be had here as it is"
+    };
+    let text = format!(
+        "{head}, by these seconds: a thread that never sleeps lost {} of cpu {} (at most {LOST_PERCENT_MAX} %), other programs had {} \
+         of the CPUs and the host {} (at most {SHARE_PERCENT_MAX} % each){}",
+        percent(worst.lost_millionths),
+        worst.cpu,
+        percent(others),
+        percent(host),
+        shared(scene, *last)
+    );
+    let bad = |gaps: &&&Gaps| lost_max < gaps.lost_millionths;
+    let of_cpu = |gaps: &&Gaps| format!("cpu {}: {}", gaps.cpu, quieter(scene, gaps));
+    let mut changes: Vec<String> = rows.iter().filter(bad).map(of_cpu).collect();
+    if changes.is_empty() {
+        changes.push(of_cpu(&worst));
+    }
+    Some(Valid { can_be, text, change: (!can_be).then(|| changes.join("; ")) })
+}
+
+fn too_few() -> Valid {
+    Valid {
+        can_be: false,
+        text: "no VALID run of `scripts/perf` can be had here: one CPU, and server and client need one each"
+            .to_owned(),
+        change: Some("two CPUs at least, four for a client with one of its own".to_owned()),
+    }
+}
+
+/// That the client has no CPU of its own, and what that does to a run, VALID or not.
+fn shared(scene: &Scene<'_>, client: usize) -> String {
+    let cpus = scene.machine.allowed.len();
+    if CLIENTS_OWN_FROM_CPUS <= cpus {
+        return String::new();
+    }
+    format!(
+        "; with {} the rig's client shares cpu {client} with the server ({}), so even then reads, durable answers and tails are \
+         slower than with {CLIENTS_OWN_FROM_CPUS}",
+        counted(cpus, "CPU"),
+        scene.needs.threads_on(client)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::capacity::tests::{Silent, needs, plain};
+    use crate::topology::checks::{Pinned, Probes};
+
+    fn gaps(cpu: usize, lost: u64, threads: u64, host: u64) -> Gaps {
+        Gaps {
+            cpu,
+            lost_millionths: lost,
+            threads_millionths: Some(threads),
+            host_millionths: Some(host),
+            ..Gaps::default()
+        }
+    }
+
+    /// What is judged of a shard on CPU 0 and a reader on CPU 1.
+    fn judged(cpus: usize, jitter: Option<Vec<Gaps>>) -> Option<Valid> {
+        let pinned = [("sm0", 0), ("r1", 1)];
+        let pinned =
+            pinned.map(|(name, cpu)| Pinned { name: name.to_owned(), cpu, is_hot: cpu == 0, spins: false });
+        let (machine, mut needs) = (plain(cpus), needs("sm@0 r@1"));
+        needs.pinned = pinned.to_vec();
+        let probes = Probes { jitter, ..Probes::none("no") };
+        of(&Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes })
+    }
+
+    #[test]
+    fn a_run_can_be_valid_up_to_the_rigs_limits_and_no_further() {
+        for (rows, can_be, change) in [
+            ([gaps(0, 20_000, 10_000, 10_000), gaps(1, 5_000, 10_000, 10_000)], true, None),
+            ([gaps(0, 20_001, 0, 0), gaps(1, 5_000, 0, 0)], false, Some("cpu 0: ")),
+            (
+                [gaps(0, 5_000, 0, 0), gaps(1, 400_000, 380_000, 0)],
+                false,
+                Some("cpu 1: stop what runs on this CPU"),
+            ),
+            // Others' and the host's shares are of all CPUs together.
+            (
+                [gaps(0, 19_000, 19_000, 0), gaps(1, 1_002, 1_002, 0)],
+                false,
+                Some("cpu 0: stop what runs on this CPU"),
+            ),
+            (
+                [gaps(0, 19_000, 0, 19_000), gaps(1, 1_002, 0, 1_002)],
+                false,
+                Some("cpu 0: ask for dedicated CPUs"),
+            ),
+            ([gaps(0, 19_000, 0, 19_000), gaps(1, 1_000, 0, 1_000)], true, None),
+        ] {
+            let valid = judged(2, Some(rows.to_vec())).expect("it was measured");
+            assert_eq!((valid.can_be, valid.change.is_some()), (can_be, change.is_some()), "{valid:?}");
+            assert!(
+                valid.change.iter().zip(change).all(|(came, start)| came.starts_with(start)),
+                "{valid:?}"
+            );
+            assert_eq!(valid.text.starts_with("a VALID run"), can_be, "{}", valid.text);
+        }
+    }
+
+    #[test]
+    fn each_amount_stands_with_its_limit_and_who_shares_the_clients_cpu() {
+        let rows = |last| vec![gaps(0, 407_500, 372_600, 3_900), gaps(last, 2_000, 0, 100)];
+        let amounts = "no VALID run of `scripts/perf` can be had here as it is, by these seconds: a thread that never sleeps lost 40.75 % of \
+                       cpu 0 (at most 2 %), other programs had 18.63 % of the CPUs and the host 0.20 % (at most 1 % each)";
+        let shared = "; with 2 CPUs the rig's client shares cpu 1 with the server (r1), so even then reads, durable answers and \
+                      tails are slower than with 4";
+        let text = |cpus| judged(cpus, Some(rows(cpus - 1))).expect("it was measured").text;
+        assert_eq!((text(2), text(4)), (format!("{amounts}{shared}"), amounts.to_owned()));
+        assert!(text(3).contains("with 3 CPUs the rig's client shares cpu 2"));
+        // CPUs on which neither server nor client would be say nothing.
+        let far = vec![gaps(0, 0, 0, 0), gaps(3, 900_000, 900_000, 0), gaps(7, 0, 0, 0)];
+        assert!(judged(8, Some(far)).expect("it was measured").can_be);
+        assert_eq!(judged(2, None), None);
+        assert!(
+            judged(1, Some(Vec::new())).is_some_and(|valid| !valid.can_be && valid.text.contains("one CPU"))
+        );
+    }
+}
