@@ -7,10 +7,12 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::compare::{self, Side};
-use crate::run::{self, Ground};
+use crate::run::{self, Ground, Outcome};
 use crate::scenario::{self, Plan};
-use crate::summary::Summary;
-use crate::{bench, durable, jitter, layers, leftovers, machine, readme, records, report, scale, sweep};
+use crate::summary::{AsServe, Summary};
+use crate::{
+    bench, durable, jitter, layers, leftovers, machine, placement, readme, records, report, scale, sweep,
+};
 
 /// Measures a running outcry from outside.
 #[derive(Parser)]
@@ -48,11 +50,14 @@ struct Load {
     /// Seconds that count instead of the scenario's.
     #[arg(long)]
     seconds: Option<f64>,
+    /// With the server's threads where `serve` puts them here by itself, waiting as they do there.
+    #[arg(long)]
+    as_serve: bool,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// A few seconds of everything; the last line is the path of the report.
+    /// A few seconds of everything, placed for measuring and as `serve` does; the last line is the path of the report.
     Smoke,
     /// One scenario at one rate.
     Run(Load),
@@ -167,7 +172,7 @@ impl Cli {
         let ground = self.places.ground(&project)?;
         let scenarios = project.join("perf/scenarios");
         match &self.command {
-            Command::Smoke => one(&ground, &Plan::read(&scenarios, "smoke")?)?,
+            Command::Smoke => smoke(&ground, &Plan::read(&scenarios, "smoke")?)?,
             Command::Run(load) => one(&ground, &load.plan(&scenarios)?)?,
             Command::Sweep(load) => sweep::run(&ground.among_many(), &load.plan(&scenarios)?)?,
             Command::Layers { orders } => layers::run(&ground, *orders)?,
@@ -250,7 +255,7 @@ impl Load {
         if let Some(seconds) = self.seconds {
             plan.time = seconds_of(seconds)?;
         }
-        Ok(plan)
+        Ok(if self.as_serve { plan.as_serve() } else { plan })
     }
 }
 
@@ -277,10 +282,26 @@ fn seconds_of(seconds: f64) -> Result<Duration, String> {
 
 /// One run, its table, and where its report is.
 fn one(ground: &Ground, plan: &Plan) -> Result<(), String> {
+    told(ground, &measured(ground, plan)?)
+}
+
+/// The same, and where `serve` would place the threads in another way, the same load on those.
+fn smoke(ground: &Ground, plan: &Plan) -> Result<(), String> {
+    let mut outcome = measured(ground, plan)?;
+    let summary = &mut outcome.summary;
+    if placement::differs(&summary.threads, &summary.threads_by_itself) {
+        summary.as_serve = Some(AsServe::of(measured(&ground.among_many(), &plan.as_serve())?.summary));
+    }
+    told(ground, &outcome)
+}
+
+fn measured(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     println!("{}: {}", plan.name, plan.purpose);
-    let outcome =
-        run::run(ground, plan).map_err(|fault| format!("INVALID: nothing was measured: {fault}"))?;
-    let folder = report::write(&ground.out, &outcome)?;
+    run::run(ground, plan).map_err(|fault| format!("INVALID: nothing was measured: {fault}"))
+}
+
+fn told(ground: &Ground, outcome: &Outcome) -> Result<(), String> {
+    let folder = report::write(&ground.out, outcome)?;
     print!("{}", report::text(&outcome.summary));
     println!("{}", folder.join("report.html").display());
     Ok(())

@@ -209,15 +209,19 @@ pub(crate) fn cpus(threads: &[Thread], more: &[usize]) -> Vec<usize> {
     cpus
 }
 
-/// What to know if a run's threads were not where `serve` would have put them.
+/// Whether a run's threads were not where `serve` would have put them, or waited in another way.
+pub(crate) fn differs(measured: &[Thread], left_alone: &[Thread]) -> bool {
+    !measured.is_empty() && !left_alone.is_empty() && measured != left_alone
+}
+
+/// What to know if they were not.
 pub(crate) fn caution(measured: &[Thread], left_alone: &[Thread]) -> Option<String> {
-    if measured.is_empty() || left_alone.is_empty() || measured == left_alone {
+    if !differs(measured, left_alone) {
         return None;
     }
     let text = |threads: &[Thread]| threads.iter().map(Thread::text).collect::<Vec<_>>().join(", ");
     Some(format!(
-        "This placement was chosen for measuring: {}. Left alone, `serve` here runs {}; so it will wait in \
-         another way than below.",
+        "Placed for measuring: {}. Users get what `serve` does here by itself: {}",
         text(measured),
         text(left_alone)
     ))
@@ -265,10 +269,13 @@ mod tests {
         own[0].wait = "park".to_owned();
         let said = caution(&measured, &own).unwrap();
         assert!(
-            said.contains("measuring: outcry-shard0 on CPU 0 (spin), journal on any CPU (blocks)."),
+            said.contains("measuring: outcry-shard0 on CPU 0 (spin), journal on any CPU (blocks). Users"),
             "{said}"
         );
-        assert!(said.contains("`serve` here runs outcry-shard0 on CPU 0 (park), journal"), "{said}");
+        assert!(
+            said.contains("`serve` does here by itself: outcry-shard0 on CPU 0 (park), journal"),
+            "{said}"
+        );
         assert_eq!((parse(b"no"), caution(&[], &own)), (Placement::default(), None));
         // A server from before limits had kinds.
         let old = &parse(br#"{"limits":["nothing spins"],"changes":["y"]}"#).limits[0];

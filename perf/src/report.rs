@@ -8,6 +8,7 @@ use crate::summary::Summary;
 use crate::sweep::Step;
 
 mod arrivals;
+mod as_serve;
 mod glance;
 mod glossary;
 mod html;
@@ -76,11 +77,12 @@ pub(crate) fn text(summary: &Summary) -> String {
     let arrivals = arrivals::words(&summary.arrivals, summary.burst, offered);
     lines.extend(arrivals.map(|words| words.replace('`', "")));
     lines.extend(glance::lines(summary));
+    lines.extend(as_serve::lines(summary));
     lines.extend(planned::lines(summary));
     lines.extend(words::kernel(summary));
+    lines.push(words::can_be_valid(summary));
     lines.push(summary.verdict.word().to_owned());
     lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
-    lines.push(words::can_be_valid(summary));
     lines.push(String::new());
     lines.join("\n")
 }
@@ -140,6 +142,8 @@ mod tests {
             "Orders that rest: half of them within 40.0\u{a0}µs",
             "What limits this box",
             "To change: a machine with 4 cores.",
+            "Users get what <code>serve</code> does here by itself: outcry-shard0 on CPU 0 (park)",
+            "This box can give a VALID run: other processes had 0.1\u{a0}% of the 2 CPUs",
             "What the plan said, and what this run showed",
             "so its caches are warm. Between",
             "Not held against the plan: p99",

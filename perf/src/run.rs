@@ -420,6 +420,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         data: plan.data.name().to_owned(),
         threads: about.threads,
         threads_by_itself: about.by_itself.threads,
+        as_serve: None,
         planned: about.planned,
         machine_limits: about.by_itself.limits,
         machine_answers: about.by_itself.answers,

@@ -92,6 +92,9 @@ const CPUS_APART: usize = 3;
 /// CPUs without which nothing is measured: the server's and the client's.
 const CPUS_MIN: u32 = 2;
 
+/// What stands behind a scenario's name where `serve` places the threads.
+const AS_SERVE: &str = "-as-serve";
+
 impl Client {
     /// What it does if it has its place among so many CPUs.
     pub(crate) fn waits(self, cpus: usize) -> Waits {
@@ -301,6 +304,19 @@ impl Plan {
         self
     }
 
+    /// The same with the server's threads where `serve` puts them by itself, waiting as they do there; under a name of
+    /// its own, so that no record of one is taken for the other.
+    pub(crate) fn as_serve(&self) -> Self {
+        let settings = self.settings.iter().filter(|setting| !setting.starts_with("cpu.")).cloned();
+        Self {
+            name: format!("{}{AS_SERVE}", self.name),
+            settings: settings.chain(["cpu.policy=auto".to_owned()]).collect(),
+            cpus: CPUS_MIN,
+            on_fewer: None,
+            ..self.clone()
+        }
+    }
+
     /// Another rate, everything else the same.
     pub(crate) fn at(&self, rate: f64) -> Self {
         Self { rate, ..self.clone() }
@@ -384,6 +400,25 @@ mod tests {
             wrong("purpose = \"x\"\n[load]\nrate = 1"),
             "mix: all parts are 0; give at least one class a part"
         );
+    }
+
+    #[test]
+    fn as_serve_places_its_threads_nothing_of_cpus_is_set() {
+        for (settings, expected) in [
+            ("", &["cpu.policy=auto"][..]),
+            (
+                "cpus = 3\n[server.set]\n\"cpu.policy\" = \"explicit\"\n\"cpu.shard_cpus\" = \"0\"\n\"sizes.wallets\" = 9\n\
+                 [server.set_on_fewer]\n\"cpu.wait\" = \"park\"",
+                &["sizes.wallets=9", "cpu.policy=auto"],
+            ),
+        ] {
+            let plan = Plan::parse("t", &format!("{LEAST}[server]\n{settings}")).unwrap().as_serve();
+            assert_eq!(
+                (plan.name.as_str(), plan.settings.as_slice()),
+                ("t-as-serve", &expected.iter().map(|&set| set.to_owned()).collect::<Vec<_>>()[..])
+            );
+            assert_eq!(plan.on(2), Ok(plan.clone()), "nothing is laid over it with fewer CPUs");
+        }
     }
 
     #[test]

@@ -108,6 +108,9 @@ pub(crate) struct Summary {
     /// See `threads`.
     #[serde(default)]
     pub(crate) threads_by_itself: Vec<Thread>,
+    /// The same load with the threads where `serve` puts them by itself, if it was run too.
+    #[serde(default)]
+    pub(crate) as_serve: Option<AsServe>,
     /// How many orders a second the server said that the run's placement can take, before the run.
     #[serde(default)]
     pub(crate) planned: Option<Planned>,
@@ -139,6 +142,23 @@ pub(crate) struct ClassTimes {
     /// What the server said of this class alone.
     #[serde(default)]
     pub(crate) stages: Vec<Stage>,
+}
+
+/// A run of the same load as `serve` places its threads by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AsServe {
+    /// Whether its figures are the server's.
+    pub(crate) verdict: Verdict,
+    /// Each class by its name, from the moment at which a request was due.
+    pub(crate) classes: Vec<(String, Quantiles)>,
+}
+
+impl AsServe {
+    /// What is kept of that run.
+    pub(crate) fn of(summary: Summary) -> Self {
+        let classes = summary.classes.into_iter().map(|times| (times.class, times.latency));
+        Self { verdict: summary.verdict, classes: classes.collect() }
+    }
 }
 
 /// How busy one of the server's loops was.
@@ -339,6 +359,7 @@ pub(crate) fn example() -> Summary {
         data: "memory".to_owned(),
         threads: vec![example_thread("spin")],
         threads_by_itself: vec![example_thread("park")],
+        as_serve: None,
         planned: Some(Planned {
             check_us: 25.0,
             rest_us: 10.0,

@@ -134,6 +134,20 @@ fn total_of(path: &Path) -> u64 {
 }
 
 #[test]
+fn a_run_as_serve_has_the_threads_that_serve_would_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path(), &format!("{TINY}\"cpu.wait\" = \"spin\"\n"));
+    let output = perf(folder.path(), &["run", &scenario, "--as-serve", "--seconds", "0.3"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("Placed for measuring"), "{said}");
+    let summary = Path::new(said.lines().last().unwrap()).with_file_name("summary.json");
+    let summary: Value = serde_json::from_slice(&std::fs::read(summary).unwrap()).unwrap();
+    assert_eq!(summary["scenario"], "tiny-as-serve");
+    assert_eq!(summary["threads"], summary["threads_by_itself"]);
+}
+
+#[test]
 fn what_the_server_refuses_is_told_in_its_words() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path(), &format!("{TINY}\"cpu.wait\" = \"sleep-well\"\n"));

@@ -2,7 +2,7 @@
 
 use super::html::{ALONE, Page, escaped};
 use super::plot::{self, Bar, Chart, Series};
-use super::{glance, glossary, numbers, planned, words};
+use super::{as_serve, glance, glossary, numbers, planned, words};
 use crate::jitter::Jitter;
 use crate::parts::Parts;
 use crate::stats::Quantiles;
@@ -48,6 +48,12 @@ impl Page {
                 );
             }
             self.words("At a glance", &glance::HEAD, &rows);
+        }
+        if let Some(words) = as_serve::note(summary) {
+            self.note(&words);
+        }
+        if let Some(as_serve) = &summary.as_serve {
+            self.table(&as_serve::title(as_serve), &as_serve::HEAD, &as_serve::rows(summary, as_serve));
         }
         self.folded("The same in full, with what was measured besides", &words::limits(summary));
         self.planned(summary);
@@ -338,10 +344,15 @@ fn stage_bars(stages: &[Stage]) -> Vec<Bar> {
     stages.iter().map(bar).collect()
 }
 
-/// The first words of each reason: what fits into a cell.
+/// The first words of each reason, once: what fits into a cell.
 pub(crate) fn short_reasons(reasons: &[String]) -> String {
-    let short = reasons.iter().map(|reason| reason.split(':').next().unwrap_or_default());
-    short.collect::<Vec<_>>().join(", ")
+    let mut short: Vec<&str> = Vec::new();
+    for words in reasons.iter().map(|reason| reason.split(':').next().unwrap_or_default()) {
+        if !short.contains(&words) {
+            short.push(words);
+        }
+    }
+    short.join(", ")
 }
 
 fn cpu_time(summary: &Summary) -> String {

@@ -6,7 +6,7 @@ use outcry::topology::checks::Taker;
 use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
 
 use crate::jitter::GAP_US_MAX;
-use crate::placement::{self, MachineLimit};
+use crate::placement::MachineLimit;
 use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
@@ -154,10 +154,9 @@ fn spins_here(summary: &Summary) -> String {
     )
 }
 
-/// What to know before the figures are compared with others, or believed of `serve`.
+/// What to know before the figures are compared with others.
 pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
     let mut found = Vec::new();
-    found.extend(placement::caution(&summary.threads, &summary.threads_by_itself));
     found.extend(measured(summary).filter(|told| !told.is_limit).map(|told| told.text));
     let environment = &summary.environment;
     if environment.cpus.len() < CLIENTS_OWN_FROM_CPUS {
@@ -197,7 +196,11 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
         );
     }
     if summary.data == "memory" {
-        found.push("All data were in shared memory: no disk is in these figures.".to_owned());
+        found.push(
+            "All data were in shared memory: no disk is in these figures. By default `serve` answers when its disk has it: \
+             `scripts/perf durable` measures that."
+                .to_owned(),
+        );
     }
     found
 }
@@ -406,16 +409,13 @@ mod tests {
     fn a_pause_is_a_limit_and_quiet_cores_are_only_told() {
         let mut summary = crate::summary::example();
         let told = cautions(&summary);
+        assert!(told[0].starts_with("The cores are quiet"), "{}", told[0]);
         assert!(
-            told[0].starts_with("This placement was chosen for measuring: outcry-shard0 on CPU 0 (spin).")
-        );
-        assert!(told[1].starts_with("The cores are quiet"), "{}", told[1]);
-        assert!(
-            told[2].starts_with(
+            told[1].starts_with(
                 "outcry-shard0 worked 6 % of the time, 30.0 µs for each of 2,000 requests a second. Of that"
             ),
             "{}",
-            told[2]
+            told[1]
         );
         summary.jitter_after[1].max_us = 4_000.0;
         let said = limits(&summary).remove(2);

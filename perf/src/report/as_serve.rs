@@ -1,0 +1,101 @@
+//! What users get where a run's threads were placed for measuring: where `serve` puts them by itself, and what the same
+//! load took there.
+
+use super::numbers::micros;
+use super::page::{mark, short_reasons};
+use super::words::class;
+use crate::placement;
+use crate::stats::Quantiles;
+use crate::summary::{AsServe, Summary};
+
+/// The head of the table with both.
+pub(super) const HEAD: [&str; 5] =
+    ["", "p50, as above", "p50, as serve does it", "p99, as above", "p99, as serve does it"];
+
+/// Where the threads were and where `serve` puts them, and what measures that; nothing where both are the same.
+pub(super) fn note(summary: &Summary) -> Option<String> {
+    let both = placement::caution(&summary.threads, &summary.threads_by_itself)?;
+    let measured = match summary.as_serve {
+        Some(_) => "measured below under the same load".to_owned(),
+        None => format!("`scripts/perf run {} --as-serve` measures that", summary.scenario),
+    };
+    Some(format!("{both}; {measured}."))
+}
+
+/// What the table is, and whether its other run was VALID.
+pub(super) fn title(as_serve: &AsServe) -> String {
+    format!("The same load, placed and waiting as serve does here by itself ({})", verdict(as_serve))
+}
+
+fn verdict(as_serve: &AsServe) -> String {
+    let word = as_serve.verdict.word();
+    match as_serve.verdict.reasons.as_slice() {
+        [] => word.to_owned(),
+        reasons => format!("{word}: {}", short_reasons(reasons)),
+    }
+}
+
+/// Each class of both runs.
+pub(super) fn rows(summary: &Summary, as_serve: &AsServe) -> Vec<Vec<String>> {
+    let row = |(name, own): &(String, Quantiles)| {
+        let here = &summary.class(name)?.latency;
+        let p99 = |times: &Quantiles| format!("{}{}", micros(times.p99_us), mark(times.count, 100));
+        Some(vec![class(name).to_owned(), micros(here.p50_us), micros(own.p50_us), p99(here), p99(own)])
+    };
+    as_serve.classes.iter().filter_map(row).collect()
+}
+
+/// The same for a terminal.
+pub(super) fn lines(summary: &Summary) -> Vec<String> {
+    let table = summary.as_serve.as_ref().map_or_else(Vec::new, |as_serve| {
+        let head = format!("as `serve` does it ({}):", verdict(as_serve));
+        let line = |row: Vec<String>| {
+            format!("  {}: p50 {}, above {}; p99 {}, above {}", row[0], row[2], row[1], row[4], row[3])
+        };
+        [head].into_iter().chain(rows(summary, as_serve).into_iter().map(line)).collect()
+    });
+    note(summary).into_iter().chain(table).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::example;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn what_users_get_is_measured_or_said_how_to_measure() {
+        let placed = "Placed for measuring: outcry-shard0 on CPU 0 (spin). Users get what `serve` does here by itself: outcry-shard0 on \
+                      CPU 0 (park)";
+        let own = Quantiles { count: 99, p50_us: 56.0, p99_us: 90.0, ..Quantiles::default() };
+        let classes = vec![("place".to_owned(), own), ("read".to_owned(), own)];
+        let with = |reasons: &[&str]| {
+            let reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
+            Some(AsServe { verdict: Verdict::because(reasons), classes: classes.clone() })
+        };
+        let row = "  orders that rest: p50 56.0 µs, above 40.0 µs; p99 90.0 µs*, above 60.0 µs";
+        for (as_serve, expected) in [
+            (None, vec![format!("{placed}; `scripts/perf run mixed --as-serve` measures that.")]),
+            (
+                with(&[]),
+                vec![
+                    format!("{placed}; measured below under the same load."),
+                    "as `serve` does it (VALID):".to_owned(),
+                    row.to_owned(),
+                ],
+            ),
+            (
+                with(&["steal: 3 %", "others had CPU 0: before", "others had CPU 0: after"]),
+                vec![
+                    format!("{placed}; measured below under the same load."),
+                    "as `serve` does it (INVALID: steal, others had CPU 0):".to_owned(),
+                    row.to_owned(),
+                ],
+            ),
+        ] {
+            assert_eq!(lines(&Summary { as_serve, ..example() }), expected);
+        }
+        let same = Summary { threads_by_itself: example().threads, ..example() };
+        assert_eq!(lines(&same), Vec::<String>::new());
+    }
+}
