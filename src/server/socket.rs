@@ -48,6 +48,9 @@ pub(crate) fn say_all_was_said(socket: &OwnedFd) {
     let _ = rustix::net::shutdown(socket, Shutdown::Write);
 }
 
+/// Clients that may wait to be let in; one more is dropped, and tries again after a second.
+pub(crate) const BACKLOG: u16 = 1_024;
+
 /// Opens a listener that nobody else can share: a second server on the port is refused.
 pub(crate) fn listen(name: &str, address: SocketAddr) -> Result<TcpListener, String> {
     let listener = TcpListener::bind(address).map_err(|fault| match fault.kind() {
@@ -57,6 +60,8 @@ pub(crate) fn listen(name: &str, address: SocketAddr) -> Result<TcpListener, Str
         _ => format!("{name}: {address}: {fault}"),
     })?;
     listener.set_nonblocking(true).map_err(|fault| format!("{name}: {address}: {fault}"))?;
+    // It listens already, for the library's 128; asked once more, the kernel takes the new number.
+    rustix::net::listen(&listener, BACKLOG.into()).map_err(|fault| format!("{name}: {address}: {fault}"))?;
     Ok(listener)
 }
 

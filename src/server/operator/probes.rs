@@ -29,8 +29,6 @@ const SEGMENTS_AHEAD: u64 = 3;
 const LOG_HEAD_BYTES: u64 = 4_096;
 /// What one executor locks: three rings.
 const LOCKED_BYTES_PER_LOOP: u64 = 512 << 10;
-/// What the standard library asks `listen` for.
-const BACKLOG: u64 = 128;
 
 /// What `plan` asks of its machine.
 pub(crate) fn needs(plan: &Plan) -> Needs {
@@ -52,7 +50,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         shards: usize::from(plan.topology.shards),
         connections: u64::from(plan.limits.connections_max),
         descriptors: descriptors::OTHERS,
-        backlog: BACKLOG,
+        backlog: socket::BACKLOG.into(),
         journal_cpu: plan.topology.journal_cpu,
         policy: plan.topology.policy,
         spinning: loops.iter().filter(|core| core.wait != Wait::Park).map(|core| core.name.clone()).collect(),
