@@ -50,7 +50,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
     let table = summary.as_serve.as_ref().map_or_else(Vec::new, |as_serve| {
         let head = format!("as `serve` does it ({}):", verdict(as_serve));
         let line = |row: Vec<String>| {
-            format!("  {}: p50 {}, above {}; p99 {}, above {}", row[0], row[2], row[1], row[4], row[3])
+            format!("  {}: p50 {} (above: {}); p99 {} (above: {})", row[0], row[2], row[1], row[4], row[3])
         };
         [head].into_iter().chain(rows(summary, as_serve).into_iter().map(line)).collect()
     });
@@ -73,7 +73,7 @@ mod tests {
             let reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
             Some(AsServe { verdict: Verdict::because(reasons), classes: classes.clone() })
         };
-        let row = "  orders that rest: p50 56.0 µs, above 40.0 µs; p99 90.0 µs*, above 60.0 µs";
+        let row = "  orders that rest: p50 56.0 µs (above: 40.0 µs); p99 90.0 µs* (above: 60.0 µs)";
         for (as_serve, expected) in [
             (None, vec![format!("{placed}; `scripts/perf run mixed --as-serve` measures that.")]),
             (
