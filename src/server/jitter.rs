@@ -37,13 +37,23 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
     let rows: Vec<Gaps> =
         threads.into_iter().map(|thread| thread.join().expect("reading a clock does not panic")).collect();
     let after = Crowd::of_threads();
-    let named = |gaps: Gaps| match before.largest(&after, Some(gaps.cpu), true) {
+    let named = |gaps: Gaps| {
+        let largest = before.largest(&after, Some(gaps.cpu), true);
+        named(gaps, largest, time)
+    };
+    rows.into_iter().map(named).collect()
+}
+
+/// With the name of the largest taker, if most of what other threads had was its: who stops it has the CPU back.
+fn named(gaps: Gaps, largest: Option<Largest>, time: Duration) -> Gaps {
+    let share = u128::from(gaps.threads_millionths.unwrap_or(0));
+    let is_most = |largest: &Largest| share * time.as_nanos() <= 2 * u128::from(largest.ns) * 1_000_000;
+    match largest.filter(is_most) {
         Some(Largest { who, is_kernels, .. }) => {
             Gaps { largest: Some(who), largest_is_kernels: is_kernels, ..gaps }
         }
         None => gaps,
-    };
-    rows.into_iter().map(named).collect()
+    }
 }
 
 /// Nanoseconds of `cpu` that the host had for others, in steps of a tick: the eighth number of its line.
@@ -158,6 +168,21 @@ mod tests {
         let of = |permille| percentile(&hundred, permille);
         assert_eq!((of(500), of(990), of(999), of(1_000)), (50, 99, 100, 100));
         assert_eq!((percentile(&[], 500), percentile(&[7], 1)), (0, 7));
+    }
+
+    #[test]
+    fn a_taker_is_named_if_it_had_at_least_half() {
+        let taken = Gaps { threads_millionths: Some(100_000), ..Gaps::default() };
+        for (ns, expected) in [(49_999_999, None), (50_000_000, Some("kworker (7)")), (0, None)] {
+            let largest = Largest { who: "kworker (7)".to_owned(), ns, is_kernels: true };
+            let gaps = named(taken.clone(), Some(largest), Duration::from_secs(1));
+            assert_eq!(
+                (gaps.largest.as_deref(), gaps.largest_is_kernels),
+                (expected, expected.is_some()),
+                "{ns}"
+            );
+        }
+        assert_eq!(named(taken.clone(), None, Duration::from_secs(1)), taken);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Gaps {
     pub threads_millionths: Option<u64>,
     /// What of that they had in gaps of [`Gaps::LONG_NS`] or more.
     pub threads_long_millionths: Option<u64>,
-    /// Which of them had most of that CPU, if any had a tick of the kernel's clock.
+    /// Which of them had at least half of that, in ticks of the kernel's clock; none if no single one did.
     pub largest: Option<String>,
     /// Whether that is one of the kernel's own.
     pub largest_is_kernels: bool,
