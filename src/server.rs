@@ -40,6 +40,7 @@ mod executor;
 mod explain;
 mod guard_acts;
 mod guards;
+mod held;
 mod house;
 mod ingress;
 mod key_acts;

@@ -17,6 +17,7 @@ mod input;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use super::held::Held;
 use super::tally::Tally;
 use super::timing;
 use super::toll::Toll;
@@ -33,14 +34,16 @@ pub(crate) const OPEN_MAX: usize = 32;
 /// Bytes of answers per connection that are not sent yet, those of open reads as they are guessed; above it the
 /// socket is not read.
 pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
-/// What the first reads of a connection are taken to be answered with.
-const FIRST_GUESS_BYTES: usize = UNSENT_BYTES_MAX / 2;
+/// No read is taken to be answered with less, so that what small ones came to does not open the door to many large.
+const LEAST_GUESS_BYTES: usize = UNSENT_BYTES_MAX / 8;
+/// What the first read of a connection is taken to be answered with: it is alone until that is known.
+const FIRST_GUESS_BYTES: usize = UNSENT_BYTES_MAX + 1;
 /// What an answer's place keeps from one request to the next.
 const ANSWER_BYTES: usize = 1 << 10;
 /// From here on an answer that leaves alone is sent from where it was written.
 const SWAPPED_BYTES_MIN: usize = 4 << 10;
 /// Above this a buffer is given back instead of being kept.
-const KEPT_BYTES_MAX: usize = 64 << 10;
+pub(crate) const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// An API key and whose it is.
 pub(crate) type KeyName = (WalletNo, ApiKey);
@@ -270,6 +273,13 @@ impl Connection {
         }
     }
 
+    /// Counts the memory of its answers among all; streams have a limit of their own.
+    pub(crate) fn count_held(&mut self, held: &Held) {
+        let bytes =
+            if self.stream.is_some() { 0 } else { self.line.output.capacity() + self.line.ready_bytes };
+        self.line.counted_bytes = held.count(self.line.counted_bytes, bytes);
+    }
+
     /// True if another request may be taken from the input.
     pub(crate) fn may_open(&self) -> bool {
         self.line.has_room() && self.may_ask()
@@ -284,7 +294,12 @@ pub(crate) struct Line {
     open: Box<[Open]>,
     /// The sum over open requests.
     held_bytes: usize,
-    /// What the next read is taken to be answered with: what the last one was, or half of the guess before.
+    /// The part of it that is written.
+    ready_bytes: usize,
+    /// For how many bytes it counts among all connections.
+    counted_bytes: usize,
+    /// What the next read is taken to be answered with: what the last one was, or half of the guess before,
+    /// [`LEAST_GUESS_BYTES`] at least.
     guess_bytes: usize,
     first: u32,
     next: u32,
@@ -327,6 +342,8 @@ impl Line {
             sent: 0,
             open: open.collect(),
             held_bytes: 0,
+            ready_bytes: 0,
+            counted_bytes: 0,
             guess_bytes: FIRST_GUESS_BYTES,
             first: 0,
             next: 0,
@@ -346,7 +363,7 @@ impl Line {
             self.output = Vec::with_capacity(4 * ANSWER_BYTES);
         }
         self.open.iter_mut().for_each(|open| give_back(&mut open.answer));
-        self.held_bytes = 0;
+        (self.held_bytes, self.ready_bytes) = (0, 0);
         self.guess_bytes = FIRST_GUESS_BYTES;
         self.sent = 0;
         self.first = 0;
@@ -439,8 +456,9 @@ impl Line {
         let (bytes, guessed) = (place.answer.len(), place.held_bytes);
         place.held_bytes = bytes;
         self.held_bytes = self.held_bytes - guessed + bytes;
+        self.ready_bytes += bytes;
         if 0 < guessed {
-            self.guess_bytes = bytes.max(self.guess_bytes / 2);
+            self.guess_bytes = bytes.max(self.guess_bytes / 2).max(LEAST_GUESS_BYTES);
         }
     }
 
@@ -463,6 +481,7 @@ impl Line {
             }
             highest = highest.max(Some(at));
             self.held_bytes -= self.open[index].held_bytes;
+            self.ready_bytes -= self.open[index].held_bytes;
             let answer = &mut self.open[index].answer;
             match &mut self.open[index].timed {
                 Timed::No => {}

@@ -121,6 +121,8 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         let count = shared.house.turned_away(door);
         page.line(format_args!("{name}{{listener=\"{listener}\"}} {count}"));
     }
+    let held = shared.held.bytes() as u64;
+    page.number("outcry_held_bytes", "gauge", "Bytes of large answers that clients have not read yet.", held);
     let acknowledged = shared.acknowledged().0;
     page.number(
         "outcry_acknowledged_position",

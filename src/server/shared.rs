@@ -8,6 +8,7 @@ use crossbeam::utils::CachePadded;
 
 use super::clock::Clock;
 use super::core_loop::Roles;
+use super::held::Held;
 use super::house::House;
 use super::machine_view::MachineView;
 use super::mesh::Posts;
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) ending: EndingSender,
     /// Clients on all loops together.
     pub(crate) house: House,
+    /// What answers take that clients have not read.
+    pub(crate) held: Held,
     /// Loops that have nothing open any more.
     pub(crate) drained: AtomicU32,
     /// What each loop has done, for metrics.
@@ -88,6 +91,7 @@ impl Shared {
             snapshots: Requests::new(),
             ending,
             house: House::new(plan.limits.connections_max),
+            held: Held::default(),
             drained: AtomicU32::new(0),
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
             journal_tally: CachePadded::default(),

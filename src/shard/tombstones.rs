@@ -59,7 +59,7 @@ impl Tombstones {
     /// Whether this principal's cancel waits for this order at `now`.
     pub(super) fn waits(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
         // Mostly nobody waits; then the index, which lies in no cache, is not looked at.
-        if self.ring.back().is_none_or(|newest| newest.is_over(now)) {
+        if self.ring.back().is_none_or(|newest| newest.until <= now) {
             return false;
         }
         let same = |number| {

@@ -70,25 +70,29 @@ fn reads(connection: &mut Connection) -> Vec<u32> {
 #[test]
 fn reads_are_open_at_once_as_far_as_their_answers_are_guessed_to_fit() {
     let mut connection = Connection::empty();
-    // Nothing is known of this client's reads: two and a third that begins within the limit.
-    assert_eq!(reads(&mut connection), [0, 1, 2]);
-    for number in 0..3 {
-        answered(&mut connection, number, b"small", 0);
+    let mut next = 0;
+    // Nothing is known of this client's reads; then each small answer halves the guess.
+    for expected in [1, 3, 9] {
+        assert_eq!(reads(&mut connection).len(), expected);
+        for number in next..next + expected {
+            let number = u32::try_from(number).expect("few");
+            answered(&mut connection, number, b"small", 0);
+        }
+        next += expected;
         connection.line.release(Position(0), 1, &Tally::default());
-        connection.line.was_sent(5);
+        connection.line.was_sent(5 * expected);
     }
-    // Each small answer halves the guess.
-    assert_eq!(reads(&mut connection).len(), 17);
-    let large = vec![b'x'; UNSENT_BYTES_MAX];
-    answered(&mut connection, 3, &large, 0);
-    for number in 4..20 {
+    assert_eq!(reads(&mut connection).len(), 9, "however small they were");
+    let (first, behind) = (13, 14..22);
+    answered(&mut connection, first, &vec![b'x'; UNSENT_BYTES_MAX], 0);
+    for number in behind {
         answered(&mut connection, number, b"small", 0);
     }
     assert_eq!(reads(&mut connection), [0; 0], "a large answer is held, sent or not");
     connection.line.release(Position(0), 1, &Tally::default());
     assert_eq!(reads(&mut connection), [0; 0]);
     connection.line.was_sent(connection.line.unsent());
-    assert_eq!(reads(&mut connection).len(), OPEN_MAX, "the large one is long ago");
+    assert_eq!(reads(&mut connection).len(), 9, "the large one is long ago");
 }
 
 #[test]
@@ -100,9 +104,9 @@ fn behind_a_large_answer_reads_come_one_by_one() {
         answered(&mut connection, number, &large, 0);
     }
     connection.line.release(Position(0), 1, &Tally::default());
-    assert_eq!(connection.line.unsent(), 3 * large.len());
-    connection.line.was_sent(3 * large.len());
-    assert_eq!(reads(&mut connection), [3]);
+    assert_eq!(connection.line.unsent(), large.len());
+    connection.line.was_sent(large.len());
+    assert_eq!(reads(&mut connection), [1]);
 }
 
 #[test]
@@ -145,4 +149,24 @@ fn an_answer_for_a_client_that_left_is_nobodys() {
     connection.vacate();
     assert_ne!(connection.generation, generation);
     assert!(connection.line.answer(number).is_none());
+}
+
+#[test]
+fn answers_count_among_all_from_when_they_are_written_until_they_are_sent_or_their_client_leaves() {
+    let (held, large) = (Held::default(), vec![b'x'; 2 * KEPT_BYTES_MAX]);
+    let mut connection = Connection::empty();
+    for number in [0, 1] {
+        connection.line.open(Intent::Read);
+        answered(&mut connection, number, &large, 0);
+    }
+    connection.count_held(&held);
+    let output_bytes = connection.line.output.capacity();
+    assert_eq!(held.bytes(), 2 * large.len() + output_bytes);
+    connection.line.release(Position(0), 1, &Tally::default());
+    connection.line.was_sent(large.len() - 1);
+    connection.count_held(&held);
+    assert!(large.len() < held.bytes(), "what was sent is given back with the last byte");
+    connection.vacate();
+    connection.count_held(&held);
+    assert_eq!(held.bytes(), 0);
 }

@@ -42,8 +42,9 @@ impl CoreLoop {
                 self.check_stream(slot);
                 continue;
             }
-            let nothing_open = connection.line.open_count() == 0;
-            let silent = connection.read_by_ms <= self.elapsed_ms && nothing_open;
+            // Who has too much unsent is not read, so it cannot be late with what it says.
+            let is_asked = connection.line.open_count() == 0 && connection.line.has_room();
+            let silent = connection.read_by_ms <= self.elapsed_ms && is_asked;
             let unsent = connection.send_by_ms <= self.elapsed_ms;
             if (silent || unsent)
                 && let Some(connection) = self.connections.take(slot)

@@ -494,7 +494,7 @@ fn refuse_open(line: &mut Line, number: u32, reject: Reject, connection: respond
 /// Seconds after which a client should try again.
 const RETRY_AFTER_S: u32 = 1;
 
-fn write_refusal(out: &mut Vec<u8>, reject: Reject, status: u16, connection: respond::Connection) {
+pub(super) fn write_refusal(out: &mut Vec<u8>, reject: Reject, status: u16, connection: respond::Connection) {
     let wire = reject.wire();
     let extras = Extras { connection, retry_after_s: Some(RETRY_AFTER_S), ..Extras::default() };
     respond::plain_error(out, status, wire.code, wire.error, &extras);

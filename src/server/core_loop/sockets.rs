@@ -151,6 +151,7 @@ impl CoreLoop {
             let _ = self.watch.remove(&client);
             self.shared.house.leave(connection.door);
         }
+        connection.count_held(&self.shared.held);
         self.connections.free(slot, connection);
     }
 }
@@ -213,6 +214,9 @@ impl CoreLoop {
             // Requests that waited for the client to read are in turn again: those without room,
             // and those that belong to another loop and wait for the line to be empty.
             let freed = !had_room || (!was_idle && connection.line.is_idle());
+            if freed && connection.may_open() && connection.stream.is_none() {
+                self.read_anew(&mut connection, had_room);
+            }
             if freed && connection.may_open() && !connection.input.unread().is_empty() {
                 self.connections.queue(slot, &mut connection);
             }
@@ -235,6 +239,17 @@ impl CoreLoop {
         }
     }
 
+    /// A client that took what was unsent has its whole time again: to ask for something, and to say the rest of what
+    /// was not read meanwhile.
+    fn read_anew(&self, connection: &mut Connection, was_read: bool) {
+        let limits = &self.shared.plan.limits;
+        match (connection.partial, was_read) {
+            (true, true) => {}
+            (true, false) => connection.read_by_ms = self.elapsed_ms + limits.head_ms,
+            (false, _) => connection.read_by_ms = self.elapsed_ms + limits.idle_ms,
+        }
+    }
+
     /// Sends once what there is to send, which took from `since_ns`; true if the client is gone.
     fn send(&self, connection: &mut Connection, since_ns: &mut u64) -> bool {
         if connection.line.unsent() == 0 {
@@ -247,6 +262,7 @@ impl CoreLoop {
                 self.tally().sends.record(now_ns - *since_ns);
                 *since_ns = now_ns;
                 connection.line.was_sent(count);
+                connection.count_held(&self.shared.held);
                 let unsent_ms = self.shared.plan.limits.unsent_ms;
                 let over = connection.line.unsent() == 0;
                 connection.send_by_ms = if over { u64::MAX } else { self.elapsed_ms + unsent_ms };

@@ -1,9 +1,10 @@
 //! What other loops sent, and the roles' own work.
 
-use super::{CoreLoop, REGISTRAR_LOOP, Roles};
-use crate::domain::Position;
+use super::serve::write_refusal;
+use super::{CoreLoop, REGISTRAR_LOOP, Roles, connection_word};
+use crate::domain::{Position, Reject};
 use crate::server::acts;
-use crate::server::connection::Door;
+use crate::server::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::connections::Client;
 use crate::server::guards;
 use crate::server::message::{ActJob, Letter, ReadJob, Report};
@@ -121,8 +122,16 @@ impl CoreLoop {
         }
     }
 
-    /// Puts the answer of a read into its place in the line.
-    pub(super) fn deliver(&mut self, job: ReadJob) {
+    /// Puts the answer of a read into its place in the line; a large one only if there is memory for it.
+    pub(super) fn deliver(&mut self, mut job: ReadJob) {
+        if !self.shared.held.takes(job.answer.len()) {
+            let connection = connection_word(job.keep_alive);
+            job.answer = Vec::new();
+            write_refusal(&mut job.answer, Reject::Busy, Reject::Busy.wire().status, connection);
+        }
+        if KEPT_BYTES_MAX < job.answer.len() {
+            job.answer.shrink_to_fit();
+        }
         self.put_answer(job.client, job.number, job.at, |place| *place = job.answer);
     }
 
@@ -138,6 +147,7 @@ impl CoreLoop {
         if let Some(place) = connection.line.answer(number) {
             put(place);
             connection.line.ready(number, at);
+            connection.count_held(&self.shared.held);
         }
         self.connections.put(client.slot, connection);
     }

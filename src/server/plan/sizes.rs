@@ -3,6 +3,7 @@
 use super::Plan;
 use crate::auth::KnownSigners;
 use crate::registry::ROWS_MAX;
+use crate::server::held::HELD_BYTES_MAX;
 use crate::server::options::Options;
 use crate::server::topology::Topology;
 
@@ -104,7 +105,8 @@ impl Plan {
         const EVERYTHING_ELSE: u64 = 128 << 20;
         let books = self.limits.books_bytes.saturating_mul(u64::from(self.topology.shards));
         let taken: u64 = self.memory_taken().iter().map(|(_, bytes)| bytes).sum();
-        taken.saturating_add(books).saturating_add(EVERYTHING_ELSE).saturating_add(self.log_bytes)
+        let held = HELD_BYTES_MAX as u64;
+        [books, EVERYTHING_ELSE, held, self.log_bytes].into_iter().fold(taken, u64::saturating_add)
     }
 
     /// What of it a start takes at once, so that no order waits for a page, by the setting that asks for it. What a
