@@ -56,7 +56,8 @@ macro_rules! rejects {
 rejects! {
     /// The server is replaying its log.
     Recovering = 425, "recovering", "service not ready";
-    /// The log has no room, or a ring between two cores none for orders; nothing was taken.
+    /// The log has no room, or a ring between two cores none for orders, or a large answer would be more than 256 MiB
+    /// that clients have not read; nothing was taken.
     Busy = 503, "busy", "the exchange is busy, try again";
     /// The exchange takes no orders and no splits. Cancels are always taken.
     TradingDisabled = 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates";

@@ -2,7 +2,7 @@
 //! the memory that others trade with.
 //!
 //! A connection counts while it has more than [`KEPT_BYTES_MAX`] of them. Beyond [`HELD_BYTES_MAX`] in all, a read whose
-//! answer alone is larger than that is answered 503; the others go on, as each connection's share is bounded.
+//! answer is larger than [`KEPT_BYTES_MAX`] is answered 503; smaller ones go on, as each connection's share is bounded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
