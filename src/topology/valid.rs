@@ -54,12 +54,15 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
         "no VALID run of `scripts/perf` can be had here as it is"
     };
     let text = format!(
-        "{head}, by these seconds: a thread that never sleeps lost {} of cpu {} (at most {LOST_PERCENT_MAX} %), other programs had {} \
-         of the CPUs and the host {} (at most {SHARE_PERCENT_MAX} % each){}",
+        "{head}, by these seconds: a thread that never sleeps lost {} of cpu {} ({}), other programs had {} of the CPUs ({}) and the \
+         host {} ({}){}",
         percent(worst.lost_millionths),
         worst.cpu,
+        beside(worst.lost_millionths <= lost_max, LOST_PERCENT_MAX),
         percent(others),
+        beside(others <= share_max, SHARE_PERCENT_MAX),
         percent(host),
+        beside(host <= share_max, SHARE_PERCENT_MAX),
         shared(scene, *last)
     );
     let bad = |gaps: &&&Gaps| lost_max < gaps.lost_millionths;
@@ -69,6 +72,12 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
         changes.push(of_cpu(&worst));
     }
     Some(Valid { can_be, text, change: (!can_be).then(|| changes.join("; ")) })
+}
+
+/// An amount's limit, and whether it is the reason.
+#[must_use]
+pub fn beside(is_within: bool, percent_max: u8) -> String {
+    format!("{} {percent_max} %", if is_within { "within" } else { "above" })
 }
 
 fn too_few() -> Valid {
@@ -158,7 +167,7 @@ mod tests {
     fn each_amount_stands_with_its_limit_and_who_shares_the_clients_cpu() {
         let rows = |last| vec![gaps(0, 407_500, 372_600, 3_900), gaps(last, 2_000, 0, 100)];
         let amounts = "no VALID run of `scripts/perf` can be had here as it is, by these seconds: a thread that never sleeps lost 40.75 % of \
-                       cpu 0 (at most 2 %), other programs had 18.63 % of the CPUs and the host 0.20 % (at most 1 % each)";
+                       cpu 0 (above 2 %), other programs had 18.63 % of the CPUs (above 1 %) and the host 0.20 % (within 1 %)";
         let shared = "; with 2 CPUs the rig's client shares cpu 1 with the server (r1), so even then reads, durable answers and \
                       tails are slower than with 4";
         let text = |cpus| judged(cpus, Some(rows(cpus - 1))).expect("it was measured").text;

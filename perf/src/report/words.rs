@@ -3,7 +3,7 @@
 use super::numbers::{count, count_of, micros};
 use super::{arrivals, room, went};
 use outcry::topology::checks::Taker;
-use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
+use outcry::topology::valid::{self, CLIENTS_OWN_FROM_CPUS};
 
 use crate::jitter::GAP_US_MAX;
 use crate::placement::MachineLimit;
@@ -92,12 +92,16 @@ fn lost(summary: &Summary) -> String {
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let most = rows.map(|row| row.lost_percent).fold(0.0, f64::max);
     let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
+    let share = |cpus: f64| {
+        let of_all = cpus / CPUS_OF_SHARES;
+        (100.0 * of_all, valid::beside(of_all <= LOST_MAX, valid::SHARE_PERCENT_MAX))
+    };
+    let ((others, beside_others), (host, beside_host)) =
+        (share(summary.share.others), share(summary.share.stolen));
+    let beside_most = valid::beside(most <= LOST_PERCENT_MAX, valid::LOST_PERCENT_MAX);
     format!(
-        "other processes had {:.1} % of the {CPUS_OF_SHARES} CPUs and the host {:.1} % (at most {:.0} % each){kernel}; before and \
-         after, a thread that only spins lost {most:.1} % of a CPU (at most {LOST_PERCENT_MAX:.0} %)",
-        100.0 * summary.share.others / CPUS_OF_SHARES,
-        100.0 * summary.share.stolen / CPUS_OF_SHARES,
-        100.0 * LOST_MAX
+        "other processes had {others:.1} % of the {CPUS_OF_SHARES} CPUs ({beside_others}) and the host {host:.1} % \
+         ({beside_host}){kernel}; before and after, a thread that only spins lost {most:.1} % of a CPU ({beside_most})"
     )
 }
 
@@ -459,8 +463,8 @@ mod tests {
 
     #[test]
     fn whether_the_box_can_give_a_valid_run_is_said_whatever_the_verdict() {
-        let had = "other processes had 0.1 % of the 2 CPUs and the host 0.0 % (at most 1 % each); before and after, a \
-                   thread that only spins lost 0.1 % of a CPU (at most 2 %)";
+        let had = "other processes had 0.1 % of the 2 CPUs (within 1 %) and the host 0.0 % (within 1 %); before and after, a \
+                   thread that only spins lost 0.1 % of a CPU (within 2 %)";
         for (reasons, expected) in [
             (&[][..], format!("This box can give a VALID run: {had}.")),
             (
