@@ -55,9 +55,9 @@ fn each_question_has_an_answer_with_an_amount() {
     }
 }
 
-#[test]
-fn programs_get_the_amounts_that_are_times() {
-    let disk = DiskProbe {
+/// A disk that was tried and takes direct writes.
+fn local_disk() -> DiskProbe {
+    DiskProbe {
         filesystem: "ext4".to_owned(),
         is_local: true,
         direct_refused: None,
@@ -65,7 +65,12 @@ fn programs_get_the_amounts_that_are_times() {
         write_us: (23, 37),
         fsync_us: (90, 4_000),
         cpu_millionths: 523_000,
-    };
+    }
+}
+
+#[test]
+fn programs_get_the_amounts_that_are_times() {
+    let disk = local_disk();
     let refused = DiskProbe { direct_refused: Some("EINVAL".to_owned()), write_us: (0, 0), ..disk.clone() };
     let slow = Some([26_000, 390_000]);
     for (sleeps, disk, median, durable) in [
@@ -397,15 +402,7 @@ fn a_cpu_that_was_taken_is_told_where_orders_wait_longer_for_it_than_for_each_ot
 
 #[test]
 fn what_has_no_core_of_its_own_comes_off_the_orders_a_second_by_its_amount() {
-    let disk = DiskProbe {
-        filesystem: "ext4".to_owned(),
-        is_local: true,
-        direct_refused: None,
-        discards: false,
-        write_us: (23, 37),
-        fsync_us: (90, 4_000),
-        cpu_millionths: 523_000,
-    };
+    let disk = local_disk();
     let stat = |busy: u64| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\n", 1_000 - busy);
     let mut needs = needs("sm@0 r@1");
     needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins: false }];
