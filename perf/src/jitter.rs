@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use outcry::topology::checks::{Gaps, Taker};
+use outcry::topology::checks::{Gaps, Named, Taker};
 use serde::{Deserialize, Serialize};
 
 use crate::report;
@@ -85,8 +85,8 @@ impl Jitter {
             wait_p99_us: Some(micros(gaps.wait_p99_ns)),
             lost_percent: percent(gaps.lost_millionths),
             threads_percent: gaps.threads_millionths.map(percent),
-            largest: gaps.largest.clone(),
-            largest_is_kernels: gaps.largest_is_kernels,
+            largest: gaps.largest.as_ref().map(|largest| largest.who.clone()),
+            largest_is_kernels: gaps.largest.as_ref().is_some_and(|largest| largest.is_kernels),
             host_percent: gaps.host_millionths.map(percent),
             long_percent: Some(percent(gaps.long_millionths)),
             threads_long_percent: gaps.threads_long_millionths.map(percent),
@@ -132,8 +132,10 @@ impl Jitter {
             threads_millionths: self.threads_percent.map(millionths),
             threads_long_millionths: self.threads_long_percent.map(millionths),
             host_millionths: self.host_percent.map(millionths),
-            largest: self.largest.clone(),
-            largest_is_kernels: self.largest_is_kernels,
+            largest: self
+                .largest
+                .as_ref()
+                .map(|who| Named { who: who.clone(), is_kernels: self.largest_is_kernels }),
             ..Gaps::default()
         }
     }

@@ -4,6 +4,9 @@
 //! thousand compilers is told by the name of who started them. Names and times are all that is read.
 
 use std::path::Path;
+use std::time::Duration;
+
+use crate::topology::checks::Named;
 
 /// A tick of `/proc/stat`: a hundredth of a second (`USER_HZ`, proc(5)).
 pub const TICK_NS: u64 = 10_000_000;
@@ -37,6 +40,20 @@ pub struct Largest {
     pub ns: u64,
     /// Whether it is one of the kernel's own threads.
     pub is_kernels: bool,
+}
+
+impl Largest {
+    /// Without how much.
+    #[must_use]
+    pub fn named(self) -> Named {
+        Named { who: self.who, is_kernels: self.is_kernels }
+    }
+
+    /// Whether it had at least half of this share, in millionths, of a CPU's `time`: who stops it has the CPU back.
+    #[must_use]
+    pub fn is_most_of(&self, millionths: u64, time: Duration) -> bool {
+        u128::from(millionths) * time.as_nanos() <= 2 * u128::from(self.ns) * 1_000_000
+    }
 }
 
 impl Crowd {

@@ -45,15 +45,11 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
 }
 
 /// With the name of the largest taker, if most of what other threads had was its: who stops it has the CPU back.
-fn named(gaps: Gaps, largest: Option<Largest>, time: Duration) -> Gaps {
-    let share = u128::from(gaps.threads_millionths.unwrap_or(0));
-    let is_most = |largest: &Largest| share * time.as_nanos() <= 2 * u128::from(largest.ns) * 1_000_000;
-    match largest.filter(is_most) {
-        Some(Largest { who, is_kernels, .. }) => {
-            Gaps { largest: Some(who), largest_is_kernels: is_kernels, ..gaps }
-        }
-        None => gaps,
-    }
+fn named(mut gaps: Gaps, largest: Option<Largest>, time: Duration) -> Gaps {
+    let share = gaps.threads_millionths.unwrap_or(0);
+    let most = largest.filter(|largest| largest.is_most_of(share, time));
+    gaps.largest = most.map(Largest::named);
+    gaps
 }
 
 /// Nanoseconds of `cpu` that the host had for others, in steps of a tick: the eighth number of its line.
@@ -131,7 +127,6 @@ fn summary(cpu: usize, spun: Spun, host_ns: Option<u64>) -> Gaps {
         threads_long_millionths: threads_ns.map(|[_, long]| millionths(long)),
         host_millionths: host_ns.map(millionths),
         largest: None,
-        largest_is_kernels: false,
     }
 }
 
@@ -177,8 +172,8 @@ mod tests {
             let largest = Largest { who: "kworker (7)".to_owned(), ns, is_kernels: true };
             let gaps = named(taken.clone(), Some(largest), Duration::from_secs(1));
             assert_eq!(
-                (gaps.largest.as_deref(), gaps.largest_is_kernels),
-                (expected, expected.is_some()),
+                gaps.largest.map(|named| (named.who, named.is_kernels)),
+                expected.map(|who: &str| (who.to_owned(), true)),
                 "{ns}"
             );
         }

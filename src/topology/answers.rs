@@ -14,7 +14,7 @@
 //! and interrupts add stands in the list of [`limit`].
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
-use super::checks::{ClientOrders, LoopWork, Scene, Sleeps, percent};
+use super::checks::{ClientOrders, LoopWork, Others, Scene, Sleeps, percent};
 use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
 use super::table;
@@ -71,7 +71,7 @@ pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer>
     vec![
         median(scene, capacity),
         slow(scene, capacity),
-        slowest(scene),
+        slowest(scene, capacity),
         orders(scene, capacity),
         durable(scene, capacity),
         reads(scene, capacity),
@@ -114,17 +114,17 @@ fn sleeps(scene: &Scene<'_>) -> Sleeps {
 
 /// What an order alone takes in the server, without a disk.
 fn median_ns(scene: &Scene<'_>, capacity: &Capacity) -> u64 {
-    capacity.order_ns + if sleeps(scene) == Sleeps::AtOnce { cost::WAKE_NS } else { 0 }
+    capacity.order_ns + if sleeps(scene) == Sleeps::AtOnce { scene.wake_ns() } else { 0 }
 }
 
 fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let (order_ns, check_ns) = (capacity.order_ns, capacity.check_ns());
     let sleeps = sleeps(scene);
-    let wake = micros(cost::WAKE_NS);
+    let wake = micros(scene.wake_ns());
     let woken = match sleeps {
         Sleeps::Never => String::new(),
         Sleeps::AfterSpinning => format!("; {wake} more after a pause of 50 µs, for a loop sleeps then"),
-        Sleeps::AtOnce => format!(", waking the loop some {wake}"),
+        Sleeps::AtOnce => format!(", waking the loop {}", scene.wake()),
     };
     let parts = format!("its signature check {}, the rest {}", micros(check_ns), micros(capacity::REST_NS));
     let now = format!(
@@ -148,7 +148,7 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
     let bought = format!("faster cores shorten the {} in proportion", micros(order_ns));
     let least_ns = median_ns(scene, capacity);
-    let most_ns = least_ns + if sleeps == Sleeps::AfterSpinning { cost::WAKE_NS } else { 0 };
+    let most_ns = least_ns + if sleeps == Sleeps::AfterSpinning { scene.wake_ns() } else { 0 };
     Answer {
         asked: "median",
         title: if scene.needs.durable {
@@ -206,13 +206,13 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 }
 
 /// What else takes a loop's CPU: rarely, and for long.
-fn slowest(scene: &Scene<'_>) -> Answer {
+fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let cpus = scene.cpus_of_orders();
     let gaps = scene.probes.jitter.iter().flatten().filter(|gaps| cpus.contains(&gaps.cpu));
     let worst = gaps.max_by_key(|gaps| gaps.max_ns);
     let measured = match worst {
         Some(gaps) => format!(
-            "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {}; who had it: {})",
+            "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {}: {})",
             cost::time(gaps.wait_p999_ns),
             cost::time(gaps.max_ns),
             gaps.cpu,
@@ -244,12 +244,18 @@ fn slowest(scene: &Scene<'_>) -> Answer {
         amount_ns: worst.map(|gaps| [gaps.wait_p999_ns, gaps.max_ns]),
         free: Some("`outcry tune` prints what moves interrupts and the system away".to_owned()),
         bought: Some(bought.to_owned()),
-        brief: brief::slowest(scene),
+        brief: brief::slowest(scene, capacity),
     }
 }
 
 fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
-    let others = if scene.lacks_cores() { coreless(scene) } else { String::new() };
+    let others = match beside(scene, capacity) {
+        Some(beside) => format!("; {}", beside.text()),
+        None if is_unseen(scene) => {
+            "; less where others run on the same CPU, at which `outcry check` looks".to_owned()
+        }
+        None => String::new(),
+    };
     let (first, client) = (capacity.full_first(), client(scene, capacity));
     let now = format!("{}; full first: {first}{others}; {client}", capacity.text());
     Answer {
@@ -263,25 +269,60 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
 }
 
-/// What the journal's thread and others take, where they have no core of their own.
-fn coreless(scene: &Scene<'_>) -> String {
-    let journal = journal_share(scene).map_or_else(
-        || "the journal's thread, which was not tried here (`outcry check` does)".to_owned(),
-        |share| {
-            format!("the journal's thread, up to {share} of a CPU while one write follows another (tried)")
-        },
-    );
-    let others = scene.busiest().map_or_else(
-        || "other programs, at which `outcry check` looks".to_owned(),
-        |(cpu, millionths)| format!("other programs, {} of cpu {cpu} just now", percent(millionths)),
-    );
-    format!("; off that comes what has no core of its own and runs on the same CPU: {journal}, and {others}")
+/// What is left of the orders a second beside whoever else has the CPU of the loop that is full first.
+struct Beside {
+    orders_per_second: u64,
+    cpu: usize,
+    others: Option<Others>,
+    /// What the journal's thread takes while one write follows another, in millionths.
+    journal: Option<u64>,
 }
 
-/// What the journal's thread takes of a CPU at most, in hundredths, if the disk was tried.
-fn journal_share(scene: &Scene<'_>) -> Option<String> {
-    let disk = scene.probes.disk.as_ref().ok()?;
-    Some(format!("{} %", disk.cpu_millionths.div_ceil(10_000)))
+/// Whether others have a part of the loops' CPUs that nobody looked at.
+fn is_unseen(scene: &Scene<'_>) -> bool {
+    scene.lacks_cores() && scene.probes.stat_quiet.is_none()
+}
+
+/// None where nobody else has it, or nobody looked.
+fn beside(scene: &Scene<'_>, capacity: &Capacity) -> Option<Beside> {
+    const ALL: u64 = 1_000_000;
+    let full = capacity.parts.iter().find(|part| capacity.first.contains(&part.name))?;
+    let cpu = full.cpu?;
+    let others = scene.others_on(&[cpu]).filter(|others| scene.lacks_cores() || others.are_felt());
+    let is_near = scene.needs.journal_cpu.map_or(scene.lacks_cores(), |journal| journal == cpu);
+    let journal = scene.probes.disk.as_ref().ok().filter(|_| is_near).map(|disk| disk.cpu_millionths);
+    let shares = [others.as_ref().map(|others| others.millionths), journal];
+    let taken = shares.into_iter().flatten().sum::<u64>();
+    let rivals = u64::try_from(shares.into_iter().flatten().count()).unwrap_or(0);
+    // Of those that are always ready each has its part, so much is always had.
+    let left = ALL.saturating_sub(taken).max(ALL / (1 + rivals));
+    let orders_per_second = capacity.orders_per_second * left / ALL;
+    (0 < rivals).then_some(Beside { orders_per_second, cpu, others, journal })
+}
+
+impl Beside {
+    fn who(&self) -> String {
+        let journal = self.journal.map(|share| format!("the journal ({} %)", share.div_ceil(10_000)));
+        let others = self.others.as_ref().map(|others| format!("others ({})", percent(others.millionths)));
+        journal.into_iter().chain(others).collect::<Vec<_>>().join(" and ")
+    }
+
+    fn brief(&self) -> String {
+        format!("{} beside {} on CPU {}", rounded(self.orders_per_second), self.who(), self.cpu)
+    }
+
+    fn text(&self) -> String {
+        let journal = self.journal.map(|share| {
+            format!(
+                "the journal's thread takes up to {} % of a CPU while one write follows another (tried)",
+                share.div_ceil(10_000)
+            )
+        });
+        let others =
+            self.others.as_ref().map(|others| format!("other programs have {} just now", others.amount()));
+        let who = journal.into_iter().chain(others).collect::<Vec<_>>().join(", ");
+        format!("about {} where it shares cpu {}: {who}", rounded(self.orders_per_second), self.cpu)
+    }
 }
 
 /// What one client may have of it, long before the machine is full.
@@ -377,7 +418,7 @@ fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let is_apart = |work: &&LoopWork| !work.sockets;
     let sleepers = [Some(sleeps(scene)), reader.filter(is_apart).map(|work| work.sleeps)];
     let wakes = sleepers.into_iter().flatten().filter(|sleeps| *sleeps == Sleeps::AtOnce).count();
-    let wakes_ns = u64::try_from(wakes).unwrap_or(0) * cost::WAKE_NS;
+    let wakes_ns = u64::try_from(wakes).unwrap_or(0) * scene.wake_ns();
     let woken = match wakes_ns {
         0 => String::new(),
         ns => format!(", and up to {} for waking what sleeps", micros(ns)),
@@ -405,7 +446,7 @@ fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     );
     let mut free = vec!["clients that send many at once (pipelining)".to_owned()];
     if sleeps(scene) == Sleeps::AtOnce && limit::may_spin(scene) {
-        free.push(format!("cpu.wait=shard=spin saves {} of the waking", micros(cost::WAKE_NS)));
+        free.push(format!("cpu.wait=shard=spin saves {} of the waking", micros(scene.wake_ns())));
     }
     let bought = "a faster core for the one reader; more loops with sockets do not help it";
     let least_ns = read_ns.map(|ns| READ_PASS_NS + READ_TURN_NS + ns);
@@ -440,7 +481,7 @@ fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         |gaps| {
             format!(
                 "measured with every CPU kept busy, one read in a hundred waits {} or more until its CPU is back, one in 1,000 {} \
-                 (cpu {}; who had it: {})",
+                 (cpu {}: {})",
                 cost::time(gaps.wait_p99_ns),
                 cost::time(gaps.wait_p999_ns),
                 gaps.cpu,

@@ -34,6 +34,9 @@ pub(super) const COMFORTABLE_PERCENT: u64 = 80;
 /// A size that has room for some hundred signers.
 pub(super) const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
 
+/// A signature check on the machine of README's figures (stage `sign`, p50, of `bench roundtrip`, `53c13a2`).
+const README_CHECK_NS: u64 = 27_900;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// One loop's part.
@@ -201,6 +204,23 @@ impl Capacity {
         )
     }
 
+    /// How this machine's CPU compares with that of README's figures.
+    #[must_use]
+    pub fn beside_readme(&self) -> String {
+        let tenths = (self.signature_ns * 10 + README_CHECK_NS / 2) / README_CHECK_NS;
+        let times = match tenths {
+            9..=11 => "README's figures are of a CPU about as fast".to_owned(),
+            tenths => {
+                format!("README's times would be about {}.{} times as long here", tenths / 10, tenths % 10)
+            }
+        };
+        format!(
+            "{times}: a signature check takes {}, there {}\n",
+            micros(self.signature_ns),
+            micros(README_CHECK_NS)
+        )
+    }
+
     /// Where the number comes from.
     fn sum(&self) -> String {
         let carriers = self.carriers();
@@ -346,7 +366,7 @@ impl Capacity {
             let wake = if looks_on {
                 format!(
                     ", and loops sleep at once: some {} more an order after a pause",
-                    micros(cost::WAKE_NS)
+                    micros(scene.wake_ns())
                 )
             } else {
                 String::new()

@@ -7,6 +7,7 @@
 mod cpu;
 mod gaps;
 mod memory;
+mod probes;
 mod world;
 
 use super::Files;
@@ -15,9 +16,11 @@ use super::machine::{Machine, counted};
 use super::placement::{Policy, SPARE_CORES};
 use super::table;
 
-pub use cpu::{percent, quieter};
-pub use gaps::{Gaps, Taker};
+pub use cpu::{percent, used};
+pub(super) use gaps::named;
+pub use gaps::{Gaps, Named, Taker};
 pub use memory::cannot_be_had;
+pub use probes::{DiskProbe, DiskUse, Others, Probes};
 
 /// How bad it is if a condition is not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,92 +305,6 @@ impl Needs {
     }
 }
 
-/// What a try on the data directory's disk took.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskProbe {
-    /// The kind of filesystem.
-    pub filesystem: String,
-    /// Whether it is on this machine, and outlives a boot.
-    pub is_local: bool,
-    /// Why writes cannot go past the page cache, if they cannot.
-    pub direct_refused: Option<String>,
-    /// Whether freed blocks are discarded at once (the mount option `discard`), during which writes wait.
-    pub discards: bool,
-    /// Median and 99th percentile of one 4 KiB write with `O_DIRECT|O_DSYNC`, in microseconds.
-    pub write_us: (u64, u64),
-    /// The same of one 4 KiB write and `fsync`.
-    pub fsync_us: (u64, u64),
-    /// What a thread takes of a CPU while it writes what a durable answer waits for, one write after another, in
-    /// millionths.
-    pub cpu_millionths: u64,
-}
-
-impl DiskProbe {
-    /// Median and 99th percentile of what a durable answer waits for, in microseconds: of a write with `fsync` where
-    /// none can go past the page cache.
-    #[must_use]
-    pub const fn durable_us(&self) -> (u64, u64) {
-        if self.direct_refused.is_none() { self.write_us } else { self.fsync_us }
-    }
-}
-
-/// What only a try can tell: each what was found, or why nobody could look.
-#[derive(Clone, Debug)]
-pub struct Probes {
-    /// Faults of the configuration; none if it is good.
-    pub config: Result<Option<String>, String>,
-    /// Faults of the two listeners' addresses.
-    pub ports: Result<Vec<String>, String>,
-    /// Who holds the data directory, if anybody.
-    pub lock: Result<Option<String>, String>,
-    /// Why a start would refuse the secrets in it, if so, and behind a semicolon what mends that.
-    pub secret: Result<Option<String>, String>,
-    /// What keeps `io_uring` from being used, if anything.
-    pub io_uring: Result<Option<String>, String>,
-    /// The data directory's disk.
-    pub disk: Result<DiskProbe, String>,
-    /// Bytes free there; none if nothing can be written there.
-    pub free_bytes: Result<Option<u64>, String>,
-    /// The folder of the log's file, and the bytes free there.
-    pub log_room: Result<(String, u64), String>,
-    /// Whether the clock is kept in step, and the kernel's estimate of its error in microseconds.
-    pub clock: Result<(bool, u64), String>,
-    /// `/proc/stat` a second earlier; without it, what counts is the time since boot.
-    pub stat_before: Option<String>,
-    /// `/proc/stat` twice, half a second or more apart, while this process slept.
-    pub stat_quiet: Option<[String; 2]>,
-    /// What one signature check takes here, in nanoseconds.
-    pub signature_ns: Result<u64, String>,
-    /// What one read takes here, of a market with 1.8 kB and without its socket, in nanoseconds.
-    pub read_ns: Result<u64, String>,
-    /// Gaps on each allowed CPU, if they were measured.
-    pub jitter: Option<Vec<Gaps>>,
-}
-
-impl Probes {
-    /// Nobody looked, and `why`.
-    #[must_use]
-    pub fn none(why: &str) -> Self {
-        let why = || why.to_owned();
-        Self {
-            config: Err(why()),
-            ports: Err(why()),
-            lock: Err(why()),
-            secret: Err(why()),
-            io_uring: Err(why()),
-            disk: Err(why()),
-            free_bytes: Err(why()),
-            log_room: Err(why()),
-            clock: Err(why()),
-            stat_before: None,
-            stat_quiet: None,
-            signature_ns: Err(why()),
-            read_ns: Err(why()),
-            jitter: None,
-        }
-    }
-}
-
 /// All that a check looks at.
 pub struct Scene<'a> {
     /// The machine's files.
@@ -406,6 +323,22 @@ impl Scene<'_> {
     pub fn cpus_of_orders(&self) -> Vec<usize> {
         let hot = self.needs.hot();
         if hot.is_empty() { self.machine.allowed.clone() } else { hot }
+    }
+
+    /// What waking a loop that sleeps takes, as it was tried; by an estimate where others had its CPU meanwhile.
+    pub(super) fn wake_ns(&self) -> u64 {
+        self.wake_tried_ns().unwrap_or(cost::WAKE_NS)
+    }
+
+    fn wake_tried_ns(&self) -> Option<u64> {
+        let is_theirs = self.others_on(&self.cpus_of_orders()).is_some_and(|others| others.are_felt());
+        self.probes.wake_ns.as_ref().ok().copied().filter(|_| !is_theirs)
+    }
+
+    /// The same for people.
+    pub(super) fn wake(&self) -> String {
+        let time = cost::time(self.wake_ns());
+        if self.wake_tried_ns().is_some() { format!("{time} (tried)") } else { format!("some {time}") }
     }
 
     /// Whether there are fewer cores than loops, journal and system would fill.
@@ -433,10 +366,16 @@ impl Scene<'_> {
         cpu::stolen_share(self).map(|(millionths, _)| millionths)
     }
 
-    /// Which of the CPUs with a loop others use most now, and their share of it in millionths.
+    /// What others use of the one of `cpus` that they use most now; none if nobody looked.
     #[must_use]
-    pub fn busiest(&self) -> Option<(usize, u64)> {
-        cpu::busiest(self)
+    pub fn others_on(&self, cpus: &[usize]) -> Option<Others> {
+        cpu::others_on(self, cpus)
+    }
+
+    /// Likewise of the CPUs with a loop.
+    #[must_use]
+    pub fn busiest(&self) -> Option<Others> {
+        self.others_on(&self.cpus_with_loops())
     }
 }
 

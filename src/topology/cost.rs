@@ -6,7 +6,7 @@
 
 /// A thread that is ready waits about this long for one that has its CPU.
 pub(super) const SLICE_NS: u64 = 4_000_000;
-/// What waking a loop costs (an eventfd's 16 µs).
+/// What waking a loop costs where that was not tried (an eventfd's 16 µs).
 pub(super) const WAKE_NS: u64 = 16_000;
 /// One CPU for everything: a read or a batch that was begun is finished first.
 pub(super) const ONE_CPU_NS: u64 = 1_000_000;
@@ -18,7 +18,7 @@ pub(super) const DISCARD_NS: u64 = 75_000_000;
 pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
 /// The same for a table.
-pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard, or it stops for up to 75 ms";
+pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard, which may stop it for 75 ms";
 /// What shortens every write.
 pub(super) const SOONER_BRIEF: &str = "a disk that writes 4 KiB sooner";
 /// Bytes that one write of the journal takes on the disk at least.
@@ -36,7 +36,10 @@ pub(super) const fn writes_that_stop_one_in_a_hundred(segment_bytes: u64) -> u64
 
 /// How long such a disk stands still, in words.
 pub(super) fn discard() -> String {
-    format!("for up to {} or so whenever a segment is packed or removed", time(DISCARD_NS))
+    format!(
+        "for up to {} or so, as one guest's did, whenever a segment is packed or removed",
+        time(DISCARD_NS)
+    )
 }
 
 /// A condition's name, its weight in lists of what costs most, and what it costs; `{}` is the weight.
@@ -76,6 +79,7 @@ const ESTIMATES: &[Estimate] = &[
     ("mem.ksm", 2_000, "about {} for each page that is copied first"),
     // Ten packets of 1,460 bytes go out before the first is acknowledged.
     ("net.slow_start_after_idle", 0, "a round trip more for an answer above 14 KiB"),
+    ("io.others", 0, "a durable answer as long as what stands before it on the disk"),
     ("io.uring", 0, "nothing that an order would notice"),
     ("time.ntp", 0, "nothing until the clock is off by auth.window_s"),
     ("config.valid", 0, "the start is refused"),

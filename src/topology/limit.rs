@@ -22,7 +22,7 @@
 //! | `none` | nothing was found but what the slowest orders meet; the text says what would carry more |
 
 use super::capacity;
-use super::checks::{DiskProbe, Finding, Gaps, Scene, Severity, Verdict, percent, quieter};
+use super::checks::{DiskProbe, Finding, Gaps, Others, Scene, Severity, Verdict, percent};
 use super::cost::{self, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
@@ -254,7 +254,7 @@ fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
         }),
         text: format!(
             "cpu {} ({}): a thread that never sleeps lost {} of it, p99 gap {} µs, longest {} µs; one {} in 1,000 waits {} \
-             µs or more for that; who had it: {}",
+             µs or more for that; {}",
             gaps.cpu,
             scene.needs.threads_on(gaps.cpu),
             percent(gaps.lost_millionths),
@@ -265,7 +265,7 @@ fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
             gaps.takers()
         ),
         cost_ns: Some(gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths))),
-        change: Some(quieter(scene, gaps).to_owned()),
+        change: Some(gaps.remedy()),
     };
     bad.map(limit).collect()
 }
@@ -273,7 +273,9 @@ fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
 /// The host and other processes, by what the kernel counts.
 fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let stolen = scene.stolen_millionths().map(|millionths| (Touches::by_share(millionths), millionths));
-    let used = scene.busiest().map(|(cpu, millionths)| (Touches::on_cpu(scene, cpu, millionths), millionths));
+    let used = scene
+        .busiest()
+        .map(|Others { cpu, millionths, .. }| (Touches::on_cpu(scene, cpu, millionths), millionths));
     let rows = [
         (Kind::Host, "cpu.steal", stolen, "the host ran others on our CPUs"),
         (Kind::Others, "cpu.others", used, "other processes use our CPUs"),
@@ -306,11 +308,8 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let more_cores = || remedy(findings, "cpu.overcommit");
     let nothing_spins = needs.spinning.is_empty();
     let woken = |change| {
-        let text = format!(
-            "no loop spins (cpu.wait): an order also waits for a wake-up of some {}",
-            time(cost::WAKE_NS)
-        );
-        nothing_spins.then(|| limit(Kind::WakeUps, Touches::P50, cost::WAKE_NS, text, change))
+        let text = format!("no loop spins (cpu.wait): an order also waits for a wake-up of {}", scene.wake());
+        nothing_spins.then(|| limit(Kind::WakeUps, Touches::P50, scene.wake_ns(), text, change))
     };
     let mut causes = Vec::new();
     if let Some(milli) = machine.quota_milli {
@@ -354,7 +353,7 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         } else {
             (Kind::Cores, Touches::P99, more_cores())
         };
-        causes.push(limit(kind, touches, cost::WAKE_NS, text, change));
+        causes.push(limit(kind, touches, scene.wake_ns(), text, change));
     } else if machine.quota_milli.is_none() {
         let change = "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs";
         causes.extend(woken(Some(change.to_owned())));
@@ -383,7 +382,7 @@ fn spin_first(scene: &Scene<'_>, bought: Option<String>) -> Option<String> {
 /// What spinning costs, or what nobody spinning costs.
 fn spinning(scene: &Scene<'_>) -> String {
     match scene.needs.spinning.as_slice() {
-        [] => format!("nothing spins, so an order also waits for a wake-up of some {}", time(cost::WAKE_NS)),
+        [] => format!("nothing spins, so an order also waits for a wake-up of {}", scene.wake()),
         names => format!("{} spins all the same, and the others share what is left", names.join(", ")),
     }
 }
@@ -402,7 +401,7 @@ pub(super) fn stops(scene: &Scene<'_>) -> Option<String> {
     let bytes = scene.needs.segment_bytes;
     discards.then(|| {
         format!(
-            "stands still {}, every {} writes or so (an order alone is one): from {} writes a second on one answer in \
+            "may stand still {}, every {} writes or so (an order alone is one): from {} writes a second on one answer in \
              a hundred meets that",
             cost::discard(),
             capacity::rounded(cost::writes_per_segment(bytes)),
@@ -418,7 +417,7 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
     let stops = stops(scene).map_or_else(String::new, |stops| format!("; mounted with discard it {stops}"));
     let sooner = "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
                   answers then";
-    let change = if *discards { format!("{WITHOUT_DISCARD}; {sooner}") } else { sooner.to_owned() };
+    let change = if *discards { format!("{sooner}; {WITHOUT_DISCARD}") } else { sooner.to_owned() };
     scene.needs.durable.then(|| Limit {
         kind: Kind::Disk,
         touches: Some(Touches::Durable),
@@ -426,7 +425,7 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
             "durable answers wait for the disk: {p50} µs at p50, {p99} µs at p99 for 4 KiB, one at a time with no load \
              of ours ({filesystem}); orders that come meanwhile share the next write{stops}"
         ),
-        cost_ns: Some(if *discards { cost::DISCARD_NS } else { p50 * 1_000 }),
+        cost_ns: Some(p50 * 1_000),
         change: Some(change),
     })
 }

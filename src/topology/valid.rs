@@ -3,7 +3,7 @@
 //! The rig goes by what others had of its CPUs. A thread that never sleeps tells that before any load: `outcry check
 //! --jitter` has one on each CPU. The limits are the rig's, which takes them from here.
 
-use super::checks::{Gaps, Scene, percent, quieter};
+use super::checks::{Gaps, Scene, percent};
 use super::machine::counted;
 
 /// What a thread that never sleeps may lose of a CPU, in hundredths. A guest of two CPUs with nothing else to do loses
@@ -66,7 +66,7 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
         shared(scene, *last)
     );
     let bad = |gaps: &&&Gaps| lost_max < gaps.lost_millionths;
-    let of_cpu = |gaps: &&Gaps| format!("cpu {}: {}", gaps.cpu, quieter(scene, gaps));
+    let of_cpu = |gaps: &&Gaps| format!("cpu {}: {}", gaps.cpu, gaps.remedy());
     let mut changes: Vec<String> = rows.iter().filter(bad).map(of_cpu).collect();
     if changes.is_empty() {
         changes.push(of_cpu(&worst));
@@ -138,18 +138,18 @@ mod tests {
             (
                 [gaps(0, 5_000, 0, 0), gaps(1, 400_000, 380_000, 0)],
                 false,
-                Some("cpu 1: stop what runs on this CPU"),
+                Some("cpu 1: stop what runs there"),
             ),
             // Others' and the host's shares are of all CPUs together.
             (
                 [gaps(0, 19_000, 19_000, 0), gaps(1, 1_002, 1_002, 0)],
                 false,
-                Some("cpu 0: stop what runs on this CPU"),
+                Some("cpu 0: stop what runs there"),
             ),
             (
                 [gaps(0, 19_000, 0, 19_000), gaps(1, 1_002, 0, 1_002)],
                 false,
-                Some("cpu 0: ask for dedicated CPUs"),
+                Some("cpu 0: a host that sells whole cores"),
             ),
             ([gaps(0, 19_000, 0, 19_000), gaps(1, 1_000, 0, 1_000)], true, None),
         ] {

@@ -69,7 +69,8 @@ impl Judged {
     fn text(&self) -> String {
         let unknown = self.capacity.as_ref().err().map(|why| capacity::unknown(why)).unwrap_or_default();
         let (brief, full) = (answers::brief(&self.answers), answers::text(&self.answers));
-        [brief, unknown, limit::text(&self.limits), full].concat()
+        let readme = self.capacity.as_ref().map(Capacity::beside_readme).unwrap_or_default();
+        [brief, readme, unknown, limit::text(&self.limits), full].concat()
     }
 
     fn json(&self, json: &mut Writer<'_>) {
@@ -145,6 +146,9 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
         let here = look.is_here.then(|| look.plan.topology.cpus_for_waiting(&look.machine.allowed));
         let cpus = here.unwrap_or_default();
         (probes.signature_ns, probes.read_ns) = (speed::signature_ns(&cpus), speed::read_ns(&cpus));
+        if look.is_here {
+            probes.wake_ns = probes::wake_ns(&look.plan);
+        }
     }
     let judged = look.judged(&probes);
     let rows = &look.plan.topology.rows;
@@ -489,7 +493,7 @@ fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
             };
         }
         json.key("largest");
-        optional_text(json, gaps.largest.as_deref());
+        optional_text(json, gaps.largest.as_ref().map(|largest| largest.who.as_str()));
         json.close_object();
     }
     json.close_array().key("valid_run");

@@ -1,5 +1,6 @@
 //! How long one signature check and one read take on this machine, with the code that orders and reads go through.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::auth::{Curve, Signer, keccak};
@@ -26,6 +27,33 @@ pub(crate) fn read_ns(cpus: &[usize]) -> Result<u64, String> {
     tried(cpus, || {
         let mut market = read::Market::new();
         median_ns(READS_TIME, || assert!(!market.read().is_empty(), "an answer has a head"))
+    })
+}
+
+/// How often a thread is woken, and how long it sleeps before each, as loops do at some thousand orders a second.
+const WAKES: usize = 100;
+const SLEEP: Duration = Duration::from_micros(500);
+
+/// From a call that wakes a thread which sleeps on `cpu` until it runs, the median, in nanoseconds; takes some 60 ms.
+/// Whoever sends to a loop wakes it from another CPU, so none of `allowed` but `cpu` is no place to try it from.
+pub(crate) fn wake_ns(cpu: usize, allowed: &[usize]) -> Result<u64, String> {
+    let others: Vec<usize> = allowed.iter().copied().filter(|other| *other != cpu).collect();
+    if others.is_empty() {
+        return Err("one CPU".to_owned());
+    }
+    tried(&others, move || {
+        let (waker, calls) = mpsc::channel::<Instant>();
+        let sleeper = std::thread::spawn(move || {
+            // It does next to nothing there, and a loop has no lower priority either.
+            executor::pin(Some(cpu));
+            calls.into_iter().map(|called| nanoseconds(called.elapsed())).collect::<Vec<_>>()
+        });
+        for _ in 0..WAKES {
+            std::thread::sleep(SLEEP);
+            waker.send(Instant::now()).expect("it listens until this end is gone");
+        }
+        drop(waker);
+        median(sleeper.join().expect("reading a clock does not panic"))
     })
 }
 
@@ -56,9 +84,17 @@ fn median_ns(time: Duration, mut once: impl FnMut()) -> u64 {
     while tries.len() < TRIES_MIN || began.elapsed() < time {
         let before = Instant::now();
         once();
-        tries.push(u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        tries.push(nanoseconds(before.elapsed()));
     }
-    // One that was interrupted is at the end of the row.
+    median(tries)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// One that was interrupted is at the end of the row.
+fn median(mut tries: Vec<u64>) -> u64 {
     tries.sort_unstable();
     tries[tries.len() / 2]
 }
@@ -66,11 +102,15 @@ fn median_ns(time: Duration, mut once: impl FnMut()) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::topology::allowed_cpus;
 
     #[test]
     fn a_try_takes_some_time_and_any_cpu_will_do() {
         for tried in [signature_ns(&[]), read_ns(&[])] {
             assert!(tried.is_ok_and(|ns| 0 < ns));
         }
+        let allowed = allowed_cpus();
+        assert_eq!(wake_ns(allowed[0], &allowed).is_ok_and(|ns| 0 < ns), 1 < allowed.len());
+        assert_eq!(wake_ns(3, &[3]), Err("one CPU".to_owned()));
     }
 }

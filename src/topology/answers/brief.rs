@@ -1,10 +1,10 @@
 //! Each answer in a line of a table: what limits, by how much, and what to change first.
 
-use super::{BATCH, HAND_OVER_NS, LINES, cpus_of_reads, journal_share, median_ns, sleeps};
+use super::{BATCH, HAND_OVER_NS, LINES, beside, cpus_of_reads, is_unseen, median_ns, sleeps};
 use crate::topology::capacity::{
     Capacity, KNOWN_SETTING, REST_NS, if_signers_are_known, known_ns, micros, rounded,
 };
-use crate::topology::checks::{Gaps, Scene, Sleeps, Taker, percent};
+use crate::topology::checks::{Gaps, Others, Scene, Sleeps, named, percent};
 use crate::topology::{cost, limit};
 
 /// A line of the table.
@@ -20,6 +20,11 @@ pub struct Brief {
 
 pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let all_ns = median_ns(scene, capacity);
+    let others = scene.others_on(&scene.cpus_of_orders());
+    if let Some(others) = others.filter(|others| HALF <= others.millionths) {
+        let without = format!(", {} without them", micros(all_ns));
+        return had_by_others(&others, &without);
+    }
     let wake_ns = all_ns - capacity.order_ns;
     let check_ns = capacity.check_ns();
     let parts = [
@@ -32,10 +37,32 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let known = if capacity.knows_signers { 0 } else { check_ns - known_ns(check_ns) };
     let first = match (known, spin_ns) {
         (0, 0) => "a faster core".to_owned(),
-        (0, ns) => format!("cpu.wait=shard=spin: {} less", micros(ns)),
+        (known, ns) if known < ns => format!("cpu.wait=shard=spin: {} less", micros(ns)),
         (ns, _) => format!("{KNOWN_SETTING}: {} less (not reviewed)", micros(ns)),
     };
     Brief { by: what.to_owned(), amount: format!("{}, {} of it", micros(all_ns), micros(most_ns)), first }
+}
+
+/// The median is that of orders which wait for others as soon as they have a CPU for half of the time, in millionths.
+const HALF: u64 = 500_000;
+
+/// That others have a CPU, where nobody measured for how long at a time.
+fn had_by_others(others: &Others, without: &str) -> Brief {
+    Brief {
+        by: format!("CPU {} is taken: {}", others.cpu, named(others.who.as_ref())),
+        amount: format!(
+            "{} of it; a wait of up to {}{without}",
+            percent(others.millionths),
+            cost::time(cost::SLICE_NS)
+        ),
+        first: others.remedy(),
+    }
+}
+
+/// Others that one order or read in a hundred meets on these CPUs; none where waits were measured, which say more.
+fn unmeasured(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
+    let is_measured = scene.probes.jitter.is_some();
+    scene.others_on(cpus).filter(|others| !is_measured && others.are_felt())
 }
 
 /// Of these CPUs the one on which one in a hundred, or by the other field one in a thousand, waits longest.
@@ -50,6 +77,9 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     // Of the two that is told for which one in a hundred waits longer, on a loop with room.
     if let Some(gaps) = taken.filter(|gaps| capacity.order_ns * tenths / 10 < gaps.wait_p99_ns) {
         return taken_cpu(gaps, gaps.wait_p99_ns, "1 in 100");
+    }
+    if let Some(others) = unmeasured(scene, &scene.cpus_of_orders()) {
+        return had_by_others(&others, "");
     }
     Brief {
         by: "orders before it on its loop".to_owned(),
@@ -66,9 +96,10 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     }
 }
 
-pub(super) fn slowest(scene: &Scene<'_>) -> Brief {
+pub(super) fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     match worst(scene, &scene.cpus_of_orders(), |gaps| gaps.wait_p999_ns) {
         Some(gaps) => taken_cpu(gaps, gaps.wait_p999_ns, "1 in 1,000"),
+        None if unmeasured(scene, &scene.cpus_of_orders()).is_some() => slow(scene, capacity),
         None => Brief {
             by: "whoever takes its loop's CPU".to_owned(),
             amount: "not measured".to_owned(),
@@ -79,15 +110,8 @@ pub(super) fn slowest(scene: &Scene<'_>) -> Brief {
 
 /// That a CPU is taken, by whom, and what ends it.
 fn taken_cpu(gaps: &Gaps, wait_ns: u64, which: &str) -> Brief {
-    let who = match gaps.taker() {
-        Taker::Threads => gaps.largest.as_deref().unwrap_or("other programs here"),
-        Taker::Host => "the host",
-        Taker::Unseen => "the host (nobody is charged)",
-        Taker::Interrupts => "interrupts",
-        Taker::Unknown => "nobody says by whom",
-    };
     Brief {
-        by: format!("CPU {} is taken: {who}", gaps.cpu),
+        by: format!("CPU {} is taken: {}", gaps.cpu, gaps.who()),
         amount: format!("{which} waits {} or more", cost::time(wait_ns)),
         first: gaps.remedy(),
     }
@@ -110,17 +134,16 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         }
         (None, None) => capacity.bought.first().cloned().unwrap_or_default(),
     };
-    let others = if scene.lacks_cores() { coreless(scene) } else { String::new() };
-    Brief { by, amount: format!("{} a second{others}", rounded(capacity.orders_per_second)), first }
-}
-
-/// What comes off the orders a second of a machine with too few cores.
-fn coreless(scene: &Scene<'_>) -> String {
-    match journal_share(scene).zip(scene.busiest()) {
-        Some((journal, (cpu, others))) => {
-            format!(", less journal {journal} and others {} of CPU {cpu}", percent(others))
-        }
-        None => " or less (`outcry check`)".to_owned(),
+    let beside = beside(scene, capacity);
+    let others = match &beside {
+        Some(beside) => format!("; {}", beside.brief()),
+        None if is_unseen(scene) => " or less (`outcry check`)".to_owned(),
+        None => String::new(),
+    };
+    let amount = format!("{} a second{others}", rounded(capacity.orders_per_second));
+    match beside.and_then(|beside| beside.others).filter(Others::are_felt) {
+        Some(others) => Brief { by: format!("{by}, which others have too"), amount, first: others.remedy() },
+        None => Brief { by, amount, first },
     }
 }
 
@@ -139,6 +162,18 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let (order_ns, (p50_us, _)) = (median_ns(scene, capacity), disk.durable_us());
     let [least_ns, _] = HAND_OVER_NS.map(|ns| order_ns + p50_us * 1_000 + ns);
     let is_disk = order_ns < p50_us * 1_000;
+    let others = scene.probes.disk_quiet.as_ref().ok().filter(|found| found.is_felt());
+    if let Some(others) = others {
+        return Brief {
+            by: "the disk, on which others write".to_owned(),
+            amount: format!(
+                "{} or more; {} of the time theirs",
+                micros(least_ns),
+                percent(others.busy_millionths)
+            ),
+            first: "stop who writes there (`iotop -o`)".to_owned(),
+        };
+    }
     let by = if is_disk { "a write of the disk" } else { "the order itself, as above" };
     let sooner = if is_disk { cost::SOONER_BRIEF } else { committed };
     let first = match limit::stops(scene) {
@@ -169,6 +204,9 @@ pub(super) fn slow_reads(scene: &Scene<'_>, turn_ns: u64, name: &str, beside: &[
     let taken = worst(scene, &cpus_of_reads(scene), |gaps| gaps.wait_p99_ns);
     if let Some(gaps) = taken.filter(|gaps| line_ns < gaps.wait_p99_ns) {
         return taken_cpu(gaps, gaps.wait_p99_ns, "1 in 100");
+    }
+    if let Some(others) = unmeasured(scene, &cpus_of_reads(scene)) {
+        return had_by_others(&others, "");
     }
     let (shares, first) = match beside {
         [] => (String::new(), "fewer and smaller reads; a faster core"),

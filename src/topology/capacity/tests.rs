@@ -244,3 +244,22 @@ fn it_reads_as_people_say_it() {
         assert_eq!(rounded(count), expected);
     }
 }
+
+#[test]
+fn a_reader_of_readme_learns_how_much_slower_or_faster_this_machine_is() {
+    for (signature_ns, expected) in [
+        (25_200, "README's figures are of a CPU about as fast: a signature check takes 25 µs, there 28 µs\n"),
+        (27_900, "README's figures are of a CPU about as fast: a signature check takes 28 µs, there 28 µs\n"),
+        (
+            54_000,
+            "README's times would be about 1.9 times as long here: a signature check takes 54 µs, there 28 µs\n",
+        ),
+        (
+            14_000,
+            "README's times would be about 0.5 times as long here: a signature check takes 14 µs, there 28 µs\n",
+        ),
+    ] {
+        let capacity = Capacity { signature_ns, ..capacity(&plain(2), &needs("sm@0 r@1")) };
+        assert_eq!(capacity.beside_readme(), expected);
+    }
+}

@@ -1,7 +1,7 @@
 //! Conditions of CPUs, their interrupts and nodes.
 
 use super::gaps::GAP_P99_MAX_NS;
-use super::{Finding, Fix, Gaps, Scene, Severity, Taker};
+use super::{Finding, Fix, Gaps, Others, Scene, Severity};
 use crate::topology::cost;
 use crate::topology::list;
 use crate::topology::machine::{Cpu, counted, cpus_of};
@@ -10,7 +10,7 @@ use crate::topology::placement::SPARE_CORES;
 /// Idle states that take longer to leave than this are felt by an order.
 const IDLE_EXIT_MAX_US: u64 = 10;
 /// Other processes may use one part in twenty of a CPU: the kernel counts in steps of one in fifty.
-const OTHERS_MAX_MILLIONTHS: u64 = 50_000;
+pub(super) const OTHERS_MAX_MILLIONTHS: u64 = 50_000;
 /// The host may take one part in a thousand.
 const STEAL_MAX_MILLIONTHS: u64 = 1_000;
 
@@ -77,7 +77,7 @@ fn overcommit(scene: &Scene<'_>) -> Finding {
     let by_quota = if scene.machine.quota_milli.is_some() { " (by the quota)" } else { "" };
     let missing = counted(needed.saturating_sub(cores), "core");
     let costs = match scene.needs.spinning.as_slice() {
-        [] => format!("{} an order for a wake-up", cost::time(cost::WAKE_NS)),
+        [] => format!("{} an order for a wake-up", cost::time(scene.wake_ns())),
         _ => format!("up to {} an order, while what spins has its core", cost::time(cost::SLICE_NS)),
     };
     finding
@@ -350,15 +350,18 @@ fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
     Some((at(0) + at(1) + at(2) + at(5) + at(6), times.iter().take(8).sum()))
 }
 
-/// The CPU with a loop of which others use most while this process sleeps, and their share.
-pub(super) fn busiest(scene: &Scene<'_>) -> Option<(usize, u64)> {
-    let shares = scene.cpus_with_loops().into_iter().filter_map(|cpu| Some((cpu, used(scene, cpu)?)));
-    shares.max_by_key(|&(_, millionths)| millionths)
+/// Of `cpus` the one that others use most while this process sleeps.
+pub(super) fn others_on(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
+    let [before, after] = scene.probes.stat_quiet.as_ref()?;
+    let shares = cpus.iter().filter_map(|&cpu| Some((used(before, after, cpu)?, cpu)));
+    let (millionths, cpu) = shares.max()?;
+    let who = scene.probes.busy_with.iter().find(|(at, _)| *at == cpu).map(|(_, who)| who.clone());
+    Some(Others { cpu, millionths, who })
 }
 
-/// The share of `cpu` that others use while this process sleeps, in millionths.
-fn used(scene: &Scene<'_>, cpu: usize) -> Option<u64> {
-    let [before, after] = scene.probes.stat_quiet.as_ref()?;
+/// The share of `cpu` that was used between two looks at `/proc/stat`, in millionths.
+#[must_use]
+pub fn used(before: &str, after: &str, cpu: usize) -> Option<u64> {
     let ((busy_before, all_before), (busy_after, all_after)) = (busy(before, cpu)?, busy(after, cpu)?);
     let (busy, all) = (busy_after.saturating_sub(busy_before), all_after.saturating_sub(all_before));
     (busy * 1_000_000).checked_div(all)
@@ -374,21 +377,16 @@ fn others(scene: &Scene<'_>) -> Finding {
     if scene.probes.stat_quiet.is_none() {
         return finding.unreadable("needs two looks at a machine that runs");
     }
-    match busiest(scene) {
+    match scene.busiest() {
         None => finding.unreadable("/proc/stat"),
-        Some((cpu, millionths)) => finding
-            .judged(
-                millionths < OTHERS_MAX_MILLIONTHS,
-                format!("cpu {cpu} ({}): {}", scene.needs.threads_on(cpu), percent(millionths)),
-            )
-            .costing(cost::of_share(
-                millionths,
-                if scene.needs.orders_wait_for(cpu) { "an order" } else { "a read" },
-            ))
-            .mended_by(vec![Fix::Advice(
-                "stop it, or keep it off these CPUs (taskset, systemd: AllowedCPUs=); top -H says who it is"
-                    .into(),
-            )]),
+        Some(others) => {
+            let loops = scene.needs.threads_on(others.cpu);
+            let one = if scene.needs.orders_wait_for(others.cpu) { "an order" } else { "a read" };
+            finding
+                .judged(!others.are_felt(), format!("cpu {} ({loops}): {}", others.cpu, others.amount()))
+                .costing(cost::of_share(others.millionths, one))
+                .mended_by(vec![Fix::Advice(format!("{} (taskset, systemd: AllowedCPUs=)", others.remedy()))])
+        }
     }
 }
 
@@ -527,28 +525,5 @@ fn jitter(scene: &Scene<'_>) -> Finding {
             format!("cpu {} ({who}): p99 {us} µs, 1 in 1,000 waits {wait_us} µs, {lost} lost", worst.cpu),
         )
         .costing(format!("up to {} {one} (measured)", cost::time(worst.max_ns)))
-        .mended_by(vec![Fix::Advice(quieter(scene, worst).into())])
-}
-
-/// What makes a CPU quieter, by who had it.
-#[must_use]
-pub fn quieter<'a>(scene: &Scene<'_>, gaps: &'a Gaps) -> &'a str {
-    match gaps.taker() {
-        Taker::Threads if gaps.largest_is_kernels => gaps.kernels_remedy(),
-        Taker::Threads if scene.lacks_cores() => "stop what runs on this CPU (top -H says who)",
-        Taker::Threads => "stop what runs on this CPU (top -H says who), or isolate it",
-        Taker::Host => "ask for dedicated CPUs, or take a quieter host",
-        Taker::Unseen => {
-            "no other thread had it, and interrupts are shorter: the host had it, which need not say so; ask for \
-             dedicated CPUs, or take a quieter host"
-        }
-        Taker::Interrupts if !scene.needs.orders_wait_for(gaps.cpu) => {
-            "no other thread and no host had it, as far as the kernel counts, and no order waits for this CPU: leave it"
-        }
-        Taker::Interrupts => {
-            "no other thread and no host had it, as far as the kernel counts: move interrupts off this CPU, and boot \
-             with nohz_full where cores are to spare; what stays is the host's or the firmware's"
-        }
-        Taker::Unknown => "stop other work on this CPU, isolate it, or take a quieter host",
-    }
+        .mended_by(vec![Fix::Advice(worst.remedy())])
 }

@@ -31,9 +31,7 @@ pub struct Gaps {
     /// What of that they had in gaps of [`Gaps::LONG_NS`] or more.
     pub threads_long_millionths: Option<u64>,
     /// Which of them had at least half of that, in ticks of the kernel's clock; none if no single one did.
-    pub largest: Option<String>,
-    /// Whether that is one of the kernel's own.
-    pub largest_is_kernels: bool,
+    pub largest: Option<Named>,
     /// The part that the host is charged with, in ticks; none if the kernel does not say.
     pub host_millionths: Option<u64>,
 }
@@ -57,6 +55,8 @@ pub enum Taker {
 pub(super) const GAP_P99_MAX_NS: u64 = 100_000;
 /// And in all: one part in a hundred.
 const LOST_MAX_MILLIONTHS: u64 = 10_000;
+/// What to do about others on a host, who come and go.
+pub(in crate::topology) const TRY_AGAIN: &str = "or wait, and try again";
 /// A share of the time that one order in a thousand meets.
 const MET_BY_ONE_IN_A_THOUSAND: u64 = 1_000;
 
@@ -104,28 +104,28 @@ impl Gaps {
         }
     }
 
+    /// Who that is, in a few words.
+    #[must_use]
+    pub fn who(&self) -> String {
+        match self.taker() {
+            Taker::Threads => named(self.largest.as_ref()),
+            Taker::Host => "the host".to_owned(),
+            Taker::Unseen => "the host, for nobody here had it".to_owned(),
+            Taker::Interrupts => "interrupts or the host, for nobody is charged".to_owned(),
+            Taker::Unknown => "the kernel does not say by whom".to_owned(),
+        }
+    }
+
     /// What gives the CPU back, in a few words.
     #[must_use]
     pub fn remedy(&self) -> String {
         match self.taker() {
-            Taker::Threads if self.largest_is_kernels => self.kernels_remedy().to_owned(),
-            Taker::Threads => {
-                let who = self.largest.as_deref().unwrap_or("what runs there (`top -H` says who)");
-                format!("stop {who}, or keep it off this CPU")
-            }
-            Taker::Host | Taker::Unseen => "a host that sells whole cores".to_owned(),
-            Taker::Interrupts => "interrupts moved by `outcry tune`; what stays is the host's".to_owned(),
-            Taker::Unknown => "stop what else runs there (`top -H` says who), or a quieter host".to_owned(),
-        }
-    }
-
-    /// The same, where most of it is a thread of the kernel's own.
-    #[must_use]
-    pub fn kernels_remedy(&self) -> &'static str {
-        if self.largest.as_ref().is_some_and(|who| who.starts_with("kdamond")) {
-            "`outcry tune` switches kdamond off (mem.damon)"
-        } else {
-            "it is the kernel's own work: what `outcry tune` prints, then a core to spare, so that this one can be isolated"
+            Taker::Threads => stop(self.largest.as_ref()),
+            Taker::Host | Taker::Unseen => format!("a host that sells whole cores, {TRY_AGAIN}"),
+            Taker::Interrupts => format!(
+                "interrupts moved by `outcry tune`; what stays is the host's: one that sells whole cores, {TRY_AGAIN}"
+            ),
+            Taker::Unknown => format!("{}, or a quieter host", stop(None)),
         }
     }
 
@@ -135,15 +135,53 @@ impl Gaps {
         let part = |millionths: Option<u64>| millionths.map_or_else(|| "not known".to_owned(), percent);
         let charged = self.threads_millionths.unwrap_or(0) + self.host_millionths.unwrap_or(0);
         let largest = self.largest.as_ref().filter(|_| 0 < self.threads_millionths.unwrap_or(0));
+        let long = match self.long_millionths {
+            0 => "no stop was half a millisecond long".to_owned(),
+            long => format!(
+                "{} went in stops of half a millisecond or more, of which other threads had {}",
+                percent(long),
+                part(self.threads_long_millionths)
+            ),
+        };
         format!(
-            "other threads {}{}, the host {} (as far as it says), nobody that is charged {}; {} of the time went in gaps of half a millisecond \
-             or more, of which other threads had {}",
+            "of {} that was lost other threads had {}{}, the host {} (as far as it says), nobody that is charged {}; {long}",
+            percent(self.lost_millionths),
             part(self.threads_millionths),
-            largest.map_or_else(String::new, |who| format!(" (most of it {who})")),
+            largest.map_or_else(String::new, |Named { who, .. }| format!(" (most of it {who})")),
             part(self.host_millionths),
             percent(self.lost_millionths.saturating_sub(charged)),
-            percent(self.long_millionths),
-            part(self.threads_long_millionths)
         )
+    }
+}
+
+/// A thread that had a CPU, and whether it is one of the kernel's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Its name and number.
+    pub who: String,
+    /// Whether it is the kernel's.
+    pub is_kernels: bool,
+}
+
+/// Who has a CPU, as far as anybody knows.
+pub(in crate::topology) fn named(who: Option<&Named>) -> String {
+    match who {
+        Some(Named { who, is_kernels: true }) => format!("the kernel's own work, {who}"),
+        Some(Named { who, .. }) => who.clone(),
+        None => "other programs here".to_owned(),
+    }
+}
+
+/// What ends it.
+pub(in crate::topology) fn stop(who: Option<&Named>) -> String {
+    match who {
+        Some(Named { who, is_kernels: true }) if who.starts_with("kdamond") => {
+            "`outcry tune` switches kdamond off (mem.damon)".to_owned()
+        }
+        Some(Named { is_kernels: true, .. }) => {
+            "it is the kernel's own work: what `outcry tune` prints, then a core to spare, so that this one can be isolated".to_owned()
+        }
+        Some(Named { who, .. }) => format!("stop {who}, or keep it off this CPU"),
+        None => "stop what runs there (`top -H` says who), or keep it off this CPU".to_owned(),
     }
 }

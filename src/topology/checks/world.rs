@@ -8,7 +8,14 @@ pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = backlogs(scene);
     findings.push(busy_poll(scene));
     findings.extend([steering(scene, Direction::Receive), steering(scene, Direction::Send), queues(scene)]);
-    findings.extend([autocorking(scene), slow_start(scene), io_uring(scene), disk(scene), free_space(scene)]);
+    findings.extend([
+        autocorking(scene),
+        slow_start(scene),
+        io_uring(scene),
+        disk(scene),
+        disk_use(scene),
+        free_space(scene),
+    ]);
     findings.extend([clocksource(scene), clock(scene), descriptors(scene), real_time(scene)]);
     findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene), secret(scene)]);
     findings
@@ -195,6 +202,17 @@ fn disk(scene: &Scene<'_>) -> Finding {
             .judged(disk.is_local && disk.direct_refused.is_none() && !stops, current)
             .costing(costs)
             .mended_by(vec![Fix::Advice(advice.into())])
+    })
+}
+
+fn disk_use(scene: &Scene<'_>) -> Finding {
+    let severity = if scene.needs.durable { Severity::Warning } else { Severity::Info };
+    let why = "a durable answer's write waits until the disk has done what others gave it";
+    let finding = Finding::new("io.others", severity, "busy below 10 % with others' work", why);
+    finding.probed(&scene.probes.disk_quiet, |finding, found| {
+        finding.judged(!found.is_felt(), found.amount()).mended_by(vec![Fix::Advice(
+            "stop who writes there (`iotop -o` says who), or give another data_dir".into(),
+        )])
     })
 }
 

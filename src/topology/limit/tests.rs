@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::topology::capacity::tests::Silent;
-use crate::topology::checks::{self, Needs, Pinned, Probes};
+use crate::topology::checks::{self, Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
 /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
@@ -197,14 +197,14 @@ fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
 
 #[test]
 fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
-    let (stop, ask) = ("stop what runs on this CPU", "ask for dedicated CPUs, or take a quieter host");
-    let host = "no other thread had it, and interrupts are shorter: the host had it, which need not say so";
-    let interrupts = "no other thread and no host had it, as far as the kernel counts: move interrupts";
-    let unknown = "stop other work on this CPU, isolate it, or take a quieter host";
+    let stop = "stop what runs there (`top -H` says who), or keep it off this CPU";
+    let ask = "a host that sells whole cores, or wait, and try again";
+    let interrupts = "interrupts moved by `outcry tune`; what stays is the host's";
+    let unknown = "stop what runs there (`top -H` says who), or keep it off this CPU, or a quieter host";
     for (lost, long, threads, taken, wait_p99_ns, touches, expected) in [
         (20_000, 15_000, Some(18_000), Some(0), 100_000, Touches::P999, stop),
         (20_000, 15_000, Some(0), Some(12_000), 0, Touches::P999, ask),
-        (20_000, 15_000, Some(0), Some(2_000), 0, Touches::P999, host),
+        (20_000, 15_000, Some(0), Some(2_000), 0, Touches::P999, ask),
         (20_000, 999, Some(0), Some(0), 0, Touches::P999, interrupts),
         (20_000, 999, Some(0), None, 100_001, Touches::P99, interrupts),
         (20_000, 15_000, None, None, 0, Touches::P999, unknown),
@@ -230,15 +230,14 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         assert_eq!(of_gaps.touches, Some(touches), "{}", of_gaps.text);
     }
     for (largest, expected) in [
-        (None, "it is the kernel's own work: what `outcry tune` prints"),
+        (None, "stop what runs there (`top -H` says who)"),
         (Some("kworker/0:1 (7)"), "it is the kernel's own work: what `outcry tune` prints"),
         (Some("kdamond.0 (77)"), "`outcry tune` switches kdamond off (mem.damon)"),
     ] {
         let kernels = Gaps {
             lost_millionths: 20_000,
             threads_millionths: Some(20_000),
-            largest: largest.map(str::to_owned),
-            largest_is_kernels: true,
+            largest: largest.map(|who| Named { who: who.to_owned(), is_kernels: true }),
             ..Gaps::default()
         };
         assert!(kernels.remedy().starts_with(expected), "{}", kernels.remedy());

@@ -1,0 +1,164 @@
+//! What was tried on a machine, and what was seen there while this process slept.
+
+use super::cpu::{OTHERS_MAX_MILLIONTHS, percent};
+use super::gaps::{Gaps, Named, stop};
+
+/// What a try on the data directory's disk took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskProbe {
+    /// The kind of filesystem.
+    pub filesystem: String,
+    /// Whether it is on this machine, and outlives a boot.
+    pub is_local: bool,
+    /// Why writes cannot go past the page cache, if they cannot.
+    pub direct_refused: Option<String>,
+    /// Whether freed blocks are discarded at once (the mount option `discard`), during which writes wait.
+    pub discards: bool,
+    /// Median and 99th percentile of one 4 KiB write with `O_DIRECT|O_DSYNC`, in microseconds.
+    pub write_us: (u64, u64),
+    /// The same of one 4 KiB write and `fsync`.
+    pub fsync_us: (u64, u64),
+    /// What a thread takes of a CPU while it writes what a durable answer waits for, one write after another, in
+    /// millionths.
+    pub cpu_millionths: u64,
+}
+
+impl DiskProbe {
+    /// Median and 99th percentile of what a durable answer waits for, in microseconds: of a write with `fsync` where
+    /// none can go past the page cache.
+    #[must_use]
+    pub const fn durable_us(&self) -> (u64, u64) {
+        if self.direct_refused.is_none() { self.write_us } else { self.fsync_us }
+    }
+}
+
+/// What others had of a disk while this process slept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskUse {
+    /// Writes a second.
+    pub writes_per_second: u64,
+    /// Bytes a second that they wrote.
+    pub bytes_per_second: u64,
+    /// The share of the time in which it had something to do, in millionths.
+    pub busy_millionths: u64,
+}
+
+impl DiskUse {
+    /// A disk that others keep busy for one part in ten makes one write in ten wait for them.
+    const BUSY_MAX_MILLIONTHS: u64 = 100_000;
+
+    /// Whether one that writes there notices it.
+    #[must_use]
+    pub const fn is_felt(&self) -> bool {
+        Self::BUSY_MAX_MILLIONTHS <= self.busy_millionths
+    }
+
+    /// How much it is.
+    #[must_use]
+    pub fn amount(&self) -> String {
+        format!(
+            "busy {} of the time with others' work, {} writes and {} KiB a second",
+            percent(self.busy_millionths),
+            self.writes_per_second,
+            self.bytes_per_second.div_ceil(1 << 10)
+        )
+    }
+}
+
+/// What other programs used of a CPU while this one slept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Others {
+    /// The CPU.
+    pub cpu: usize,
+    /// Their share of its time, in millionths.
+    pub millionths: u64,
+    /// Who of them had at least half of that, if one had.
+    pub who: Option<Named>,
+}
+
+impl Others {
+    /// Whether that is more than the kernel's way of counting makes of nothing.
+    #[must_use]
+    pub const fn are_felt(&self) -> bool {
+        OTHERS_MAX_MILLIONTHS <= self.millionths
+    }
+
+    /// How much it is, and whose.
+    #[must_use]
+    pub fn amount(&self) -> String {
+        let who = self.who.as_ref().map_or_else(String::new, |who| format!(", most of it {}", who.who));
+        format!("{}{who}", percent(self.millionths))
+    }
+
+    /// What ends it.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        stop(self.who.as_ref())
+    }
+}
+
+/// What only a try can tell: each what was found, or why nobody could look.
+#[derive(Clone, Debug)]
+pub struct Probes {
+    /// Faults of the configuration; none if it is good.
+    pub config: Result<Option<String>, String>,
+    /// Faults of the two listeners' addresses.
+    pub ports: Result<Vec<String>, String>,
+    /// Who holds the data directory, if anybody.
+    pub lock: Result<Option<String>, String>,
+    /// Why a start would refuse the secrets in it, if so, and behind a semicolon what mends that.
+    pub secret: Result<Option<String>, String>,
+    /// What keeps `io_uring` from being used, if anything.
+    pub io_uring: Result<Option<String>, String>,
+    /// The data directory's disk.
+    pub disk: Result<DiskProbe, String>,
+    /// Bytes free there; none if nothing can be written there.
+    pub free_bytes: Result<Option<u64>, String>,
+    /// The folder of the log's file, and the bytes free there.
+    pub log_room: Result<(String, u64), String>,
+    /// Whether the clock is kept in step, and the kernel's estimate of its error in microseconds.
+    pub clock: Result<(bool, u64), String>,
+    /// `/proc/stat` a second earlier; without it, what counts is the time since boot.
+    pub stat_before: Option<String>,
+    /// `/proc/stat` twice, half a second or more apart, while this process slept.
+    pub stat_quiet: Option<[String; 2]>,
+    /// Who had at least half of what others used of a CPU meanwhile, by name; the CPUs on which one had.
+    pub busy_with: Vec<(usize, Named)>,
+    /// What one signature check takes here, in nanoseconds.
+    pub signature_ns: Result<u64, String>,
+    /// What one read takes here, of a market with 1.8 kB and without its socket, in nanoseconds.
+    pub read_ns: Result<u64, String>,
+    /// From a call that wakes a thread which sleeps on a loop's CPU until it runs, in nanoseconds.
+    pub wake_ns: Result<u64, String>,
+    /// What others had of the data directory's disk while this process slept.
+    pub disk_quiet: Result<DiskUse, String>,
+    /// Gaps on each allowed CPU, if they were measured.
+    pub jitter: Option<Vec<Gaps>>,
+}
+
+impl Probes {
+    /// Nobody looked, and `why`.
+    #[must_use]
+    pub fn none(why: &str) -> Self {
+        let why = || why.to_owned();
+        Self {
+            config: Err(why()),
+            ports: Err(why()),
+            lock: Err(why()),
+            secret: Err(why()),
+            io_uring: Err(why()),
+            disk: Err(why()),
+            free_bytes: Err(why()),
+            log_room: Err(why()),
+            clock: Err(why()),
+            stat_before: None,
+            stat_quiet: None,
+            busy_with: Vec::new(),
+            signature_ns: Err(why()),
+            read_ns: Err(why()),
+            wake_ns: Err(why()),
+            disk_quiet: Err(why()),
+            jitter: None,
+        }
+    }
+}
