@@ -132,6 +132,11 @@ impl Archive {
         Ok(Self { runs: names.iter().map(open).collect::<Result<_, _>>()? })
     }
 
+    /// Closes the runs that no other archive has, and frees their indices.
+    pub(crate) fn forget_unshared(&mut self) {
+        self.runs.retain(|run| 1 < Arc::strong_count(run));
+    }
+
     /// How many rows there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -99,14 +99,25 @@ impl Entrance {
         good.then_some(Caller { principal: entry.principal, address, api_key })
     }
 
-    /// A key of an owner lives, as the log says; the registry may not say so yet. Keys that may only
+    /// A key of an owner lives, or was revoked, as the log says; the registry may not say so yet. Keys that may only
     /// read open no stream.
-    pub fn note_key(&mut self, registry: &Registry, principal: WalletNo, nonce: Word, generation: u32) {
+    pub fn note_key(&mut self, registry: &Registry, principal: WalletNo, nonce: Word, state: KeyState) {
         if nonces::is_of_readonly_key(&nonce) {
             return;
         }
         let address = registry.wallet(principal).address;
-        self.owners.insert(self.key_called(address, nonce, generation), principal);
+        let KeyState { generation, active } = state;
+        if active {
+            self.owners.insert(self.key_called(address, nonce, generation), principal);
+        } else if let Some(revoked) = generation.checked_sub(1) {
+            self.owners.remove(&self.key_called(address, nonce, revoked));
+        }
+    }
+
+    /// How many keys' owners are known.
+    #[cfg(test)]
+    pub(super) fn owners(&self) -> usize {
+        self.owners.len()
     }
 
     /// The name of a key.
@@ -160,7 +171,7 @@ impl Entrance {
             return;
         }
         for (nonce, state) in keys::states(registry, principal).filter(|(_, state)| state.active) {
-            self.note_key(registry, principal, nonce, state.generation);
+            self.note_key(registry, principal, nonce, state);
         }
     }
 

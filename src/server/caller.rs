@@ -13,7 +13,7 @@ use crate::journal::layout::KeyChanged;
 use crate::limits::{Moment, RateLimits};
 use crate::reader::Credentials;
 use crate::registrar::{self, Entrance, Presented};
-use crate::registry::Registry;
+use crate::registry::{KeyState, Registry};
 
 /// Keys that a loop keeps ready.
 const KEYS_READY: u32 = 4_096;
@@ -87,9 +87,10 @@ impl Callers {
         Some(crate::reader::Caller { principal: caller.principal, key: caller.api_key, dialect })
     }
 
-    /// A key lives, as the log says.
+    /// A key lives or was revoked, as the log says.
     pub(crate) fn note_key(&mut self, key: &KeyChanged) {
-        self.entrance.note_key(&self.registry, key.principal, key.nonce, key.generation);
+        let state = KeyState { generation: key.generation, active: key.active };
+        self.entrance.note_key(&self.registry, key.principal, key.nonce, state);
     }
 
     /// Whether this is a read-only key of this owner.

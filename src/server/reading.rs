@@ -304,9 +304,7 @@ impl Reading {
             applied.unwrap_or_else(|contradiction| panic!("{contradiction}"));
             self.searching.note(&record, &self.reader);
             self.feed.note(&self.reader, &record, now);
-            if let Record::KeyChanged(key) = &record
-                && key.active
-            {
+            if let Record::KeyChanged(key) = &record {
                 self.callers.note_key(key);
             }
             let frames = self.reader.ledger().frames();

@@ -23,6 +23,7 @@ use super::admin::{self, Pending};
 use super::core_loop::CoreLoop;
 use super::recovery::{self, Stop};
 use super::shared::Shared;
+use super::system;
 use crate::domain::Position;
 use crate::journal::{Archive, Base, Fault, Log, Packer, Segments, SnapshotReader, Snapshots, Step};
 use crate::ledger::{Ledger, archived_again};
@@ -175,7 +176,7 @@ struct Snapshotter {
     stopping: Arc<AtomicBool>,
     not_before: Instant,
     pace: Pace,
-    /// The archive before the one in `parts`.
+    /// The archive before the one in `parts`, as far as others have it too.
     before: Archive,
     pack_not_before: Instant,
     parts: Parts,
@@ -194,6 +195,7 @@ impl Snapshotter {
             } else if self.is_due() {
                 let _ = self.take();
             } else {
+                self.before.forget_unshared();
                 let pause = self.pack().unwrap_or(self.pace.look_every);
                 std::thread::park_timeout(pause);
             }
@@ -232,6 +234,8 @@ impl Snapshotter {
 
     fn take(&mut self) -> Result<Taken, String> {
         let taken = self.try_take();
+        // A second state was made here and most rows of the last run, which the allocator would keep for the next time.
+        system::give_back_freed_memory();
         match &taken {
             Ok(taken) => tracing::info!(
                 "snapshot: position {}, {} bytes in {} ms",
@@ -270,8 +274,8 @@ impl Snapshotter {
         Ok(Taken { position: written.position, bytes: written.bytes, milliseconds, frames, hash })
     }
 
-    /// Gives the reader the archive of the snapshot at `base`. Ours of the one before stays until the next
-    /// snapshot: then the reader is not the last who has it, and does not free its memory.
+    /// Gives the reader the archive of the snapshot at `base`. Ours of the one before stays until the reader has let
+    /// go of it: so the reader is not the last who has it, and does not free its memory.
     fn hand_over(&mut self, base: &Base) -> Result<(), Fault> {
         let archive = self.parts.snapshots.archive_of(base, &self.parts.archive)?;
         self.before = std::mem::replace(&mut self.parts.archive, archive.clone());

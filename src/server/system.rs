@@ -4,7 +4,7 @@
 //! kernel's `struct io_uring_params` (120 bytes) and outlives the call.
 //! INVARIANT SYSTEM-2: the kernel writes only into `timex`, which is as large as the kernel's
 //! `struct timex` (208 bytes) and outlives the call.
-#![allow(unsafe_code, reason = "io_uring_setup and adjtimex have no safe wrapper; neither is near a loop")]
+#![allow(unsafe_code, reason = "these have no safe wrapper; none is near a loop")]
 
 use std::ffi::{c_int, c_long};
 
@@ -21,6 +21,16 @@ unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
     fn close(descriptor: c_int) -> c_int;
     fn adjtimex(timex: *mut Timex) -> c_int;
+    #[cfg(target_env = "gnu")]
+    fn malloc_trim(padding: usize) -> c_int;
+}
+
+/// Has the allocator give the kernel every whole page that is free: glibc keeps what lies between pieces that are in
+/// use. Whoever allocates from the part at hand waits meanwhile, milliseconds at most. Other allocators are not asked.
+pub(crate) fn give_back_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes a number, and touches nothing but what the allocator has for free (malloc_trim(3)).
+    let _ = unsafe { malloc_trim(0) };
 }
 
 /// Asks the kernel for a ring of one entry and gives it back: whether `io_uring` may be used here.

@@ -420,6 +420,22 @@ fn archived_rows_are_found_by_position_and_id_and_stay_while_a_snapshot_names_th
 }
 
 #[test]
+fn an_archive_forgets_the_runs_that_nobody_else_has() {
+    let (bench, _) = bench(&[3]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    let mut base = snapshots.follow(None, bench.batches.end(), |_| Ok::<_, Fault>(())).unwrap();
+    snapshots.archive(&mut base, archive_rows(0..9), |bytes| Ok(archive_row(bytes))).unwrap();
+    snapshots.write(&mut base, 7, |_| ()).unwrap();
+    let mut ours = snapshots.archive_of(&base, &Archive::default()).unwrap();
+    let theirs = ours.clone();
+    ours.forget_unshared();
+    assert_eq!((ours.len(), theirs.len()), (9, 9));
+    drop(theirs);
+    ours.forget_unshared();
+    assert_eq!(ours.len(), 0);
+}
+
+#[test]
 fn a_damaged_run_is_noticed_at_the_start_or_when_its_row_is_read() {
     let (bench, _) = bench(&[3]);
     let snapshots = snapshots_on(&bench, Disk::default());

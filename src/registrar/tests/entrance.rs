@@ -1,6 +1,7 @@
 use super::*;
 use crate::auth::l2;
 use crate::domain::Reject;
+use crate::registry::KeyState;
 
 /// What a client has and sends.
 struct Client {
@@ -99,6 +100,27 @@ fn a_revoked_key_is_refused_at_once_also_where_it_is_at_hand() {
     assert_eq!(client.ask(&mut entrance, rig.registry(), NOW), Err(Reject::Unauthorized));
     rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
     assert_eq!(client.ask(&mut entrance, rig.registry(), NOW), Err(Reject::Unauthorized));
+}
+
+#[test]
+fn a_key_that_comes_and_goes_leaves_nothing_behind() {
+    let mut rig = Rig::new();
+    let mut entrance = entrance();
+    for generation in 0..5 {
+        let made = rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
+        let owner = rig.registry().wallet_of(&address(1)).expect("an owner");
+        entrance.note_key(rig.registry(), owner, Word::ZERO, KeyState { generation, active: true });
+        let secret = text::base64_text(&made.secret);
+        let mut open = || {
+            let key = text::uuid_text(&made.api_key);
+            entrance.admit_plain(rig.registry(), &key, &secret, &made.passphrase).is_some()
+        };
+        assert!(open(), "{generation}");
+        rig.registrar.revoke_key(NOW, owner, &made.api_key).expect("it lives");
+        let revoked = KeyState { generation: generation + 1, active: false };
+        entrance.note_key(rig.registry(), owner, Word::ZERO, revoked);
+        assert_eq!(entrance.owners(), 0, "{generation}");
+    }
 }
 
 #[test]
