@@ -5,7 +5,7 @@
 //! cannot tell, so the time that counts is the one without.
 
 use outcry::server::jitter;
-use outcry::topology::checks::{Gaps, Taker};
+use outcry::topology::checks::Gaps;
 use serde::{Deserialize, Serialize};
 
 use crate::counts;
@@ -43,13 +43,10 @@ impl Away {
         }
     }
 
-    /// Who had most of it.
-    pub(crate) fn taker(&self) -> Taker {
-        self.gaps(&Jitter::default()).taker()
-    }
-
-    /// The same as gaps of its CPU, of which `around` says the names: it was watched before or after.
-    pub(crate) fn gaps(&self, around: &Jitter) -> Gaps {
+    /// The same as gaps of its CPU, of which the host is charged with `host_percent` meanwhile; `around` says the names:
+    /// it was watched before or after. Other threads take a loop's CPU whether it has work or not, so their part of all
+    /// the time is their part of the time without.
+    pub(crate) fn gaps(&self, around: &Jitter, host_percent: f64) -> Gaps {
         #[allow(clippy::cast_precision_loss, reason = "half a millisecond is far below 2^53 nanoseconds")]
         let is_long = Gaps::LONG_NS as f64 / 1e3 <= self.wait_p999_us;
         let long = |percent: f64| Some(percent).filter(|_| is_long);
@@ -58,6 +55,7 @@ impl Away {
             threads_percent: self.threads_percent,
             long_percent: long(self.lost_percent),
             threads_long_percent: self.threads_percent.and_then(long),
+            host_percent: Some(host_percent),
             ..around.clone()
         };
         if self.threads_percent.is_some() { meanwhile.gaps() } else { around.gaps() }
@@ -67,6 +65,7 @@ impl Away {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outcry::topology::checks::Taker;
 
     #[test]
     fn whoever_had_the_cpu_meanwhile_counts_before_who_had_it_around() {
@@ -84,7 +83,7 @@ mod tests {
         ] {
             let away =
                 Away { lost_percent: 3.0, max_us: 4_000.0, wait_p999_us, wait_p99_us: 0.0, threads_percent };
-            assert_eq!(away.gaps(&threads_around).taker(), expected, "{away:?}");
+            assert_eq!(away.gaps(&threads_around, 0.0).taker(), expected, "{away:?}");
         }
     }
 

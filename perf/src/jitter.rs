@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use outcry::topology::checks::{Gaps, Named, Taker};
+use outcry::topology::checks::{Gaps, Named};
+use outcry::topology::valid;
 use serde::{Deserialize, Serialize};
 
 use crate::report;
@@ -15,12 +16,8 @@ use crate::verdict::LOST_PERCENT_MAX;
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 pub(crate) const GAP_US_MAX: f64 = 100.0;
 
-/// What other threads had in hundredths, below which none of them is named.
-const NAMED_PERCENT_MIN: f64 = 0.5;
-
-/// What keeps interrupts off a CPU.
-const QUIETER_CPU: &str =
-    "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare";
+/// Long gaps of this part of the time are met by one order in a thousand.
+const LONG_PERCENT_MET: f64 = 0.1;
 
 /// The gaps of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,29 +90,22 @@ impl Jitter {
         }
     }
 
-    /// Who had the CPU while our thread did not run, who had most first.
+    /// Who had what of it, in the words of `outcry check`, and who most of its long gaps, where the slowest orders meet
+    /// those.
     pub(crate) fn takers(&self) -> String {
-        // Threads are told apart by ticks, of which less than a half is nobody's.
-        let is_told = self.threads_percent.is_some_and(|percent| NAMED_PERCENT_MIN <= percent);
-        let largest = self.largest.as_ref().filter(|_| is_told);
-        let largest = largest.map_or_else(String::new, |who| format!(" (most of it {who})"));
-        let mut takers = [
-            ("other threads", self.threads_percent, largest),
-            ("the host", self.host_percent, String::new()),
-            ("interrupts and what nobody is charged with", Some(self.uncharged_percent()), String::new()),
-        ];
-        takers.sort_by(|(_, one, _), (_, other, _)| other.unwrap_or(0.0).total_cmp(&one.unwrap_or(0.0)));
-        let said = |(who, percent, more): &(&str, Option<f64>, String)| match percent {
-            Some(percent) => format!("{who} {percent:.1} %{more}"),
-            None => format!("{who} not known"),
-        };
-        takers.each_ref().map(said).join(", ")
-    }
-
-    /// Of the time, what neither other threads nor the host are charged with.
-    fn uncharged_percent(&self) -> f64 {
-        let known = self.threads_percent.unwrap_or(0.0) + self.host_percent.unwrap_or(0.0);
-        (self.lost_percent - known).max(0.0)
+        let gaps = self.gaps();
+        let takers = gaps.takers();
+        let all = takers.rsplit_once("; ").map_or(takers.as_str(), |(all, _)| all);
+        let long = self.long_percent.filter(|percent| LONG_PERCENT_MET <= *percent).map_or_else(
+            String::new,
+            |percent| {
+                format!(
+                    "; of {percent:.2} % in gaps of half a millisecond or more most: {}",
+                    report::who(&gaps)
+                )
+            },
+        );
+        format!("{all}{long}")
     }
 
     /// The same as `outcry check` knows them; from before long gaps were told apart, with none of those.
@@ -127,6 +117,7 @@ impl Jitter {
         )]
         let millionths = |percent: f64| (percent * 1e4).round() as u64;
         Gaps {
+            cpu: self.cpu,
             lost_millionths: millionths(self.lost_percent),
             long_millionths: millionths(self.long_percent.unwrap_or(0.0)),
             threads_millionths: self.threads_percent.map(millionths),
@@ -137,24 +128,6 @@ impl Jitter {
                 .as_ref()
                 .map(|who| Named { who: who.clone(), is_kernels: self.largest_is_kernels }),
             ..Gaps::default()
-        }
-    }
-
-    /// What would give the CPU back, by who had most of it.
-    pub(crate) fn remedy(&self) -> String {
-        let gaps = self.gaps();
-        match gaps.taker() {
-            Taker::Interrupts if self.lost_percent <= LOST_PERCENT_MAX && self.p99_us <= GAP_US_MAX => {
-                format!(
-                    "{QUIETER_CPU}, or leave it: 99 of 100 gaps are within {}, the longest is {}",
-                    report::micros(self.p99_us),
-                    report::micros(self.max_us)
-                )
-            }
-            Taker::Interrupts => {
-                format!("{QUIETER_CPU}; what stays then is the host's, which need not say so")
-            }
-            Taker::Threads | Taker::Host | Taker::Unseen | Taker::Unknown => gaps.remedy(),
         }
     }
 }
@@ -189,7 +162,25 @@ pub(crate) fn table(rows: &[Jitter]) -> String {
         use std::fmt::Write as _;
         writeln!(text, "CPU {}: {}", row.cpu, row.takers()).expect("a string takes all");
     }
-    text
+    text + &quiet(rows)
+}
+
+/// Whether a run could be VALID now, by the limits of its verdict.
+fn quiet(rows: &[Jitter]) -> String {
+    let most = rows.iter().map(|row| row.lost_percent).fold(0.0, f64::max);
+    let count = f64::from(u32::try_from(rows.len()).unwrap_or(u32::MAX).max(1));
+    let mean = |of: fn(&Jitter) -> Option<f64>| rows.iter().filter_map(of).sum::<f64>() / count;
+    let shares = [mean(|row| row.threads_percent), mean(|row| row.host_percent)];
+    let share_max = f64::from(valid::SHARE_PERCENT_MAX);
+    let is_quiet = most <= LOST_PERCENT_MAX && shares.iter().all(|share| *share <= share_max);
+    let [threads, host] = shares.map(|share| {
+        format!("{share:.1} % ({})", valid::beside(share <= share_max, valid::SHARE_PERCENT_MAX))
+    });
+    format!(
+        "{}: the CPU that lost most lost {most:.1} % ({}), other threads had {threads} of all, the host {host}\n",
+        if is_quiet { "quiet enough for a VALID run" } else { "too loud for a VALID run" },
+        valid::beside(most <= LOST_PERCENT_MAX, valid::LOST_PERCENT_MAX)
+    )
 }
 
 #[cfg(test)]
@@ -197,62 +188,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_had_the_cpu_is_told_as_far_as_the_kernel_knows() {
-        let row = Jitter {
-            lost_percent: 67.0,
-            threads_percent: Some(60.0),
-            host_percent: Some(5.0),
+    fn who_had_a_loud_cpu_is_told_in_the_words_of_check_and_whether_it_is_quiet() {
+        let row = |lost_percent, threads, host| Jitter {
+            lost_percent,
+            threads_percent: Some(threads),
+            host_percent: Some(host),
             ..crate::summary::example().jitter_before[0].clone()
         };
-        let rest = "interrupts and what nobody is charged with";
-        assert_eq!(row.takers(), format!("other threads 60.0 %, the host 5.0 %, {rest} 2.0 %"));
-        let silent = Jitter { threads_percent: None, host_percent: None, ..row.clone() };
-        assert_eq!(silent.takers(), format!("{rest} 67.0 %, other threads not known, the host not known"));
-        let named = Jitter {
-            largest: Some("rustc (4711)".to_owned()),
-            host_percent: Some(64.0),
-            threads_percent: Some(3.0),
-            ..row
-        };
-        let expected =
-            format!("the host 64.0 %, other threads 3.0 % (most of it rustc (4711)), {rest} 0.0 %");
-        assert_eq!(named.takers(), expected);
-        assert!(!Jitter { threads_percent: Some(0.4), ..named }.takers().contains("rustc"));
-        assert!(silent.remedy().contains("top -H") && silent.remedy().contains("quieter host"));
-    }
-
-    #[test]
-    fn who_had_most_of_a_cpu_says_what_gives_it_back() {
-        let (stop, ask) = ("stop rustc (4711), or keep it off this CPU", "a host that sells whole cores");
-        let interrupts = |then: &str| {
-            format!(
-                "`outcry tune` moves interrupts off shards' CPUs; boot with nohz_full where cores are to spare{then}"
-            )
-        };
-        for (threads, host, lost, long, p99_us, expected) in [
-            (60.0, 5.0, 67.0, None, 4_000.0, stop.to_owned()),
-            (5.0, 60.0, 67.0, None, 4_000.0, ask.to_owned()),
-            (0.0, 0.0, 0.6, None, 8.0, interrupts(", or leave it: 99 of 100 gaps")),
-            (0.0, 0.0, 0.6, None, 101.0, interrupts("; what stays")),
-            (0.5, 0.5, 2.1, None, 8.0, interrupts("; what stays")),
-            // What was lost in long gaps decides, where one in a thousand meets them.
-            (0.5, 0.0, 2.1, Some((0.6, 0.4)), 8.0, stop.to_owned()),
-            (0.5, 0.0, 2.1, Some((0.6, 0.1)), 8.0, ask.to_owned()),
-            (0.5, 0.0, 2.1, Some((0.05, 0.05)), 8.0, interrupts("; what stays")),
+        for (row, last) in [
+            (
+                row(2.0, 1.0, 1.0),
+                "quiet enough for a VALID run: the CPU that lost most lost 2.0 % (within 2 %), other threads had 1.0 % (within 1 %) \
+                 of all, the host 1.0 % (within 1 %)",
+            ),
+            (
+                row(2.1, 0.0, 0.0),
+                "too loud for a VALID run: the CPU that lost most lost 2.1 % (above 2 %), other threads had 0.0 % (within 1 %) \
+                 of all, the host 0.0 % (within 1 %)",
+            ),
+            (
+                row(2.0, 0.0, 1.1),
+                "too loud for a VALID run: the CPU that lost most lost 2.0 % (within 2 %), other threads had 0.0 % (within 1 %) \
+                 of all, the host 1.1 % (above 1 %)",
+            ),
         ] {
-            let row = Jitter {
-                lost_percent: lost,
-                p99_us,
-                threads_percent: Some(threads),
-                host_percent: Some(host),
-                long_percent: long.map(|(long, _)| long),
-                threads_long_percent: long.map(|(_, threads)| threads),
-                largest: Some("rustc (4711)".to_owned()),
-                ..crate::summary::example().jitter_before[0].clone()
-            };
-            assert!(row.remedy().starts_with(&expected), "{row:?}: {}", row.remedy());
-            let kernels = Jitter { largest_is_kernels: true, ..row };
-            assert_eq!(kernels.remedy().starts_with("it is the kernel's own work"), expected == stop);
+            let text = table(std::slice::from_ref(&row));
+            assert!(row.gaps().takers().starts_with(&row.takers()), "{}", row.takers());
+            assert!(
+                row.takers().starts_with("other threads ") && row.takers().ends_with(" %"),
+                "{}",
+                row.takers()
+            );
+            assert_eq!(text.lines().last(), Some(last));
+            assert_eq!(text.contains(&row.takers()), LOST_PERCENT_MAX < row.lost_percent, "{text}");
         }
     }
 }

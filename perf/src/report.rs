@@ -12,11 +12,13 @@ mod as_serve;
 mod glance;
 mod glossary;
 mod html;
+mod noise;
 mod numbers;
 mod page;
 mod planned;
 mod plot;
 mod room;
+mod taker;
 mod went;
 mod words;
 mod writes;
@@ -27,6 +29,7 @@ pub(crate) use page::{QUANTILES, quantile_row, short_reasons};
 pub(crate) use planned::orders_each;
 pub(crate) use plot::{Bar, bars};
 pub(crate) use room::{at_the_end, busiest};
+pub(crate) use taker::who;
 pub(crate) use words::class;
 
 /// Writes a run's files into a new folder below `out`, and says which.
@@ -80,9 +83,10 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.extend(as_serve::lines(summary));
     lines.extend(planned::lines(summary));
     lines.extend(words::kernel(summary));
-    lines.push(words::can_be_valid(summary));
+    lines.push(noise::can_be_valid(summary));
     lines.push(summary.verdict.word().to_owned());
     lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
+    lines.extend(noise::next_time(summary).into_iter().map(|next| format!("  next: {next}")));
     lines.push(String::new());
     lines.join("\n")
 }
@@ -178,13 +182,13 @@ mod tests {
         let mut summary = example();
         summary.verdict = Verdict { valid: false, reasons: vec!["steal: 3 %".to_owned()] };
         let text = text(&summary);
-        assert!(text.ends_with("INVALID\n  steal: 3 %\n"), "{text}");
+        assert!(text.contains("INVALID\n  steal: 3 %\n  next: The host had it"), "{text}");
         let folder = tempfile::tempdir().unwrap();
         draw(folder.path(), &summary).unwrap();
         let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
         let at = |words: &str| html.find(words).unwrap();
         assert!(at("<b>INVALID.</b>") < at("steal: 3\u{a0}%") && at("steal: 3\u{a0}%") < at("half of them"));
-        assert!(at("steal: 3\u{a0}%") < at("take another host"));
+        assert!(at("steal: 3\u{a0}%") < at("wait and try again"));
     }
 
     #[test]

@@ -9,8 +9,7 @@ pub(crate) fn words(arrivals: &str, burst: u32, per_s: f64) -> Option<String> {
     let text = match (arrivals, burst) {
         ("fixed", 0 | 1) => format!(
             "They were due at equal distances, {apart} apart (`load.arrivals = \"fixed\"`), whatever the answers did: so an \
-             order meets another only if that takes longer, and seldom a whole batch. Arrivals of independent \
-             clients are `poisson`, and bursts a scenario of their own (`taker-burst`, `load.burst`)."
+             order meets another only if that takes longer, and seldom a whole batch."
         ),
         ("fixed", _) => format!(
             "They were due in bursts of {burst} at one moment, {apart} apart (`load.burst`, `load.arrivals = \"fixed\"`), \
@@ -19,7 +18,7 @@ pub(crate) fn words(arrivals: &str, burst: u32, per_s: f64) -> Option<String> {
         ("poisson", 0 | 1) => format!(
             "They were due at random distances from the seed, {apart} on average (`load.arrivals = \"poisson\"`), as \
              independent clients come, whatever the answers did: so some meet each other by chance, and a batch now and \
-             then. Bursts are a scenario of their own (`taker-burst`, `load.burst`)."
+             then."
         ),
         ("poisson", _) => format!(
             "They were due in bursts of {burst} at one moment, at random distances from the seed, {apart} on average \

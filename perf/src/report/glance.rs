@@ -5,8 +5,7 @@ use super::numbers::{about, micros};
 use super::went::{self, Place, READER, Where};
 use super::words::class;
 use super::writes::{self, Cause};
-use super::{planned, room, words};
-use crate::jitter::Jitter;
+use super::{planned, room, taker, words};
 use crate::parts::Parts;
 use crate::stats::Quantiles;
 use crate::summary::{ClassTimes, Summary};
@@ -17,8 +16,8 @@ pub(super) const HEAD: [&str; 5] =
 
 const KNOWN: &str = "known signers (auth.known_signers_bytes, not reviewed)";
 const NOT_THE_SERVERS: &str = "nothing: it is the rig's";
+const SPIN: &str = "cpu.wait=shard=spin, which burns a CPU for each shard";
 const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
-const KERNEL: &str = "kernel, scheduler, network";
 
 /// All that can be told of a run.
 pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
@@ -74,25 +73,12 @@ fn quantiles<'a>(
 /// Most of the time of some requests, and what would shorten it.
 fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
     if let Some(percent) = went::waited_percent(parts, summary) {
-        return (format!("its loop's CPU was taken, {percent:.0} % or more"), quieter(summary));
+        return (format!("{}, {percent:.0} % or more", taker::by(summary)), taker::remedy(summary));
     }
     let places = went::places(parts);
     let Some(Place { us, at }) = places.first() else { return (String::new(), String::new()) };
     let (by, first) = place(at, *us, parts, summary);
     (format!("{by}, {:.0} %", parts.percent(*us)), first)
-}
-
-/// What would give the busiest loop's CPU back, by who had most of it meanwhile or, if that is not known, before and after;
-/// of any CPU if not even that is.
-fn quieter(summary: &Summary) -> String {
-    let busiest = room::busiest(summary).map(|busiest| busiest.name.as_str());
-    let of_loop =
-        summary.threads.iter().find(|thread| busiest == Some(&thread.name)).and_then(|thread| thread.cpu);
-    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
-    let rows = rows.filter(|row| of_loop.is_none_or(|cpu| cpu == row.cpu));
-    let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
-    let gaps = |around: &Jitter| room::away(summary).map_or_else(|| around.gaps(), |away| away.gaps(around));
-    most.map_or_else(String::new, |around| gaps(around).remedy())
 }
 
 /// A place in a few words, and what would shorten the time there.
@@ -108,17 +94,15 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
             None => {
                 told("the server and the kernel, not told apart", "stage `read` of /debug/latency says which")
             }
-            Some(in_server_us) if in_server_us < writes::CAUSE_MIN * us => {
-                (KERNEL.to_owned(), quieter(summary))
-            }
+            Some(in_server_us) if in_server_us < writes::CAUSE_MIN * us => unseen(us, parts, summary),
             Some(_) if words::beside_client(summary).contains(&READER) => {
                 told("in the server: its reader shares a CPU with the client", "a core for the reader")
             }
             Some(_) => told("in the server: its reader", "fewer or smaller reads; a faster core"),
         },
-        Where::Unseen => (KERNEL.to_owned(), quieter(summary)),
+        Where::Unseen => unseen(us, parts, summary),
         Where::Stage(stage) if went::stood_still(stage, us, parts, summary) => {
-            (format!("its loop stood still, which shows in {stage}"), quieter(summary))
+            (format!("{}, which shows in {stage}", taker::by(summary)), taker::remedy(summary))
         }
         Where::Stage(stage) => match stage.as_str() {
             "sign" if went::knows_signers(summary) => told("the signature check", "a faster core"),
@@ -131,6 +115,25 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
             "journal" => told("behind answers before it", "reads on connections of their own"),
             stage => (format!("stage {stage}"), "a faster core".to_owned()),
         },
+    }
+}
+
+/// Time that no stage has: a CPU that was taken for as long, or the way through the kernel, which has the wake-up in it
+/// where the loop sleeps.
+fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
+    let sleeps = summary.threads.iter().any(|thread| thread.is_trading() && !thread.spins());
+    let told = |by: &str, first: &str| (by.to_owned(), first.to_owned());
+    match taker::met(summary, &parts.of) {
+        Some((wait_us, gaps)) if writes::CAUSE_MIN * us <= wait_us => (taker::by_gaps(&gaps), gaps.remedy()),
+        Some((wait_us, gaps)) => (
+            format!("no stage; stops of CPU {} explain {} of it", gaps.cpu, micros(wait_us)),
+            "nothing that is known here".to_owned(),
+        ),
+        None if parts.of != "p50" => {
+            told("no stage; no CPU was watched", "`scripts/perf jitter` watches them")
+        }
+        None if sleeps => told("waking the loop, and the way through the kernel", SPIN),
+        None => told("the way through the kernel", "a faster core"),
     }
 }
 
@@ -262,8 +265,20 @@ mod tests {
         let committed = vec!["journal.durability=committed".to_owned()];
         let durable = vec!["journal.durability=durable".to_owned()];
         for (stage, settings, journal, expected, first) in [
-            ("queue", &committed, None, "its loop stood still, which shows in queue, 98 %", QUIETER),
-            ("sign", &committed, None, "its loop stood still, which shows in sign, 98 %", QUIETER),
+            (
+                "queue",
+                &committed,
+                None,
+                "CPU 0 was taken: interrupts (nobody is charged), which shows in queue, 98 %",
+                QUIETER,
+            ),
+            (
+                "sign",
+                &committed,
+                None,
+                "CPU 0 was taken: interrupts (nobody is charged), which shows in sign, 98 %",
+                QUIETER,
+            ),
             ("send", &committed, None, "stage send, 98 %", "a faster core"),
             (
                 "journal",
@@ -313,7 +328,7 @@ mod tests {
             (0, 120.0, None, "the server and the kernel, not told apart, 97 %"),
             (0, 120.0, Some(3_000.0), "in the server: its reader, 97 %"),
             (1, 120.0, Some(3_000.0), "in the server: its reader shares a CPU with the client, 97 %"),
-            (0, 120.0, Some(30.0), "kernel, scheduler, network, 97 %"),
+            (0, 120.0, Some(30.0), "no stage; stops of CPU 0 explain 4.0 µs of it, 97 %"),
             (0, 3_880.0, None, "the client's own time, 97 %"),
             (1, 3_880.0, None, "the reader and the client, in turn on one CPU, 97 %"),
         ] {
@@ -333,6 +348,21 @@ mod tests {
             }];
             let [_, by, ..] = told(&summary, "reads, p99.9");
             assert_eq!(by, expected);
+        }
+    }
+
+    #[test]
+    fn in_the_middle_the_way_through_the_kernel_has_the_wake_up_in_it() {
+        for (wait, expected) in [
+            ("spin", "the way through the kernel, 98 %"),
+            ("park", "waking the loop, and the way through the kernel, 98 %"),
+        ] {
+            let mut summary = example();
+            wait.clone_into(&mut summary.threads[0].wait);
+            summary.parts[0].stages = vec![("sign".to_owned(), 1.0)];
+            summary.parts[0].outside_us = 39.0;
+            let [_, by, told_first, _] = told(&summary, "orders that rest, p50");
+            assert_eq!((by.as_str(), told_first == SPIN), (expected, wait == "park"));
         }
     }
 
@@ -390,6 +420,18 @@ mod tests {
             wait_p99_us: 0.0,
             threads_percent: None,
         });
-        assert_eq!(told(&summary, "orders that rest, p99.9")[1], "its loop's CPU was taken, 75 % or more");
+        let by = "CPU 0 was taken: interrupts (nobody is charged), 75 % or more";
+        assert_eq!(told(&summary, "orders that rest, p99.9")[1], by);
+        // Where nobody looks, it is the same CPU's stop and the same taker, if it was for as long.
+        summary.parts[1].stages[1].1 = 10.0;
+        summary.parts[1].outside_us = 3_964.0;
+        summary.threads[0].wait = "park".to_owned();
+        for (wait_p999_us, expected) in [
+            (2_000.0, "CPU 1 was taken: interrupts (nobody is charged), 99 %"),
+            (1_000.0, "no stage; stops of CPU 1 explain 1.0 ms of it, 99 %"),
+        ] {
+            summary.jitter_after[1].wait_p999_us = Some(wait_p999_us);
+            assert_eq!(told(&summary, "orders that rest, p99.9")[1], expected);
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const READS: &str = "Reads (GET) have no stages: the server says in t
                                 on the operator's listener.";
 
 /// Words that are met in sentences.
-const WORDS: [(&str, &str); 8] = [
+const WORDS: [(&str, &str); 9] = [
     ("p50, p99, p99.9", "half, 99 of 100, 999 of 1,000 took at most this long; p50 is the median"),
     ("loop", "one thread of the server with all its work: a shard's, an ingress loop, or the reader's"),
     (
@@ -51,6 +51,11 @@ const WORDS: [(&str, &str); 8] = [
     (
         "gap",
         "a moment in which a thread that only spins did not run: the host, an interrupt or another thread had its CPU",
+    ),
+    (
+        "nobody is charged",
+        "neither a program nor the host has that time on its account: what is longer than half a millisecond the host took, \
+         for interrupts are shorter",
     ),
 ];
 

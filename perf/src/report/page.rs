@@ -2,7 +2,7 @@
 
 use super::html::{ALONE, Page, escaped};
 use super::plot::{self, Bar, Chart, Series};
-use super::{as_serve, glance, glossary, numbers, planned, words};
+use super::{as_serve, glance, glossary, noise, numbers, planned, words};
 use crate::jitter::Jitter;
 use crate::parts::Parts;
 use crate::stats::Quantiles;
@@ -23,10 +23,10 @@ impl Page {
             " The figures below are not the server's alone."
         };
         self.push(&format!("<div class=\"{class}\"><b>{}.</b>{says}", verdict.word()));
-        self.paragraph(&words::can_be_valid(summary));
+        self.paragraph(&noise::can_be_valid(summary));
         if !verdict.valid {
             self.list(&verdict.reasons);
-            for words in words::next_time(summary) {
+            for words in noise::next_time(summary) {
                 self.paragraph(&words);
             }
         }
@@ -43,8 +43,7 @@ impl Page {
         if !rows.is_empty() {
             if !summary.verdict.valid {
                 self.note(
-                    "This run is INVALID, so its tails (p99, p99.9) are the machine's or the rig's as well and differ from run to \
-                     run: what to change for them, take from a VALID one, or mend first what made this one INVALID.",
+                    "This run is INVALID: its tails (p99, p99.9) are the machine's or the rig's as well, and differ from run to run.",
                 );
             }
             self.words("At a glance", &glance::HEAD, &rows);

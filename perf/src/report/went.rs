@@ -2,7 +2,7 @@
 
 use super::numbers::{count_of, micros};
 use super::words::{beside_client, class};
-use super::{arrivals, room, writes};
+use super::{arrivals, room, taker, writes};
 use crate::parts::Parts;
 use crate::summary::Summary;
 use crate::workload::BATCH;
@@ -89,8 +89,7 @@ impl Where {
             Self::Late => "before they were sent".to_owned(),
             Self::Client => "while the client was away".to_owned(),
             Self::Unseen if parts.client_us.is_none() => {
-                "outside the server's stages (kernel, network, scheduler, other processes, the client)"
-                    .to_owned()
+                "outside the server's stages (the client, kernel, network, a CPU that was taken)".to_owned()
             }
             Self::Unseen if parts.stages.is_empty() => IN_SERVER_OR_UNSEEN.to_owned(),
             Self::Unseen => UNSEEN.to_owned(),
@@ -140,10 +139,11 @@ fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
         format!(
             " The machine's is {:.0} % or more of it, whatever place it shows in: by the loop's own rounds during the run one in \
              {one_in} that came waited for {} or longer until the loop had its CPU back, and stages go by the clock, so what \
-             came meanwhile lay unseen, in recv and in queue. No setting of the server changes that: whole cores of the host \
-             do, or stopping whoever had them.",
+             came meanwhile lay unseen, in recv and in queue. {}; to change: {}.",
             parts.percent(waits_us).min(100.0),
-            micros(waits_us)
+            micros(waits_us),
+            taker::by(summary),
+            taker::remedy(summary)
         )
     })
 }
@@ -163,9 +163,9 @@ fn shares(parts: &Parts, summary: &Summary) -> String {
 }
 
 /// Where nobody measures.
-const UNSEEN: &str = "where no stage looks (kernel, network, scheduler, other processes)";
+const UNSEEN: &str = "where no stage looks (kernel, network, a CPU that was taken)";
 /// Likewise, of requests of which the server tells no stage.
-const IN_SERVER_OR_UNSEEN: &str = "in the server, which tells no stages of them, or where nobody looks (kernel, network, scheduler, other processes)";
+const IN_SERVER_OR_UNSEEN: &str = "in the server, which tells no stages of them, or where nobody looks (kernel, network, a CPU that was taken)";
 
 /// Stages in which a request is computed with and waits for nothing.
 const COMPUTES: [&str; 4] = ["parse", "auth", "sign", "match"];
@@ -200,13 +200,19 @@ pub(super) fn has_batches(summary: &Summary) -> bool {
 
 /// That it was neither computing nor others before it that took so long in a stage, if so.
 fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<String> {
-    const BY_WHOM: &str = "for as long as this the loop stood still, without a CPU or in the kernel. `outcry check --jitter 10` \
-                           says who takes CPUs.";
+    let by_whom = || {
+        format!(
+            "for as long as this the loop stood still. {}; to change: {}.",
+            taker::by(summary),
+            taker::remedy(summary)
+        )
+    };
     if IN_LINE.contains(&stage) {
         return line_us(summary).filter(|line_us| *line_us < us).map(|line_us| {
             format!(
-                " The loop had room, so requests before it in {stage} explain {} at most: {BY_WHOM}",
-                micros(line_us)
+                " The loop had room, so requests before it in {stage} explain {} at most: {}",
+                micros(line_us),
+                by_whom()
             )
         });
     }
@@ -214,8 +220,9 @@ fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<Strin
     let median_us = told.time.p50_us;
     (COMPUTES.contains(&stage) && TAKEN_TIMES_MIN * median_us < us).then(|| {
         format!(
-            " A request is only computed with in {stage}, half of them for {} at most: {BY_WHOM}",
-            micros(median_us)
+            " A request is only computed with in {stage}, half of them for {} at most: {}",
+            micros(median_us),
+            by_whom()
         )
     })
 }
@@ -478,10 +485,10 @@ mod tests {
             limits(&summary).remove(1)
         };
         let shared = "The client shared CPU 0 with outcry-shard0: what it waited for them is in there too";
-        let outside = "passed outside the server's stages (kernel, network, scheduler, other processes, the client), 97 % (3.9 ms)";
-        let unseen = "passed where no stage looks (kernel, network, scheduler, other processes), 92 % (3.7 ms); then while the client was away, 5 % (200 µs)";
-        let away = "passed while the client was away, 92 % (3.7 ms); then where no stage looks (kernel, network, scheduler, other \
-                    processes), 4 % (174 µs); in all else, 3 % (126 µs). That is the rig's";
+        let outside = "passed outside the server's stages (the client, kernel, network, a CPU that was taken), 97 % (3.9 ms)";
+        let unseen = "passed where no stage looks (kernel, network, a CPU that was taken), 92 % (3.7 ms); then while the client was away, 5 % (200 µs)";
+        let away = "passed while the client was away, 92 % (3.7 ms); then where no stage looks (kernel, network, a CPU \
+                    that was taken), 4 % (174 µs); in all else, 3 % (126 µs). That is the rig's";
         let turns = "read others or had no CPU, for it takes turns on CPU 0 with outcry-shard0.";
         for (longest_us, client_cpu, client_us, parts, is_shared) in [
             (

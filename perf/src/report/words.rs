@@ -1,20 +1,13 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
 use super::numbers::{count, count_of, micros};
-use super::{arrivals, room, went};
-use outcry::topology::checks::Taker;
-use outcry::topology::valid::{self, CLIENTS_OWN_FROM_CPUS};
+use super::{arrivals, noise, room, went};
+use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
 
-use crate::jitter::GAP_US_MAX;
 use crate::placement::MachineLimit;
 use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
-use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
-use crate::watch::LOST_MAX;
-
-/// The server's CPU and the client's: of these the verdict takes its shares.
-const CPUS_OF_SHARES: f64 = 2.0;
 
 /// Whether answers waited for the disk.
 pub(super) fn is_durable(summary: &Summary) -> bool {
@@ -71,38 +64,6 @@ pub(crate) fn answers(summary: &Summary) -> Vec<String> {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// Whether this box, as it was, can give a VALID run, whatever this one's verdict: each amount with its limit.
-pub(crate) fn can_be_valid(summary: &Summary) -> String {
-    let reasons = &summary.verdict.reasons;
-    let is_boxes = |reason: &String| ["steal", "others had"].iter().any(|start| reason.starts_with(start));
-    let had = lost(summary);
-    if reasons.iter().any(is_boxes) {
-        format!("As it was, this box cannot give a VALID run: {had}.")
-    } else if reasons.is_empty() {
-        format!("This box can give a VALID run: {had}.")
-    } else {
-        format!("This box can give a VALID run ({had}); the load or the client made this one INVALID.")
-    }
-}
-
-/// What others had of the CPUs, by every account there is.
-fn lost(summary: &Summary) -> String {
-    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
-    let most = rows.map(|row| row.lost_percent).fold(0.0, f64::max);
-    let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
-    let share = |cpus: f64| {
-        let of_all = cpus / CPUS_OF_SHARES;
-        (100.0 * of_all, valid::beside(of_all <= LOST_MAX, valid::SHARE_PERCENT_MAX))
-    };
-    let ((others, beside_others), (host, beside_host)) =
-        (share(summary.share.others), share(summary.share.stolen));
-    let beside_most = valid::beside(most <= LOST_PERCENT_MAX, valid::LOST_PERCENT_MAX);
-    format!(
-        "other processes had {others:.1} % of the {CPUS_OF_SHARES} CPUs ({beside_others}) and the host {host:.1} % \
-         ({beside_host}){kernel}; before and after, a thread that only spins lost {most:.1} % of a CPU ({beside_most})"
-    )
 }
 
 /// What the kernel's own threads had, where they are told apart.
@@ -245,36 +206,7 @@ pub(super) struct Told {
 }
 
 fn measured(summary: &Summary) -> impl Iterator<Item = Told> {
-    pauses(summary).into_iter().chain(taken(summary)).chain(room::of(summary))
-}
-
-/// What the busiest loop had no CPU for while the load was on, if it spun and so knows.
-fn taken(summary: &Summary) -> Option<Told> {
-    let (busiest, away) = (room::busiest(summary)?, room::away(summary)?);
-    let is_limit = GAP_US_MAX < away.wait_p999_us;
-    let whose = if is_limit {
-        " That much of p99.9 is the machine's, not the server's: another machine changes it, or whoever had the CPU."
-    } else {
-        ""
-    };
-    let by = away.threads_percent.map_or_else(String::new, |percent| {
-        let rest = match away.taker() {
-            Taker::Unseen => ", and interrupts are shorter: most of it was the host's, which need not say so",
-            Taker::Interrupts => ": most of it was interrupts', or the host's",
-            _ => ", which was most of it",
-        };
-        format!(" By its run delay other threads of this machine had its CPU for {percent:.2} % of the time{rest}.")
-    });
-    let text = format!(
-        "While the load was on, {}, which spins, had no CPU for {:.2} % of the time in which it had no work, for up to {} at \
-         once: one request in a hundred that came then waited for {} or longer, one in a thousand for {}.{by}{whose}",
-        busiest.name,
-        away.lost_percent,
-        micros(away.max_us),
-        micros(away.wait_p99_us),
-        micros(away.wait_p999_us)
-    );
-    Some(Told { is_limit, text })
+    noise::pauses(summary).into_iter().chain(noise::taken(summary)).chain(room::of(summary))
 }
 
 /// The server's threads that may run where the client does.
@@ -286,56 +218,9 @@ pub(super) fn beside_client(summary: &Summary) -> Vec<&str> {
     there.map(|thread| thread.name.as_str()).collect()
 }
 
-/// What a thread that only spins lost.
-fn pauses(summary: &Summary) -> Option<Told> {
-    let rows = || summary.jitter_before.iter().chain(&summary.jitter_after);
-    let worst = rows().max_by(|one, other| one.max_us.total_cmp(&other.max_us))?;
-    let most = rows().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent))?;
-    let is_quiet = worst.max_us <= GAP_US_MAX && most.lost_percent <= LOST_PERCENT_MAX;
-    let text = if is_quiet {
-        format!(
-            "The cores are quiet: a thread that only spins never lost more than {} at once.",
-            micros(worst.max_us)
-        )
-    } else {
-        format!(
-            "The machine stops a thread that only spins, without any load of ours: for up to {} at once (CPU {}), \
-             and for {:.2} % of the time on CPU {}: {}. Tails up to that length may be the machine's doing, not \
-             the server's. To change: {}.",
-            micros(worst.max_us),
-            worst.cpu,
-            most.lost_percent,
-            most.cpu,
-            most.takers(),
-            most.remedy()
-        )
-    };
-    Some(Told { is_limit: !is_quiet, text })
-}
-
-/// What makes the next run VALID, as far as the reasons say.
-pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
-    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
-    let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
-    let of_cpu = most.map_or_else(String::new, |row| format!("CPU {}: {}.", row.cpu, row.remedy()));
-    let rows = [
-        ("others had CPU", of_cpu.as_str()),
-        ("others had the machine", "Stop what else runs here (`top -H` says who), then run it again."),
-        ("steal", "Ask for CPUs that the host gives to nobody else, or take another host."),
-        ("generator late", "Give the client a CPU of its own, or offer less (`--rate`)."),
-        (RATE_MISSED, "Offer less (`--rate`): the server cannot do more here."),
-        ("errors", "Read what the server said, below."),
-    ];
-    let applies = |start: &str| summary.verdict.reasons.iter().any(|reason| reason.starts_with(start));
-    rows.iter().filter(|(start, _)| applies(start)).map(|(_, words)| (*words).to_owned()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::away::Away;
-    use crate::jitter::Jitter;
-    use crate::verdict::Verdict;
 
     #[test]
     fn limits_say_where_time_went_and_what_was_measured() {
@@ -386,48 +271,6 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_was_taken_during_the_run_is_told_of_a_loop_that_spun() {
-        for (wait, lost_percent, wait_p999_us, is_told, is_limit) in [
-            ("spin", 6.0, 4_000.0, true, true),
-            ("spin", 0.1, 30.0, true, false),
-            // What sleeps does not know.
-            ("park", 0.0, 0.0, false, false),
-        ] {
-            let mut summary = crate::summary::example();
-            wait.clone_into(&mut summary.threads[0].wait);
-            summary.loops[0].away = Some(Away {
-                lost_percent,
-                max_us: 8_000.0,
-                wait_p999_us,
-                wait_p99_us: 0.0,
-                threads_percent: None,
-            });
-            let has = |said: &[String]| said.iter().any(|words| words.starts_with("While the load was on"));
-            let (limits, cautions) = (limits(&summary), cautions(&summary));
-            assert_eq!(has(&limits), is_limit, "{limits:?}");
-            assert_eq!(has(&cautions), is_told && !is_limit, "{cautions:?}");
-        }
-    }
-
-    #[test]
-    fn a_pause_is_a_limit_and_quiet_cores_are_only_told() {
-        let mut summary = crate::summary::example();
-        let told = cautions(&summary);
-        assert!(told[0].starts_with("The cores are quiet"), "{}", told[0]);
-        assert!(
-            told[1].starts_with(
-                "outcry-shard0 worked 6 % of the time, 30.0 µs for each of 2,000 requests a second. Of that"
-            ),
-            "{}",
-            told[1]
-        );
-        summary.jitter_after[1].max_us = 4_000.0;
-        let said = limits(&summary).remove(2);
-        assert!(said.contains("for up to 4.0 ms at once (CPU 1)") && said.contains("To change: "), "{said}");
-        assert!(!cautions(&summary).iter().any(|words| words.starts_with("The cores are quiet")));
-    }
-
-    #[test]
     fn who_shares_the_clients_cpu_is_named() {
         let mut example = crate::summary::example();
         let mut ingress = example.threads[0].clone();
@@ -458,46 +301,6 @@ mod tests {
             assert_eq!(shared(&summary).as_deref(), line);
             let said = cautions(&summary).join("\n");
             assert_eq!(said.contains("it. outcry-ingress0 works on orders there: "), orders_wait, "{said}");
-        }
-    }
-
-    #[test]
-    fn whether_the_box_can_give_a_valid_run_is_said_whatever_the_verdict() {
-        let had = "other processes had 0.1 % of the 2 CPUs (within 1 %) and the host 0.0 % (within 1 %); before and after, a \
-                   thread that only spins lost 0.1 % of a CPU (within 2 %)";
-        for (reasons, expected) in [
-            (&[][..], format!("This box can give a VALID run: {had}.")),
-            (
-                &["rate missed: 1 of 2"],
-                format!(
-                    "This box can give a VALID run ({had}); the load or the client made this one INVALID."
-                ),
-            ),
-            (&["errors: 3", "steal: 3 %"], format!("As it was, this box cannot give a VALID run: {had}.")),
-            (&["others had CPU 1: after"], format!("As it was, this box cannot give a VALID run: {had}.")),
-        ] {
-            let mut summary = crate::summary::example();
-            summary.verdict = Verdict::because(reasons.iter().map(|&reason| reason.to_owned()).collect());
-            assert_eq!(can_be_valid(&summary), expected);
-        }
-    }
-
-    #[test]
-    fn every_reason_against_a_run_has_something_to_do() {
-        let mut summary = crate::summary::example();
-        summary.jitter_after[1] =
-            Jitter { lost_percent: 67.0, threads_percent: Some(60.0), ..summary.jitter_after[1].clone() };
-        for (reason, word) in [
-            ("others had CPU 1: after the run", "CPU 1: stop what runs there (`top -H`"),
-            ("others had the machine: 3 %", "top -H"),
-            ("steal: 3 %", "host"),
-            ("generator late: it sent", "--rate"),
-            ("rate missed: 1 of 2", "Offer less"),
-            ("errors: 3 requests", "below"),
-        ] {
-            summary.verdict = Verdict::because(vec![reason.to_owned()]);
-            let said = next_time(&summary);
-            assert!(said.len() == 1 && said[0].contains(word), "{reason}: {said:?}");
         }
     }
 }

@@ -1,0 +1,332 @@
+//! What took the CPUs of a run, whether a VALID one can be had, and what to do if not.
+
+use outcry::topology::checks::Gaps;
+use outcry::topology::valid;
+
+use super::numbers::micros;
+use super::words::{Told, kernel};
+use super::{room, taker};
+use crate::jitter::GAP_US_MAX;
+use crate::summary::Summary;
+use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
+use crate::watch::LOST_MAX;
+
+/// The server's CPU and the client's: of these the verdict takes its shares.
+const CPUS_OF_SHARES: f64 = 2.0;
+
+/// Whether this box, as it was, can give a VALID run, whatever this one's verdict: each amount with its limit, which a verdict's
+/// reasons have themselves.
+pub(crate) fn can_be_valid(summary: &Summary) -> String {
+    let reasons = &summary.verdict.reasons;
+    let is_boxes = |reason: &String| ["steal", "others had"].iter().any(|start| reason.starts_with(start));
+    if reasons.iter().any(is_boxes) {
+        return "As it was, this box cannot give a VALID run.".to_owned();
+    }
+    let had = lost(summary);
+    if reasons.is_empty() {
+        format!("This box can give a VALID run: {had}.")
+    } else {
+        format!("This box can give a VALID run ({had}); the load or the client made this one INVALID.")
+    }
+}
+
+/// What others had of the CPUs, by every account there is.
+fn lost(summary: &Summary) -> String {
+    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let most = rows.map(|row| row.lost_percent).fold(0.0, f64::max);
+    let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
+    let share = |cpus: f64| {
+        let of_all = cpus / CPUS_OF_SHARES;
+        (100.0 * of_all, valid::beside(of_all <= LOST_MAX, valid::SHARE_PERCENT_MAX))
+    };
+    let ((others, beside_others), (host, beside_host)) =
+        (share(summary.share.others), share(summary.share.stolen));
+    let beside_most = valid::beside(most <= LOST_PERCENT_MAX, valid::LOST_PERCENT_MAX);
+    format!(
+        "other processes had {others:.1} % of the {CPUS_OF_SHARES} CPUs ({beside_others}) and the host {host:.1} % \
+         ({beside_host}){kernel}; before and after, a thread that only spins lost {most:.1} % of a CPU ({beside_most})"
+    )
+}
+
+/// What the busiest loop had no CPU for while the load was on, if it spun and so knows.
+pub(super) fn taken(summary: &Summary) -> Option<Told> {
+    let (busiest, away) = (room::busiest(summary)?, room::away(summary)?);
+    let is_limit = GAP_US_MAX < away.wait_p999_us;
+    let gaps = taker::of(summary)?;
+    let by = away.threads_percent.map_or_else(String::new, |_| taken_by(&gaps));
+    let change = if is_limit { format!(" To change: {}.", gaps.remedy()) } else { String::new() };
+    let text = format!(
+        "While the load was on, {}, which spins, had no CPU for {:.2} % of the time in which it had no work, for up to {} at \
+         once: one request in a hundred that came then waited for {} or longer, one in a thousand for {}.{by}{change}",
+        busiest.name,
+        away.lost_percent,
+        micros(away.max_us),
+        micros(away.wait_p99_us),
+        micros(away.wait_p999_us)
+    );
+    Some(Told { is_limit, text })
+}
+
+/// Who had what of the same time, and most of it.
+fn taken_by(gaps: &Gaps) -> String {
+    #[allow(clippy::cast_precision_loss, reason = "a share is at most a million")]
+    let percent = |millionths: u64| millionths as f64 / 1e4;
+    let threads = gaps.threads_millionths.unwrap_or(0).min(gaps.lost_millionths);
+    let host = gaps.host_millionths.unwrap_or(0).min(gaps.lost_millionths - threads);
+    format!(
+        " Of these {:.2} % other threads of this machine had {:.2}, the host is charged with {:.2}, nobody with {:.2}. {}.",
+        percent(gaps.lost_millionths),
+        percent(threads),
+        percent(host),
+        percent(gaps.lost_millionths - threads - host),
+        taker::by_gaps(gaps)
+    )
+}
+
+/// What a thread that only spins lost, of CPUs of which no loop told what was taken while the load was on.
+pub(super) fn pauses(summary: &Summary) -> Option<Told> {
+    let told = room::away(summary).and_then(|_| taker::of(summary)).map(|gaps| gaps.cpu);
+    let rows =
+        || summary.jitter_before.iter().chain(&summary.jitter_after).filter(|row| Some(row.cpu) != told);
+    let worst = rows().max_by(|one, other| one.max_us.total_cmp(&other.max_us))?;
+    let most = rows().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent))?;
+    let is_quiet = worst.max_us <= GAP_US_MAX && most.lost_percent <= LOST_PERCENT_MAX;
+    let text = if is_quiet && told.is_none() {
+        format!(
+            "The cores are quiet: a thread that only spins never lost more than {} at once.",
+            micros(worst.max_us)
+        )
+    } else if is_quiet {
+        return None;
+    } else {
+        let gaps = taker::of_cpu(summary, most.cpu)?;
+        format!(
+            "Before and after, a thread that only spins lost up to {} at once (CPU {}), and {:.2} % of the time of CPU {}. {}; to \
+             change: {}.",
+            micros(worst.max_us),
+            worst.cpu,
+            most.lost_percent,
+            most.cpu,
+            taker::by_gaps(&gaps),
+            gaps.remedy()
+        )
+    };
+    Some(Told { is_limit: !is_quiet, text })
+}
+
+/// What makes the next run VALID, as far as the reasons say.
+pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
+    let rows = [
+        ("generator late", "Give the client a CPU of its own, or offer less (`--rate`)."),
+        (RATE_MISSED, "Offer less (`--rate`): the server cannot do more here."),
+        ("errors", "Read what the server said, below."),
+    ];
+    let of_load =
+        rows.iter().filter(|(start, _)| has_reason(summary, start)).map(|(_, words)| (*words).to_owned());
+    // Where others had the CPUs, the client may have been late and the rate missed for that.
+    noise(summary).map_or_else(|| of_load.collect(), |words| vec![words])
+}
+
+fn has_reason(summary: &Summary, start: &str) -> bool {
+    summary.verdict.reasons.iter().any(|reason| reason.starts_with(start))
+}
+
+/// Who had what was measured on, whether that can be ended here, and what to do else, if it made the run INVALID.
+fn noise(summary: &Summary) -> Option<String> {
+    const AGAIN: &str =
+        "wait and try again: `scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
+    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
+    let gaps = most
+        .filter(|_| has_reason(summary, "others had CPU"))
+        .and_then(|row| taker::of_cpu(summary, row.cpu));
+    Some(match gaps {
+        Some(gaps) if taker::can_be_stopped(&gaps) => {
+            format!("CPU {} {}: {}; else {AGAIN}.", gaps.cpu, taker::when(summary, gaps.cpu), gaps.remedy())
+        }
+        Some(gaps) => format!(
+            "CPU {} {}: {}, which nobody can stop at once: {AGAIN}. For good: {}.",
+            gaps.cpu,
+            taker::when(summary, gaps.cpu),
+            taker::who(&gaps),
+            gaps.remedy()
+        ),
+        None if has_reason(summary, "others had the machine") => {
+            format!("Stop what else runs here (`top -H` says who); else {AGAIN}.")
+        }
+        None if has_reason(summary, "steal") => {
+            format!(
+                "The host had it, which nobody can stop from here: {AGAIN}. For good: a host that sells whole cores."
+            )
+        }
+        None => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::{cautions, limits};
+    use super::*;
+    use crate::away::Away;
+    use crate::jitter::Jitter;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_cpu_that_was_taken_during_the_run_is_told_of_a_loop_that_spun() {
+        for (wait, lost_percent, wait_p999_us, is_told, is_limit) in [
+            ("spin", 6.0, 4_000.0, true, true),
+            ("spin", 0.1, 30.0, true, false),
+            // What sleeps does not know.
+            ("park", 0.0, 0.0, false, false),
+        ] {
+            let mut summary = crate::summary::example();
+            wait.clone_into(&mut summary.threads[0].wait);
+            summary.loops[0].away = Some(Away {
+                lost_percent,
+                max_us: 8_000.0,
+                wait_p999_us,
+                wait_p99_us: 0.0,
+                threads_percent: None,
+            });
+            let has = |said: &[String]| said.iter().any(|words| words.starts_with("While the load was on"));
+            let (limits, cautions) = (limits(&summary), cautions(&summary));
+            assert_eq!(has(&limits), is_limit, "{limits:?}");
+            assert_eq!(has(&cautions), is_told && !is_limit, "{cautions:?}");
+        }
+    }
+
+    #[test]
+    fn a_pause_is_a_limit_and_quiet_cores_are_only_told() {
+        let mut summary = crate::summary::example();
+        let told = cautions(&summary);
+        assert!(told[0].starts_with("The cores are quiet"), "{}", told[0]);
+        assert!(
+            told[1].starts_with(
+                "outcry-shard0 worked 6 % of the time, 30.0 µs for each of 2,000 requests a second. Of that"
+            ),
+            "{}",
+            told[1]
+        );
+        summary.jitter_after[1].max_us = 4_000.0;
+        let said = limits(&summary).remove(2);
+        assert!(said.contains("lost up to 4.0 ms at once (CPU 1)") && said.contains("to change: "), "{said}");
+        assert!(!cautions(&summary).iter().any(|words| words.starts_with("The cores are quiet")));
+    }
+
+    #[test]
+    fn whether_the_box_can_give_a_valid_run_is_said_whatever_the_verdict() {
+        let had = "other processes had 0.1 % of the 2 CPUs (within 1 %) and the host 0.0 % (within 1 %); before and after, a \
+                   thread that only spins lost 0.1 % of a CPU (within 2 %)";
+        for (reasons, expected) in [
+            (&[][..], format!("This box can give a VALID run: {had}.")),
+            (
+                &["rate missed: 1 of 2"],
+                format!(
+                    "This box can give a VALID run ({had}); the load or the client made this one INVALID."
+                ),
+            ),
+            (&["errors: 3", "steal: 3 %"], "As it was, this box cannot give a VALID run.".to_owned()),
+            (&["others had CPU 1: after"], "As it was, this box cannot give a VALID run.".to_owned()),
+        ] {
+            let mut summary = crate::summary::example();
+            summary.verdict = Verdict::because(reasons.iter().map(|&reason| reason.to_owned()).collect());
+            assert_eq!(can_be_valid(&summary), expected);
+        }
+    }
+
+    #[test]
+    fn every_reason_against_a_run_has_something_to_do() {
+        let mut summary = crate::summary::example();
+        let again =
+            "wait and try again: `scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet.";
+        for (reason, threads, is_kernels, start) in [
+            (
+                "others had CPU 1: after the run",
+                60.0,
+                false,
+                "CPU 1 before and after: stop rustc (4711), or keep it off this CPU; else wait",
+            ),
+            (
+                "others had CPU 1: after the run",
+                60.0,
+                true,
+                "CPU 1 before and after: rustc (4711), which nobody can stop at once: wait",
+            ),
+            (
+                "others had CPU 1: after the run",
+                1.0,
+                false,
+                "CPU 1 before and after: the host (nobody is charged), which nobody can stop at once: wait",
+            ),
+            (
+                "others had the machine: 3 %",
+                0.0,
+                false,
+                "Stop what else runs here (`top -H` says who); else wait",
+            ),
+            ("steal: 3 %", 0.0, false, "The host had it, which nobody can stop from here: wait"),
+            ("generator late: it sent", 0.0, false, "Give the client a CPU of its own"),
+            ("rate missed: 1 of 2", 0.0, false, "Offer less"),
+            ("errors: 3 requests", 0.0, false, "Read what the server said, below."),
+        ] {
+            summary.jitter_after[1] = Jitter {
+                lost_percent: 67.0,
+                threads_percent: Some(threads),
+                long_percent: Some(67.0),
+                threads_long_percent: Some(threads),
+                largest: Some("rustc (4711)".to_owned()),
+                largest_is_kernels: is_kernels,
+                ..summary.jitter_after[1].clone()
+            };
+            summary.verdict = Verdict::because(vec![reason.to_owned()]);
+            if start.ends_with("wait") {
+                summary.verdict.reasons.push("rate missed: 1 of 2".to_owned());
+            }
+            let said = next_time(&summary);
+            assert!(said.len() == 1 && said[0].starts_with(start), "{reason}: {said:?}");
+            assert_eq!(said[0].contains(again), start.ends_with("wait"), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_stop_of_a_cpu_has_one_taker_in_all_of_a_report() {
+        let mut summary = crate::summary::example();
+        summary.client_cpu = 0;
+        summary.loops[0].away = Some(Away {
+            lost_percent: 6.0,
+            max_us: 8_000.0,
+            wait_p999_us: 4_000.0,
+            wait_p99_us: 900.0,
+            threads_percent: Some(0.5),
+        });
+        // Around the run the kernel had most of the same CPU.
+        summary.jitter_before[0] = Jitter {
+            lost_percent: 9.0,
+            max_us: 9_000.0,
+            threads_percent: Some(9.0),
+            largest: Some("kworker (7)".to_owned()),
+            largest_is_kernels: true,
+            ..summary.jitter_before[0].clone()
+        };
+        summary.parts[1].stages[1] = ("queue".to_owned(), 3_900.0);
+        summary.verdict = Verdict::because(vec!["others had CPU 0: before".to_owned()]);
+        let all = [
+            limits(&summary),
+            cautions(&summary),
+            super::super::glance::lines(&summary),
+            next_time(&summary),
+        ]
+        .concat();
+        let next = "CPU 0 while the load was on: the host (nobody is charged), which nobody can stop at once";
+        assert!(all.last().is_some_and(|words| words.starts_with(next)), "{all:?}");
+        let took: Vec<&String> = all.iter().filter(|words| words.contains("was taken: ")).collect();
+        assert_eq!(took.len(), 3, "{all:?}");
+        assert!(
+            took.iter().all(|words| words.contains("CPU 0 was taken: the host (nobody is charged)")),
+            "{took:?}"
+        );
+        assert!(!all.iter().any(|words| words.contains("kernel's own")), "{all:?}");
+        let parts = "Of these 6.00 % other threads of this machine had 0.50, the host is charged with 0.00, nobody with 5.50.";
+        assert!(all.iter().any(|words| words.contains(parts)), "{all:?}");
+    }
+}
