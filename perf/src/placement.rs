@@ -83,12 +83,29 @@ pub(crate) struct Planned {
     pub(crate) orders_per_s: f64,
     /// The loops that are full then.
     pub(crate) full_first: Vec<String>,
+    /// What an order takes in the server while little is going on, without a disk, least and most: with the wake-up of a
+    /// loop that sleeps.
+    #[serde(default)]
+    pub(crate) median_us: Option<[f64; 2]>,
     /// What a durable answer adds up to in the server, least and most, if it tried the disk.
     #[serde(default)]
     pub(crate) durable_us: Option<[f64; 2]>,
     /// How much of everything that people ask for, as a word of what is asked and a few words.
     #[serde(default)]
     pub(crate) how_much: Vec<(String, String)>,
+}
+
+impl Planned {
+    /// An order without a disk, and without waking its loop.
+    pub(crate) fn order_us(&self) -> f64 {
+        self.check_us + self.rest_us
+    }
+
+    /// What waking a loop that sleeps is planned to take; none if none does, or the server does not say.
+    pub(crate) fn wake_us(&self) -> Option<f64> {
+        let [_, most_us] = self.median_us?;
+        Some(most_us - self.order_us()).filter(|us| *us > 0.1)
+    }
 }
 
 /// What the server's `topology` says.
@@ -137,7 +154,10 @@ pub(crate) fn durable_us(server: &Path, settings: &[String], folder: &Path) -> O
 
 /// What is `asked`, as its least and most, if the server says.
 fn amount_us(json: &[u8], asked: &str) -> Option<[f64; 2]> {
-    let json: Value = serde_json::from_slice(json).ok()?;
+    of_answers(&serde_json::from_slice(json).ok()?, asked)
+}
+
+fn of_answers(json: &Value, asked: &str) -> Option<[f64; 2]> {
     let answer = json["answers"].as_array()?.iter().find(|answer| answer["asked"] == asked)?;
     let [least, most] = [0, 1].map(|index| answer["amount_ns"][index].as_u64().map(crate::stats::as_micros));
     Some([least?, most?])
@@ -167,7 +187,7 @@ fn parse(json: &[u8]) -> Placement {
         threads: array("threads").filter_map(thread).collect(),
         limits: array("limits").filter_map(limit).collect(),
         answers: array("answers").filter_map(answer).collect(),
-        planned: planned(&json),
+        planned: planned(&json).map(|planned| Planned { median_us: of_answers(&json, "median"), ..planned }),
     }
 }
 
@@ -187,6 +207,7 @@ fn planned(json: &Value) -> Option<Planned> {
         rest_us,
         orders_per_s: json["orders_per_second"].as_f64()?,
         full_first: names.map(str::to_owned).collect(),
+        median_us: None,
         durable_us: None,
         how_much,
     })
@@ -251,7 +272,16 @@ mod tests {
             (planned.check_us - 25.6).abs() < 1e-9 && planned.full_first == ["outcry-shard0"],
             "{planned:?}"
         );
+        assert_eq!((planned.median_us, planned.wake_us()), (None, None));
         assert_eq!(amount_us(TOPOLOGY.as_bytes(), "a"), Some([66.0, 79.5]));
+        for (median, wake_us) in
+            [("[51300,51300]", Some(16)), ("[35300,51300]", Some(16)), ("[35300,35300]", None)]
+        {
+            let told =
+                TOPOLOGY.replace("\"asked\":\"a\"", "\"asked\":\"median\"").replace("[66000,79500]", median);
+            let told = parse(told.as_bytes()).planned.expect("it was measured");
+            assert_eq!(told.wake_us().map(f64::round), wake_us.map(f64::from), "{median}");
+        }
         for (json, asked) in [(TOPOLOGY, "b"), (&TOPOLOGY.replace("[66000,79500]", "null"), "a"), ("no", "a")]
         {
             assert_eq!(amount_us(json.as_bytes(), asked), None, "{json}");

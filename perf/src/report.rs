@@ -149,7 +149,7 @@ mod tests {
             "Users get what <code>serve</code> does here by itself: outcry-shard0 on CPU 0 (park)",
             "This box can give a VALID run: other processes had 0.1\u{a0}% of the 2 CPUs",
             "What the plan said, and what this run showed",
-            "so its caches are warm. Between",
+            "with warm caches",
             "Not held against the plan: p99",
             "What to know of these figures",
             "How long requests took",

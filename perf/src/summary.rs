@@ -151,13 +151,24 @@ pub(crate) struct AsServe {
     pub(crate) verdict: Verdict,
     /// Each class by its name, from the moment at which a request was due.
     pub(crate) classes: Vec<(String, Quantiles)>,
+    /// What half of each class took at most in the server's stages together.
+    #[serde(default)]
+    pub(crate) in_server_us: Vec<(String, f64)>,
+    /// What waking a loop that sleeps was planned to take, if the server said so.
+    #[serde(default)]
+    pub(crate) wake_us: Option<f64>,
 }
 
 impl AsServe {
     /// What is kept of that run.
     pub(crate) fn of(summary: Summary) -> Self {
-        let classes = summary.classes.into_iter().map(|times| (times.class, times.latency));
-        Self { verdict: summary.verdict, classes: classes.collect() }
+        let total = |times: &ClassTimes| Some((times.class.clone(), times.median_us("total")?));
+        Self {
+            in_server_us: summary.classes.iter().filter_map(total).collect(),
+            wake_us: summary.planned.as_ref().and_then(Planned::wake_us),
+            verdict: summary.verdict,
+            classes: summary.classes.into_iter().map(|times| (times.class, times.latency)).collect(),
+        }
     }
 }
 
@@ -228,6 +239,14 @@ pub(crate) struct Curve {
     pub(crate) class: String,
     /// Quantile below 1, and microseconds.
     pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl ClassTimes {
+    /// The median of a stage, if the server told it and it took any time.
+    pub(crate) fn median_us(&self, stage: &str) -> Option<f64> {
+        let stage = self.stages.iter().find(|told| told.stage == stage)?;
+        Some(stage.time.p50_us).filter(|us| *us > 0.0)
+    }
 }
 
 impl Summary {
@@ -360,14 +379,7 @@ pub(crate) fn example() -> Summary {
         threads: vec![example_thread("spin")],
         threads_by_itself: vec![example_thread("park")],
         as_serve: None,
-        planned: Some(Planned {
-            check_us: 25.0,
-            rest_us: 10.0,
-            orders_per_s: 28_000.0,
-            full_first: vec!["outcry-shard0".to_owned()],
-            durable_us: None,
-            how_much: vec![("median".to_owned(), "36 µs, 26 µs of it".to_owned())],
-        }),
+        planned: Some(example_planned()),
         machine_limits: vec![MachineLimit {
             kind: "cores".to_owned(),
             touches: None,
@@ -379,6 +391,19 @@ pub(crate) fn example() -> Summary {
         jitter_before: vec![jitter(0), jitter(1)],
         jitter_after: vec![jitter(0), jitter(1)],
         environment: example_environment(),
+    }
+}
+
+#[cfg(test)]
+fn example_planned() -> Planned {
+    Planned {
+        check_us: 25.0,
+        rest_us: 10.0,
+        orders_per_s: 28_000.0,
+        full_first: vec!["outcry-shard0".to_owned()],
+        durable_us: None,
+        median_us: Some([35.0, 35.0]),
+        how_much: vec![("median".to_owned(), "36 µs, 26 µs of it".to_owned())],
     }
 }
 

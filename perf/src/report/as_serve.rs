@@ -9,8 +9,7 @@ use crate::stats::Quantiles;
 use crate::summary::{AsServe, Summary};
 
 /// The head of the table with both.
-pub(super) const HEAD: [&str; 5] =
-    ["", "p50, as above", "p50, as serve does it", "p99, as above", "p99, as serve does it"];
+pub(super) const HEAD: [&str; 5] = ["", "p50, as above", "p50, as serve", "p99, as above", "p99, as serve"];
 
 /// Where the threads were and where `serve` puts them, and what measures that; nothing where both are the same.
 pub(super) fn note(summary: &Summary) -> Option<String> {
@@ -48,7 +47,7 @@ pub(super) fn rows(summary: &Summary, as_serve: &AsServe) -> Vec<Vec<String>> {
 /// The same for a terminal.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
     let table = summary.as_serve.as_ref().map_or_else(Vec::new, |as_serve| {
-        let head = format!("as `serve` does it ({}):", verdict(as_serve));
+        let head = format!("placed and waiting as `serve` does ({}):", verdict(as_serve));
         let line = |row: Vec<String>| {
             format!("  {}: p50 {} (above: {}); p99 {} (above: {})", row[0], row[2], row[1], row[4], row[3])
         };
@@ -71,7 +70,8 @@ mod tests {
         let classes = vec![("place".to_owned(), own), ("read".to_owned(), own)];
         let with = |reasons: &[&str]| {
             let reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
-            Some(AsServe { verdict: Verdict::because(reasons), classes: classes.clone() })
+            let own = AsServe::of(example());
+            Some(AsServe { verdict: Verdict::because(reasons), classes: classes.clone(), ..own })
         };
         let row = "  orders that rest: p50 56.0 µs (above: 40.0 µs); p99 90.0 µs* (above: 60.0 µs)";
         for (as_serve, expected) in [
@@ -80,7 +80,7 @@ mod tests {
                 with(&[]),
                 vec![
                     format!("{placed}; measured below under the same load."),
-                    "as `serve` does it (VALID):".to_owned(),
+                    "placed and waiting as `serve` does (VALID):".to_owned(),
                     row.to_owned(),
                 ],
             ),
@@ -88,14 +88,15 @@ mod tests {
                 with(&["steal: 3 %", "others had CPU 0: before", "others had CPU 0: after"]),
                 vec![
                     format!("{placed}; measured below under the same load."),
-                    "as `serve` does it (INVALID: steal, others had CPU 0):".to_owned(),
+                    "placed and waiting as `serve` does (INVALID: steal, others had CPU 0):".to_owned(),
                     row.to_owned(),
                 ],
             ),
         ] {
-            assert_eq!(lines(&Summary { as_serve, ..example() }), expected);
+            let said = lines(&Summary { as_serve, ..example() });
+            assert_eq!(said, expected);
         }
         let same = Summary { threads_by_itself: example().threads, ..example() };
-        assert_eq!(lines(&same), Vec::<String>::new());
+        assert_eq!(note(&same), None);
     }
 }

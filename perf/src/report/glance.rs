@@ -62,12 +62,18 @@ fn quantiles<'a>(
         let parts = summary.parts.iter().find(|parts| parts.class == times.class && parts.of == of)?;
         let what = format!("{}, {of}", class(&times.class));
         let said = match asked {
-            // An order waits for the disk as well, which is not in its median there.
-            "median" if words::is_durable(summary) => durable_planned(summary),
+            "median" => planned::median(summary).unwrap_or_default(),
             asked => had_said(summary, asked).to_owned(),
         };
-        Some(row(what, micros(us), largest(parts, summary), &said))
+        Some(row(what, micros(us) + &in_server(parts, times, summary), largest(parts, summary), &said))
     })
+}
+
+/// What of it was in the server: of reads by its own count of as many, of others in the middle.
+fn in_server(parts: &Parts, times: &ClassTimes, summary: &Summary) -> String {
+    let of_orders = times.median_us("total").filter(|_| parts.of == "p50");
+    let us = went::in_server_us(parts, summary).or(of_orders);
+    us.map_or_else(String::new, |us| format!(", {} in the server", micros(us)))
 }
 
 /// Most of the time of some requests, and what would shorten it.
@@ -206,14 +212,6 @@ fn writes(summary: &Summary) -> Option<[String; 5]> {
     Some(row("the journal's writes".to_owned(), shown, (by, first.to_owned()), ""))
 }
 
-/// What a durable answer was planned to take.
-fn durable_planned(summary: &Summary) -> String {
-    let planned = summary.planned.as_ref().and_then(|planned| planned.durable_us);
-    planned.map_or_else(String::new, |[least_us, most_us]| {
-        format!("an answer {} to {}", micros(least_us), micros(most_us))
-    })
-}
-
 /// The rows for a terminal.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
     let line =
@@ -242,8 +240,11 @@ mod tests {
     #[test]
     fn a_figure_stands_beside_what_it_went_to_what_changes_it_and_the_plan() {
         let [shown, by, first, plan] = told(&example(), "orders that rest, p50");
-        assert_eq!([shown.as_str(), by.as_str()], ["40.0 µs", "the signature check, 65 %"]);
-        assert_eq!([first.as_str(), plan.as_str()], [KNOWN, "36 µs, 26 µs of it"]);
+        assert_eq!(
+            [shown.as_str(), by.as_str()],
+            ["40.0 µs, 30.0 µs in the server", "the signature check, 65 %"]
+        );
+        assert_eq!([first.as_str(), plan.as_str()], [KNOWN, "35.0 µs in the server"]);
         let mut known = example();
         known.settings = vec!["auth.known_signers_bytes=16777216".to_owned()];
         assert_eq!(told(&known, "orders that rest, p50")[2], "a faster core");
@@ -346,8 +347,11 @@ mod tests {
                 stages: Vec::new(),
                 ..tail
             }];
-            let [_, by, ..] = told(&summary, "reads, p99.9");
+            let [shown, by, ..] = told(&summary, "reads, p99.9");
             assert_eq!(by, expected);
+            let in_server =
+                in_server_us.map_or_else(String::new, |us| format!(", {} in the server", micros(us)));
+            assert_eq!(shown, format!("90.0 µs{in_server}"));
         }
     }
 
@@ -405,7 +409,7 @@ mod tests {
                 ["60.0 µs for 2.4 requests, longest 15.0 ms; 1 in 100 meets 200 µs", by, first, ""];
             assert_eq!(told(&summary, "the journal's writes"), expected);
         }
-        assert_eq!(told(&summary, "orders that rest, p50")[3], "an answer 80.0 µs to 95.0 µs");
+        assert_eq!(told(&summary, "orders that rest, p50")[3], "80.0 µs to 95.0 µs in the server");
         summary.settings = vec!["journal.durability=committed".to_owned()];
         assert!(rows(&summary).iter().all(|row| row[0] != "the journal's writes"));
     }

@@ -25,9 +25,7 @@ const STAGES: [(&str, &str); 11] = [
 ];
 
 /// Why reads are not in the tables of stages.
-pub(crate) const READS: &str = "Reads (GET) have no stages: the server says in trading answers alone what their time went to. Of a read it \
-                                keeps one time, from its bytes to its answer, as stage `read` of `/metrics` and `/debug/latency` \
-                                on the operator's listener.";
+pub(crate) const READS: &str = "Reads (GET) have no stages: of a read the server keeps one time, from its bytes to its answer (stage `read` of `/metrics`).";
 
 /// Words that are met in sentences.
 const WORDS: [(&str, &str); 9] = [

@@ -10,6 +10,12 @@ pub(crate) fn micros(micros: f64) -> String {
     }
 }
 
+/// The least and the most of a time, once if people read them alike.
+pub(crate) fn range([least_us, most_us]: [f64; 2]) -> String {
+    let [least, most] = [least_us, most_us].map(micros);
+    if least == most { least } else { format!("{least} to {most}") }
+}
+
 /// A round time for an axis: `10 µs`, `1 ms`.
 pub(crate) fn short_micros(micros: f64) -> String {
     let (number, unit) = match micros {
@@ -54,6 +60,7 @@ mod tests {
     fn times_and_counts_read_like_people_write_them() {
         let times: Vec<String> = [0.04, 8.24, 142.4, 1_440.0, 2_100_000.0].map(micros).into();
         assert_eq!(times, ["0.0 µs", "8.2 µs", "142 µs", "1.4 ms", "2.1 s"]);
+        assert_eq!([[80.0, 95.0], [4_080.0, 4_110.0]].map(range), ["80.0 µs to 95.0 µs", "4.1 ms"]);
         let axis: Vec<String> = [0.1, 10.0, 250.0, 1_000.0, 1e6].map(short_micros).into();
         assert_eq!(axis, ["100 ns", "10 µs", "250 µs", "1 ms", "1 s"]);
         assert_eq!([0.0, 999.0, 1_000.0, 1_234_567.0].map(count), ["0", "999", "1,000", "1,234,567"]);

@@ -207,6 +207,11 @@ impl Page {
         self.list(&glossary::stages(&summary.stages));
         if glossary::has_reads(summary) {
             self.note(glossary::READS);
+            let rows: Vec<_> =
+                summary.reads_in_server.iter().map(|times| quantile_row("reads", times)).collect();
+            if !rows.is_empty() {
+                self.table("Reads in the server, from their bytes to their answers", &QUANTILES, &rows);
+            }
         }
         let most = summary.commonest(|times| !times.stages.is_empty());
         let (class, stages) = most
@@ -235,11 +240,11 @@ impl Page {
 
     /// What the server said before the run, and what came.
     fn planned(&mut self, summary: &Summary) {
-        let row = |row: planned::Row| vec![row.what, row.plan, row.showed, row.times, row.why.to_owned()];
+        let row = |row: planned::Row| vec![row.what, row.plan, row.showed, row.times, row.why];
         let rows: Vec<_> = planned::rows(summary).into_iter().map(row).collect();
         if !rows.is_empty() {
             let head = ["", "plan", "this run", "", "why they may differ"];
-            self.table("What the plan said, and what this run showed", &head, &rows);
+            self.words("What the plan said, and what this run showed", &head, &rows);
         }
         if let Some(words) = planned::left_out(summary) {
             self.note(&words);

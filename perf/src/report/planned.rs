@@ -7,7 +7,7 @@
 //! Of p99 the plan says what an order waits for behind a batch, or behind another order; that is in the stages before
 //! its signature, so they are what is held against it, and not p99 as a whole ([`left_out`]).
 
-use super::numbers::{about, micros};
+use super::numbers::{about, micros, range};
 use super::{room, went, words};
 use crate::placement::Planned;
 use crate::summary::{ClassTimes, Summary};
@@ -22,17 +22,17 @@ pub(super) struct Row {
     /// What was shown as a multiple of the plan's.
     pub(super) times: String,
     /// Why they may differ.
-    pub(super) why: &'static str,
+    pub(super) why: String,
 }
 
 /// All that both know of.
 pub(super) fn rows(summary: &Summary) -> Vec<Row> {
     let Some(planned) = &summary.planned else { return Vec::new() };
     let all = [
-        signature(summary, planned),
+        in_server(summary, planned),
+        waking(summary, planned),
         rate(summary, planned),
         in_line(summary, planned),
-        durable(summary, planned),
         slowest(summary),
     ];
     all.into_iter().flatten().collect()
@@ -47,8 +47,8 @@ pub(super) fn left_out(summary: &Summary) -> Option<String> {
         ""
     };
     Some(format!(
-        "Not held against the plan: p99 as a whole, for it knows neither this rate and its arrivals nor how often others take \
-         a CPU; reads, of which no stage is told, and where they are most requests, the rate{durable}."
+        "Not held against the plan: p99 as a whole, for it knows neither this rate nor how often others take a CPU; reads, and \
+         where they are most requests, the rate{durable}."
     ))
 }
 
@@ -60,8 +60,9 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
     rows(summary).into_iter().map(line).collect()
 }
 
-fn row(what: String, (plan, showed): (f64, f64), text: fn(f64) -> String, why: &'static str) -> Row {
-    Row { what, plan: text(plan), showed: text(showed), times: format!("{:.2} times", showed / plan), why }
+fn row(what: String, (plan, showed): (f64, f64), text: fn(f64) -> String, why: &str) -> Row {
+    let times = format!("{:.2} times", showed / plan);
+    Row { what, plan: text(plan), showed: text(showed), times, why: why.to_owned() }
 }
 
 /// From which share of trading requests on a loop's time says what its orders cost.
@@ -81,24 +82,130 @@ fn commonest(summary: &Summary) -> Option<&ClassTimes> {
     summary.commonest(|times| signatures(times) == 1)
 }
 
-/// The median of a stage.
-fn median_us(times: &ClassTimes, stage: &str) -> Option<f64> {
-    let stage = times.stages.iter().find(|told| told.stage == stage)?;
-    Some(stage.time.p50_us).filter(|us| *us > 0.0)
+/// What of an order's median in the server was what, as it was planned and as it came.
+struct Part {
+    name: &'static str,
+    plan_us: f64,
+    shown_us: f64,
 }
 
-fn signature(summary: &Summary, planned: &Planned) -> Option<Row> {
-    let both = (planned.check_us, median_us(commonest(summary)?, "sign")?);
-    (both.0 > 0.0).then(|| {
+impl Part {
+    fn more_us(&self) -> f64 {
+        self.shown_us - self.plan_us
+    }
+}
+
+/// Up to this part of what was planned a difference is not explained.
+const ALIKE: f64 = 0.05;
+
+/// An order's median in the server, as it was planned and by the server's own account, part by part. Waking its loop is
+/// in no stage, so it is left out of both; the journal too, where nobody said what the disk would add.
+fn in_server(summary: &Summary, planned: &Planned) -> Option<Row> {
+    let times = commonest(summary)?;
+    let (sign_us, total_us) = (times.median_us("sign")?, times.median_us("total")?);
+    let waits_us = times.median_us("journal").filter(|_| words::is_durable(summary)).unwrap_or(0.0);
+    let mut parts = vec![
+        Part { name: "sign", plan_us: planned.check_us, shown_us: sign_us },
+        Part {
+            name: "the rest",
+            plan_us: planned.rest_us,
+            shown_us: (total_us - sign_us - waits_us).max(0.0),
+        },
+    ];
+    let durable_us = planned.durable_us.filter(|_| words::is_durable(summary));
+    let woken_us = planned.median_us.map_or(0.0, |[least_us, _]| least_us - planned.order_us());
+    parts.extend(durable_us.map(|[least_us, most_us]| {
+        let plan_us = f64::midpoint(least_us, most_us) - planned.order_us() - woken_us;
+        Part { name: "the disk", plan_us, shown_us: waits_us }
+    }));
+    let what = match (words::is_durable(summary), durable_us) {
+        (false, _) => "an order in the server (stage total, p50)",
+        (true, Some(_)) => "a durable order in the server (stage total, p50)",
+        (true, None) => "an order in the server but for the journal (stages, p50)",
+    };
+    let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum::<f64>();
+    let (plan_us, shown_us) = (sum(|part| part.plan_us), sum(|part| part.shown_us));
+    let told = |us: f64, of: fn(&Part) -> f64| {
+        let each: Vec<_> = parts.iter().map(|part| format!("{} {}", part.name, micros(of(part)))).collect();
+        format!("{}: {}", micros(us), each.join(", "))
+    };
+    // Of the parts that went the way of the whole, the one that went furthest.
+    let way = (shown_us - plan_us).signum();
+    let most = parts.iter().max_by(|one, other| (way * one.more_us()).total_cmp(&(way * other.more_us())))?;
+    let by = if (shown_us - plan_us).abs() <= ALIKE * plan_us {
+        String::new()
+    } else {
+        format!(", most of the difference in {}", most.name)
+    };
+    (plan_us > 0.0).then(|| Row {
+        what: what.to_owned(),
+        plan: told(plan_us, |part| part.plan_us),
+        showed: told(shown_us, |part| part.shown_us),
+        times: format!("{:.2} times{by}", shown_us / plan_us),
+        why: why_in_server(summary, durable_us.is_some()),
+    })
+}
+
+fn why_in_server(summary: &Summary, has_disk: bool) -> String {
+    let unseen = room::in_no_stage_us(summary)
+        .map_or_else(String::new, |us| format!(" (with what a turn costs, {} a request here)", micros(us)));
+    let disk = if has_disk {
+        " The disk: the plan adds one write, tried with no other load, to the middle of what handing over takes; an answer that \
+         comes while a write is under way waits for that one as well."
+    } else {
+        ""
+    };
+    format!(
+        "Sign: the plan tries one check after another, with warm caches; other work in between, a neighbour on the core and \
+         the clock's speed add to it. The rest: reading and writing sockets are in the plan, and in no stage{unseen}; \
+         what was taken of the loop's CPU is in the run.{disk} Waking a loop that sleeps is in neither."
+    )
+}
+
+/// What a request waits for until its loop is awake, where loops sleep. No stage has it: it is in what the client's
+/// median has more than the server's; beside the same load on loops that spin, in what that is more than there.
+fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
+    let times = commonest(summary)?;
+    let outside_us = times.latency.p50_us - times.median_us("total")?;
+    let of_class = |(name, us): &(String, f64)| (*name == times.class).then_some(*us);
+    if let Some(wake_us) = planned.wake_us() {
+        return Some(Row {
+            what: "waking the loop (the client's median less stage total)".to_owned(),
+            plan: micros(wake_us),
+            showed: format!("at most {}", micros(outside_us)),
+            times: format!("{:.2} times or less", outside_us / wake_us),
+            why: format!(
+                "The way through the kernel, both ways, and what the client waits for{} are in there too; a run with \
+                 `cpu.wait=spin` has these without the wake-up.",
+                if summary.client_sleeps { ", its own wake-up as well," } else { "" }
+            ),
+        });
+    }
+    let as_serve = summary.as_serve.as_ref()?;
+    let own = as_serve.classes.iter().find(|(name, _)| *name == times.class)?;
+    let own_outside_us = own.1.p50_us - as_serve.in_server_us.iter().find_map(of_class)?;
+    // Where a disturbance is larger than the wake-up, nothing is known of it.
+    let shown_us = Some(own_outside_us - outside_us).filter(|us| *us > 0.0)?;
+    as_serve.wake_us.map(|wake_us| {
         row(
-            "a signature check (stage sign, p50)".to_owned(),
-            both,
+            "waking the loop, as serve does it (the client's median less stage total, there less here)".to_owned(),
+            (wake_us, shown_us),
             micros,
-            "The plan tries one check after another, so its caches are warm. Between two orders a loop does \
-             other work; a neighbour on the core's other thread and the clock's speed, which where a host has others differs by \
-             the minute, add to it.",
+            "A CPU that sleeps has to come back first, on a virtual machine by its host; whatever else the two runs differ in \
+             is in there too.",
         )
     })
+}
+
+/// What an order was planned to take in the server, in a few words: what the run's first row has part by part.
+pub(super) fn median(summary: &Summary) -> Option<String> {
+    let planned = summary.planned.as_ref()?;
+    if words::is_durable(summary) {
+        return planned.durable_us.map(|both_us| format!("{} in the server", range(both_us)));
+    }
+    let wake =
+        planned.wake_us().map_or_else(String::new, |us| format!(", and {} to wake its loop", micros(us)));
+    Some(format!("{} in the server{wake}", micros(planned.order_us())))
 }
 
 /// A run's requests as orders of the plan.
@@ -142,9 +249,8 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
             ),
             (planned.orders_per_s, orders.full_at),
             about,
-            "The plan adds the tried check and the rest of an order as it is when one turn of a loop has many; with few \
-             in a turn, as far below that rate, with longer checks, and where others had the CPU, each costs more: a run \
-             shows the least, and a sweep the rate itself.",
+            "The plan is of turns with many orders; with few in a turn, longer checks, and where others had the CPU, each costs \
+             more: a run shows the least, and a sweep the rate itself.",
         )
     })
 }
@@ -165,26 +271,9 @@ fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
             format!("an order's wait in line (stages recv and queue, average around p99), planned behind {who}"),
             both,
             micros,
-            "The plan is of an order that meets one of them as it begins; it does not say how often one does. With requests at \
-             equal distances that are longer than an order takes none meets another; the fuller the loop, the more of \
-             them stand before it, and what was sent late, or came while a CPU was taken, comes at once.",
+            "The plan is of an order that meets one of them as it begins; it does not say how often one does. The fuller the \
+             loop, the more of them stand before it, and what was sent late, or came while a CPU was taken, comes at once.",
         )
-    })
-}
-
-/// What a durable answer takes in the server, beside what the plan's parts of it add up to.
-fn durable(summary: &Summary, planned: &Planned) -> Option<Row> {
-    let [least_us, most_us] = planned.durable_us?;
-    let shown_us = median_us(commonest(summary)?, "total")?;
-    let middle_us = f64::midpoint(least_us, most_us);
-    (middle_us > 0.0).then(|| Row {
-        what: "a durable answer in the server (stage total, p50)".to_owned(),
-        plan: format!("{} to {}", micros(least_us), micros(most_us)),
-        showed: micros(shown_us),
-        times: format!("{:.2} times", shown_us / middle_us),
-        why: "The plan adds an order's median, one write as it was tried with no other load, and the way to the journal's \
-              thread and back; an answer that comes while a write is under way waits for that one as well. Reading and \
-              writing sockets are in the plan, and in no stage. The multiple is of its middle.",
     })
 }
 
@@ -219,13 +308,12 @@ fn slowest(summary: &Summary) -> Option<Row> {
             "the slowest of a thousand {} (p99.9), beside what one in a thousand waits for a CPU that was taken ({which})",
             words::class(&class.class)
         ),
-        plan: meanwhile.map_or_else(|| format!("{} to {}", micros(least_us), micros(most_us)), micros),
+        plan: meanwhile.map_or_else(|| range([least_us, most_us]), micros),
         showed: micros(shown_us),
         times: format!("{:.2} times", shown_us / most_us),
-        why: "The first is the machine's alone: whoever comes while a CPU is taken waits until it is back, as `outcry check \
-              --jitter` tells it too. A request needs both CPUs and then stands behind all that came meanwhile, and what the \
-              machine takes differs by the second. Where the two are of one size the tail is the machine's, and no setting \
-              of the server makes it shorter. The multiple is of the larger.",
+        why: "The first is the machine's alone, and differs by the second. A request needs both CPUs and then stands behind all \
+              that came meanwhile. Where the two are of one size the tail is the machine's. The multiple is of the larger."
+            .to_owned(),
     })
 }
 
@@ -236,7 +324,7 @@ mod tests {
     use crate::jitter::Jitter;
     use crate::parts::Parts;
     use crate::stats::Quantiles;
-    use crate::summary::{LoopBusy, example};
+    use crate::summary::{AsServe, LoopBusy, Stage, example};
 
     fn class(name: &str, count: u64) -> ClassTimes {
         let latency = Quantiles { count, ..Quantiles::default() };
@@ -247,7 +335,8 @@ mod tests {
     fn the_plan_and_the_run_are_held_against_each_other_for_the_same_mix() {
         let busy =
             |name: &str| vec![LoopBusy { name: name.to_owned(), busy: 0.08, sending: None, away: None }];
-        let sign = "a signature check (stage sign, p50): planned 25.0 µs, shown 26.0 µs (1.04 times)";
+        let sign = "an order in the server (stage total, p50): planned 35.0 µs: sign 25.0 µs, the rest 10.0 µs, shown 30.0 µs: sign \
+                    26.0 µs, the rest 4.0 µs (0.86 times, most of the difference in the rest)";
         let full = |request: &str| {
             format!(
                 "orders a second at which outcry-shard0 is full (a request of this run, with {request} of one)"
@@ -335,7 +424,7 @@ mod tests {
             (
                 1_000,
                 vec![on(0, Some(40.0)), on(7, Some(160.0))],
-                Some("planned 40.0 µs to 40.0 µs, shown 80.0 µs (2.00 times)"),
+                Some("planned 40.0 µs, shown 80.0 µs (2.00 times)"),
             ),
             (1_000, vec![on(0, None)], None),
             (999, vec![on(0, Some(40.0))], None),
@@ -368,21 +457,90 @@ mod tests {
         }
     }
 
+    /// The example with this median of stage `name`.
+    fn with(name: &str, us: f64) -> Summary {
+        let mut summary = example();
+        let stages = &mut summary.classes[0].stages;
+        stages.retain(|stage| stage.stage != name);
+        let time = Quantiles { p50_us: us, ..Quantiles::default() };
+        stages.push(Stage { stage: name.to_owned(), time });
+        summary
+    }
+
+    #[test]
+    fn the_part_that_explains_a_difference_is_named() {
+        for (stage, us, expected) in [
+            ("total", 36.0, "shown 36.0 µs: sign 26.0 µs, the rest 10.0 µs (1.03 times)"),
+            (
+                "total",
+                56.0,
+                "shown 56.0 µs: sign 26.0 µs, the rest 30.0 µs (1.60 times, most of the difference in the rest)",
+            ),
+            (
+                "total",
+                28.0,
+                "shown 28.0 µs: sign 26.0 µs, the rest 2.0 µs (0.80 times, most of the difference in the rest)",
+            ),
+            (
+                "sign",
+                10.0,
+                "shown 30.0 µs: sign 10.0 µs, the rest 20.0 µs (0.86 times, most of the difference in sign)",
+            ),
+        ] {
+            let said = lines(&with(stage, us)).remove(0);
+            assert!(said.ends_with(expected), "{said}");
+        }
+    }
+
     #[test]
     fn a_durable_run_is_held_against_what_its_parts_add_up_to() {
-        let row = "a durable answer in the server (stage total, p50): planned 50.0 µs to 70.0 µs, shown 30.0 µs (0.50 times)";
         let why = "; durable answers, for the server did not say";
-        for (durability, durable_us, told, left_out_too) in [
-            ("committed", None, false, false),
-            ("durable", Some([50.0, 70.0]), true, false),
-            ("durable", None, false, true),
+        for (durability, durable_us, row, left_out_too) in [
+            ("committed", None, "an order in the server (stage total, p50): planned 35.0 µs: ", false),
+            (
+                "durable",
+                // 16 µs of it are the loop's wake-up.
+                Some([96.0, 106.0]),
+                "a durable order in the server (stage total, p50): planned 85.0 µs: sign 25.0 µs, the rest 10.0 µs, the disk 50.0 µs, \
+                 shown 130 µs: sign 26.0 µs, the rest 4.0 µs, the disk 100 µs (1.53 times, most of the difference in the disk)",
+                false,
+            ),
+            (
+                "durable",
+                None,
+                "an order in the server but for the journal (stages, p50): planned 35.0 µs: sign 25.0 µs, the rest 10.0 µs, \
+                 shown 30.0 µs: sign 26.0 µs, the rest 4.0 µs (0.86",
+                true,
+            ),
         ] {
-            let mut summary = example();
+            let mut summary = with("journal", 100.0);
+            let total = summary.classes[0].stages.iter_mut().find(|stage| stage.stage == "total").unwrap();
+            total.time.p50_us = 130.0;
             summary.settings = vec![format!("journal.durability={durability}")];
-            summary.planned.as_mut().unwrap().durable_us = durable_us;
-            assert_eq!(lines(&summary).iter().any(|line| line == row), told, "{:?}", lines(&summary));
+            let planned = summary.planned.as_mut().unwrap();
+            (planned.durable_us, planned.median_us) = (durable_us, Some([51.0, 51.0]));
+            assert!(lines(&summary)[0].starts_with(row), "{:?}", lines(&summary));
             assert_eq!(left_out(&summary).unwrap().contains(why), left_out_too, "{durability}");
         }
         assert_eq!(left_out(&Summary { planned: None, ..example() }), None);
+    }
+
+    #[test]
+    fn a_wake_up_is_told_as_it_was_measured_beside_what_was_planned() {
+        let waking = |summary: &Summary| lines(summary).into_iter().find(|line| line.starts_with("waking"));
+        let mut sleeps = example();
+        // The client's median is 40 µs, the server's 30.
+        sleeps.planned.as_mut().unwrap().median_us = Some([51.0, 51.0]);
+        let alone = "waking the loop (the client's median less stage total): planned 16.0 µs, shown at most 10.0 µs (0.62 times or less)";
+        assert_eq!(waking(&sleeps).as_deref(), Some(alone));
+        assert_eq!(median(&sleeps).as_deref(), Some("35.0 µs in the server, and 16.0 µs to wake its loop"));
+        let mut spins = example();
+        assert_eq!(waking(&spins), None);
+        sleeps.classes[0].latency.p50_us = 80.0;
+        spins.as_serve = Some(AsServe::of(sleeps));
+        let both = "waking the loop, as serve does it (the client's median less stage total, there less here): planned 16.0 µs, \
+                    shown 40.0 µs (2.50 times)";
+        assert_eq!(waking(&spins).as_deref(), Some(both));
+        assert_eq!(median(&spins).as_deref(), Some("35.0 µs in the server"));
     }
 }

@@ -95,13 +95,16 @@ fn by_turns(summary: &Summary, busiest: &LoopBusy) -> String {
     )
 }
 
-/// How the loops' time and the requests' stages go together, where the first holds the second.
-fn between(summary: &Summary) -> String {
+/// What the loops' time has for each request beside its stages, where the first holds the second.
+pub(super) fn in_no_stage_us(summary: &Summary) -> Option<f64> {
     let all_us = each_us(summary, trading(summary).map(|share| share.busy).sum());
     let stages_us = each_us(summary, summary.loops_needed);
-    if stages_us <= 0.0 || all_us < stages_us {
-        return String::new();
-    }
+    Some(all_us - stages_us).filter(|us| 0.0 <= *us && stages_us > 0.0)
+}
+
+/// The same in words.
+fn between(summary: &Summary) -> String {
+    let Some(unseen_us) = in_no_stage_us(summary) else { return String::new() };
     let sending: Option<f64> = trading(summary).map(|share| share.sending).sum();
     let sent = sending.map(|part| {
         format!("{} of that writes answers to sockets, the rest", micros(each_us(summary, part)))
@@ -110,8 +113,8 @@ fn between(summary: &Summary) -> String {
         ". Of that the stages {} have {}; the other {} are in no stage: {} reads sockets, passes on what was \
          decided, is what each turn costs, and what others had of its CPU meanwhile",
         parts::BUSY.join(", "),
-        micros(stages_us),
-        micros(all_us - stages_us),
+        micros(each_us(summary, summary.loops_needed)),
+        micros(unseen_us),
         sent.as_deref().unwrap_or("it writes answers,")
     )
 }
