@@ -127,18 +127,36 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What was typed, without the folders of files and without what the script adds.
+/// What was typed, without the folders of files.
 fn command_line() -> String {
-    let mut words = std::env::args().skip(1);
-    let mut typed = vec!["scripts/perf".to_owned()];
-    while let Some(word) = words.next() {
-        if word == "--built" {
-            words.next();
-            continue;
+    words(std::env::args().skip(1)).map(|word| without_folders(&word)).collect::<Vec<_>>().join(" ")
+}
+
+/// What was typed, as a shell takes it again.
+pub(crate) fn typed() -> String {
+    words(std::env::args().skip(1)).map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a command without what the script adds.
+fn words(mut given: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    let typed = std::iter::from_fn(move || {
+        let word = given.next()?;
+        if word != "--built" {
+            return Some(word);
         }
-        typed.push(without_folders(&word));
+        given.next();
+        given.next()
+    });
+    std::iter::once("scripts/perf".to_owned()).chain(typed)
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-=,:".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
     }
-    typed.join(" ")
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// A word of a command; of a path its last part, for where files lie is nobody's business.
@@ -264,6 +282,14 @@ mod tests {
         drop(child.stdin.take());
         child.wait().unwrap();
         assert!(keep_on(u32::MAX, cpu).is_err());
+    }
+
+    #[test]
+    fn what_was_typed_can_be_typed_again_without_what_the_script_adds() {
+        let given = ["--built", "release", "run", "my files/it's.toml", "--rate", "5"];
+        let typed = words(given.into_iter().map(str::to_owned)).map(|word| quoted(&word));
+        let typed = typed.collect::<Vec<_>>().join(" ");
+        assert_eq!(typed, "scripts/perf run 'my files/it'\\''s.toml' --rate 5");
     }
 
     #[test]

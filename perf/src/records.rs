@@ -65,11 +65,17 @@ impl Record {
         }
     }
 
-    /// The JSON without points of curves and time lines, which fill pages and are in the run's folder.
+    /// The JSON without points of curves and time lines, which fill pages and are in the run's folder, and without where
+    /// files lie.
     fn json(&self) -> String {
         match self {
             Self::Run(summary) => {
-                let slim = Summary { curves: Vec::new(), time_line: Vec::new(), ..Summary::clone(summary) };
+                let slim = Summary {
+                    curves: Vec::new(),
+                    time_line: Vec::new(),
+                    typed: String::new(),
+                    ..Summary::clone(summary)
+                };
                 slim.json()
             }
             Self::Figures(sheet) => sheet.json(),
@@ -236,6 +242,7 @@ mod tests {
         let commits: Vec<&str> = records.runs.iter().map(|row| row.environment.commit.as_str()).collect();
         assert_eq!(commits, ["fff1234", "aaa1234", "abc1234"]);
         assert!(records.runs.iter().all(|run| run.curves.is_empty() && run.time_line.is_empty()));
+        assert!(records.runs.iter().all(|run| run.typed.is_empty()), "nobody's folders are on record");
         assert_eq!(records.sheets, [sheet::example()]);
         std::fs::write(folder.path().join("x.json"), "{}").unwrap();
         assert!(all(folder.path()).is_err());

@@ -422,6 +422,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         threads_by_itself: about.by_itself.threads,
         as_serve: None,
         planned: about.planned,
+        typed: machine::typed(),
         machine_limits: about.by_itself.limits,
         machine_answers: about.by_itself.answers,
         server_said: words_of(&about.said),

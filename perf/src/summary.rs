@@ -114,6 +114,9 @@ pub(crate) struct Summary {
     /// How many orders a second the server said that the run's placement can take, before the run.
     #[serde(default)]
     pub(crate) planned: Option<Planned>,
+    /// What was typed, as it can be typed again; in no record, for where files lie is nobody's business.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) typed: String,
     /// What the server says limits the machine, with its own placement.
     #[serde(default)]
     pub(crate) machine_limits: Vec<MachineLimit>,
@@ -380,6 +383,7 @@ pub(crate) fn example() -> Summary {
         threads_by_itself: vec![example_thread("park")],
         as_serve: None,
         planned: Some(example_planned()),
+        typed: "scripts/perf run mixed".to_owned(),
         machine_limits: vec![MachineLimit {
             kind: "cores".to_owned(),
             touches: None,

@@ -16,9 +16,18 @@ pub(super) fn note(summary: &Summary) -> Option<String> {
     let both = placement::caution(&summary.threads, &summary.threads_by_itself)?;
     let measured = match summary.as_serve {
         Some(_) => "measured below under the same load".to_owned(),
-        None => format!("`scripts/perf run {} --as-serve` measures that", summary.scenario),
+        None => format!("`{} --as-serve` measures that", again(summary)),
     };
     Some(format!("{both}; {measured}."))
+}
+
+/// The command of this run as it can be typed again; of one that was none of a scenario, and from before that was kept,
+/// by the scenario's name.
+fn again(summary: &Summary) -> String {
+    let is_of_scenario = ["run ", "sweep "]
+        .iter()
+        .any(|word| summary.typed.strip_prefix("scripts/perf ").is_some_and(|rest| rest.starts_with(word)));
+    if is_of_scenario { summary.typed.clone() } else { format!("scripts/perf run {}", summary.scenario) }
 }
 
 /// What the table is, and whether its other run was VALID.
@@ -98,5 +107,18 @@ mod tests {
         }
         let same = Summary { threads_by_itself: example().threads, ..example() };
         assert_eq!(note(&same), None);
+        // What was typed is what is to be typed, with the file's folder; of another command the name is all there is.
+        for (typed, told) in [
+            (
+                "scripts/perf run 'my scenarios/a.toml' --rate 5",
+                "`scripts/perf run 'my scenarios/a.toml' --rate 5 --as-serve`",
+            ),
+            ("scripts/perf sweep x/a.toml", "`scripts/perf sweep x/a.toml --as-serve`"),
+            ("scripts/perf smoke", "`scripts/perf run mixed --as-serve`"),
+            ("", "`scripts/perf run mixed --as-serve`"),
+        ] {
+            let said = note(&Summary { typed: typed.to_owned(), ..example() }).unwrap();
+            assert!(said.contains(told), "{said}");
+        }
     }
 }
