@@ -10,7 +10,7 @@ use crate::machine::Environment;
 use crate::report;
 use crate::run::Ground;
 use crate::sheet::Sheet;
-use crate::summary::Summary;
+use crate::summary::{Recorded, Summary};
 use crate::verdict::Verdict;
 
 /// The files that may be kept; a run's folder has one of them.
@@ -147,6 +147,18 @@ fn newest(out: &Path) -> Result<PathBuf, String> {
     found.max().ok_or_else(|| format!("{}: has no run", out.display()))
 }
 
+/// The newest run on record that tells what checking a signature took, of signers that were not known; none if there
+/// is none, or the records cannot be read.
+pub(crate) fn newest_check(folder: &Path) -> Option<Recorded> {
+    let records = all(folder).ok()?;
+    records.runs.iter().rev().find_map(|run| {
+        let one = run.commonest(|times| matches!(times.class.as_str(), "place" | "replace" | "take"))?;
+        let check_us = one.median_us("sign").filter(|_| !report::knows_signers(run))?;
+        let of = format!("{}, {}, {}", run.scenario, run.environment.machine(), run.environment.day());
+        Some(Recorded { check_us, of })
+    })
+}
+
 /// All records, oldest first.
 pub(crate) fn all(folder: &Path) -> Result<Records, String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Records::default()) };
@@ -226,6 +238,7 @@ mod tests {
     fn records_are_read_oldest_first_each_as_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(all(folder.path()), Ok(Records::default()));
+        assert_eq!(newest_check(folder.path()), None);
         // The later of one day has the commit that comes first in the alphabet.
         for (date, commit) in [
             ("2026-11-23T00:00:00Z", "abc1234"),
@@ -243,9 +256,12 @@ mod tests {
         assert_eq!(commits, ["fff1234", "aaa1234", "abc1234"]);
         assert!(records.runs.iter().all(|run| run.curves.is_empty() && run.time_line.is_empty()));
         assert!(records.runs.iter().all(|run| run.typed.is_empty()), "nobody's folders are on record");
+        let of = "mixed, Some CPU, 2 CPUs, Linux 6.18.1, 2026-11-23".to_owned();
+        assert_eq!(newest_check(folder.path()), Some(Recorded { check_us: 26.0, of }));
         assert_eq!(records.sheets, [sheet::example()]);
         std::fs::write(folder.path().join("x.json"), "{}").unwrap();
         assert!(all(folder.path()).is_err());
+        assert_eq!(newest_check(folder.path()), None);
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(crate) use planned::orders_each;
 pub(crate) use plot::{Bar, bars};
 pub(crate) use room::{at_the_end, busiest};
 pub(crate) use taker::who;
+pub(crate) use went::knows_signers;
 pub(crate) use words::class;
 
 /// Writes a run's files into a new folder below `out`, and says which.
@@ -79,6 +80,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
     let arrivals = arrivals::words(&summary.arrivals, summary.burst, offered);
     lines.extend(arrivals.map(|words| words.replace('`', "")));
+    lines.extend(words::beside_record(summary));
     lines.extend(glance::lines(summary));
     lines.extend(as_serve::lines(summary));
     lines.extend(planned::lines(summary));
@@ -131,13 +133,14 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::example;
+    use crate::summary::{Recorded, example};
     use crate::verdict::Verdict;
 
     #[test]
     fn a_page_has_every_part_and_nothing_from_outside() {
         let folder = tempfile::tempdir().unwrap();
-        draw(folder.path(), &example()).unwrap();
+        let recorded = Some(Recorded { check_us: 13.0, of: "mixed".to_owned() });
+        draw(folder.path(), &Summary { recorded, ..example() }).unwrap();
         let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
         for part in [
             "<b>VALID.</b>",
@@ -146,6 +149,8 @@ mod tests {
             "Orders that rest: half of them within 40.0\u{a0}µs",
             "What limits this box",
             "To change: a machine with 4 cores.",
+            "No answer waited for a disk here",
+            "this box is 2.0 times slower",
             "Users get what <code>serve</code> does here by itself: outcry-shard0 on CPU 0 (park)",
             "This box can give a VALID run: other processes had 0.1\u{a0}% of the 2 CPUs",
             "What the plan said, and what this run showed",

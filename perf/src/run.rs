@@ -12,11 +12,12 @@ use crate::machine::{self, Environment};
 use crate::orders::Account;
 use crate::parts::{self, Seen};
 use crate::placement::{self, Placement, Planned, Thread};
+use crate::records;
 use crate::scenario::{Class, Data, Plan, Waits};
 use crate::schedule::{Schedule, nanos};
 use crate::server::{self, Server};
 use crate::stats::{self, Nanos, Quantiles, histogram, record};
-use crate::summary::{ClassTimes, Curve, Moment, SCHEMA, Stage, Summary};
+use crate::summary::{ClassTimes, Curve, Moment, Recorded, SCHEMA, Stage, Summary};
 use crate::timing;
 use crate::verdict::{Evidence, Verdict};
 use crate::watch::{KernelThreads, Share, Watch};
@@ -149,9 +150,9 @@ fn kernel_threads(plan: &Plan) -> KernelThreads {
     }
 }
 
-/// The folder below which this plan's server keeps its data; it is made.
-fn place(ground: &Ground, plan: &Plan) -> Result<PathBuf, String> {
-    let place = match plan.data {
+/// The folder below which a server keeps such data; it is made.
+fn place(ground: &Ground, data: Data) -> Result<PathBuf, String> {
+    let place = match data {
         Data::Memory => PathBuf::from("/dev/shm"),
         Data::Disk => ground.out.clone(),
     };
@@ -162,7 +163,7 @@ fn place(ground: &Ground, plan: &Plan) -> Result<PathBuf, String> {
 impl Rig {
     /// Starts `binary` as the plan says, makes its markets and its accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
-        let place = place(ground, plan)?;
+        let place = place(ground, plan.data)?;
         let folder = Folder::new_in(&place)?;
         let settings = settings(plan, cpus);
         let server = Server::start(binary, folder.path(), &settings).or_else(|complaint| {
@@ -269,11 +270,18 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     }
     let set = settings(plan, cpus);
     let Placement { threads, mut planned, .. } = placement::of(&ground.server, &set);
-    if let Some(planned) = planned.as_mut().filter(|_| set.iter().any(|setting| setting == DURABLE)) {
-        planned.durable_us = placement::durable_us(&ground.server, &set, &place(ground, plan)?);
+    let is_durable = set.iter().any(|setting| setting == DURABLE);
+    if let Some(planned) = planned.as_mut().filter(|_| is_durable) {
+        planned.durable_us = placement::durable_us(&ground.server, &set, &place(ground, plan.data)?);
     }
     let in_force = in_force::of(&ground.server, &server::with_the_rigs(&set));
     let by_itself = placement::of(&ground.server, &[]);
+    let durable_us = if is_durable || placement::differs(&threads, &by_itself.threads) {
+        None
+    } else {
+        let set = plan.clone().set(&[DURABLE.to_owned()]).settings;
+        placement::durable_us(&ground.server, &set, &place(ground, Data::Disk)?)
+    };
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter);
     let mut stage = Rig::set(ground, &ground.server, plan, cpus)?;
@@ -290,6 +298,8 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
         threads,
         planned,
         by_itself,
+        durable_us,
+        recorded: records::newest_check(&ground.project.join("perf/records")),
     };
     Ok(outcome(plan, &schedule, &loaded, about))
 }
@@ -305,6 +315,8 @@ struct About {
     threads: Vec<Thread>,
     planned: Option<Planned>,
     by_itself: Placement,
+    durable_us: Option<[f64; 2]>,
+    recorded: Option<Recorded>,
 }
 
 /// The times of every class that has any.
@@ -422,6 +434,8 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         threads_by_itself: about.by_itself.threads,
         as_serve: None,
         planned: about.planned,
+        durable_us: about.durable_us,
+        recorded: about.recorded,
         typed: machine::typed(),
         machine_limits: about.by_itself.limits,
         machine_answers: about.by_itself.answers,

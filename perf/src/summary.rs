@@ -114,6 +114,13 @@ pub(crate) struct Summary {
     /// How many orders a second the server said that the run's placement can take, before the run.
     #[serde(default)]
     pub(crate) planned: Option<Planned>,
+    /// Of a run as `serve` places it whose answers did not wait for a disk: what `outcry check` says that they would add up
+    /// to in the server if they did, as is its default, least and most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) durable_us: Option<[f64; 2]>,
+    /// The signature check of the newest record, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) recorded: Option<Recorded>,
     /// What was typed, as it can be typed again; in no record, for where files lie is nobody's business.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) typed: String,
@@ -160,6 +167,9 @@ pub(crate) struct AsServe {
     /// What waking a loop that sleeps was planned to take, if the server said so.
     #[serde(default)]
     pub(crate) wake_us: Option<f64>,
+    /// See [`Summary::durable_us`].
+    #[serde(default)]
+    pub(crate) durable_us: Option<[f64; 2]>,
 }
 
 impl AsServe {
@@ -169,10 +179,20 @@ impl AsServe {
         Self {
             in_server_us: summary.classes.iter().filter_map(total).collect(),
             wake_us: summary.planned.as_ref().and_then(Planned::wake_us),
+            durable_us: summary.durable_us,
             verdict: summary.verdict,
             classes: summary.classes.into_iter().map(|times| (times.class, times.latency)).collect(),
         }
     }
+}
+
+/// A run on record, of which README has the figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Recorded {
+    /// Its signature check, p50.
+    pub(crate) check_us: f64,
+    /// What it was, on which machine and when.
+    pub(crate) of: String,
 }
 
 /// How busy one of the server's loops was.
@@ -383,6 +403,8 @@ pub(crate) fn example() -> Summary {
         threads_by_itself: vec![example_thread("park")],
         as_serve: None,
         planned: Some(example_planned()),
+        durable_us: None,
+        recorded: None,
         typed: "scripts/perf run mixed".to_owned(),
         machine_limits: vec![MachineLimit {
             kind: "cores".to_owned(),

@@ -3,7 +3,7 @@
 
 use super::numbers::micros;
 use super::page::{mark, short_reasons};
-use super::words::class;
+use super::words::{class, without_disk};
 use crate::placement;
 use crate::stats::Quantiles;
 use crate::summary::{AsServe, Summary};
@@ -32,7 +32,10 @@ fn again(summary: &Summary) -> String {
 
 /// What the table is, and whether its other run was VALID.
 pub(super) fn title(as_serve: &AsServe) -> String {
-    format!("The same load, placed and waiting as serve does here by itself ({})", verdict(as_serve))
+    format!(
+        "The same load, placed and waiting as serve does here by itself, without a disk ({})",
+        verdict(as_serve)
+    )
 }
 
 fn verdict(as_serve: &AsServe) -> String {
@@ -56,13 +59,13 @@ pub(super) fn rows(summary: &Summary, as_serve: &AsServe) -> Vec<Vec<String>> {
 /// The same for a terminal.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
     let table = summary.as_serve.as_ref().map_or_else(Vec::new, |as_serve| {
-        let head = format!("placed and waiting as `serve` does ({}):", verdict(as_serve));
+        let head = format!("placed and waiting as `serve` does, without a disk ({}):", verdict(as_serve));
         let line = |row: Vec<String>| {
             format!("  {}: p50 {} (above: {}); p99 {} (above: {})", row[0], row[2], row[1], row[4], row[3])
         };
         [head].into_iter().chain(rows(summary, as_serve).into_iter().map(line)).collect()
     });
-    note(summary).into_iter().chain(table).collect()
+    note(summary).into_iter().chain(table).chain(without_disk(summary)).collect()
 }
 
 #[cfg(test)]
@@ -89,7 +92,7 @@ mod tests {
                 with(&[]),
                 vec![
                     format!("{placed}; measured below under the same load."),
-                    "placed and waiting as `serve` does (VALID):".to_owned(),
+                    "placed and waiting as `serve` does, without a disk (VALID):".to_owned(),
                     row.to_owned(),
                 ],
             ),
@@ -97,12 +100,14 @@ mod tests {
                 with(&["steal: 3 %", "others had CPU 0: before", "others had CPU 0: after"]),
                 vec![
                     format!("{placed}; measured below under the same load."),
-                    "placed and waiting as `serve` does (INVALID: steal, others had CPU 0):".to_owned(),
+                    "placed and waiting as `serve` does, without a disk (INVALID: steal, others had CPU 0):"
+                        .to_owned(),
                     row.to_owned(),
                 ],
             ),
         ] {
-            let said = lines(&Summary { as_serve, ..example() });
+            let mut said = lines(&Summary { as_serve, ..example() });
+            assert!(said.pop().is_some_and(|last| last.starts_with("No answer waited for a disk")));
             assert_eq!(said, expected);
         }
         let same = Summary { threads_by_itself: example().threads, ..example() };

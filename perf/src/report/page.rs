@@ -38,6 +38,9 @@ impl Page {
         self.verdict(summary);
         self.paragraph(&words::offered(summary));
         self.list(&words::answers(summary));
+        if let Some(words) = words::beside_record(summary) {
+            self.paragraph(&words);
+        }
         self.heading("What limits this box");
         let rows: Vec<_> = glance::rows(summary).into_iter().map(Vec::from).collect();
         if !rows.is_empty() {
@@ -53,6 +56,9 @@ impl Page {
         }
         if let Some(as_serve) = &summary.as_serve {
             self.table(&as_serve::title(as_serve), &as_serve::HEAD, &as_serve::rows(summary, as_serve));
+        }
+        if let Some(words) = words::without_disk(summary) {
+            self.note(&words);
         }
         self.folded("The same in full, with what was measured besides", &words::limits(summary));
         self.planned(summary);

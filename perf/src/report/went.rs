@@ -233,7 +233,7 @@ pub(super) fn stood_still(stage: &str, us: f64, parts: &Parts, summary: &Summary
 }
 
 /// Whether the run had tables of known signers.
-pub(super) fn knows_signers(summary: &Summary) -> bool {
+pub(crate) fn knows_signers(summary: &Summary) -> bool {
     let bytes = |setting: &String| setting.strip_prefix("auth.known_signers_bytes=").map(str::to_owned);
     summary.settings.iter().filter_map(bytes).any(|bytes| bytes != "0")
 }

@@ -1,13 +1,16 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
-use super::numbers::{count, count_of, micros};
-use super::{arrivals, noise, room, went};
+use super::numbers::{count, count_of, micros, range};
+use super::{arrivals, noise, planned, room, went};
 use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
 
 use crate::placement::MachineLimit;
 use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
+
+/// Up to so many times a recorded time is called the same.
+const ALIKE: f64 = 1.1;
 
 /// Whether answers waited for the disk.
 pub(super) fn is_durable(summary: &Summary) -> bool {
@@ -160,14 +163,41 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if summary.data == "memory" {
-        found.push(
-            "All data were in shared memory: no disk is in these figures. By default `serve` answers when its disk has it: \
-             `scripts/perf durable` measures that."
-                .to_owned(),
-        );
-    }
     found
+}
+
+/// That no answer waited for a disk, as those of `serve` do by default, with what that is planned to add up to.
+pub(super) fn without_disk(summary: &Summary) -> Option<String> {
+    let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable_us);
+    let planned = summary.durable_us.or(of_serve).map_or_else(String::new, |both_us| {
+        format!(": {} in the server on this disk, by `outcry check`", range(both_us))
+    });
+    (!is_durable(summary)).then(|| {
+        format!(
+            "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`){planned}. `scripts/perf run \
+             journal-durable --as-serve` measures that."
+        )
+    })
+}
+
+/// Beside README's figures: how much longer a signature check takes here than in the newest record.
+pub(crate) fn beside_record(summary: &Summary) -> Option<String> {
+    let recorded = summary.recorded.as_ref()?;
+    let sign_us = summary.commonest(|times| planned::signatures(times) == 1)?.median_us("sign")?;
+    let times = sign_us / recorded.check_us;
+    let holds = if times < 1.0 / ALIKE {
+        format!("{:.1} times faster: README's figures are longer than those here", 1.0 / times)
+    } else if times <= ALIKE {
+        "as fast: README's figures may hold here".to_owned()
+    } else {
+        format!("{times:.1} times slower: README's figures do not hold here")
+    };
+    Some(format!(
+        "Beside the newest record ({}) this box is {holds} (a signature check, stage sign, p50: {} there, {} here).",
+        recorded.of,
+        micros(recorded.check_us),
+        micros(sign_us)
+    ))
 }
 
 /// What it means if a thread that works on orders has no CPU but the client's.
@@ -221,6 +251,7 @@ pub(super) fn beside_client(summary: &Summary) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::Recorded;
 
     #[test]
     fn limits_say_where_time_went_and_what_was_measured() {
@@ -302,5 +333,41 @@ mod tests {
             let said = cautions(&summary).join("\n");
             assert_eq!(said.contains("it. outcry-ingress0 works on orders there: "), orders_wait, "{said}");
         }
+    }
+
+    #[test]
+    fn a_run_says_whether_the_records_figures_hold_on_its_box() {
+        let mut summary = crate::summary::example();
+        assert_eq!(beside_record(&summary), None);
+        for (check_us, told) in [
+            (13.0, "2.0 times slower: README's figures do not hold here"),
+            (25.0, "as fast: README's figures may hold here"),
+            (52.0, "2.0 times faster: README's figures are longer than those here"),
+        ] {
+            let of = "maker-quote, Some CPU, 2026-11-22".to_owned();
+            summary.recorded = Some(Recorded { check_us, of });
+            let check = format!("(a signature check, stage sign, p50: {check_us:.1} µs there, 26.0 µs here)");
+            let expected = format!(
+                "Beside the newest record (maker-quote, Some CPU, 2026-11-22) this box is {told} {check}."
+            );
+            assert_eq!(beside_record(&summary), Some(expected));
+        }
+    }
+
+    #[test]
+    fn answers_that_wait_for_no_disk_are_said_not_to_be_as_serves() {
+        let mut summary = crate::summary::example();
+        let said = without_disk(&summary).unwrap();
+        assert!(said.starts_with(
+            "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`). "
+        ));
+        summary.durable_us = Some([152.0, 165.0]);
+        let planned = "(`durable`): 152 µs to 165 µs in the server on this disk, by `outcry check`. ";
+        assert!(without_disk(&summary).unwrap().contains(planned));
+        summary.as_serve = Some(crate::summary::AsServe::of(summary.clone()));
+        summary.durable_us = None;
+        assert!(without_disk(&summary).unwrap().contains(planned));
+        summary.settings = vec![DURABLE.to_owned()];
+        assert_eq!(without_disk(&summary), None);
     }
 }
