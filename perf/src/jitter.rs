@@ -16,9 +16,6 @@ use crate::verdict::LOST_PERCENT_MAX;
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
 pub(crate) const GAP_US_MAX: f64 = 100.0;
 
-/// Long gaps of this part of the time are met by one order in a thousand.
-const LONG_PERCENT_MET: f64 = 0.1;
-
 /// The gaps of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Jitter {
@@ -91,21 +88,17 @@ impl Jitter {
     }
 
     /// Who had what of it, in the words of `outcry check`, and who most of its long gaps, where the slowest orders meet
-    /// those.
+    /// those and it is another.
     pub(crate) fn takers(&self) -> String {
         let gaps = self.gaps();
         let takers = gaps.takers();
         let all = takers.rsplit_once("; ").map_or(takers.as_str(), |(all, _)| all);
-        let long = self.long_percent.filter(|percent| LONG_PERCENT_MET <= *percent).map_or_else(
-            String::new,
-            |percent| {
-                format!(
-                    "; of {percent:.2} % in gaps of half a millisecond or more most: {}",
-                    report::who(&gaps)
-                )
-            },
-        );
-        format!("{all}{long}")
+        let of_all = Gaps { long_millionths: 0, ..gaps.clone() };
+        if of_all.taker() == gaps.taker() {
+            return all.to_owned();
+        }
+        let long = self.long_percent.unwrap_or(0.0);
+        format!("{all}; of {long:.2} % in gaps of half a millisecond or more most: {}", report::who(&gaps))
     }
 
     /// The same as `outcry check` knows them; from before long gaps were told apart, with none of those.
@@ -221,6 +214,31 @@ mod tests {
             );
             assert_eq!(text.lines().last(), Some(last));
             assert_eq!(text.contains(&row.takers()), LOST_PERCENT_MAX < row.lost_percent, "{text}");
+        }
+    }
+
+    #[test]
+    fn who_had_most_of_the_long_gaps_is_told_where_it_is_another() {
+        for (long_percent, threads_long_percent, told) in [
+            (
+                1.5,
+                0.2,
+                Some("; of 1.50 % in gaps of half a millisecond or more most: the host (nobody is charged)"),
+            ),
+            (1.5, 1.4, None),
+            (0.05, 0.0, None),
+        ] {
+            let row = Jitter {
+                lost_percent: 4.0,
+                threads_percent: Some(3.0),
+                host_percent: Some(0.0),
+                long_percent: Some(long_percent),
+                threads_long_percent: Some(threads_long_percent),
+                ..crate::summary::example().jitter_before[0].clone()
+            };
+            let all =
+                "other threads 3.00 %, the host 0.00 % (as far as it says), nobody that is charged 1.00 %";
+            assert_eq!(row.takers(), format!("{all}{}", told.unwrap_or_default()));
         }
     }
 }

@@ -154,7 +154,7 @@ pub(crate) fn newest_check(folder: &Path) -> Option<Recorded> {
     records.runs.iter().rev().find_map(|run| {
         let one = run.commonest(|times| matches!(times.class.as_str(), "place" | "replace" | "take"))?;
         let check_us = one.median_us("sign").filter(|_| !report::knows_signers(run))?;
-        let of = format!("{}, {}, {}", run.scenario, run.environment.machine(), run.environment.day());
+        let of = format!("{} on {}, {}", run.scenario, run.environment.cpu_model, run.environment.day());
         Some(Recorded { check_us, of })
     })
 }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(commits, ["fff1234", "aaa1234", "abc1234"]);
         assert!(records.runs.iter().all(|run| run.curves.is_empty() && run.time_line.is_empty()));
         assert!(records.runs.iter().all(|run| run.typed.is_empty()), "nobody's folders are on record");
-        let of = "mixed, Some CPU, 2 CPUs, Linux 6.18.1, 2026-11-23".to_owned();
+        let of = "mixed on Some CPU, 2026-11-23".to_owned();
         assert_eq!(newest_check(folder.path()), Some(Recorded { check_us: 26.0, of }));
         assert_eq!(records.sheets, [sheet::example()]);
         std::fs::write(folder.path().join("x.json"), "{}").unwrap();

@@ -79,7 +79,9 @@ pub(crate) fn text(summary: &Summary) -> String {
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
     let arrivals = arrivals::words(&summary.arrivals, summary.burst, offered);
-    lines.extend(arrivals.map(|words| words.replace('`', "")));
+    // What follows from it is on the page.
+    let came = |words: String| words.split(", whatever").next().map(|came| came.replace('`', ""));
+    lines.extend(arrivals.and_then(came));
     lines.extend(words::beside_record(summary));
     lines.extend(glance::lines(summary));
     lines.extend(as_serve::lines(summary));

@@ -44,11 +44,6 @@ impl Page {
         self.heading("What limits this box");
         let rows: Vec<_> = glance::rows(summary).into_iter().map(Vec::from).collect();
         if !rows.is_empty() {
-            if !summary.verdict.valid {
-                self.note(
-                    "This run is INVALID: its tails (p99, p99.9) are the machine's or the rig's as well, and differ from run to run.",
-                );
-            }
             self.words("At a glance", &glance::HEAD, &rows);
         }
         if let Some(words) = as_serve::note(summary) {

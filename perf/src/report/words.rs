@@ -344,11 +344,11 @@ mod tests {
             (25.0, "as fast: README's figures may hold here"),
             (52.0, "2.0 times faster: README's figures are longer than those here"),
         ] {
-            let of = "maker-quote, Some CPU, 2026-11-22".to_owned();
+            let of = "maker-quote on Some CPU, 2026-11-22".to_owned();
             summary.recorded = Some(Recorded { check_us, of });
             let check = format!("(a signature check, stage sign, p50: {check_us:.1} µs there, 26.0 µs here)");
             let expected = format!(
-                "Beside the newest record (maker-quote, Some CPU, 2026-11-22) this box is {told} {check}."
+                "Beside the newest record (maker-quote on Some CPU, 2026-11-22) this box is {told} {check}."
             );
             assert_eq!(beside_record(&summary), Some(expected));
         }
