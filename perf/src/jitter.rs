@@ -10,7 +10,6 @@ use outcry::topology::checks::{Gaps, Named};
 use outcry::topology::valid;
 use serde::{Deserialize, Serialize};
 
-use crate::report;
 use crate::verdict::LOST_PERCENT_MAX;
 
 /// Gaps that a tail cannot be told from: longer than this, the box is the limit.
@@ -98,7 +97,7 @@ impl Jitter {
             return all.to_owned();
         }
         let long = self.long_percent.unwrap_or(0.0);
-        format!("{all}; of {long:.2} % in gaps of half a millisecond or more most: {}", report::who(&gaps))
+        format!("{all}; of {long:.2} % in gaps of half a millisecond or more most: {}", gaps.who())
     }
 
     /// The same as `outcry check` knows them; from before long gaps were told apart, with none of those.

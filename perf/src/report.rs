@@ -29,7 +29,6 @@ pub(crate) use page::{QUANTILES, quantile_row, short_reasons};
 pub(crate) use planned::orders_each;
 pub(crate) use plot::{Bar, bars};
 pub(crate) use room::{at_the_end, busiest};
-pub(crate) use taker::who;
 pub(crate) use went::knows_signers;
 pub(crate) use words::class;
 

@@ -212,10 +212,11 @@ fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let worst = gaps.max_by_key(|gaps| gaps.max_ns);
     let measured = match worst {
         Some(gaps) => format!(
-            "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {}: {})",
+            "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {} lost {}: {})",
             cost::time(gaps.wait_p999_ns),
             cost::time(gaps.max_ns),
             gaps.cpu,
+            percent(gaps.lost_millionths),
             gaps.takers()
         ),
         None => "not measured here: `outcry check --jitter` tells the gaps of each CPU".to_owned(),
@@ -481,11 +482,12 @@ fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         |gaps| {
             format!(
                 "measured with every CPU kept busy, one read in a hundred waits {} or more until its CPU is back, one in 1,000 {} \
-                 (cpu {}: {})",
+                 (cpu {} lost {}: {})",
                 cost::time(gaps.wait_p99_ns),
                 cost::time(gaps.wait_p999_ns),
                 gaps.cpu,
-                gaps.takers()
+                percent(gaps.lost_millionths),
+ gaps.takers()
             )
         },
     );

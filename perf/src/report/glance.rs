@@ -228,7 +228,7 @@ mod tests {
     use crate::summary::{Journal, Spans, example};
 
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
-    const QUIETER: &str = "interrupts moved by `outcry tune`; what stays is the host's: one that sells whole cores, or wait, and try again";
+    const QUIETER: &str = "interrupts moved by `outcry tune`; what stays is the host's: one that sells whole cores, or wait and try again";
 
     /// A row's cells behind its name.
     fn told(summary: &Summary, what: &str) -> [String; 4] {

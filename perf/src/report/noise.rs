@@ -133,31 +133,25 @@ fn has_reason(summary: &Summary, start: &str) -> bool {
 
 /// Who had what was measured on, whether that can be ended here, and what to do else, if it made the run INVALID.
 fn noise(summary: &Summary) -> Option<String> {
-    const AGAIN: &str =
-        "wait and try again: `scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
+    const QUIET: &str = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
     let gaps = most
         .filter(|_| has_reason(summary, "others had CPU"))
         .and_then(|row| taker::of_cpu(summary, row.cpu));
     Some(match gaps {
-        Some(gaps) if taker::can_be_stopped(&gaps) => {
-            format!("CPU {} {}: {}; else {AGAIN}.", gaps.cpu, taker::when(summary, gaps.cpu), gaps.remedy())
-        }
         Some(gaps) => format!(
-            "CPU {} {}: {}, which nobody can stop at once: {AGAIN}. For good: {}.",
+            "CPU {} {}: {}; to change: {}; {QUIET}.",
             gaps.cpu,
             taker::when(summary, gaps.cpu),
-            taker::who(&gaps),
+            gaps.who(),
             gaps.remedy()
         ),
         None if has_reason(summary, "others had the machine") => {
-            format!("Stop what else runs here (`top -H` says who); else {AGAIN}.")
+            format!("Stop what else runs here (`top -H` says who), or wait and try again: {QUIET}.")
         }
         None if has_reason(summary, "steal") => {
-            format!(
-                "The host had it, which nobody can stop from here: {AGAIN}. For good: a host that sells whole cores."
-            )
+            format!("The host had it: a host that sells whole cores, or wait and try again: {QUIET}.")
         }
         None => return None,
     })
@@ -237,34 +231,38 @@ mod tests {
     #[test]
     fn every_reason_against_a_run_has_something_to_do() {
         let mut summary = crate::summary::example();
-        let again =
-            "wait and try again: `scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet.";
+        let quiet = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet.";
         for (reason, threads, is_kernels, start) in [
             (
                 "others had CPU 1: after the run",
                 60.0,
                 false,
-                "CPU 1 before and after: stop rustc (4711), or keep it off this CPU; else wait",
+                "CPU 1 before and after: rustc (4711); to change: stop rustc (4711), or keep it off this CPU; `scripts/perf",
             ),
             (
                 "others had CPU 1: after the run",
                 60.0,
                 true,
-                "CPU 1 before and after: rustc (4711), which nobody can stop at once: wait",
+                "CPU 1 before and after: the kernel's own work, rustc (4711); to change: it is",
             ),
             (
                 "others had CPU 1: after the run",
                 1.0,
                 false,
-                "CPU 1 before and after: the host (nobody is charged), which nobody can stop at once: wait",
+                "CPU 1 before and after: the host (nobody is charged); to change: a host that sells whole cores, or wait and try again; `scripts/perf",
             ),
             (
                 "others had the machine: 3 %",
                 0.0,
                 false,
-                "Stop what else runs here (`top -H` says who); else wait",
+                "Stop what else runs here (`top -H` says who), or wait and try again: `scripts/perf",
             ),
-            ("steal: 3 %", 0.0, false, "The host had it, which nobody can stop from here: wait"),
+            (
+                "steal: 3 %",
+                0.0,
+                false,
+                "The host had it: a host that sells whole cores, or wait and try again: `scripts/perf",
+            ),
             ("generator late: it sent", 0.0, false, "Give the client a CPU of its own"),
             ("rate missed: 1 of 2", 0.0, false, "Offer less"),
             ("errors: 3 requests", 0.0, false, "Read what the server said, below."),
@@ -279,12 +277,13 @@ mod tests {
                 ..summary.jitter_after[1].clone()
             };
             summary.verdict = Verdict::because(vec![reason.to_owned()]);
-            if start.ends_with("wait") {
+            let is_noise = !["generator", "rate", "errors"].iter().any(|load| reason.starts_with(load));
+            if is_noise {
                 summary.verdict.reasons.push("rate missed: 1 of 2".to_owned());
             }
             let said = next_time(&summary);
             assert!(said.len() == 1 && said[0].starts_with(start), "{reason}: {said:?}");
-            assert_eq!(said[0].contains(again), start.ends_with("wait"), "{said:?}");
+            assert_eq!(said[0].ends_with(quiet), is_noise, "{said:?}");
         }
     }
 
@@ -317,7 +316,7 @@ mod tests {
             next_time(&summary),
         ]
         .concat();
-        let next = "CPU 0 while the load was on: the host (nobody is charged), which nobody can stop at once";
+        let next = "CPU 0 while the load was on: the host (nobody is charged); to change: a host";
         assert!(all.last().is_some_and(|words| words.starts_with(next)), "{all:?}");
         let took: Vec<&String> = all.iter().filter(|words| words.contains("was taken: ")).collect();
         assert_eq!(took.len(), 3, "{all:?}");

@@ -3,7 +3,7 @@
 //! Of the busiest loop's CPU the loop itself noticed what was taken while the load was on, if it spun; of any other,
 //! and of one that slept, it is what a thread that only spins lost before and after.
 
-use outcry::topology::checks::{Gaps, Taker};
+use outcry::topology::checks::Gaps;
 
 use super::room;
 use crate::jitter::Jitter;
@@ -40,7 +40,7 @@ pub(super) fn by(summary: &Summary) -> String {
 
 /// The same of a CPU's gaps.
 pub(super) fn by_gaps(gaps: &Gaps) -> String {
-    format!("CPU {} was taken: {}", gaps.cpu, who(gaps))
+    format!("CPU {} was taken: {}", gaps.cpu, gaps.who())
 }
 
 /// For how long such requests wait at least until a CPU that they need is back, the loop's or the client's, and who had
@@ -71,22 +71,6 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Gaps)> {
 /// What gives it back.
 pub(super) fn remedy(summary: &Summary) -> String {
     of(summary).map_or_else(String::new, |gaps| gaps.remedy())
-}
-
-/// Who had most of what the slowest requests waited for.
-pub(crate) fn who(gaps: &Gaps) -> String {
-    match gaps.taker() {
-        Taker::Threads => gaps.largest.as_deref().unwrap_or("other programs here").to_owned(),
-        Taker::Host => "the host".to_owned(),
-        Taker::Unseen => "the host (nobody is charged)".to_owned(),
-        Taker::Interrupts => "interrupts (nobody is charged)".to_owned(),
-        Taker::Unknown => "nobody says by whom".to_owned(),
-    }
-}
-
-/// Whether who had it can be stopped on this machine.
-pub(super) fn can_be_stopped(gaps: &Gaps) -> bool {
-    gaps.taker() == Taker::Threads && !gaps.largest_is_kernels
 }
 
 fn worst<'a>(rows: impl Iterator<Item = &'a Jitter>) -> Option<&'a Jitter> {
@@ -133,7 +117,7 @@ mod tests {
             ..Jitter { cpu, ..example().jitter_before[0].clone() }
         };
         summary.jitter_before = vec![of(0, 4.9, 0.0), of(1, 0.1, 4.9)];
-        let told = |summary: &Summary| [0, 1].map(|cpu| who(&of_cpu(summary, cpu).expect("it was watched")));
+        let told = |summary: &Summary| [0, 1].map(|cpu| of_cpu(summary, cpu).expect("it was watched").who());
         assert_eq!(told(&summary), ["rustc (4711)", "the host"]);
         assert_eq!(by(&summary), "CPU 0 was taken: rustc (4711)");
         assert_eq!(of_cpu(&summary, 7), None);
@@ -157,32 +141,6 @@ mod tests {
             let mut summary = example();
             summary.jitter_after[1].lost_percent = lost_percent;
             assert_eq!(met(&summary, "p50").map(|(_, gaps)| gaps.cpu), is_met.then_some(1));
-        }
-    }
-
-    #[test]
-    fn every_taker_has_a_word_and_only_a_program_can_be_stopped() {
-        let gaps = |threads, host, long| Gaps {
-            lost_millionths: 50_000,
-            long_millionths: long,
-            threads_millionths: threads,
-            threads_long_millionths: threads,
-            host_millionths: host,
-            ..Gaps::default()
-        };
-        for (gaps, word, stopped) in [
-            (gaps(Some(40_000), Some(0), 0), "other programs here", true),
-            (
-                Gaps { largest_is_kernels: true, ..gaps(Some(40_000), Some(0), 0) },
-                "other programs here",
-                false,
-            ),
-            (gaps(Some(0), Some(40_000), 0), "the host", false),
-            (gaps(Some(0), Some(0), 40_000), "the host (nobody is charged)", false),
-            (gaps(Some(0), Some(0), 0), "interrupts (nobody is charged)", false),
-            (gaps(None, None, 0), "nobody says by whom", false),
-        ] {
-            assert_eq!((who(&gaps).as_str(), can_be_stopped(&gaps)), (word, stopped));
         }
     }
 }

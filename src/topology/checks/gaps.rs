@@ -56,7 +56,7 @@ pub(super) const GAP_P99_MAX_NS: u64 = 100_000;
 /// And in all: one part in a hundred.
 const LOST_MAX_MILLIONTHS: u64 = 10_000;
 /// What to do about others on a host, who come and go.
-pub(in crate::topology) const TRY_AGAIN: &str = "or wait, and try again";
+pub(in crate::topology) const TRY_AGAIN: &str = "or wait and try again";
 /// A share of the time that one order in a thousand meets.
 const MET_BY_ONE_IN_A_THOUSAND: u64 = 1_000;
 
@@ -110,9 +110,9 @@ impl Gaps {
         match self.taker() {
             Taker::Threads => named(self.largest.as_ref()),
             Taker::Host => "the host".to_owned(),
-            Taker::Unseen => "the host, for nobody here had it".to_owned(),
-            Taker::Interrupts => "interrupts or the host, for nobody is charged".to_owned(),
-            Taker::Unknown => "the kernel does not say by whom".to_owned(),
+            Taker::Unseen => "the host (nobody is charged)".to_owned(),
+            Taker::Interrupts => "interrupts (nobody is charged)".to_owned(),
+            Taker::Unknown => "nobody says by whom".to_owned(),
         }
     }
 
@@ -129,7 +129,7 @@ impl Gaps {
         }
     }
 
-    /// Who had it, with the share of each.
+    /// Who had what was lost, with the share of each.
     #[must_use]
     pub fn takers(&self) -> String {
         let part = |millionths: Option<u64>| millionths.map_or_else(|| "not known".to_owned(), percent);
@@ -144,8 +144,7 @@ impl Gaps {
             ),
         };
         format!(
-            "of {} that was lost other threads had {}{}, the host {} (as far as it says), nobody that is charged {}; {long}",
-            percent(self.lost_millionths),
+            "other threads {}{}, the host {} (as far as it says), nobody that is charged {}; {long}",
             part(self.threads_millionths),
             largest.map_or_else(String::new, |Named { who, .. }| format!(" (most of it {who})")),
             part(self.host_millionths),

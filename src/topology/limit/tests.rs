@@ -198,7 +198,7 @@ fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
 #[test]
 fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
     let stop = "stop what runs there (`top -H` says who), or keep it off this CPU";
-    let ask = "a host that sells whole cores, or wait, and try again";
+    let ask = "a host that sells whole cores, or wait and try again";
     let interrupts = "interrupts moved by `outcry tune`; what stays is the host's";
     let unknown = "stop what runs there (`top -H` says who), or keep it off this CPU, or a quieter host";
     for (lost, long, threads, taken, wait_p99_ns, touches, expected) in [
