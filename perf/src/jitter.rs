@@ -92,8 +92,7 @@ impl Jitter {
         let gaps = self.gaps();
         let takers = gaps.takers();
         let all = takers.rsplit_once("; ").map_or(takers.as_str(), |(all, _)| all);
-        let of_all = Gaps { long_millionths: 0, ..gaps.clone() };
-        if of_all.taker() == gaps.taker() {
+        if gaps.in_all().taker() == gaps.taker() {
             return all.to_owned();
         }
         let long = self.long_percent.unwrap_or(0.0);

@@ -66,7 +66,7 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
         shared(scene, *last)
     );
     let bad = |gaps: &&&Gaps| lost_max < gaps.lost_millionths;
-    let of_cpu = |gaps: &&Gaps| format!("cpu {}: {}", gaps.cpu, gaps.remedy());
+    let of_cpu = |gaps: &&Gaps| format!("cpu {}: {}", gaps.cpu, gaps.in_all().remedy());
     let mut changes: Vec<String> = rows.iter().filter(bad).map(of_cpu).collect();
     if changes.is_empty() {
         changes.push(of_cpu(&worst));

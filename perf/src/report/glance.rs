@@ -270,14 +270,14 @@ mod tests {
                 "queue",
                 &committed,
                 None,
-                "CPU 0 was taken: interrupts (nobody is charged), which shows in queue, 98 %",
+                "CPU 0 was taken: interrupts or the host (nobody is charged), which shows in queue, 98 %",
                 QUIETER,
             ),
             (
                 "sign",
                 &committed,
                 None,
-                "CPU 0 was taken: interrupts (nobody is charged), which shows in sign, 98 %",
+                "CPU 0 was taken: interrupts or the host (nobody is charged), which shows in sign, 98 %",
                 QUIETER,
             ),
             ("send", &committed, None, "stage send, 98 %", "a faster core"),
@@ -424,14 +424,14 @@ mod tests {
             wait_p99_us: 0.0,
             threads_percent: None,
         });
-        let by = "CPU 0 was taken: interrupts (nobody is charged), 75 % or more";
+        let by = "CPU 0 was taken: interrupts or the host (nobody is charged), 75 % or more";
         assert_eq!(told(&summary, "orders that rest, p99.9")[1], by);
         // Where nobody looks, it is the same CPU's stop and the same taker, if it was for as long.
         summary.parts[1].stages[1].1 = 10.0;
         summary.parts[1].outside_us = 3_964.0;
         summary.threads[0].wait = "park".to_owned();
         for (wait_p999_us, expected) in [
-            (2_000.0, "CPU 1 was taken: interrupts (nobody is charged), 99 %"),
+            (2_000.0, "CPU 1 was taken: interrupts or the host (nobody is charged), 99 %"),
             (1_000.0, "no stage; stops of CPU 1 explain 1.0 ms of it, 99 %"),
         ] {
             summary.jitter_after[1].wait_p999_us = Some(wait_p999_us);

@@ -139,9 +139,10 @@ fn noise(summary: &Summary) -> Option<String> {
     let gaps = most
         .filter(|_| has_reason(summary, "others had CPU"))
         .and_then(|row| taker::of_cpu(summary, row.cpu));
-    Some(match gaps {
+    // A run is INVALID for all that was lost, not for what the slowest met.
+    Some(match gaps.map(|gaps| gaps.in_all()) {
         Some(gaps) => format!(
-            "CPU {} {}: {}; to change: {}; {QUIET}.",
+            "CPU {} {}, most of what it lost: {}; to change: {}; {QUIET}.",
             gaps.cpu,
             taker::when(summary, gaps.cpu),
             gaps.who(),
@@ -237,19 +238,19 @@ mod tests {
                 "others had CPU 1: after the run",
                 60.0,
                 false,
-                "CPU 1 before and after: rustc (4711); to change: stop rustc (4711), or keep it off this CPU; `scripts/perf",
+                "CPU 1 before and after, most of what it lost: rustc (4711); to change: stop rustc (4711), or keep it off this CPU; `scripts/perf",
             ),
             (
                 "others had CPU 1: after the run",
                 60.0,
                 true,
-                "CPU 1 before and after: the kernel's own work, rustc (4711); to change: it is",
+                "CPU 1 before and after, most of what it lost: the kernel's own work, rustc (4711); to change: it is",
             ),
             (
                 "others had CPU 1: after the run",
                 1.0,
                 false,
-                "CPU 1 before and after: the host (nobody is charged); to change: a host that sells whole cores, or wait and try again; `scripts/perf",
+                "CPU 1 before and after, most of what it lost: the host (nobody is charged); to change: a host that sells whole cores, or wait and try again; `scripts/perf",
             ),
             (
                 "others had the machine: 3 %",
@@ -316,7 +317,7 @@ mod tests {
             next_time(&summary),
         ]
         .concat();
-        let next = "CPU 0 while the load was on: the host (nobody is charged); to change: a host";
+        let next = "CPU 0 while the load was on, most of what it lost: the host (nobody is charged); to change: a host";
         assert!(all.last().is_some_and(|words| words.starts_with(next)), "{all:?}");
         let took: Vec<&String> = all.iter().filter(|words| words.contains("was taken: ")).collect();
         assert_eq!(took.len(), 3, "{all:?}");

@@ -78,6 +78,14 @@ impl Gaps {
         self.wait_p99_ns <= GAP_P99_MAX_NS
     }
 
+    /// The same for who asks who had most of all that was lost, not of what the slowest orders wait for: long gaps are
+    /// told apart only if most was lost in them.
+    #[must_use]
+    pub fn in_all(&self) -> Self {
+        let is_long = self.lost_millionths <= 2 * self.long_millionths;
+        Self { long_millionths: if is_long { self.long_millionths } else { 0 }, ..self.clone() }
+    }
+
     /// Who had most of what the slowest orders wait for: of the long gaps, if one order in a thousand meets those, else
     /// of all. Other threads are told apart in each; what they did not have of a long one the host had, for interrupts
     /// are shorter.
@@ -111,7 +119,7 @@ impl Gaps {
             Taker::Threads => named(self.largest.as_ref()),
             Taker::Host => "the host".to_owned(),
             Taker::Unseen => "the host (nobody is charged)".to_owned(),
-            Taker::Interrupts => "interrupts (nobody is charged)".to_owned(),
+            Taker::Interrupts => "interrupts or the host (nobody is charged)".to_owned(),
             Taker::Unknown => "nobody says by whom".to_owned(),
         }
     }

@@ -248,6 +248,21 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         let change = of_gaps.change.as_deref().expect("a remedy");
         assert!(change.starts_with(expected), "{change}");
     }
+    // The slowest wait for a program, and yet most of what was lost was nobody's.
+    let mixed = Gaps {
+        lost_millionths: 50_000,
+        long_millionths: 1_900,
+        threads_millionths: Some(3_400),
+        threads_long_millionths: Some(1_900),
+        host_millionths: Some(0),
+        ..Gaps::default()
+    };
+    assert_eq!(
+        [mixed.who(), mixed.in_all().who()],
+        ["other programs here", "interrupts or the host (nobody is charged)"]
+    );
+    let long = Gaps { long_millionths: 25_000, threads_long_millionths: Some(1_900), ..mixed };
+    assert_eq!(long.in_all().who(), "the host (nobody is charged)");
     // What one order in a thousand waits for is a limit even where little is lost.
     let quiet = Gaps { p99_ns: 9_000, wait_p999_ns: 100_000, lost_millionths: 5_000, ..Gaps::default() };
     assert!(quiet.is_quiet() && !Gaps { wait_p999_ns: 100_001, ..quiet }.is_quiet());
