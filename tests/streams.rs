@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "streams/held.rs"]
+mod held;
 #[path = "streams/mirror.rs"]
 mod mirror;
 

@@ -273,10 +273,9 @@ impl Connection {
         }
     }
 
-    /// Counts the memory of its answers among all; streams have a limit of their own.
+    /// Counts the memory of its answers, or of a stream's messages, among all.
     pub(crate) fn count_held(&mut self, held: &Held) {
-        let bytes =
-            if self.stream.is_some() { 0 } else { self.line.output.capacity() + self.line.ready_bytes };
+        let bytes = self.line.output.capacity() + self.line.ready_bytes;
         self.line.counted_bytes = held.count(self.line.counted_bytes, bytes);
     }
 
@@ -531,12 +530,23 @@ impl Line {
             if self.output.capacity() > KEPT_BYTES_MAX {
                 self.output = Vec::with_capacity(4 * ANSWER_BYTES);
             }
+        } else if KEPT_BYTES_MAX < self.sent && self.unsent() <= self.sent {
+            // Who is never quite up to date would keep all that it was ever sent. What is moved is less than what went.
+            self.output.drain(..self.sent);
+            self.sent = 0;
+            self.output.shrink_to(KEPT_BYTES_MAX.max(2 * self.output.len()));
         }
     }
 
     /// How many bytes the client has not taken yet.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len() - self.sent
+    }
+
+    /// For how many bytes it counts among all connections.
+    #[cfg(test)]
+    pub(crate) fn counted_bytes(&self) -> usize {
+        self.counted_bytes
     }
 
     /// Where bytes are put that do not wait for anything, such as `100 Continue`.

@@ -1,8 +1,10 @@
-//! What answers take that clients have not read, over all connections: who asks for much and reads nothing must not take
+//! What answers and streams take that clients have not read, over all connections: who asks for much and reads nothing must not take
 //! the memory that others trade with.
 //!
 //! A connection counts while it has more than [`KEPT_BYTES_MAX`] of them. Beyond [`HELD_BYTES_MAX`] in all, a read whose
-//! answer is larger than [`KEPT_BYTES_MAX`] is answered 503; smaller ones go on, as each connection's share is bounded.
+//! answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream ends that a message would leave with more than
+//! that; smaller ones go on, as each connection's share is bounded. Buffers that grow are counted behind it, so the sum
+//! may be above the limit by as much as the last one grew.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,7 +33,12 @@ impl Held {
     /// Whether one more answer of so many bytes may be kept for its client. Loops that ask at the same moment may each
     /// be told yes.
     pub(crate) fn takes(&self, bytes: usize) -> bool {
-        bytes <= KEPT_BYTES_MAX || self.bytes() + bytes <= HELD_BYTES_MAX
+        bytes <= KEPT_BYTES_MAX || self.takes_more(bytes)
+    }
+
+    /// Whether a stream that holds more than every connection may can be told so many bytes more.
+    pub(crate) fn takes_more(&self, bytes: usize) -> bool {
+        self.bytes() + bytes <= HELD_BYTES_MAX
     }
 
     /// What they take.

@@ -122,7 +122,12 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         page.line(format_args!("{name}{{listener=\"{listener}\"}} {count}"));
     }
     let held = shared.held.bytes() as u64;
-    page.number("outcry_held_bytes", "gauge", "Bytes of large answers that clients have not read yet.", held);
+    page.number(
+        "outcry_held_bytes",
+        "gauge",
+        "Bytes of large answers, and of what streams hold, that clients have not read yet.",
+        held,
+    );
     let acknowledged = shared.acknowledged().0;
     page.number(
         "outcry_acknowledged_position",

@@ -10,10 +10,11 @@ use super::CoreLoop;
 use super::serve::Step;
 use crate::http::websocket::{self, Frames, Said};
 use crate::reader::{Channel, Heard};
-use crate::server::connection::{Connection, Hears, Stream};
+use crate::server::connection::{Connection, Hears, KEPT_BYTES_MAX, Stream};
 use crate::server::connections::Client;
+use crate::server::held::Held;
 use crate::server::reading::Reading;
-use crate::server::socket;
+use crate::server::socket::{self, Moved};
 
 /// An end of a stream that the server decides.
 #[derive(Clone, Copy, Debug)]
@@ -40,14 +41,22 @@ const REVOKED: Close = close(
 const SLOW: Close = close(
     4_000,
     "too much is unread",
-    "More than 1 MiB has waited for 5 s: read faster or follow less, and come back with `from`.",
+    "More than 1 MiB has waited for 5 s: read faster or follow less, and come back with `from`. Who reads nothing at all \
+     for 10 s is cut without a close frame, which could not reach it.",
+);
+/// More than [`KEPT_BYTES_MAX`], and `Held` has no room for it.
+const BUSY: Close = close(
+    4_002,
+    "too much is unread by all",
+    "256 MiB of answers wait for clients that do not read, and this stream had more than 64 KiB of them: come back \
+     with `from`.",
 );
 /// Nothing for `Limits::idle_ms`.
 const IDLE: Close =
     close(4_001, "nothing came for too long", "Not even a pong came: the connection is taken for dead.");
 
 /// All of them.
-pub(crate) const CLOSES: [Close; 6] = [ENDING, STRANGER, NAMELESS, REVOKED, SLOW, IDLE];
+pub(crate) const CLOSES: [Close; 7] = [ENDING, STRANGER, NAMELESS, REVOKED, SLOW, IDLE, BUSY];
 
 const NORMAL: u16 = 1_000;
 
@@ -55,9 +64,10 @@ const NORMAL: u16 = 1_000;
 const UNREAD_BYTES: usize = 1 << 20;
 /// How long more than that may wait: all books of a subscription, a burst.
 const SLOW_FOR_MS: u64 = 5_000;
-/// Messages taken from one client in one turn, and bytes of answers behind which no more are taken.
+/// Messages taken from one client in one turn, and bytes of answers to all behind which no more are taken: orders come
+/// in between, and what is made is told before more is.
 const MESSAGES_PER_TURN: usize = 16;
-const ANSWER_BYTES_PER_TURN: usize = 1 << 20;
+const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
 /// How often a stream says how far everything is.
 const BEAT_MS: u64 = 5_000;
 /// How often a client is asked whether it is there, so that none has to say so by itself.
@@ -156,11 +166,14 @@ impl CoreLoop {
             };
             if let Some(stream) = connection.stream.as_ref().filter(|_| connection.may_ask()) {
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
-                if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
-                    say_close(&mut connection, SLOW.code, SLOW.reason);
-                    ended.push((slot, connection.line.answers_for.take()));
+                let end = if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
+                    Some(SLOW)
                 } else {
-                    connection.line.output().extend_from_slice(frame);
+                    put_frame(&mut connection, frame, &self.shared.held).err()
+                };
+                if let Some(end) = end {
+                    say_close(&mut connection, end.code, end.reason);
+                    ended.push((slot, connection.line.answers_for.take()));
                 }
                 self.connections.touch(slot, &mut connection);
             }
@@ -183,10 +196,14 @@ impl CoreLoop {
         }
     }
 
-    /// The same for one connection that is taken out of its slot.
+    /// The same for one connection that is taken out of its slot, and ends behind it.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
-        for (_, frame) in self.reading().feed().sends().filter(|(client, _)| *client == slot) {
-            connection.line.output().extend_from_slice(frame);
+        let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+        let feed = reading.expect("streams are where the reader is").feed();
+        for (_, frame) in feed.sends().filter(|(client, _)| *client == slot) {
+            if let Err(end) = put_frame(connection, frame, &self.shared.held) {
+                return say_close(connection, end.code, end.reason);
+            }
         }
     }
 
@@ -287,6 +304,36 @@ impl CoreLoop {
     }
 }
 
+/// Puts a frame behind what is unsent, or says why the stream ends instead: frames are never left out. When all clients
+/// together leave too much unread, what the client's socket takes at once goes first, so that only who does not read is
+/// in the way. Whoever holds little is served in any case.
+fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
+    if !takes(connection, frame, held) {
+        send_now(connection);
+        connection.count_held(held);
+        if !takes(connection, frame, held) {
+            return Err(BUSY);
+        }
+    }
+    connection.line.output().extend_from_slice(frame);
+    connection.count_held(held);
+    Ok(())
+}
+
+/// Whether a frame fits into what one stream may always hold, or into what all may.
+fn takes(connection: &Connection, frame: &[u8], held: &Held) -> bool {
+    connection.line.unsent() + frame.len() <= KEPT_BYTES_MAX || held.takes_more(frame.len())
+}
+
+/// Gives the socket what it takes. A client that is gone is found at the end of the turn.
+fn send_now(connection: &mut Connection) {
+    if let Some(client) = connection.socket.as_ref().filter(|_| 0 < connection.line.unsent())
+        && let Moved::Bytes(count) = socket::send(client, connection.line.to_send())
+    {
+        connection.line.was_sent(count);
+    }
+}
+
 /// Ends a stream: nothing more is read, and behind what is unsent there is only the reason.
 fn say_close(connection: &mut Connection, code: u16, reason: &str) {
     if !connection.may_ask() {
@@ -296,4 +343,61 @@ fn say_close(connection: &mut Connection, code: u16, reason: &str) {
     connection.hear_no_more();
     let unread = connection.input.unread().len();
     connection.input.used(unread);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::connection::Door;
+    use crate::server::held::HELD_BYTES_MAX;
+    use std::io::Read;
+    use std::net::IpAddr;
+    use std::os::unix::net::UnixStream;
+
+    /// A sum that others fill up, and a client's two ends.
+    fn full_house() -> (Held, Connection, UnixStream) {
+        let held = Held::default();
+        held.count(0, HELD_BYTES_MAX);
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        ours.set_nonblocking(true).expect("a setting");
+        let mut connection = Connection::empty();
+        connection.occupy(ours.into(), IpAddr::from([127, 0, 0, 1]), Door::Public);
+        (held, connection, theirs)
+    }
+
+    /// What came, without an end.
+    fn read(theirs: &mut UnixStream, bytes: usize) {
+        theirs.read_exact(&mut vec![0; bytes]).expect("it was sent");
+    }
+
+    #[test]
+    fn what_a_stream_holds_is_counted_among_all_and_given_back() {
+        let (held, mut connection, _theirs) = full_house();
+        let room = Held::default();
+        put_frame(&mut connection, &vec![1; KEPT_BYTES_MAX + 1], &room).expect("there is room");
+        assert!(KEPT_BYTES_MAX < room.bytes(), "{}", room.bytes());
+        drop(connection.vacate());
+        connection.count_held(&room);
+        assert_eq!((room.bytes(), held.bytes()), (0, HELD_BYTES_MAX));
+    }
+
+    #[test]
+    fn who_reads_is_served_in_a_full_house_and_who_does_not_is_told_why_it_ends() {
+        let (held, mut connection, mut theirs) = full_house();
+        let frame = vec![1; KEPT_BYTES_MAX / 2];
+        let mut put = 0;
+        // Far more than may wait, by a client that keeps up.
+        for _ in 0..64 {
+            put_frame(&mut connection, &frame, &held).expect("it reads");
+            put += frame.len();
+            let unsent = connection.line.unsent();
+            read(&mut theirs, put - unsent);
+            put = unsent;
+        }
+        // The same by one that does not: its socket is full some time, and then what it may always hold.
+        let end = (0..10_000).find_map(|_| put_frame(&mut connection, &frame, &held).err());
+        assert_eq!(end.map(|end| end.code), Some(BUSY.code));
+        assert!(connection.line.unsent() <= KEPT_BYTES_MAX, "{}", connection.line.unsent());
+        assert_eq!(held.bytes() - HELD_BYTES_MAX, connection.line.counted_bytes());
+    }
 }

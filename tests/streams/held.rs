@@ -1,0 +1,50 @@
+//! What streams hold that their clients do not read.
+
+use super::Site;
+use crate::common::stream::Stream;
+use crate::common::wire::Connection;
+use outcry::domain::Side;
+use serde_json::json;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+impl Site {
+    /// Looks until so many bytes, as `is_it` wants them, are held for all clients.
+    fn until_held(&self, is_it: impl Fn(u64) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = Connection::open(self.exchange.admin).request("GET", "/metrics", "", b"").unwrap();
+            let text = String::from_utf8(answer.body).unwrap();
+            let held = text.lines().find_map(|line| line.strip_prefix("outcry_held_bytes ")).unwrap();
+            if is_it(held.parse().unwrap()) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{held} bytes are held");
+        }
+    }
+}
+
+#[test]
+fn what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_gone() {
+    /// Some 200 bytes each, answered with two books of several KB: more than two sockets keep for a client.
+    const ASKS_MAX: usize = 4_000;
+    let mut site = Site::start();
+    for cents in 1..65 {
+        site.order(0, 0, Side::Buy, cents, 5, "GTC");
+    }
+    let mut stream = Stream::open(&site.exchange, "market");
+    rustix::net::sockopt::set_socket_recv_buffer_size(stream.0.get_ref(), 1 << 12).unwrap();
+    stream.0.get_ref().set_nonblocking(true).unwrap();
+    let message = json!({ "type": "market", "assets_ids": site.tokens }).to_string();
+    let length = u16::try_from(message.len()).unwrap().to_be_bytes();
+    // A text of which every byte is masked by 0.
+    let frame = [&[0x81, 0xfe, length[0], length[1], 0, 0, 0, 0], message.as_bytes()].concat();
+    // What the sockets do not take any more is not said: the server has stopped to read, or is about to answer.
+    let _ = stream.0.get_mut().write_all(&frame.repeat(ASKS_MAX));
+    site.until_held(|bytes| 0 < bytes);
+    drop(stream);
+    site.until_held(|bytes| bytes == 0);
+}
