@@ -1,5 +1,5 @@
-//! What answers and streams take that clients have not read, over all connections: who asks for much and reads nothing must not take
-//! the memory that others trade with.
+//! What answers and streams take that clients have not read, over all connections: who asks for much and reads nothing
+//! must not take the memory that others trade with.
 //!
 //! A connection counts while it has more than [`KEPT_BYTES_MAX`] of them. Beyond [`HELD_BYTES_MAX`] in all, a read whose
 //! answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream ends that a message would leave with more than

@@ -331,6 +331,8 @@ fn send_now(connection: &mut Connection) {
         && let Moved::Bytes(count) = socket::send(client, connection.line.to_send())
     {
         connection.line.was_sent(count);
+        // It reads, so it has its whole time again from the next try that the socket does not take.
+        connection.send_by_ms = u64::MAX;
     }
 }
 
