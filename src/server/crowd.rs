@@ -19,6 +19,9 @@ const KERNEL: u32 = 2;
 struct One {
     id: u32,
     name: String,
+    /// When, in ticks since the boot: with the number it says who it is, for a worker of the kernel's is called by what it
+    /// does at the moment.
+    started: u64,
     parent: u32,
     own_ns: u64,
     /// What its children had that have ended, and theirs.
@@ -49,10 +52,11 @@ impl Largest {
         Named { who: self.who, is_kernels: self.is_kernels }
     }
 
-    /// Whether it had at least half of this share, in millionths, of a CPU's `time`: who stops it has the CPU back.
+    /// Whether it had at least half of this share, in millionths, of a CPU's `time`: who stops it has the CPU back. Of
+    /// nothing nobody had.
     #[must_use]
     pub fn is_most_of(&self, millionths: u64, time: Duration) -> bool {
-        u128::from(millionths) * time.as_nanos() <= 2 * u128::from(self.ns) * 1_000_000
+        0 < millionths && u128::from(millionths) * time.as_nanos() <= 2 * u128::from(self.ns) * 1_000_000
     }
 }
 
@@ -83,7 +87,7 @@ impl Crowd {
         let is_asked_for =
             |one: &&One| (kernel_counts || one.parent != KERNEL) && cpu.is_none_or(|cpu| cpu == one.cpu);
         let had = |now: &One| -> [Largest; 2] {
-            let before = self.0.iter().find(|then| then.id == now.id && then.name == now.name);
+            let before = self.0.iter().find(|then| then.id == now.id && then.started == now.started);
             let (own, ended) = before.map_or((0, 0), |then| (then.own_ns, then.ended_ns));
             let One { name, id, .. } = now;
             let is_kernels = now.parent == KERNEL;
@@ -136,6 +140,7 @@ impl One {
         Some(Self {
             id: id.parse().ok()?,
             name: name.to_owned(),
+            started: number(19)?,
             parent: fields.get(1)?.parse().ok()?,
             own_ns: both_ns(11)?,
             ended_ns: both_ns(13)?,
@@ -149,7 +154,7 @@ mod tests {
     use super::*;
 
     fn one(id: u32, name: &str, parent: u32, [own_ns, ended_ns]: [u64; 2], cpu: usize) -> One {
-        One { id, name: name.to_owned(), parent, own_ns, ended_ns, cpu }
+        One { id, name: name.to_owned(), started: 22, parent, own_ns, ended_ns, cpu }
     }
 
     #[test]
@@ -189,6 +194,17 @@ mod tests {
         ] {
             let largest = before.largest(&later, cpu, kernel_counts);
             assert_eq!(largest.as_ref().map(|one| (one.who.as_str(), one.ns)), expected);
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_called_otherwise_by_now_had_only_what_it_had_since() {
+        let then = one(9, "kworker/0:1-events", 2, [700, 0], 0);
+        let now = one(9, "kworker/0:1-mm_percpu_wq", 2, [730, 0], 0);
+        let another = One { started: 4_000, ..now.clone() };
+        for (now, expected) in [(now, 30), (another, 730)] {
+            let largest = Crowd(vec![then.clone()]).largest(&Crowd(vec![now]), Some(0), true);
+            assert_eq!(largest.map(|largest| largest.ns), Some(expected));
         }
     }
 

@@ -128,15 +128,16 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     };
     let parts = format!("its signature check {}, the rest {}", micros(check_ns), micros(capacity::REST_NS));
     let now = format!(
-        "about {} in the server while little is going on: {parts}{woken}; from about {} orders a second ({COMFORTABLE_PERCENT} % of what \
+        "about {} from arrival to answer while little is going on: {parts}{woken}; from about {} orders a second ({COMFORTABLE_PERCENT} % of what \
          it can take) on they also wait in line",
         micros(median_ns(scene, capacity)),
         rounded(capacity.comfortable_per_second())
     );
     let mut free = Vec::new();
     if sleeps != Sleeps::Never && limit::may_spin(scene) {
+        let rest = if scene.lacks_cores() { ", and reader, journal and system share the rest" } else { "" };
         free.push(format!(
-            "cpu.wait=shard=spin saves the {wake}; it burns a CPU for each shard day and night"
+            "cpu.wait=shard=spin saves the {wake}; it burns a CPU for each shard day and night{rest}"
         ));
     }
     if !capacity.knows_signers {
@@ -289,7 +290,9 @@ fn beside(scene: &Scene<'_>, capacity: &Capacity) -> Option<Beside> {
     const ALL: u64 = 1_000_000;
     let full = capacity.parts.iter().find(|part| capacity.first.contains(&part.name))?;
     let cpu = full.cpu?;
-    let others = scene.others_on(&[cpu]).filter(|others| scene.lacks_cores() || others.are_felt());
+    let others = scene
+        .others_on(&[cpu])
+        .filter(|others| 0 < others.millionths && (scene.lacks_cores() || others.are_felt()));
     let is_near = scene.needs.journal_cpu.map_or(scene.lacks_cores(), |journal| journal == cpu);
     let journal = scene.probes.disk.as_ref().ok().filter(|_| is_near).map(|disk| disk.cpu_millionths);
     let shares = [others.as_ref().map(|others| others.millionths), journal];

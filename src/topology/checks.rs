@@ -325,13 +325,13 @@ impl Scene<'_> {
         if hot.is_empty() { self.machine.allowed.clone() } else { hot }
     }
 
-    /// What waking a loop that sleeps takes, as it was tried; by an estimate where others had its CPU meanwhile.
+    /// What waking a loop that sleeps takes, as it was tried; by an estimate where others had a CPU that it was tried on.
     pub(super) fn wake_ns(&self) -> u64 {
         self.wake_tried_ns().unwrap_or(cost::WAKE_NS)
     }
 
     fn wake_tried_ns(&self) -> Option<u64> {
-        let is_theirs = self.others_on(&self.cpus_of_orders()).is_some_and(|others| others.are_felt());
+        let is_theirs = self.others_on(&self.machine.allowed).is_some_and(|others| others.are_felt());
         self.probes.wake_ns.as_ref().ok().copied().filter(|_| !is_theirs)
     }
 

@@ -132,7 +132,7 @@ fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     match taker::met(summary, &parts.of) {
         Some((wait_us, gaps)) if writes::CAUSE_MIN * us <= wait_us => (taker::by_gaps(&gaps), gaps.remedy()),
         Some((wait_us, gaps)) => (
-            format!("no stage; stops of CPU {} explain {} of it", gaps.cpu, micros(wait_us)),
+            format!("no stage (stops of CPU {} explain {})", gaps.cpu, micros(wait_us)),
             "nothing that is known here".to_owned(),
         ),
         None if parts.of != "p50" => {
@@ -143,6 +143,9 @@ fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     }
 }
 
+/// What shortens the journal's time where neither alone explains it.
+const BOTH: &str = "a core for the journal's thread, and a disk that writes sooner";
+
 fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     // Its stops are rare.
     let sooner = if parts.of == "p50" { "a disk that writes sooner" } else { SOONER };
@@ -150,7 +153,7 @@ fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
         Cause::Disk => ("a write of the disk", sooner),
         Cause::Disks => ("two writes of the disk", sooner),
         Cause::Cpu => ("the journal's thread without a CPU", "a core for it"),
-        Cause::Neither => ("the journal, neither disk nor CPU alone", sooner),
+        Cause::Neither => ("the journal, neither disk nor CPU alone", BOTH),
         Cause::Untold => ("the journal", sooner),
     };
     (by.to_owned(), first.to_owned())
@@ -228,7 +231,7 @@ mod tests {
     use crate::summary::{Journal, Spans, example};
 
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
-    const QUIETER: &str = "interrupts moved by `outcry tune`; what stays is the host's: one that sells whole cores, or wait and try again";
+    const QUIETER: &str = "interrupts moved off shards' CPUs by `outcry tune`; what stays is the host's: one that sells whole cores, or wait and try again";
 
     /// A row's cells behind its name.
     fn told(summary: &Summary, what: &str) -> [String; 4] {
@@ -298,13 +301,7 @@ mod tests {
                 "a core for it",
             ),
             ("journal", &durable, journal(1_000.0, 1.0), "two writes of the disk, 98 %", SOONER),
-            (
-                "journal",
-                &durable,
-                journal(900.0, 1.0),
-                "the journal, neither disk nor CPU alone, 98 %",
-                SOONER,
-            ),
+            ("journal", &durable, journal(900.0, 1.0), "the journal, neither disk nor CPU alone, 98 %", BOTH),
         ] {
             let mut summary = Summary { settings: settings.clone(), journal, ..example() };
             summary.parts[1].stages[1].0 = stage.to_owned();
@@ -329,7 +326,7 @@ mod tests {
             (0, 120.0, None, "the server and the kernel, not told apart, 97 %"),
             (0, 120.0, Some(3_000.0), "in the server: its reader, 97 %"),
             (1, 120.0, Some(3_000.0), "in the server: its reader shares a CPU with the client, 97 %"),
-            (0, 120.0, Some(30.0), "no stage; stops of CPU 0 explain 4.0 µs of it, 97 %"),
+            (0, 120.0, Some(30.0), "no stage (stops of CPU 0 explain 4.0 µs), 97 %"),
             (0, 3_880.0, None, "the client's own time, 97 %"),
             (1, 3_880.0, None, "the reader and the client, in turn on one CPU, 97 %"),
         ] {
@@ -409,7 +406,7 @@ mod tests {
                 ["60.0 µs for 2.4 requests, longest 15.0 ms; 1 in 100 meets 200 µs", by, first, ""];
             assert_eq!(told(&summary, "the journal's writes"), expected);
         }
-        assert_eq!(told(&summary, "orders that rest, p50")[3], "80.0 µs to 95.0 µs in the server");
+        assert_eq!(told(&summary, "orders that rest, p50")[3], "80.0 µs to 95.0 µs from arrival to answer");
         summary.settings = vec!["journal.durability=committed".to_owned()];
         assert!(rows(&summary).iter().all(|row| row[0] != "the journal's writes"));
     }
@@ -432,7 +429,7 @@ mod tests {
         summary.threads[0].wait = "park".to_owned();
         for (wait_p999_us, expected) in [
             (2_000.0, "CPU 1 was taken: interrupts or the host (nobody is charged), 99 %"),
-            (1_000.0, "no stage; stops of CPU 1 explain 1.0 ms of it, 99 %"),
+            (1_000.0, "no stage (stops of CPU 1 explain 1.0 ms), 99 %"),
         ] {
             summary.jitter_after[1].wait_p999_us = Some(wait_p999_us);
             assert_eq!(told(&summary, "orders that rest, p99.9")[1], expected);

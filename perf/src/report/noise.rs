@@ -99,7 +99,7 @@ pub(super) fn pauses(summary: &Summary) -> Option<Told> {
     } else if is_quiet {
         return None;
     } else {
-        let gaps = taker::of_cpu(summary, most.cpu)?;
+        let gaps = taker::of_cpu(summary, most.cpu)?.in_all();
         format!(
             "Before and after, a thread that only spins lost up to {} at once (CPU {}), and {:.2} % of the time of CPU {}. {}; to \
              change: {}.",

@@ -201,7 +201,7 @@ fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
 pub(super) fn median(summary: &Summary) -> Option<String> {
     let planned = summary.planned.as_ref()?;
     if words::is_durable(summary) {
-        return planned.durable_us.map(|both_us| format!("{} in the server", range(both_us)));
+        return planned.durable_us.map(|both_us| format!("{} from arrival to answer", range(both_us)));
     }
     let wake =
         planned.wake_us().map_or_else(String::new, |us| format!(", and {} to wake its loop", micros(us)));

@@ -170,7 +170,7 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
 pub(super) fn without_disk(summary: &Summary) -> Option<String> {
     let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable_us);
     let planned = summary.durable_us.or(of_serve).map_or_else(String::new, |both_us| {
-        format!(": {} in the server on this disk, by `outcry check`", range(both_us))
+        format!(": {} from arrival to answer on this disk, by `outcry check`", range(both_us))
     });
     (!is_durable(summary)).then(|| {
         format!(
@@ -362,7 +362,8 @@ mod tests {
             "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`). "
         ));
         summary.durable_us = Some([152.0, 165.0]);
-        let planned = "(`durable`): 152 µs to 165 µs in the server on this disk, by `outcry check`. ";
+        let planned =
+            "(`durable`): 152 µs to 165 µs from arrival to answer on this disk, by `outcry check`. ";
         assert!(without_disk(&summary).unwrap().contains(planned));
         summary.as_serve = Some(crate::summary::AsServe::of(summary.clone()));
         summary.durable_us = None;

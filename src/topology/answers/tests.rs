@@ -30,9 +30,9 @@ fn each_question_has_an_answer_with_an_amount() {
     assert!(came.iter().all(|answer| answer.bought.is_some()), "{came:?}");
     let said = text(&came);
     for line in [
-        "an order's median (p50), before the disk: about 52 µs in the server while little is going on: its signature check 26 µs, the \
+        "an order's median (p50), before the disk: about 52 µs from arrival to answer while little is going on: its signature check 26 µs, the \
          rest 10 µs, waking the loop some 16 µs; from about 22,000 orders a second",
-        "     free: cpu.wait=shard=spin saves the 16 µs; it burns a CPU for each shard day and night; \
+        "     free: cpu.wait=shard=spin saves the 16 µs; it burns a CPU for each shard day and night, and reader, journal and system share the rest; \
          auth.known_signers_bytes=16777216 saves 19 µs where the signer is known",
         "     bought: faster cores shorten the 36 µs in proportion\n",
         "the slowest of a hundred (p99): an order behind a batch of 15 on its loop waits for 15 signature checks, 390 µs,",

@@ -131,7 +131,7 @@ impl Gaps {
             Taker::Threads => stop(self.largest.as_ref()),
             Taker::Host | Taker::Unseen => format!("a host that sells whole cores, {TRY_AGAIN}"),
             Taker::Interrupts => format!(
-                "interrupts moved by `outcry tune`; what stays is the host's: one that sells whole cores, {TRY_AGAIN}"
+                "interrupts moved off shards' CPUs by `outcry tune`; what stays is the host's: one that sells whole cores, {TRY_AGAIN}"
             ),
             Taker::Unknown => format!("{}, or a quieter host", stop(None)),
         }
@@ -186,7 +186,7 @@ pub(in crate::topology) fn stop(who: Option<&Named>) -> String {
             "`outcry tune` switches kdamond off (mem.damon)".to_owned()
         }
         Some(Named { is_kernels: true, .. }) => {
-            "it is the kernel's own work: what `outcry tune` prints, then a core to spare, so that this one can be isolated".to_owned()
+            "it is the kernel's own work, which nobody can stop: a core to spare, so that this one can be isolated".to_owned()
         }
         Some(Named { who, .. }) => format!("stop {who}, or keep it off this CPU"),
         None => "stop what runs there (`top -H` says who), or keep it off this CPU".to_owned(),

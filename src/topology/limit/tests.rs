@@ -199,7 +199,7 @@ fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
 fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
     let stop = "stop what runs there (`top -H` says who), or keep it off this CPU";
     let ask = "a host that sells whole cores, or wait and try again";
-    let interrupts = "interrupts moved by `outcry tune`; what stays is the host's";
+    let interrupts = "interrupts moved off shards' CPUs by `outcry tune`; what stays is the host's";
     let unknown = "stop what runs there (`top -H` says who), or keep it off this CPU, or a quieter host";
     for (lost, long, threads, taken, wait_p99_ns, touches, expected) in [
         (20_000, 15_000, Some(18_000), Some(0), 100_000, Touches::P999, stop),
@@ -231,7 +231,7 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
     }
     for (largest, expected) in [
         (None, "stop what runs there (`top -H` says who)"),
-        (Some("kworker/0:1 (7)"), "it is the kernel's own work: what `outcry tune` prints"),
+        (Some("kworker/0:1 (7)"), "it is the kernel's own work, which nobody can stop"),
         (Some("kdamond.0 (77)"), "`outcry tune` switches kdamond off (mem.damon)"),
     ] {
         let kernels = Gaps {
