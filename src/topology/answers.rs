@@ -490,7 +490,7 @@ fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
                 cost::time(gaps.wait_p999_ns),
                 gaps.cpu,
                 percent(gaps.lost_millionths),
- gaps.takers()
+                gaps.takers()
             )
         },
     );
