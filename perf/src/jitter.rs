@@ -90,10 +90,9 @@ impl Jitter {
     /// those and it is another.
     pub(crate) fn takers(&self) -> String {
         let gaps = self.gaps();
-        let takers = gaps.takers();
-        let all = takers.rsplit_once("; ").map_or(takers.as_str(), |(all, _)| all);
+        let all = gaps.shares();
         if gaps.in_all().taker() == gaps.taker() {
-            return all.to_owned();
+            return all;
         }
         let long = self.long_percent.unwrap_or(0.0);
         format!("{all}; of {long:.2} % in gaps of half a millisecond or more most: {}", gaps.who())

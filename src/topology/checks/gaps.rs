@@ -56,7 +56,7 @@ pub(super) const GAP_P99_MAX_NS: u64 = 100_000;
 /// And in all: one part in a hundred.
 const LOST_MAX_MILLIONTHS: u64 = 10_000;
 /// What to do about others on a host, who come and go.
-pub(in crate::topology) const TRY_AGAIN: &str = "or wait and try again";
+const TRY_AGAIN: &str = "or wait and try again";
 /// A share of the time that one order in a thousand meets.
 const MET_BY_ONE_IN_A_THOUSAND: u64 = 1_000;
 
@@ -139,10 +139,21 @@ impl Gaps {
 
     /// Who had what was lost, with the share of each.
     #[must_use]
-    pub fn takers(&self) -> String {
-        let part = |millionths: Option<u64>| millionths.map_or_else(|| "not known".to_owned(), percent);
+    pub fn shares(&self) -> String {
         let charged = self.threads_millionths.unwrap_or(0) + self.host_millionths.unwrap_or(0);
         let largest = self.largest.as_ref().filter(|_| 0 < self.threads_millionths.unwrap_or(0));
+        format!(
+            "other threads {}{}, the host {} (as far as it says), nobody that is charged {}",
+            part(self.threads_millionths),
+            largest.map_or_else(String::new, |Named { who, .. }| format!(" (most of it {who})")),
+            part(self.host_millionths),
+            percent(self.lost_millionths.saturating_sub(charged)),
+        )
+    }
+
+    /// The same, and how much of it went in long gaps.
+    #[must_use]
+    pub fn takers(&self) -> String {
         let long = match self.long_millionths {
             0 => "no stop was half a millisecond long".to_owned(),
             long => format!(
@@ -151,14 +162,13 @@ impl Gaps {
                 part(self.threads_long_millionths)
             ),
         };
-        format!(
-            "other threads {}{}, the host {} (as far as it says), nobody that is charged {}; {long}",
-            part(self.threads_millionths),
-            largest.map_or_else(String::new, |Named { who, .. }| format!(" (most of it {who})")),
-            part(self.host_millionths),
-            percent(self.lost_millionths.saturating_sub(charged)),
-        )
+        format!("{}; {long}", self.shares())
     }
+}
+
+/// A share, if the kernel tells it.
+fn part(millionths: Option<u64>) -> String {
+    millionths.map_or_else(|| "not known".to_owned(), percent)
 }
 
 /// A thread that had a CPU, and whether it is one of the kernel's own.
