@@ -375,6 +375,17 @@ impl<'a> Asked<'a> {
         let number = self.integer(name, refused)?;
         Ok(number.map(time_of))
     }
+
+    /// The last millisecond of such a time: what is after a second is after all of it.
+    pub(super) fn end_of_time(
+        &self,
+        name: &'static str,
+        refused: Refused,
+    ) -> Result<Option<TimeMs>, Refused> {
+        let number = self.integer(name, refused)?;
+        let rest_ms = |number| if number < MILLISECONDS_FROM { 999 } else { 0 };
+        Ok(number.map(|number| time_of(number).plus_ms(rest_ms(number))))
+    }
 }
 
 /// The time that a number means: seconds, or milliseconds if it is that large.

@@ -75,7 +75,7 @@ impl Reader {
             taker: asked.address_filter("taker", BAD_FILTER)?.map(Address),
             maker: maker.or(maker_address).map(Address),
             before: asked.time("before", BAD_FILTER)?,
-            after: asked.time("after", BAD_FILTER)?,
+            after: asked.end_of_time("after", BAD_FILTER)?,
         })
     }
 

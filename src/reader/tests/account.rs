@@ -195,6 +195,22 @@ fn a_trade_over_several_prices_has_their_mean_rounded_against_the_taker() {
 }
 
 #[test]
+fn what_is_after_a_second_is_after_all_of_it() {
+    let mut exchange = Exchange::opened();
+    let maker = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 40, 10);
+    exchange.now += 250;
+    let taker = exchange.order(BOB, Side::Buy, Outcome::One, 60, 10);
+    exchange.fills(taker, &[(maker, 10)]);
+    let (at_ms, at) = (exchange.now, exchange.now / 1_000);
+    assert!(!at_ms.is_multiple_of(1_000), "within a second");
+    let bounds = [("after", at, 0), ("after", at - 1, 1), ("after", at_ms, 0), ("after", at_ms - 1, 1)];
+    for (bound, time, count) in bounds.into_iter().chain([("before", at, 0), ("before", at + 1, 1)]) {
+        let page = exchange.answers(caller(BOB, POLY), &format!("GET /data/trades?{bound}={time}"), "");
+        assert_eq!(page["count"], count, "{bound}={time}");
+    }
+}
+
+#[test]
 fn every_filter_of_trades_narrows_and_none_widens() {
     let (mut exchange, [_, _, taker]) = traded();
     let id = TradeId::new(taker).uuid();
