@@ -339,10 +339,13 @@ fn whatever_a_client_has_wrong_is_found() {
     let (gate, trouble) = (Gate::closed(2), Trouble::default());
     gate.open(exchange.http, advance(&exchange, 0));
     let mut clients = clients(&[Role::Maker, Role::Taker], &markets, &gate, &trouble, &mut random);
-    for _ in 0..400 {
-        clients.iter_mut().for_each(Client::act);
-    }
     // One of every kind, whatever chance has left.
+    let lacks = |client: &Client, state| client.ledger.orders.values().all(|order| order.state != state);
+    let mut acts = 0;
+    while acts < 400 || lacks(&clients[0], State::Filled) || lacks(&clients[0], State::Ended) {
+        clients.iter_mut().for_each(Client::act);
+        acts += 1;
+    }
     clients[0].sign(0, true, &["GTC"]);
     while clients[0].ledger.live().next().is_none() {
         clients[0].order();
