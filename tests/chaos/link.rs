@@ -180,7 +180,13 @@ impl<'a> Link<'a> {
         loop {
             match next(&mut stream) {
                 Next::Message(said) if said["type"] == "subscribed" => return Some((stream, said)),
-                Next::Message(said) => assert!(said["type"] == "heartbeat", "instead of a stream: {said}"),
+                // What every connection is told may come first: that it is quiet, or that the exchange ends.
+                Next::Message(said) => {
+                    assert!(
+                        said["type"] == "heartbeat" || said["type"] == "mode",
+                        "instead of a stream: {said}"
+                    );
+                }
                 Next::Nothing => panic!("a stream said nothing for {PATIENCE:?}"),
                 Next::Broken => return None,
             }
