@@ -26,12 +26,13 @@ pub struct Ladder {
     shape: Shape,
     /// 2^16 through the tick, rounded up: a multiplication instead of a division.
     per_tick: u32,
-    /// The best bid and the best ask in ten-thousandths; [`NOBODY`] of a side that is empty.
-    best: [u16; 2],
+    /// The best bid and the best ask in ten-thousandths; [`NOBODY`] of a side that is empty. In 32 bits each: a
+    /// number of 16 is read as part of a larger word, and such a read waits for the stores to both of its halves.
+    best: [u32; 2],
 }
 
 /// Below every bid, and above every ask.
-const NOBODY: [u16; 2] = [0, PRICE_ONE];
+const NOBODY: [u32; 2] = [0, PRICE_ONE as u32];
 
 impl Ladder {
     /// The words that a ladder of this tick takes.
@@ -65,8 +66,8 @@ impl Ladder {
         self.block
     }
 
-    pub(super) const fn best(&self, side: Side) -> Option<Price> {
-        Price::new(self.best[side.index()])
+    pub(super) fn best(&self, side: Side) -> Option<Price> {
+        Price::new(u16::try_from(self.best[side.index()]).expect("prices have 16 bits"))
     }
 
     /// The first order of an occupied level.
@@ -91,9 +92,9 @@ impl Ladder {
     #[inline(always)]
     pub(super) fn append(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) {
         // Without a branch on the side, which nobody could predict.
-        let price = face.price.ten_thousandths();
+        let price = u32::from(face.price.ten_thousandths());
         let [bid, ask] = match face.side {
-            Side::Buy => [price, PRICE_ONE],
+            Side::Buy => [price, NOBODY[1]],
             Side::Sell => [0, price],
         };
         self.best = [self.best[0].max(bid), self.best[1].min(ask)];
@@ -132,7 +133,7 @@ impl Ladder {
             // Below a bid there are only bids and above an ask only asks (BOOK-1).
             let side = face.side.index();
             let next = self.beyond(face, pool);
-            self.best[side] = next.map_or(NOBODY[side], Price::ten_thousandths);
+            self.best[side] = next.map_or(NOBODY[side], |price| price.ten_thousandths().into());
         }
         self.best == NOBODY
     }
