@@ -252,7 +252,8 @@ pub struct Shard {
     /// Counts walks, so that what one spent in thought is not the next one's.
     walks: u64,
     plan: Plan,
-    work: Work,
+    /// Out of its place only within a stage.
+    work: Option<Box<Work>>,
     slots: Vec<Slot>,
     placed: OrderPlaced,
     removed: OrdersRemoved,
@@ -280,7 +281,7 @@ impl Shard {
             last: log.claimed(),
             walks: 0,
             plan: Plan::with_capacity(),
-            work: Work::idle(),
+            work: Some(Box::new(Work::idle())),
             slots: Vec::with_capacity(resting_max as usize),
             placed: place::blank(),
             removed: OrdersRemoved {

@@ -2,7 +2,8 @@
 //! for, fees charged, and one frame a command written to a log in memory, with all that was signed.
 //!
 //! As in the server, where commands of other loops lie in a ring, cancels in a list, and before an order its
-//! signature's check, the core looks two commands ahead: what those will look at first is fetched meanwhile.
+//! signature's check, the core looks two commands ahead: what those will look at first is fetched meanwhile. An
+//! order is filled in before the command that comes first, as there before its signature's check.
 //!
 //! A thousand wallets make, a hundred others take. Between two blocks of commands the log is read back, its fills
 //! are compared with the model's, and its ring is freed; that is not timed, as other threads do it in an exchange.
@@ -39,8 +40,10 @@ pub(crate) struct Core {
     shard: Shard,
     log: Arc<Log>,
     follower: Follower,
-    /// The order that is filled in anew for each command, as the reader of bodies fills in its own.
-    order: PlaceOrder,
+    /// The orders of this command and the next, filled in anew as the reader of bodies fills in its own.
+    orders: [PlaceOrder; 2],
+    /// When the next order is signed.
+    timestamp_ms: u64,
     step: u16,
     makers: HashMap<Position, u32>,
     taken: u32,
@@ -78,7 +81,17 @@ impl Core {
         for number in 0..wallets {
             shard.act(NOW, &split(number)).expect("each has the money");
         }
-        Self { shard, log, follower, order: blank(), step, makers: HashMap::new(), taken: 0 }
+        Self {
+            shard,
+            log,
+            follower,
+            orders: [blank(), blank()],
+            // Not ahead of the clock by the time of the last command.
+            timestamp_ms: NOW.0 - 100_000_000,
+            step,
+            makers: HashMap::new(),
+            taken: 0,
+        }
     }
 
     /// Nanoseconds a command, all fills checked.
@@ -100,6 +113,7 @@ impl Core {
     }
 
     fn execute_all(&mut self, commands: &[Command]) {
+        self.fill_in(0, &commands[0]);
         for (index, command) in commands.iter().enumerate() {
             // The workload is larger than every cache, where a server has its requests in the nearest.
             if let Some(far) = commands.get(index + 12) {
@@ -111,48 +125,54 @@ impl Core {
             if let Some(Command { kind: Kind::Cancel, digest, .. }) = commands.get(index + 1) {
                 self.shard.fetch_ahead_of_cancels(&[OrderId(*digest)]);
             }
-            self.execute(command);
+            if let Some(next) = commands.get(index + 1) {
+                self.fill_in(index + 1, next);
+            }
+            self.execute(index, command);
         }
     }
 
-    fn execute(&mut self, command: &Command) {
-        let id = OrderId(command.digest);
-        let (wallet, status) = match command.kind {
+    fn execute(&mut self, index: usize, command: &Command) {
+        let expected = match command.kind {
             Kind::Cancel => {
                 let principal = maker(command.order);
-                self.shard.cancel(NOW, principal, &id).expect("only what rests is cancelled");
+                let cancelled = self.shard.cancel(NOW, principal, &OrderId(command.digest));
+                cancelled.expect("only what rests is cancelled");
                 return;
             }
-            Kind::Add => {
-                self.fill_in(command.side, command.price * self.step, command);
-                self.order.order.fields.salt = salt(command.order);
-                (maker(command.order), Status::Live)
-            }
+            Kind::Add => Status::Live,
+            Kind::Take => Status::Matched,
+        };
+        let placed = self.shard.place(NOW, &self.orders[index % 2]);
+        assert!(matches!(placed, Placed::Accepted { status, .. } if status == expected), "{placed:?}");
+    }
+
+    fn fill_in(&mut self, index: usize, command: &Command) {
+        let (side, price, wallet) = match command.kind {
+            Kind::Cancel => return,
+            Kind::Add => (command.side, command.price * self.step, maker(command.order)),
             Kind::Take => {
+                self.taken += 1;
                 // As good as a market order: to the end of the other side.
                 let (side, price) = match command.side {
                     Side::Bid => (Side::Ask, self.step),
                     Side::Ask => (Side::Bid, 10_000 - self.step),
                 };
-                self.fill_in(side, price, command);
-                self.taken += 1;
-                (WalletNo(MAKERS + self.taken % TAKERS), Status::Matched)
+                (side, price, WalletNo(MAKERS + self.taken % TAKERS))
             }
         };
-        (self.order.id, self.order.wallet, self.order.principal) = (id, wallet, wallet);
-        let placed = self.shard.place(NOW, &self.order);
-        assert!(matches!(placed, Placed::Accepted { status: said, .. } if said == status), "{placed:?}");
-    }
-
-    fn fill_in(&mut self, side: Side, ten_thousandths: u16, command: &Command) {
+        let order = &mut self.orders[index % 2];
+        (order.id, order.wallet, order.principal) = (OrderId(command.digest), wallet, wallet);
         let shares = u64::from(command.shares) * ONE;
-        let collateral = shares / 10_000 * u64::from(ten_thousandths);
-        let fields = &mut self.order.order.fields;
+        let collateral = shares / 10_000 * u64::from(price);
+        let fields = &mut order.order.fields;
         (fields.side, fields.maker_amount, fields.taker_amount) = match side {
             Side::Bid => (domain::Side::Buy, collateral, shares),
             Side::Ask => (domain::Side::Sell, shares, collateral),
         };
-        fields.timestamp_ms += 1;
+        fields.salt = salt(command.order);
+        fields.timestamp_ms = self.timestamp_ms;
+        self.timestamp_ms += 1;
     }
 
     /// Reads what was written, counts its fills, and frees it.
@@ -266,8 +286,7 @@ fn blank() -> PlaceOrder {
         taker_amount: 0,
         side: domain::Side::Buy,
         signature_type: SignatureType::Eoa,
-        // Not ahead of the clock by the time of the last command.
-        timestamp_ms: NOW.0 - 100_000_000,
+        timestamp_ms: 0,
         metadata: Word::ZERO,
         builder: Word::ZERO,
     };

@@ -225,9 +225,9 @@ impl Log {
         }
         put_words(few, few_chunks);
         if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            words[HEADER_WORDS + whole.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
+            // Put together in a register: bytes that were stored one by one and are read as a word are waited for.
+            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            words[HEADER_WORDS + whole.len()].store(last, Ordering::Relaxed);
         }
         // Release pairs with the Acquire loads of first words: the frame is whole (LOG-3).
         words[0].store(header[0], Ordering::Release);

@@ -4,7 +4,7 @@
 //! refused for the same reason.
 
 use super::recall::First;
-use super::walk::{Left, Taker};
+use super::walk::Taker;
 use super::{Funding, PlaceOrder, Placed, REFUSED_PRICE_PLACES, Refusal, Shard};
 use crate::account::cost_of_buy;
 use crate::book::legs::{Meeting, Ratio, is_dust};
@@ -16,22 +16,23 @@ use crate::domain::{Collateral, Mode, OrderFields, OrderType, Price, Reject, Sha
 /// How far ahead of the server's clock an order's own stamp may lie.
 pub(super) const AHEAD_MS_MAX: u64 = 5 * 60 * 1_000;
 
-/// What is to be done with an order after a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Do what the plan says.
-    Go {
-        /// What rests.
-        open: Shares,
-        /// What is set aside for it.
-        reserved: Collateral,
-        /// What the taker's cell pays on arrival: legs, fees, and what is set aside.
-        due: Collateral,
-    },
-    /// Nothing is filled and nothing rests, but it is written down.
-    Kill(Reject),
-    /// Nothing happens.
-    Refuse(Refusal),
+/// What is to be done, after a walk, with an order that is not refused.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    /// Why nothing is filled and nothing rests, though it is written down; the sums below are zero then.
+    pub(super) killed: Option<Reject>,
+    /// What rests.
+    pub(super) open: Shares,
+    /// What the taker's cell pays on arrival: legs, fees, and what is set aside.
+    pub(super) due: Collateral,
+    /// What is set aside for what rests.
+    pub(super) reserved: Collateral,
+}
+
+impl Verdict {
+    /// Of an order that has not been judged.
+    pub(super) const NOTHING: Self =
+        Self { killed: None, open: Shares::ZERO, reserved: Collateral::ZERO, due: Collateral::ZERO };
 }
 
 impl Shard {
@@ -47,8 +48,8 @@ impl Shard {
         })
     }
 
-    /// Judges everything that needs no walk.
-    pub(super) fn judge_order(&self, now: TimeMs, place: &PlaceOrder) -> Result<Taker, Refusal> {
+    /// Judges everything that needs no walk, and gives the order's limit.
+    pub(super) fn judge_order(&self, now: TimeMs, place: &PlaceOrder) -> Result<Price, Refusal> {
         let order = &place.order;
         if !self.log.room_for_order(self.settings.shards) {
             return Err(Reject::Busy.into());
@@ -79,7 +80,15 @@ impl Shard {
         if order.deadline_ms != 0 && order.deadline_ms <= now.0 {
             return Err(Refusal { reject: Reject::DeadlinePassed, got: order.deadline_ms, allowed: now.0 });
         }
-        Ok(Taker {
+        Ok(price)
+    }
+
+    /// An order that was judged, with its limit.
+    #[allow(clippy::inline_always, reason = "it is made where it will lie, see `place`")]
+    #[inline(always)]
+    pub(super) fn taker(&self, now: TimeMs, place: &PlaceOrder, price: Price) -> Taker {
+        let (order, row) = (&place.order, self.registry.market(place.market));
+        Taker {
             now,
             principal: place.principal,
             wallet: place.wallet,
@@ -88,11 +97,6 @@ impl Shard {
             side: order.fields.side,
             price,
             face: Face::of(order.fields.side, place.outcome, price),
-            wants: if buys_for_collateral {
-                Left::Collateral(order.fields.collateral())
-            } else {
-                Left::Shares(order.fields.shares())
-            },
             signed: Ratio { collateral: order.fields.collateral(), shares: order.fields.shares() },
             order_type: order.order_type,
             post_only: order.post_only,
@@ -100,7 +104,7 @@ impl Shard {
             tick: row.tick(),
             fee: row.fee,
             min_size: row.min_size,
-        })
+        }
     }
 
     /// What the whole exchange takes.
@@ -127,34 +131,30 @@ impl Shard {
         Ok(())
     }
 
-    /// Judges what the last walk found.
-    pub(super) fn judge_plan(&self, taker: &Taker) -> Verdict {
+    /// Judges what the last walk found. Whatever is refused leaves no verdict.
+    pub(super) fn judge_plan(&self, taker: &Taker, verdict: &mut Verdict) -> Result<(), Refusal> {
         let plan = &self.plan;
         let open = match taker.order_type {
             OrderType::Gtc | OrderType::Gtd if !is_dust(taker.price, plan.open()) => plan.open(),
             _ => Shares::ZERO,
         };
         let trades = !plan.fills.is_empty();
-        if let Err(refusal) = self.judge_sizes(taker, trades, open) {
-            return Verdict::Refuse(refusal);
-        }
+        self.judge_sizes(taker, trades, open)?;
         let is_buy = taker.side == Side::Buy;
         let resting = if is_buy { cost_of_buy(taker.price, open, &taker.fee) } else { Collateral::ZERO };
         let paid = if is_buy { plan.collateral + plan.taker_fees } else { Collateral::ZERO };
-        if let Err(refusal) = self.judge_funds(taker, paid + resting) {
-            return Verdict::Refuse(refusal);
-        }
+        self.judge_funds(taker, paid + resting)?;
         if let Some(reject) = self.kill(taker, open) {
-            return Verdict::Kill(reject);
+            *verdict = Verdict { killed: Some(reject), ..Verdict::NOTHING };
+            return Ok(());
         }
-        if let Err(refusal) = self.judge_room(taker, trades, open) {
-            return Verdict::Refuse(refusal);
-        }
+        self.judge_room(taker, trades, open)?;
         let reserved = match self.settings.funding {
             Funding::Reserved => resting,
             Funding::Market => Collateral::ZERO,
         };
-        Verdict::Go { open, reserved, due: paid + reserved }
+        *verdict = Verdict { killed: None, open, reserved, due: paid + reserved };
+        Ok(())
     }
 
     fn judge_sizes(&self, taker: &Taker, trades: bool, open: Shares) -> Result<(), Refusal> {

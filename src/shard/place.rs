@@ -2,6 +2,10 @@
 //!
 //! [`Shard::place`] runs the stages one after another. Tests run them one by one, with other shards'
 //! stages in between, at exactly the points where cells are read and lowered.
+//!
+//! What the stages know lies in one place, is filled in there and read there, field by field. A value that was
+//! just written in its fields and is read in larger pieces, as to copy it, waits until every store before it has
+//! reached the cache, and the frames' lines in the log are never there.
 
 use super::judge::Verdict;
 use super::placements::Placement;
@@ -43,15 +47,21 @@ pub(super) struct Work {
     again: bool,
     /// Debits that are not claimed yet may be out.
     taking: bool,
-    verdict: Option<Verdict>,
+    verdict: Verdict,
     claim: Option<Claim>,
 }
 
 impl Work {
     pub(super) const fn idle() -> Self {
-        Self { taker: None, again: false, taking: false, verdict: None, claim: None }
+        Self { taker: None, again: false, taking: false, verdict: Verdict::NOTHING, claim: None }
+    }
+
+    const fn taker(&self) -> &Taker {
+        self.taker.as_ref().expect(BEGUN)
     }
 }
+
+const BEGUN: &str = "an order was begun";
 
 impl Shard {
     /// Places an order: fills what it meets, rests what may rest, writes one frame.
@@ -76,13 +86,13 @@ impl Shard {
     /// not, or what it came to before. Loads only, and nothing is remembered.
     pub fn foresee(&mut self, now: TimeMs, order: &PlaceOrder) -> Result<(), Placed> {
         let stage = match self.begin(now, order) {
-            ControlFlow::Continue(Stage::Look) => self.look(),
+            ControlFlow::Continue(Stage::Look) => self.advance(order, Stage::Look),
             other => other,
         };
-        match (stage, self.work.verdict) {
+        match (stage, self.begun().verdict.killed) {
             (ControlFlow::Break(placed), _) => Err(placed),
-            (ControlFlow::Continue(_), Some(Verdict::Kill(reject))) => Err(Placed::Refused(reject.into())),
-            (ControlFlow::Continue(_), _) => Ok(()),
+            (ControlFlow::Continue(_), Some(reject)) => Err(Placed::Refused(reject.into())),
+            (ControlFlow::Continue(_), None) => Ok(()),
         }
     }
 
@@ -90,19 +100,21 @@ impl Shard {
     /// command (SHARD-1).
     pub fn begin(&mut self, now: TimeMs, order: &PlaceOrder) -> ControlFlow<Placed, Stage> {
         assert!(self.owns(order.market), "a market has one shard");
-        assert!(self.work.claim.is_none() && !self.work.taking, "SHARD-1");
+        assert!(self.begun().claim.is_none() && !self.begun().taking, "SHARD-1");
         let now = self.clock(now);
         if let Some(first) = self.replay(order) {
             return ControlFlow::Break(first);
         }
-        let taker = match self.judge_order(now, order) {
-            Ok(taker) => taker,
+        let price = match self.judge_order(now, order) {
+            Ok(price) => price,
             Err(refusal) => return ControlFlow::Break(Placed::Refused(refusal)),
         };
-        self.work = Work { taker: Some(taker), ..Work::idle() };
+        let taker = self.taker(now, order, price);
+        let wants = taker.wants();
+        **self.work.as_mut().expect(BEGUN) = Work { taker: Some(taker), ..Work::idle() };
         if self.tombstones.waits(&order.id, order.principal, now) {
-            self.plan.begin(taker.wants);
-            self.work.verdict = Some(Verdict::Kill(Reject::CancelledBeforeArrival));
+            self.plan.begin(wants);
+            self.begun_mut().verdict.killed = Some(Reject::CancelledBeforeArrival);
             return ControlFlow::Continue(Stage::Claim);
         }
         ControlFlow::Continue(Stage::Look)
@@ -110,117 +122,104 @@ impl Shard {
 
     /// Does one step of the order that was begun.
     pub fn advance(&mut self, order: &PlaceOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
-        match stage {
-            Stage::Look => self.look(),
-            Stage::Take => self.take(),
+        let mut work = self.work.take().expect("it is put back below");
+        let next = match stage {
+            Stage::Look => self.look(&mut work),
+            Stage::Take => self.take(&mut work),
             Stage::Claim => {
-                self.claim(order);
+                self.claim(&mut work, order);
                 ControlFlow::Continue(Stage::Apply)
             }
-            Stage::Apply => ControlFlow::Break(self.apply(order)),
-        }
+            Stage::Apply => ControlFlow::Break(self.apply(&mut work, order)),
+        };
+        self.work = Some(work);
+        next
     }
 
-    fn look(&mut self) -> ControlFlow<Placed, Stage> {
-        let taker = self.taker();
+    fn look(&mut self, work: &mut Work) -> ControlFlow<Placed, Stage> {
+        let taker = work.taker.as_ref().expect(BEGUN);
         if taker.side == Side::Buy && taker.order_type.rests() {
             self.watch(taker.wallet);
         }
-        if self.walk(Walk::Look, &taker).is_err() {
+        if self.walk(Walk::Look, taker).is_err() {
             return refused(Reject::Busy);
         }
-        let verdict = self.judge_plan(&taker);
-        self.work.verdict = Some(verdict);
-        match verdict {
-            Verdict::Refuse(refusal) => ControlFlow::Break(Placed::Refused(refusal)),
-            Verdict::Kill(_) => {
-                self.keep_only_sure_leavers();
-                ControlFlow::Continue(Stage::Claim)
-            }
-            Verdict::Go { due, .. } if self.plan.fills.is_empty() && due.is_zero() => {
-                ControlFlow::Continue(Stage::Claim)
-            }
-            Verdict::Go { .. } => ControlFlow::Continue(Stage::Take),
+        if let Err(refusal) = self.judge_plan(taker, &mut work.verdict) {
+            return ControlFlow::Break(Placed::Refused(refusal));
         }
+        if work.verdict.killed.is_some() {
+            // A killed order fills nobody, so who is short only after its fills stays.
+            self.plan.leaves.retain(|leaves| leaves.in_any_case);
+            self.drop_fills(taker);
+            return ControlFlow::Continue(Stage::Claim);
+        }
+        let moves_nothing = self.plan.fills.is_empty() && work.verdict.due.is_zero();
+        ControlFlow::Continue(if moves_nothing { Stage::Claim } else { Stage::Take })
     }
 
-    fn take(&mut self) -> ControlFlow<Placed, Stage> {
-        let taker = self.taker();
+    fn take(&mut self, work: &mut Work) -> ControlFlow<Placed, Stage> {
+        let taker = work.taker.as_ref().expect(BEGUN);
         self.cells.begin_take(self.settings.shard);
-        self.work.taking = true;
-        if self.walk(Walk::Take, &taker).is_err() {
+        work.taking = true;
+        if self.walk(Walk::Take, taker).is_err() {
             self.give_back();
+            work.taking = false;
             return refused(Reject::Busy);
         }
-        let verdict = self.judge_plan(&taker);
-        let fallen = match verdict {
-            Verdict::Go { due, .. } => {
-                if self.cells.debit(taker.wallet, due) {
-                    self.work.verdict = Some(verdict);
-                    return ControlFlow::Continue(Stage::Claim);
-                }
-                Verdict::Refuse(Reject::NotEnoughBalance.into())
+        let mut judged = self.judge_plan(taker, &mut work.verdict);
+        if judged.is_ok() && work.verdict.killed.is_none() {
+            if self.cells.debit(taker.wallet, work.verdict.due) {
+                return ControlFlow::Continue(Stage::Claim);
             }
-            Verdict::Kill(_) | Verdict::Refuse(_) => verdict,
-        };
+            judged = Err(Reject::NotEnoughBalance.into());
+        }
         self.give_back();
-        if !self.work.again {
-            self.work.again = true;
+        work.taking = false;
+        if !work.again {
+            work.again = true;
             return ControlFlow::Continue(Stage::Look);
         }
-        match fallen {
-            Verdict::Refuse(refusal) => ControlFlow::Break(Placed::Refused(refusal)),
-            Verdict::Kill(_) | Verdict::Go { .. } => {
-                // What was short may not be without the fills that were given back.
-                self.plan.leaves.retain(|leaves| leaves.reason != RemovalReason::Unfunded);
-                self.drop_fills();
-                self.work.verdict = Some(fallen);
-                ControlFlow::Continue(Stage::Claim)
-            }
+        if let Err(refusal) = judged {
+            return ControlFlow::Break(Placed::Refused(refusal));
         }
+        // What was short may not be without the fills that were given back.
+        self.plan.leaves.retain(|leaves| leaves.reason != RemovalReason::Unfunded);
+        self.drop_fills(taker);
+        ControlFlow::Continue(Stage::Claim)
     }
 
     /// Puts every debit of the last walk back.
-    fn give_back(&mut self) {
+    fn give_back(&self) {
         for met in &self.plan.fills {
             let account = self.placements[met.maker].account;
             self.cells.credit(self.accounts[account].wallet, met.due);
         }
         self.cells.end_take(self.settings.shard);
-        self.work.taking = false;
     }
 
-    /// A killed order fills nobody, so who is short only after its fills stays.
-    fn keep_only_sure_leavers(&mut self) {
-        self.plan.leaves.retain(|leaves| leaves.in_any_case);
-        self.drop_fills();
-    }
-
-    fn drop_fills(&mut self) {
+    fn drop_fills(&mut self, taker: &Taker) {
         let (leaves, stopped) = (std::mem::take(&mut self.plan.leaves), self.plan.stopped);
-        let wants = self.taker().wants;
-        self.plan.begin(wants);
+        self.plan.begin(taker.wants());
         self.plan.leaves = leaves;
         self.plan.stopped = stopped;
     }
 
-    fn claim(&mut self, order: &PlaceOrder) {
-        self.write_frame(order);
+    fn claim(&mut self, work: &mut Work, order: &PlaceOrder) {
+        self.write_frame(work, order);
         self.payload.clear();
         self.placed.encode(&mut self.payload);
-        self.work.claim = Some(self.log.claim(self.payload.len()));
+        work.claim = Some(self.log.claim(self.payload.len()));
         // From here nothing can fail, and what was taken is spent.
-        if self.work.taking {
+        if work.taking {
             self.cells.end_take(self.settings.shard);
-            self.work.taking = false;
+            work.taking = false;
         }
     }
 
-    fn apply(&mut self, order: &PlaceOrder) -> Placed {
-        let claim = self.work.claim.take().expect("claimed just before");
+    fn apply(&mut self, work: &mut Work, order: &PlaceOrder) -> Placed {
+        let claim = work.claim.take().expect("claimed just before");
         let span = self.log.commit(claim, OrderPlaced::KIND, &self.payload);
         self.last = span.end;
-        let taker = self.taker();
         for index in 0..self.plan.leaves.len() {
             let leaves = self.plan.leaves[index];
             self.unrest(leaves.maker, Collateral::ZERO);
@@ -229,10 +228,12 @@ impl Shard {
             let met = self.plan.fills[index];
             self.fill_maker(&met);
         }
-        self.fill_taker(&taker, order, span);
+        if work.verdict.killed.is_none() {
+            self.fill_taker(work.taker(), &work.verdict, order, span);
+        }
         let fees = self.plan.taker_fees + self.plan.maker_fees;
         self.cells.fee_credit(self.settings.shard, fees);
-        let placed = self.outcome(&taker, span);
+        let placed = self.outcome(work, span);
         if let Placed::Accepted { status, making, taking, trade, .. } = placed {
             let first = First::Order { status, making, taking, trade };
             self.recall.remember(&order.id, order.order.fields.timestamp_ms, order.principal, first);
@@ -269,10 +270,8 @@ impl Shard {
         }
     }
 
-    fn fill_taker(&mut self, taker: &Taker, order: &PlaceOrder, span: Span) {
-        let Some(Verdict::Go { open, reserved, due }) = self.work.verdict else {
-            return;
-        };
+    fn fill_taker(&mut self, taker: &Taker, verdict: &Verdict, order: &PlaceOrder, span: Span) {
+        let &Verdict { open, reserved, due, .. } = verdict;
         if !self.plan.fills.is_empty() {
             self.registry.count_fill(&order.order.owner, self.plan.shares, self.now);
         }
@@ -322,15 +321,15 @@ impl Shard {
         }
     }
 
-    fn outcome(&self, taker: &Taker, span: Span) -> Placed {
+    fn outcome(&self, work: &Work, span: Span) -> Placed {
         let plan = &self.plan;
         let filled = !plan.fills.is_empty();
-        let status = match self.work.verdict {
-            Some(Verdict::Kill(reject)) => Status::Killed(reject),
-            _ if filled => Status::Matched,
-            _ => Status::Live,
+        let status = match work.verdict.killed {
+            Some(reject) => Status::Killed(reject),
+            None if filled => Status::Matched,
+            None => Status::Live,
         };
-        let (making, taking) = match taker.side {
+        let (making, taking) = match work.taker().side {
             Side::Buy => (plan.collateral.0, plan.shares.0),
             Side::Sell => (plan.shares.0, plan.collateral.0),
         };
@@ -338,21 +337,17 @@ impl Shard {
     }
 
     /// Fills the reused record with what was decided.
-    fn write_frame(&mut self, order: &PlaceOrder) {
-        let taker = self.taker();
-        let (open, reserved, kill) = match self.work.verdict {
-            Some(Verdict::Go { open, reserved, .. }) => (open, reserved, None),
-            Some(Verdict::Kill(reject)) => (Shares::ZERO, Collateral::ZERO, Some(reject)),
-            Some(Verdict::Refuse(_)) | None => unreachable!("what is refused gets no frame"),
-        };
+    fn write_frame(&mut self, work: &Work, order: &PlaceOrder) {
+        let taker = work.taker();
+        let Verdict { killed, open, reserved, .. } = work.verdict;
         let frame = &mut self.placed;
-        write_head(frame, self.time, &taker, order);
-        frame.result = match kill {
+        write_head(frame, self.time, taker, order);
+        frame.result = match killed {
             Some(reject) => PlacedResult::Killed(reject),
             None if open.is_zero() => PlacedResult::Filled,
             None => PlacedResult::Rests,
         };
-        frame.stopped = self.plan.stopped.or(kill);
+        frame.stopped = self.plan.stopped.or(killed);
         frame.open = open;
         frame.reserved = reserved;
         let orders = self.books.orders();
@@ -379,8 +374,12 @@ impl Shard {
         );
     }
 
-    fn taker(&self) -> Taker {
-        self.work.taker.expect("an order was begun")
+    fn begun(&self) -> &Work {
+        self.work.as_ref().expect(BEGUN)
+    }
+
+    fn begun_mut(&mut self) -> &mut Work {
+        self.work.as_mut().expect(BEGUN)
     }
 }
 

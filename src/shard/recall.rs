@@ -86,6 +86,8 @@ impl Recall {
     }
 
     /// Remembers a first result. What is older than the horizon needs no remembering.
+    #[allow(clippy::inline_always, reason = "a result handed over in memory is waited for, see `place`")]
+    #[inline(always)]
     pub(super) fn remember(&mut self, id: &OrderId, stamp_ms: u64, principal: WalletNo, first: First) {
         debug_assert!(self.find(id).is_none(), "a digest has one first result");
         let entry = Entry { id: *id, stamp_ms, principal, first };

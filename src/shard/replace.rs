@@ -209,7 +209,8 @@ impl Shard {
         if !order.order.order_type.rests() {
             return Err(Reject::ReplaceType.into());
         }
-        let taker = self.judge_order(now, order)?;
+        let price = self.judge_order(now, order)?;
+        let taker = self.taker(now, order, price);
         if self.tombstones.waits(&order.id, order.principal, now) {
             return Err(Reject::CancelledBeforeArrival.into());
         }

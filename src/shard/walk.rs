@@ -79,7 +79,6 @@ pub(super) struct Taker {
     /// Its limit in terms of its own token, on the grid.
     pub(super) price: Price,
     pub(super) face: Face,
-    pub(super) wants: Left,
     pub(super) signed: Ratio,
     pub(super) order_type: OrderType,
     pub(super) post_only: bool,
@@ -87,6 +86,16 @@ pub(super) struct Taker {
     pub(super) tick: Tick,
     pub(super) fee: FeeSchedule,
     pub(super) min_size: Shares,
+}
+
+impl Taker {
+    /// What it wants before the first fill. Market buys count collateral.
+    pub(super) const fn wants(&self) -> Left {
+        match (self.side, self.order_type.rests()) {
+            (Side::Buy, false) => Left::Collateral(self.signed.collateral),
+            (Side::Buy, true) | (Side::Sell, _) => Left::Shares(self.signed.shares),
+        }
+    }
 }
 
 /// One maker's part, decided but not yet done.
@@ -189,7 +198,7 @@ enum Payment {
 impl Shard {
     /// Walks the makers that `taker` reaches and leaves what it found in `self.plan`.
     pub(super) fn walk(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
-        self.plan.begin(taker.wants);
+        self.plan.begin(taker.wants());
         self.walks += 1;
         let breakers = self.registry.any_breaker();
         let mut next = self.books.first(taker.market, taker.face.side.opposite());
