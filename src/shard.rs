@@ -259,7 +259,7 @@ pub struct Shard {
     removed: OrdersRemoved,
     moved: PositionAct,
     scratch: replace::Scratch,
-    payload: Vec<u8>,
+    payload: Box<[u8]>,
 }
 
 impl Shard {
@@ -291,7 +291,7 @@ impl Shard {
             },
             moved: acts::blank(),
             scratch: replace::Scratch::new(),
-            payload: Vec::with_capacity(PAYLOAD_BYTES_MAX),
+            payload: vec![0; PAYLOAD_BYTES_MAX].into(),
             settings,
             cells,
             registry,

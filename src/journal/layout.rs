@@ -51,7 +51,7 @@ pub use rows::{
     WalletLinked,
 };
 
-use crate::memory::wire::{Input, Wire};
+use crate::memory::wire::{Input, Room, Wire};
 
 /// The longest list or text in one record; longer counts are damage, not allocations.
 const COUNT_MAX: usize = 320 * 1024;
@@ -64,7 +64,7 @@ macro_rules! record {
         pub struct $name { $( $(#[$field_doc])* pub $field: $type, )* }
 
         impl $crate::memory::wire::Wire for $name {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut impl $crate::memory::wire::Out) {
                 $( $crate::memory::wire::Wire::put(&self.$field, out); )*
             }
             fn take(
@@ -124,6 +124,14 @@ macro_rules! records {
                 /// Appends the payload to `out`, which keeps its capacity between frames.
                 pub fn encode(&self, out: &mut Vec<u8>) {
                     self.put(out);
+                }
+
+                /// Writes the payload to the start of `buffer`, which has room for every payload, and gives it.
+                pub fn encode_in<'a>(&self, buffer: &'a mut [u8]) -> &'a [u8] {
+                    let mut room = Room::new(buffer);
+                    self.put(&mut room);
+                    let left = room.left();
+                    &buffer[..buffer.len() - left]
                 }
 
                 /// Reads a payload of this kind; every byte must be used.

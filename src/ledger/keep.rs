@@ -13,7 +13,7 @@ use super::rows::{
 use crate::domain::{ApiKey, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo};
 use crate::journal::layout::Tombstone;
 use crate::memory::sections::{Name, Part, Section, Sink, put_all, take};
-use crate::memory::wire::{Damage, Input, Wire, structs};
+use crate::memory::wire::{Damage, Input, Out, Wire, structs};
 use std::collections::HashMap;
 
 /// Everything that a ledger is. A part that changes raises the version of snapshots.
@@ -260,10 +260,10 @@ structs! {
 
 /// A byte for which it is, then why.
 impl Wire for OrderState {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         match self {
-            Self::Live => out.push(0),
-            Self::Filled => out.push(1),
+            Self::Live => out.bytes(&[0]),
+            Self::Filled => out.bytes(&[1]),
             Self::Killed(reject) => (2_u8, *reject).put(out),
             Self::Removed(reason) => (3_u8, *reason).put(out),
         }

@@ -80,14 +80,57 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Where values are put.
+pub trait Out {
+    /// Appends bytes.
+    fn bytes(&mut self, bytes: &[u8]);
+}
+
+impl Out for Vec<u8> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Memory that is filled from its start on and has room for whatever is put: where a value goes is then known without
+/// a look at a length that grows in memory with each.
+#[derive(Debug)]
+pub struct Room<'a> {
+    free: &'a mut [u8],
+}
+
+impl<'a> Room<'a> {
+    /// All of `free`.
+    #[must_use]
+    pub const fn new(free: &'a mut [u8]) -> Self {
+        Self { free }
+    }
+
+    /// How many bytes are still free.
+    #[must_use]
+    pub const fn left(&self) -> usize {
+        self.free.len()
+    }
+}
+
+impl Out for Room<'_> {
+    #[allow(clippy::inline_always, reason = "in line a field is one store")]
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let (here, behind) = std::mem::take(&mut self.free).split_at_mut(bytes.len());
+        here.copy_from_slice(bytes);
+        self.free = behind;
+    }
+}
+
 /// A value that can lie in a payload.
 pub trait Wire: Sized {
     /// Appends the value.
-    fn put(&self, out: &mut Vec<u8>);
+    fn put(&self, out: &mut impl Out);
     /// Reads the value.
     fn take(input: &mut Input<'_>) -> Result<Self, Damage>;
     /// Appends values one behind the other.
-    fn put_each(values: &[Self], out: &mut Vec<u8>) {
+    fn put_each(values: &[Self], out: &mut impl Out) {
         for value in values {
             value.put(out);
         }
@@ -103,14 +146,14 @@ pub trait Wire: Sized {
 }
 
 impl Wire for u8 {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(*self);
+    fn put(&self, out: &mut impl Out) {
+        out.bytes(&[*self]);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         Ok(input.array::<1>()?[0])
     }
-    fn put_each(values: &[Self], out: &mut Vec<u8>) {
-        out.extend_from_slice(values);
+    fn put_each(values: &[Self], out: &mut impl Out) {
+        out.bytes(values);
     }
     fn take_each(count: usize, input: &mut Input<'_>) -> Result<Vec<Self>, Damage> {
         input.bytes(count).map(<[u8]>::to_vec)
@@ -120,8 +163,8 @@ impl Wire for u8 {
 macro_rules! integers {
     ($($int:ty),*) => { $(
         impl Wire for $int {
-            fn put(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.to_le_bytes());
+            fn put(&self, out: &mut impl Out) {
+                out.bytes(&self.to_le_bytes());
             }
             fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
                 Ok(Self::from_le_bytes(input.array()?))
@@ -134,7 +177,7 @@ integers!(u16, u32, u64, u128, i64, i128);
 macro_rules! newtypes {
     ($($name:ident),*) => { $(
         impl Wire for $name {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut impl Out) {
                 self.0.put(out);
             }
             fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -147,8 +190,8 @@ newtypes!(Collateral, Shares, TimeMs, Position, WalletNo, MarketNo);
 newtypes!(Address, ApiKey, ConditionId, OrderId, TokenId, Word);
 
 impl<const N: usize> Wire for [u8; N] {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self);
+    fn put(&self, out: &mut impl Out) {
+        out.bytes(self);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         input.array()
@@ -159,8 +202,8 @@ impl<const N: usize> Wire for [u8; N] {
 macro_rules! bytes {
     ($($name:ident),*) => { $(
         impl $crate::memory::wire::Wire for $name {
-            fn put(&self, out: &mut Vec<u8>) {
-                out.push(*self as u8);
+            fn put(&self, out: &mut impl $crate::memory::wire::Out) {
+                out.bytes(&[*self as u8]);
             }
             fn take(
                 input: &mut $crate::memory::wire::Input<'_>,
@@ -175,8 +218,8 @@ bytes!(Side, OrderType, SelfTrade, SignatureType, Outcome, Mode, WalletKind, Ite
 pub(crate) use bytes;
 
 impl Wire for bool {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(*self));
+    fn put(&self, out: &mut impl Out) {
+        out.bytes(&[u8::from(*self)]);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         let damage = input.damage("flag");
@@ -189,7 +232,7 @@ impl Wire for bool {
 }
 
 impl Wire for Price {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.ten_thousandths().put(out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -199,7 +242,7 @@ impl Wire for Price {
 }
 
 impl Wire for Tick {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.ten_thousandths().put(out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -209,7 +252,7 @@ impl Wire for Tick {
 }
 
 impl Wire for Payout {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.per_share(Outcome::Zero).put(out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -220,7 +263,7 @@ impl Wire for Payout {
 
 /// A flag byte, then the value if there is one.
 impl<T: Wire> Wire for Option<T> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.is_some().put(out);
         if let Some(value) = self {
             value.put(out);
@@ -233,7 +276,7 @@ impl<T: Wire> Wire for Option<T> {
 
 /// A count, then the values.
 impl<T: Wire> Wire for Vec<T> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         put_list(self, out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -243,7 +286,7 @@ impl<T: Wire> Wire for Vec<T> {
 }
 
 impl<T: Wire> Wire for Box<[T]> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         put_list(self, out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -252,7 +295,7 @@ impl<T: Wire> Wire for Box<[T]> {
 }
 
 impl<T: Wire + Ord> Wire for BTreeSet<T> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         put_count(self.len(), out);
         for value in self {
             value.put(out);
@@ -264,7 +307,7 @@ impl<T: Wire + Ord> Wire for BTreeSet<T> {
 }
 
 impl<K: Wire + Ord, V: Wire> Wire for BTreeMap<K, V> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         put_pairs(self.iter(), out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -274,7 +317,7 @@ impl<K: Wire + Ord, V: Wire> Wire for BTreeMap<K, V> {
 
 /// In the order of the keys.
 impl<K: Wire + Ord + Hash, V: Wire, S: BuildHasher + Default> Wire for HashMap<K, V, S> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         let mut pairs: Vec<(&K, &V)> = self.iter().collect();
         pairs.sort_unstable_by_key(|(key, _)| *key);
         put_pairs(pairs.into_iter(), out);
@@ -290,14 +333,14 @@ impl<K: Wire + Ord + Hash, V: Wire, S: BuildHasher + Default> Wire for HashMap<K
     }
 }
 
-fn put_list<T: Wire>(values: &[T], out: &mut Vec<u8>) {
+fn put_list<T: Wire>(values: &[T], out: &mut impl Out) {
     put_count(values.len(), out);
     T::put_each(values, out);
 }
 
 fn put_pairs<'a, K: Wire + 'a, V: Wire + 'a>(
     pairs: impl ExactSizeIterator<Item = (&'a K, &'a V)>,
-    out: &mut Vec<u8>,
+    out: &mut impl Out,
 ) {
     put_count(pairs.len(), out);
     for (key, value) in pairs {
@@ -307,7 +350,7 @@ fn put_pairs<'a, K: Wire + 'a, V: Wire + 'a>(
 }
 
 impl<A: Wire, B: Wire> Wire for (A, B) {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.0.put(out);
         self.1.put(out);
     }
@@ -319,7 +362,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
 macro_rules! pairs {
     ($($name:ident),*) => { $(
         impl Wire for [$name; 2] {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut impl Out) {
                 self[0].put(out);
                 self[1].put(out);
             }
@@ -332,7 +375,7 @@ macro_rules! pairs {
 pairs!(Collateral, Shares, String, TokenId);
 
 impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.0.put(out);
         self.1.put(out);
         self.2.put(out);
@@ -344,9 +387,9 @@ impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
 
 /// A count of bytes, then UTF-8.
 impl Wire for String {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         put_count(self.len(), out);
-        out.extend_from_slice(self.as_bytes());
+        out.bytes(self.as_bytes());
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         let count = take_count(input)?;
@@ -355,7 +398,7 @@ impl Wire for String {
     }
 }
 
-fn put_count(count: usize, out: &mut Vec<u8>) {
+fn put_count(count: usize, out: &mut impl Out) {
     u32::try_from(count).expect("no list has four thousand million values").put(out);
 }
 
@@ -370,7 +413,7 @@ fn take_count(input: &mut Input<'_>) -> Result<usize, Damage> {
 macro_rules! structs {
     ($( $name:ident { $( $field:ident ),* } )*) => { $(
         impl $crate::memory::wire::Wire for $name {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn put(&self, out: &mut impl $crate::memory::wire::Out) {
                 $( $crate::memory::wire::Wire::put(&self.$field, out); )*
             }
             fn take(

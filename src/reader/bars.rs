@@ -22,7 +22,7 @@
 use super::levels::Levels;
 use crate::domain::price::PRICE_ONE;
 use crate::domain::{MarketNo, Outcome, Price, Side, TimeMs};
-use crate::memory::wire::{Damage, Input, Wire, structs};
+use crate::memory::wire::{Damage, Input, Out, Wire, structs};
 use std::collections::VecDeque;
 
 const MINUTE_S: u64 = 60;
@@ -234,7 +234,7 @@ impl History {
 }
 
 impl Wire for HalfSteps {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.0.put(out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -251,7 +251,7 @@ structs! {
 
 /// The bars, then the one that is gone.
 impl Wire for [Ring; STEPS] {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         for ring in self {
             ring.bars.iter().copied().collect::<Vec<Bar>>().put(out);
             ring.gone.put(out);
@@ -274,7 +274,7 @@ impl Wire for [Ring; STEPS] {
 }
 
 impl Wire for Box<Bars> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         (**self).put(out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {

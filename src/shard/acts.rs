@@ -119,9 +119,8 @@ impl Shard {
         record.signature.extend_from_slice(&act.signature[..usize::from(act.signature_len)]);
         record.removed.clear();
         record.removed.extend(self.slots.iter().map(|slot| orders[*slot].position));
-        self.payload.clear();
-        record.encode(&mut self.payload);
-        let span = self.log.append(PositionAct::KIND, &self.payload);
+        let payload = record.encode_in(&mut self.payload);
+        let span = self.log.append(PositionAct::KIND, payload);
         self.last = span.end;
         self.unrest_chosen();
         let account = self.accounts.open(act.wallet, act.market).expect("it has shares, or room was seen");

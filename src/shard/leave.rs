@@ -111,9 +111,8 @@ impl Shard {
         }
         self.tombstones.room(principal, now, &mut self.accounts).map_err(|_| TombstoneRefusal::Quota)?;
         let record = Tombstone { time: self.time, id: *id, principal, until: self.time.plus_ms(LIFE_MS) };
-        self.payload.clear();
-        record.encode(&mut self.payload);
-        self.last = self.log.append(Tombstone::KIND, &self.payload).end;
+        let payload = record.encode_in(&mut self.payload);
+        self.last = self.log.append(Tombstone::KIND, payload).end;
         self.tombstones.put(id, principal, now.plus_ms(LIFE_MS), &mut self.accounts);
         Ok(())
     }
@@ -261,9 +260,8 @@ impl Shard {
             let orders = self.books.orders();
             let positions = self.slots[left..end].iter().map(|slot| orders[*slot].position);
             self.removed.orders.extend(positions);
-            self.payload.clear();
-            self.removed.encode(&mut self.payload);
-            let Span { end: last, .. } = self.log.append(OrdersRemoved::KIND, &self.payload);
+            let payload = self.removed.encode_in(&mut self.payload);
+            let Span { end: last, .. } = self.log.append(OrdersRemoved::KIND, payload);
             self.last = last;
             for index in left..end {
                 self.unrest(self.slots[index], Collateral::ZERO);

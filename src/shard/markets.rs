@@ -27,9 +27,8 @@ impl Shard {
         let orders = self.books.orders();
         let positions = self.slots.iter().map(|slot| orders[*slot].position).collect();
         let record = TickChanged { time: self.time, market, tick, removed: positions };
-        self.payload.clear();
-        record.encode(&mut self.payload);
-        self.last = self.log.append(TickChanged::KIND, &self.payload).end;
+        let payload = record.encode_in(&mut self.payload);
+        self.last = self.log.append(TickChanged::KIND, payload).end;
         self.unrest_chosen();
         self.books.retick(market, tick).expect("the room was looked at");
         self.registry.market(market).set_tick(tick);
@@ -44,9 +43,8 @@ impl Shard {
             return Ok(());
         }
         let record = MarketMode { time: self.time, market, mode };
-        self.payload.clear();
-        record.encode(&mut self.payload);
-        self.last = self.log.append(MarketMode::KIND, &self.payload).end;
+        let payload = record.encode_in(&mut self.payload);
+        self.last = self.log.append(MarketMode::KIND, payload).end;
         self.registry.market(market).set_mode(mode);
         Ok(())
     }
@@ -59,9 +57,8 @@ impl Shard {
         self.sort_chosen();
         let removed = self.slots.len();
         let record = Resolved { time: self.time, market, payout };
-        self.payload.clear();
-        record.encode(&mut self.payload);
-        self.last = self.log.append(Resolved::KIND, &self.payload).end;
+        let payload = record.encode_in(&mut self.payload);
+        self.last = self.log.append(Resolved::KIND, payload).end;
         self.unrest_chosen();
         self.registry.market(market).resolve(payout);
         Ok(removed)

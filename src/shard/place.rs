@@ -48,12 +48,20 @@ pub(super) struct Work {
     /// Debits that are not claimed yet may be out.
     taking: bool,
     verdict: Verdict,
+    payload_bytes: usize,
     claim: Option<Claim>,
 }
 
 impl Work {
     pub(super) const fn idle() -> Self {
-        Self { taker: None, again: false, taking: false, verdict: Verdict::NOTHING, claim: None }
+        Self {
+            taker: None,
+            again: false,
+            taking: false,
+            verdict: Verdict::NOTHING,
+            payload_bytes: 0,
+            claim: None,
+        }
     }
 
     const fn taker(&self) -> &Taker {
@@ -206,9 +214,8 @@ impl Shard {
 
     fn claim(&mut self, work: &mut Work, order: &PlaceOrder) {
         self.write_frame(work, order);
-        self.payload.clear();
-        self.placed.encode(&mut self.payload);
-        work.claim = Some(self.log.claim(self.payload.len()));
+        work.payload_bytes = self.placed.encode_in(&mut self.payload).len();
+        work.claim = Some(self.log.claim(work.payload_bytes));
         // From here nothing can fail, and what was taken is spent.
         if work.taking {
             self.cells.end_take(self.settings.shard);
@@ -218,7 +225,7 @@ impl Shard {
 
     fn apply(&mut self, work: &mut Work, order: &PlaceOrder) -> Placed {
         let claim = work.claim.take().expect("claimed just before");
-        let span = self.log.commit(claim, OrderPlaced::KIND, &self.payload);
+        let span = self.log.commit(claim, OrderPlaced::KIND, &self.payload[..work.payload_bytes]);
         self.last = span.end;
         for index in 0..self.plan.leaves.len() {
             let leaves = self.plan.leaves[index];

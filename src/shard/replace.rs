@@ -353,12 +353,11 @@ impl Shard {
             return Err(Refusal { reject: Reject::NotEnoughBalance, got: due.0, allowed: there.0 });
         }
         self.write_replace(request, reserves);
-        self.payload.clear();
-        self.scratch.record.encode(&mut self.payload);
-        let claim = self.log.claim(self.payload.len());
+        let payload = self.scratch.record.encode_in(&mut self.payload);
+        let claim = self.log.claim(payload.len());
         // From here nothing can fail, and what was taken is spent.
         self.cells.end_take(self.settings.shard);
-        let span = self.log.commit(claim, OrdersReplaced::KIND, &self.payload);
+        let span = self.log.commit(claim, OrdersReplaced::KIND, payload);
         self.last = span.end;
         self.apply_replace(request, span.start);
         self.cells.credit(wallet, freed.checked_sub(wanted).unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use super::{Atto, Holding, Lot, Wallets};
 use crate::memory::sections::{Name, Part, Sink, put_all, take};
-use crate::memory::wire::{Damage, Input, Wire, structs};
+use crate::memory::wire::{Damage, Input, Out, Wire, structs};
 
 /// Everything that a [`Wallets`] is. A part that changes raises the version of snapshots.
 const PARTS: &[Part<Wallets>] = &[
@@ -50,7 +50,7 @@ structs! {
 }
 
 impl Wire for Atto {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.0.put(out);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
@@ -59,7 +59,7 @@ impl Wire for Atto {
 }
 
 impl Wire for [Lot; 2] {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         for lot in self {
             lot.put(out);
         }

@@ -6,7 +6,7 @@ use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
     SelfTrade, Shares, TimeMs, WalletNo,
 };
-use crate::memory::wire::{Damage, Input, Wire, bytes};
+use crate::memory::wire::{Damage, Input, Out, Wire, bytes};
 
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
 pub const FILLS_MAX: usize = 4_096;
@@ -99,11 +99,11 @@ pub enum PlacedResult {
 }
 
 impl Wire for PlacedResult {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         match self {
-            Self::Rests => out.extend_from_slice(&[0, 0]),
-            Self::Filled => out.extend_from_slice(&[1, 0]),
-            Self::Killed(reject) => out.extend_from_slice(&[2, *reject as u8]),
+            Self::Rests => out.bytes(&[0, 0]),
+            Self::Filled => out.bytes(&[1, 0]),
+            Self::Killed(reject) => out.bytes(&[2, *reject as u8]),
         }
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
