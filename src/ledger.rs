@@ -236,9 +236,10 @@ impl Ledger {
         self.money.iter().map(|(reference, row)| (reference.as_str(), row))
     }
 
-    /// Cancels that wait for their orders and have not run out at [`Ledger::time`].
+    /// Cancels that wait for their orders, or did when the last of them was left: the machine's clock, by which
+    /// they run out, is not the log's.
     pub fn tombstones(&self) -> impl Iterator<Item = &Tombstone> {
-        self.tombstones.values().filter(|tombstone| tombstone.until > self.time)
+        self.tombstones.values()
     }
 
     /// What the whole exchange takes.

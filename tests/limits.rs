@@ -231,6 +231,46 @@ fn a_cancel_of_more_orders_than_one_frame_holds_takes_several_and_stops_with_the
 }
 
 #[test]
+fn a_tombstone_waits_ten_seconds_by_a_clock_that_was_set_back_restarts_included() {
+    let ahead = NOW.plus_ms(86_400_000);
+    let at = |seconds: u64| NOW.plus_ms(1_000 * seconds);
+    for restarts in [false, true] {
+        let mut venue = Venue::open(16, 1, &["m"]);
+        let [seen, early, late] =
+            ["seen", "early", "late"].map(|label| venue.order(&format!("alice buy yes 40 x1 gtc #{label}")));
+        let alice = seen.wallet;
+        assert_eq!(status(venue.fast.owner(MARKET).place(ahead, &seen)).0, Status::Live);
+        assert_eq!(venue.fast.owner(MARKET).tombstone(at(5), alice, &early.id), Ok(()));
+        assert_eq!(venue.fast.owner(MARKET).tombstone(at(6), alice, &late.id), Ok(()));
+        venue.fast.follow();
+        if restarts {
+            venue.fast.restart(1);
+        }
+        let shard = venue.fast.owner(MARKET);
+        assert_eq!(
+            status(shard.place(at(14), &early)).0,
+            Status::Killed(Reject::CancelledBeforeArrival),
+            "the cancel waits for ten seconds, restarts: {restarts}"
+        );
+        assert_eq!(status(shard.place(at(16), &late)).0, Status::Live, "and no longer");
+    }
+}
+
+#[test]
+fn a_log_remembers_only_the_tombstones_that_wait() {
+    let mut venue = Venue::open(16, 1, &["m"]);
+    let order = venue.order("alice buy yes 40 x1 gtc #a");
+    // Ahead, set back by a day, and on from there: by each of these, what came before is over.
+    for (number, seconds) in [(1, 86_400), (2, 0), (3, 10), (4, 20)] {
+        let now = NOW.plus_ms(1_000 * seconds);
+        assert_eq!(venue.fast.owner(MARKET).tombstone(now, order.wallet, &OrderId([number; 32])), Ok(()));
+        venue.fast.follow();
+        let waiting: Vec<_> = venue.fast.ledger.tombstones().map(|waiting| waiting.id.0[0]).collect();
+        assert_eq!(waiting, [number], "after {seconds} s");
+    }
+}
+
+#[test]
 fn a_clock_that_was_ahead_and_set_back_holds_nobody_up_and_frames_keep_their_order() {
     let ahead = NOW.plus_ms(86_400_000);
     let at = |seconds: u64| NOW.plus_ms(1_000 * seconds);

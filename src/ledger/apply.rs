@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::journal::layout::{
     ActKind, EventText, Fill, ItemText, KeyChanged, MarketAdded, MarketText, MatchKind, Money,
     MoneyDirection, OrderPlaced, OrdersRemoved, PlacedResult, PositionAct, Record, RemovalReason, Resolved,
-    StateHash, TickChanged, WalletAdded, WalletLinked,
+    StateHash, TickChanged, Tombstone, WalletAdded, WalletLinked,
 };
 
 pub(super) type Applied = Result<(), Contradiction>;
@@ -51,7 +51,7 @@ impl Ledger {
             Record::OrderPlaced(record) => self.place(start, record),
             Record::OrdersRemoved(record) => self.remove_all(record),
             Record::Tombstone(record) => {
-                self.tombstones.retain(|_, old| old.until > record.time);
+                self.tombstones.retain(|_, old| !Tombstone::is_over(old.until, record.left()));
                 self.tombstones.insert((record.id, record.principal), record.clone());
                 Ok(())
             }

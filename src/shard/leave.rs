@@ -4,7 +4,6 @@
 //! bounded piece of work a turn and says whether there is more.
 
 use super::placements::Placement;
-use super::tombstones::LIFE_MS;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
 use crate::domain::{ApiKey, Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
@@ -110,10 +109,11 @@ impl Shard {
             return Err(TombstoneRefusal::Busy);
         }
         self.tombstones.room(principal, now, &mut self.accounts).map_err(|_| TombstoneRefusal::Quota)?;
-        let record = Tombstone { time: self.time, id: *id, principal, until: self.time.plus_ms(LIFE_MS) };
+        let until = now.plus_ms(Tombstone::LIFE_MS);
+        let record = Tombstone { time: self.time, id: *id, principal, until };
         let payload = record.encode_in(&mut self.payload);
         self.last = self.log.append(Tombstone::KIND, payload).end;
-        self.tombstones.put(id, principal, now.plus_ms(LIFE_MS), &mut self.accounts);
+        self.tombstones.put(id, principal, until, &mut self.accounts);
         Ok(())
     }
 

@@ -1,17 +1,14 @@
 //! Cancels that came before their orders.
 //!
-//! A tombstone is bound to the principal that cancelled, lives for [`LIFE_MS`], and kills the order
-//! when it arrives. All live equally long, so they run out in the order in which they came: a ring. One from
-//! a time that a clock was set back from is over: nobody can say how long it has waited.
+//! A tombstone is bound to the principal that cancelled, lives for [`Tombstone::LIFE_MS`] by the machine's
+//! clock, and kills the order when it arrives. All live equally long, so they run out in the order in which
+//! they came: a ring. What memory holds here, frames and followers hold too, by the same clock.
 
 use crate::account::Accounts;
 use crate::domain::{OrderId, TimeMs, WalletNo};
+use crate::journal::layout::Tombstone;
 use crate::memory::table::{Index, digest_key, spread};
 use std::collections::VecDeque;
-
-/// How long a tombstone waits: longer than any client's order trails its cancel, shorter than a
-/// principal needs to fill its quota by accident.
-pub(super) const LIFE_MS: u64 = 10_000;
 
 /// Tombstones of one principal at a time.
 pub(super) const PER_PRINCIPAL_MAX: u16 = 256;
@@ -27,8 +24,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn is_over(&self, now: TimeMs) -> bool {
-        self.until <= now || now.plus_ms(2 * LIFE_MS) < self.until
+    const fn is_over(&self, now: TimeMs) -> bool {
+        Tombstone::is_over(self.until, now)
     }
 }
 
@@ -77,6 +74,11 @@ impl Tombstones {
         accounts: &mut Accounts,
     ) -> Result<(), OverQuota> {
         self.drop_run_out(now, accounts);
+        self.room_beside_all(principal, accounts)
+    }
+
+    /// The same with those that ran out, for whoever cannot say what time it is.
+    pub(super) fn room_beside_all(&self, principal: WalletNo, accounts: &Accounts) -> Result<(), OverQuota> {
         let full = self.ring.len() == TOMBSTONES_MAX as usize;
         let over = PER_PRINCIPAL_MAX <= accounts.wallet(principal).tombstones;
         if full || over { Err(OverQuota) } else { Ok(()) }

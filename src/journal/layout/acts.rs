@@ -102,8 +102,28 @@ record! {
         pub id: OrderId,
         /// Who cancelled; only this principal's order is killed.
         pub principal: WalletNo,
-        /// Until when it waits.
+        /// Until when it waits, by the machine's clock: [`Tombstone::LIFE_MS`] from when it was left. `time` is of
+        /// the log, which may be ahead of a clock that was set back.
         pub until: TimeMs,
+    }
+}
+
+impl Tombstone {
+    /// How long one waits: longer than any client's order trails its cancel, shorter than a principal needs to
+    /// fill its quota by accident.
+    pub const LIFE_MS: u64 = 10_000;
+
+    /// When it was left, by the machine's clock.
+    #[must_use]
+    pub const fn left(&self) -> TimeMs {
+        TimeMs(self.until.0.saturating_sub(Self::LIFE_MS))
+    }
+
+    /// Whether one that waits until `until` is over when the machine's clock says `now`. One from a time that the
+    /// clock was set back from is: nobody can say how long it has waited.
+    #[must_use]
+    pub const fn is_over(until: TimeMs, now: TimeMs) -> bool {
+        until.0 <= now.0 || now.plus_ms(2 * Self::LIFE_MS).0 < until.0
     }
 }
 
