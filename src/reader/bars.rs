@@ -184,10 +184,11 @@ impl History {
         }
     }
 
-    /// The second of the first price.
-    pub(super) fn first_s(&self, market: MarketNo) -> Option<u64> {
+    /// The seconds with which the minutes of the first price and the last one begin.
+    pub(super) fn known_s(&self, market: MarketNo) -> Option<[u64; 2]> {
         let bars = self.markets.get(market.index())?.as_ref()?;
-        (0 < bars.last_minute).then(|| u64::from(bars.first_minute) * MINUTE_S)
+        let second = |minute| u64::from(minute) * MINUTE_S;
+        (0 < bars.last_minute).then(|| [bars.first_minute, bars.last_minute].map(second))
     }
 
     /// The prices of a window, oldest first. The first one is that of the step in which the window

@@ -2,7 +2,8 @@
 //!
 //! A window is an `interval` up to now, or a start and perhaps an end, never both; its step is the
 //! shortest of five that is not below `fidelity` (in minutes), or without one the shortest that
-//! makes at most [`POINTS_AIMED_AT`] points.
+//! makes at most [`POINTS_AIMED_AT`] points. Up to now is up to the last price: that is later than now
+//! while the log is ahead of a clock that was set back.
 //!
 //! | interval | reaches back |
 //! |---|---|
@@ -61,7 +62,9 @@ struct Wanted<'a> {
 struct Span {
     /// Nothing is the first price.
     start: Option<u64>,
-    end: u64,
+    /// Nothing is now.
+    end: Option<u64>,
+    now_s: u64,
     /// Nothing is up to us.
     step_min: Option<u64>,
 }
@@ -80,7 +83,7 @@ impl Wanted<'_> {
                 let refused = || bad_parameter().about("interval", interval, INTERVAL_RULE);
                 let (_, seconds) = known.ok_or_else(refused)?;
                 let start = seconds.map(|seconds| now_s.saturating_sub(seconds));
-                Ok(Span { start, end: now_s, step_min })
+                Ok(Span { start, end: None, now_s, step_min })
             }
             (Some(interval), _, _) => Err(bad_parameter().about("interval", interval, INTERVAL_RULE)),
             (None, None, None) => Err(bad_parameter().about("interval", "", INTERVAL_RULE)),
@@ -90,22 +93,20 @@ impl Wanted<'_> {
             (None, Some(start_s), Some(end_s)) if end_s < start_s => {
                 Err(bad_parameter().about(end_name, &end_s.to_string(), "a time from the start on"))
             }
-            (None, Some(start_s), end_s) => {
-                Ok(Span { start: Some(start_s), end: end_s.unwrap_or(now_s), step_min })
-            }
+            (None, Some(start_s), end_s) => Ok(Span { start: Some(start_s), end: end_s, now_s, step_min }),
         }
     }
 }
 
 impl Span {
-    /// The window over a market whose first price was at `first_s`.
-    fn window(&self, first_s: u64) -> Window {
+    /// The window over a market whose prices were at `first_s` to `last_s`.
+    fn window(&self, [first_s, last_s]: [u64; 2]) -> Window {
         let start = self.start.unwrap_or(first_s);
-        let seconds = self.end.saturating_sub(start);
+        let seconds = self.end.unwrap_or(self.now_s).saturating_sub(start);
         let step = self.step_min.unwrap_or(seconds / POINTS_AIMED_AT);
         let longest = STEPS_S[STEPS_S.len() - 1];
         let step = STEPS_S.into_iter().find(|known| step <= *known).unwrap_or(longest);
-        Window { start, end: self.end, step }
+        Window { start, end: self.end.unwrap_or(self.now_s.max(last_s)), step }
     }
 }
 
@@ -169,8 +170,8 @@ impl Reader {
 
     fn write_points(&self, json: &mut Writer<'_>, token: Token, span: &Span) {
         json.open_array();
-        if let Some(first_s) = self.history.first_s(token.market) {
-            for (start_s, price) in self.history.prices(token.market, span.window(first_s)) {
+        if let Some(known_s) = self.history.known_s(token.market) {
+            for (start_s, price) in self.history.prices(token.market, span.window(known_s)) {
                 json.open_object().key("t").number(start_s);
                 json.key("p").millionths_number(price.millionths(token.outcome)).close_object();
             }
@@ -228,10 +229,11 @@ mod tests {
     fn a_window_is_an_interval_or_a_start_and_its_step_is_one_of_five() {
         let now = TimeMs::from_seconds(10 * DAY_S);
         let first_s = 10 * DAY_S - 400 * MINUTE_S;
+        let known_s = [first_s, 10 * DAY_S - MINUTE_S];
         let names = ["startTs", "endTs"];
         let interval = |interval| Wanted { names, interval: Some(interval), ..Wanted::default() };
         let minutes =
-            |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(first_s).step / MINUTE_S).ok();
+            |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(known_s).step / MINUTE_S).ok();
         for (name, step) in [
             ("1m", 1),
             ("5m", 1),
@@ -261,7 +263,7 @@ mod tests {
                 Wanted { names, start_s: Some(0), fidelity_minutes: Some(fidelity), ..Wanted::default() };
             assert_eq!(minutes(wanted), Some(step), "{fidelity}");
         }
-        let window = |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(first_s)).ok();
+        let window = |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(known_s)).ok();
         let bounded = Wanted { names, start_s: Some(5), end_s: Some(9), ..Wanted::default() };
         assert_eq!(window(bounded), Some(Window { start: 5, end: 9, step: 60 }));
         let open = Wanted { names, start_s: Some(5), ..Wanted::default() };

@@ -135,9 +135,9 @@ fn a_trade_counts_before_a_middle_and_a_middle_only_when_it_changes() {
     assert_eq!(all(first + 60, 60)[0], (first + 60, HalfSteps(10_000)));
     // Half a day knows only its last trade.
     assert_eq!(all(first, 43_200), [(first, HalfSteps(10_000))]);
-    assert_eq!(history.first_s(RAIN), Some(first));
-    assert_eq!(history.first_s(MarketNo(0)), None);
-    assert_eq!(history.first_s(MarketNo(99)), None);
+    assert_eq!(history.known_s(RAIN).map(|[known, _]| known), Some(first));
+    assert_eq!(history.known_s(MarketNo(0)), None);
+    assert_eq!(history.known_s(MarketNo(99)), None);
 }
 
 #[test]

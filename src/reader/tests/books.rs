@@ -118,6 +118,33 @@ fn lists_answer_each_known_token_once_and_leave_the_others_out() {
 }
 
 #[test]
+fn prices_from_before_a_clock_was_set_back_are_shown_up_to_the_last() {
+    let mut exchange = Exchange::opened();
+    let right_s = exchange.now / 1_000;
+    exchange.now += 86_400_000;
+    let ahead_s = exchange.now / 1_000;
+    let bid = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 40, 5);
+    let taker = exchange.order(BOB, Side::Buy, Outcome::One, 60, 5);
+    exchange.fills(taker, &[(bid, 5)]);
+    exchange.now = right_s * 1_000;
+    for (window, step_s) in [
+        ("interval=1h", 60),
+        ("interval=1d", 300),
+        ("interval=max", 60),
+        (&format!("startTs={right_s}"), 60),
+        (&format!("startTs={ahead_s}"), 60),
+    ] {
+        assert_eq!(
+            exchange.reads(&format!("/prices-history?market=300&{window}")),
+            json!({"history": [{"t": ahead_s - ahead_s % step_s, "p": 0.4}]}),
+            "{window}"
+        );
+    }
+    let past = format!("/prices-history?market=300&startTs=1&endTs={right_s}");
+    assert_eq!(exchange.reads(&past), json!({"history": []}), "an end that is named is the end");
+}
+
+#[test]
 fn prices_over_time_are_the_last_of_each_step_and_mirror_each_other() {
     let mut exchange = Exchange::opened();
     let start_s = exchange.now / 1_000;
