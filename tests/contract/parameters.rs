@@ -157,7 +157,11 @@ pub(crate) fn trials(line: &str, name: &str, rule: Rule) -> Vec<Trial> {
     match rule {
         Rule::Rows { min, max, .. } => bounds(min, Some(max)),
         Rule::Whole { min, max, .. } => bounds(min, max),
-        Rule::Amount { .. } => vec![with("0", 200), with("2.5", 200), with("-1", 400), with("x", 400)],
+        Rule::Amount { .. } => {
+            let good = ["0", "2.5", "18446744073709.551615"].map(|value| with(value, 200));
+            let bad = ["-1", "x", "0.0000001", "18446744073709.551616"].map(|value| with(value, 400));
+            good.into_iter().chain(bad).collect()
+        }
         Rule::Flag { .. } => vec![with("true", 200), with("false", 200), with("maybe", 400)],
         Rule::Word { words, .. } => {
             let known = words.iter().map(|word| with(word, 200));

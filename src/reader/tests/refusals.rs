@@ -160,6 +160,13 @@ fn whatever_is_wrong_with_a_query_about_wallets_is_named() {
             "501",
         ),
         (
+            format!("/positions?user={alice}&sizeThreshold=18446744073709.551616"),
+            "invalid_field: sizeThreshold: 18446744073709.551616 is not a number from 0 to 18446744073709.551615 \
+             with at most 6 decimals",
+            "sizeThreshold",
+            "18446744073709.551616",
+        ),
+        (
             format!("/positions?user={alice}&limit=-1"),
             "invalid_field: limit: -1 is not a whole number from 0 to 500",
             "limit",

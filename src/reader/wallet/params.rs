@@ -14,7 +14,7 @@ const TITLE_CHARS_MAX: usize = 100;
 
 const ADDRESS_RULE: &str = "0x and 40 hex digits";
 const CONDITIONS_RULE: &str = "condition ids (0x and 64 hex digits) with commas between";
-const AMOUNT_RULE: &str = "a number from 0 with at most 6 decimals";
+const AMOUNT_RULE: &str = "a number from 0 to 18446744073709.551615 with at most 6 decimals";
 const SECOND_RULE: &str = "a whole number of seconds since 1970";
 const FLAG_RULE: &str = "true or false";
 
