@@ -1,6 +1,7 @@
 //! Every refusal of a trading act: its HTTP status, its code and its texts, in one table.
 //!
-//! The order of the variants is the order in which they are judged. `error` is what Polymarket's
+//! The order of the rows is the order in which they are judged. Each has the byte by which the log
+//! knows it, for good: a new row takes the next one, wherever it stands. `error` is what Polymarket's
 //! clients match on, `error_msg` what Kuest's site matches on where it has a text of its own.
 //! `{id}`, `{got}` and `{allowed}` in a text are filled in by the answer's writer. Once released,
 //! a code or text never changes.
@@ -19,11 +20,11 @@ pub struct Wire {
 }
 
 macro_rules! rejects {
-    ($( $(#[doc = $doc:literal])* $variant:ident = $status:literal, $code:literal, $error:literal $(, $error_msg:literal)?; )*) => {
+    ($( $(#[doc = $doc:literal])* $variant:ident = $byte:literal, $status:literal, $code:literal, $error:literal $(, $error_msg:literal)?; )*) => {
         /// Why an act was refused. When one of these comes back, nothing has changed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum Reject { $( $(#[doc = $doc])* $variant, )* }
+        pub enum Reject { $( $(#[doc = $doc])* $variant = $byte, )* }
 
         impl Reject {
             /// Every refusal, in the order in which they are judged.
@@ -54,119 +55,118 @@ macro_rules! rejects {
 }
 
 rejects! {
+    /// More requests than the limits take. Judged before anything else, by the address, and behind the
+    /// signature by the owner.
+    RateLimited = 54, 429, "rate_limited", "Too Many Requests";
     /// The server is replaying its log.
-    Recovering = 425, "recovering", "service not ready";
+    Recovering = 0, 425, "recovering", "service not ready";
     /// The log has no room, or a ring between two cores none for orders, or a large answer would be more than 256 MiB
     /// that clients have not read; nothing was taken.
-    Busy = 503, "busy", "the exchange is busy, try again";
+    Busy = 1, 503, "busy", "the exchange is busy, try again";
     /// The exchange takes no orders and no splits. Cancels are always taken.
-    TradingDisabled = 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates";
+    TradingDisabled = 2, 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates";
     /// The exchange takes no orders and no splits for now, and cancels as ever.
-    CancelOnly = 503, "cancel_only", "Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.";
+    CancelOnly = 3, 503, "cancel_only", "Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.";
     /// The exchange or the market takes post-only orders and cancels.
-    PostOnlyMode = 503, "post_only_mode", "post-only mode: only post-only orders and cancels are allowed";
+    PostOnlyMode = 4, 503, "post_only_mode", "post-only mode: only post-only orders and cancels are allowed";
     /// Key, passphrase, signature or freshness of the L2 headers is wrong.
-    Unauthorized = 401, "invalid_l2", "Unauthorized/Invalid api key";
+    Unauthorized = 5, 401, "invalid_l2", "Unauthorized/Invalid api key";
     /// The L1 headers are wrong.
-    InvalidL1 = 401, "invalid_l1", "Invalid L1 Request headers";
+    InvalidL1 = 6, 401, "invalid_l1", "Invalid L1 Request headers";
+    /// A read-only API key was shown for an act.
+    ReadonlyKey = 53, 401, "readonly_key", "a read-only API key may read, and nothing else";
     /// The body is not an order.
-    InvalidPayload = 400, "invalid_payload", "Invalid order payload";
+    InvalidPayload = 7, 400, "invalid_payload", "Invalid order payload";
     /// More orders than one request may carry.
-    TooManyOrders = 400, "too_many_orders", "Too many orders in payload: {got}, max allowed: {allowed}";
+    TooManyOrders = 8, 400, "too_many_orders", "Too many orders in payload: {got}, max allowed: {allowed}";
     /// A V1 order, or one for a domain that we do not serve.
-    OrderVersionMismatch = 400, "order_version_mismatch", "order_version_mismatch";
+    OrderVersionMismatch = 9, 400, "order_version_mismatch", "order_version_mismatch";
     /// `owner` is not the API key of the request.
-    OwnerMismatch = 400, "owner_mismatch", "the order owner has to be the owner of the API KEY";
+    OwnerMismatch = 10, 400, "owner_mismatch", "the order owner has to be the owner of the API KEY";
     /// `signer` is not the address of the API key.
-    SignerMismatch = 400, "signer_mismatch", "the order signer address has to be the address of the API KEY";
+    SignerMismatch = 11, 400, "signer_mismatch", "the order signer address has to be the address of the API KEY";
     /// `tokenId` names no token.
-    TokenUnknown = 400, "token_unknown", "token is not registered";
+    TokenUnknown = 12, 400, "token_unknown", "token is not registered";
     /// `conditionId` names no market.
-    ConditionUnknown = 400, "condition_unknown", "condition is not registered";
+    ConditionUnknown = 13, 400, "condition_unknown", "condition is not registered";
     /// `conditionId` is not the market of `tokenId`.
-    ConditionMismatch = 400, "condition_mismatch", "conditionId is not the market of tokenId";
+    ConditionMismatch = 14, 400, "condition_mismatch", "conditionId is not the market of tokenId";
     /// `maker` is not a wallet of the signer.
-    MakerNotAuthorized = 400, "maker_not_authorized", "maker is not a wallet of the order's signer";
+    MakerNotAuthorized = 15, 400, "maker_not_authorized", "maker is not a wallet of the order's signer";
     /// The signature is not the signer's.
-    SignatureInvalid = 400, "invalid_signature", "invalid signature", "invalid order signature";
+    SignatureInvalid = 16, 400, "invalid_signature", "invalid signature", "invalid order signature";
     /// The operator froze this principal.
-    Frozen = 400, "address_banned", "'{got}' address banned";
-    /// The order's timestamp lies behind what the duplicate memory reaches.
-    TooOld = 400, "order_too_old", "order too old";
-    /// The order's timestamp lies more than five minutes ahead.
-    TooNew = 400, "order_too_new", "order too new";
-    /// The market is paused.
-    MarketPaused = 409, "condition_paused", "the market is not yet ready to process new orders", "orderbook not ready";
-    /// The market is closed.
-    MarketClosed = 400, "market_closed", "the market is closed";
-    /// The market is resolved.
-    MarketResolved = 400, "market_resolved", "the market is resolved";
-    /// An amount is zero.
-    AmountZero = 400, "amount_zero", "makerAmount and takerAmount must be positive", "makeramount must be positive";
-    /// An amount is above a billion.
-    AmountTooLarge = 400, "amount_too_large", "order {id} is invalid. Amount ({got}) higher than the maximum: {allowed}";
-    /// The price is outside tick..=1-tick.
-    PriceOutOfRange = 400, "price_out_of_range", "order {id} is invalid. Price ({got}) is outside {allowed}";
-    /// The price is not a multiple of the market's tick.
-    PriceOffTick = 400, "price_off_tick", "order {id} is invalid. Price ({got}) breaks minimum tick size rule: {allowed}", "order is invalid. price breaks minimum tick size rules";
-    /// Post-only with FOK or FAK.
-    PostOnlyType = 400, "post_only_type", "invalid post-only order: only GTC and GTD order types are allowed", "postonly requires gtc or gtd";
-    /// An expiration on an order that is not GTD, or a GTD without one.
-    ExpirationType = 400, "expiration_type", "invalid expiration", "expiration is for GTD orders only";
-    /// The expiration is not in the future.
-    Expired = 400, "expired", "invalid expiration", "expiration must be in the future";
-    /// A resting order is smaller than the market allows.
-    SizeTooSmall = 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
-    /// An immediate buy is worth less than the smallest notional.
-    NotionalTooSmall = 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";
-    /// A post-only order would trade at once.
-    PostOnlyCrosses = 400, "post_only_crosses", "invalid post-only order: order crosses book", "postonly would cross the best ask";
-    /// Collateral or shares do not cover the order with what is open in the same market.
-    NotEnoughBalance = 400, "not_enough_balance", "not enough balance / allowance";
-    /// A FOK cannot be filled whole. It is remembered: the same order gets this answer again.
-    FokNotFilled = 400, "fok_not_filled", "order couldn't be fully filled. FOK orders are fully filled or killed.", "order couldn't be fully filled, fok orders are fully filled/killed";
-    /// A FAK found nothing. It is remembered: the same order gets this answer again.
-    FakNoMatch = 400, "fak_no_match", "no orders found to match with FAK order. FAK orders are partially filled or killed if no match is found.";
-    /// The first thing the order met was the principal's own order.
-    SelfTradeStopped = 400, "self_trade", "order would trade with an order of the same owner";
-    /// The order met as many resting orders as one frame holds.
-    FillsLimit = 400, "fills_limit", "order met more resting orders than one order may fill";
-    /// A cancel for this order arrived before it did.
-    CancelledBeforeArrival = 400, "cancelled_before_arrival", "order was canceled before it arrived";
-    /// The arena of resting orders is full.
-    BookFull = 503, "book_full", "order book is full, try again";
-    /// The pool of book bytes is full.
-    NoRoomForBook = 503, "no_room_for_book", "no room for another book";
-    /// A table of wallets, positions or keys is full.
-    TableFull = 503, "table_full", "no room for another account, try again later";
-    /// The id in a cancel is not an order id.
-    OrderIdInvalid = 400, "invalid_order_id", "Invalid orderID";
-    /// A cancel for the market names neither market nor token.
-    CancelScopeMissing = 400, "cancel_scope_missing", "Invalid order payload";
-    /// A split, merge or redeem asks for more than the wallet has.
-    NothingToMove = 400, "nothing_to_move", "amount is zero or more than the wallet holds";
-    /// A redeem before the market is resolved.
-    NotResolved = 409, "market_not_resolved", "the market is not resolved yet";
-    // Judged with the expiration; it stands here because stored bytes count the rows.
-    /// The request's own deadline passed before the order was judged.
-    DeadlinePassed = 400, "deadline_passed", "the request's deadline has passed";
-    /// The orders that a replace places are of several markets or wallets.
-    ReplaceMarkets = 400, "replace_markets", "the orders that a replace places are of one market and one wallet";
-    /// An order of a replace is FOK or FAK.
-    ReplaceType = 400, "replace_type", "a replace places GTC and GTD orders only";
-    /// An order of a replace would trade at once, with others or with one that comes with it.
-    ReplaceCrosses = 400, "replace_crosses", "an order of the replace would trade at once; nothing was changed";
-    /// An order that a replace should cancel is not open in its market.
-    ReplaceGone = 409, "replace_gone", "an order to be replaced is not open in this market; nothing was changed";
-    /// Some order of a replace came before, but not all in this replace.
-    ReplaceKnown = 409, "replace_known", "an order of the replace was placed before, or stands in it twice; nothing was changed";
+    Frozen = 17, 400, "address_banned", "'{got}' address banned";
     /// The fill-rate breaker of the order's key has tripped.
-    FillRateTripped = 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
-    /// A read-only API key was shown for an act. Judged with the other credentials.
-    ReadonlyKey = 401, "readonly_key", "a read-only API key may read, and nothing else";
-    /// More requests than the limits take. Judged before anything else, by the address, and behind the
-    /// signature by the owner; it stands here because stored bytes count the rows.
-    RateLimited = 429, "rate_limited", "Too Many Requests";
+    FillRateTripped = 52, 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
+    /// The order's timestamp lies behind what the duplicate memory reaches.
+    TooOld = 18, 400, "order_too_old", "order too old";
+    /// The order's timestamp lies more than five minutes ahead.
+    TooNew = 19, 400, "order_too_new", "order too new";
+    /// The market is paused.
+    MarketPaused = 20, 409, "condition_paused", "the market is not yet ready to process new orders", "orderbook not ready";
+    /// The market is closed.
+    MarketClosed = 21, 400, "market_closed", "the market is closed";
+    /// The market is resolved.
+    MarketResolved = 22, 400, "market_resolved", "the market is resolved";
+    /// An amount is zero.
+    AmountZero = 23, 400, "amount_zero", "makerAmount and takerAmount must be positive", "makeramount must be positive";
+    /// An amount is above a billion.
+    AmountTooLarge = 24, 400, "amount_too_large", "order {id} is invalid. Amount ({got}) higher than the maximum: {allowed}";
+    /// The price is outside tick..=1-tick.
+    PriceOutOfRange = 25, 400, "price_out_of_range", "order {id} is invalid. Price ({got}) is outside {allowed}";
+    /// The price is not a multiple of the market's tick.
+    PriceOffTick = 26, 400, "price_off_tick", "order {id} is invalid. Price ({got}) breaks minimum tick size rule: {allowed}", "order is invalid. price breaks minimum tick size rules";
+    /// Post-only with FOK or FAK.
+    PostOnlyType = 27, 400, "post_only_type", "invalid post-only order: only GTC and GTD order types are allowed", "postonly requires gtc or gtd";
+    /// An expiration on an order that is not GTD, or a GTD without one.
+    ExpirationType = 28, 400, "expiration_type", "invalid expiration", "expiration is for GTD orders only";
+    /// The expiration is not in the future.
+    Expired = 29, 400, "expired", "invalid expiration", "expiration must be in the future";
+    /// The request's own deadline passed before the order was judged.
+    DeadlinePassed = 46, 400, "deadline_passed", "the request's deadline has passed";
+    /// A cancel for this order arrived before it did.
+    CancelledBeforeArrival = 38, 400, "cancelled_before_arrival", "order was canceled before it arrived";
+    /// A resting order is smaller than the market allows.
+    SizeTooSmall = 30, 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
+    /// An immediate buy is worth less than the smallest notional.
+    NotionalTooSmall = 31, 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";
+    /// A post-only order would trade at once.
+    PostOnlyCrosses = 32, 400, "post_only_crosses", "invalid post-only order: order crosses book", "postonly would cross the best ask";
+    /// Collateral or shares do not cover the order with what is open in the same market.
+    NotEnoughBalance = 33, 400, "not_enough_balance", "not enough balance / allowance";
+    /// A FOK cannot be filled whole. It is remembered: the same order gets this answer again.
+    FokNotFilled = 34, 400, "fok_not_filled", "order couldn't be fully filled. FOK orders are fully filled or killed.", "order couldn't be fully filled, fok orders are fully filled/killed";
+    /// A FAK found nothing. It is remembered: the same order gets this answer again.
+    FakNoMatch = 35, 400, "fak_no_match", "no orders found to match with FAK order. FAK orders are partially filled or killed if no match is found.";
+    /// The first thing the order met was the principal's own order.
+    SelfTradeStopped = 36, 400, "self_trade", "order would trade with an order of the same owner";
+    /// The order met as many resting orders as one frame holds.
+    FillsLimit = 37, 400, "fills_limit", "order met more resting orders than one order may fill";
+    /// The arena of resting orders is full.
+    BookFull = 39, 503, "book_full", "order book is full, try again";
+    /// The pool of book bytes is full.
+    NoRoomForBook = 40, 503, "no_room_for_book", "no room for another book";
+    /// A table of wallets, positions or keys is full.
+    TableFull = 41, 503, "table_full", "no room for another account, try again later";
+    /// The id in a cancel is not an order id.
+    OrderIdInvalid = 42, 400, "invalid_order_id", "Invalid orderID";
+    /// A cancel for the market names neither market nor token.
+    CancelScopeMissing = 43, 400, "cancel_scope_missing", "Invalid order payload";
+    /// A split, merge or redeem asks for more than the wallet has.
+    NothingToMove = 44, 400, "nothing_to_move", "amount is zero or more than the wallet holds";
+    /// A redeem before the market is resolved.
+    NotResolved = 45, 409, "market_not_resolved", "the market is not resolved yet";
+    /// The orders that a replace places are of several markets or wallets.
+    ReplaceMarkets = 47, 400, "replace_markets", "the orders that a replace places are of one market and one wallet";
+    /// An order of a replace is FOK or FAK.
+    ReplaceType = 48, 400, "replace_type", "a replace places GTC and GTD orders only";
+    /// An order of a replace would trade at once, with others or with one that comes with it.
+    ReplaceCrosses = 49, 400, "replace_crosses", "an order of the replace would trade at once; nothing was changed";
+    /// An order that a replace should cancel is not open in its market.
+    ReplaceGone = 50, 409, "replace_gone", "an order to be replaced is not open in this market; nothing was changed";
+    /// Some order of a replace came before, but not all in this replace.
+    ReplaceKnown = 51, 409, "replace_known", "an order of the replace was placed before, or stands in it twice; nothing was changed";
 }
 
 const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");
@@ -190,7 +190,7 @@ impl Reject {
     /// The refusal of a stored byte.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(byte)).copied()
+        Self::ALL.iter().copied().find(|reject| *reject as u8 == byte)
     }
 }
 
@@ -203,9 +203,40 @@ mod tests {
     fn a_client_can_tell_every_refusal_apart() {
         let codes: BTreeSet<_> = Reject::ALL.iter().map(|reject| reject.wire().code).collect();
         assert_eq!(codes.len(), Reject::ALL.len());
-        for (byte, reject) in Reject::ALL.iter().enumerate() {
-            assert_eq!(*reject as usize, byte);
+        for reject in Reject::ALL {
             assert!((400..=503).contains(&reject.wire().status));
         }
+    }
+
+    #[test]
+    fn a_stored_byte_names_one_refusal_whatever_the_order_of_the_rows() {
+        let count = u8::try_from(Reject::ALL.len()).expect("a byte");
+        for byte in 0..count {
+            assert_eq!(Reject::from_byte(byte).map(|reject| reject as u8), Some(byte));
+        }
+        assert_eq!(Reject::from_byte(count), None);
+        let stored = [(0, Reject::Recovering), (37, Reject::FillsLimit), (52, Reject::FillRateTripped)];
+        for (byte, reject) in stored {
+            assert_eq!(Reject::from_byte(byte), Some(reject));
+        }
+    }
+
+    #[test]
+    fn rows_stand_in_the_order_in_which_they_are_judged() {
+        let place = |reject| Reject::ALL.iter().position(|row| *row == reject);
+        let judged = [
+            Reject::RateLimited,
+            Reject::Unauthorized,
+            Reject::ReadonlyKey,
+            Reject::InvalidPayload,
+            Reject::Frozen,
+            Reject::FillRateTripped,
+            Reject::TooOld,
+            Reject::Expired,
+            Reject::DeadlinePassed,
+            Reject::CancelledBeforeArrival,
+            Reject::SizeTooSmall,
+        ];
+        assert!(judged.is_sorted_by_key(|reject| place(*reject)), "{:?}", judged.map(place));
     }
 }
