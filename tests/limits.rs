@@ -146,6 +146,20 @@ fn a_full_pool_refuses_another_book_until_one_is_empty() {
 }
 
 #[test]
+fn an_order_worth_nothing_is_told_the_size_that_is_worth_something_at_every_price() {
+    let mut venue = Venue::open(16, 1, &["m"]);
+    for line in ["alice buy yes 50 x1 gtc #a", "bob buy no 50 x1 gtc #b", "bob sell no 0.01 x1 gtc #cheap"] {
+        assert_eq!(refused(venue.place(line)), None, "{line}");
+    }
+    for _ in ["it is not remembered", "so the same order is told the same"] {
+        let said = venue.place("alice buy no 50 x0.00002 gtc #small");
+        let refusal = Refusal { reject: Reject::SizeTooSmall, got: 20, allowed: 10_000 };
+        assert_eq!(said, Placed::Refused(refusal));
+    }
+    assert_eq!(status(venue.place("alice buy no 50 x0.01 gtc #least")).0, Status::Matched);
+}
+
+#[test]
 fn a_principal_has_a_quota_of_tombstones_that_run_out() {
     let mut venue = Venue::open(16, 1, &["m"]);
     let (alice, bob) = (venue.wallet("alice"), venue.wallet("bob"));

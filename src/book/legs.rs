@@ -17,7 +17,7 @@
 //! If that is all the maker has, the maker is *dust* and leaves; else the taker is *spent*.
 
 use crate::domain::price::PRICE_ONE;
-use crate::domain::{Collateral, Price, Shares, Side};
+use crate::domain::{Collateral, Price, Shares, Side, Tick};
 
 /// How two orders meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,12 @@ pub fn legs(taker: Side, maker: Side, price: Price, shares: Shares, signed: Rati
 #[must_use]
 pub fn is_dust(price: Price, shares: Shares) -> bool {
     product(shares.0, u64::from(price.ten_thousandths())) < u128::from(PRICE_ONE)
+}
+
+/// The smallest size that is worth a millionth at every price of the tick's grid.
+#[must_use]
+pub fn least_of_worth(tick: Tick) -> Shares {
+    Shares(u64::from(PRICE_ONE.div_ceil(tick.ten_thousandths())))
 }
 
 fn product(left: u64, right: u64) -> u128 {

@@ -127,7 +127,7 @@ rejects! {
     DeadlinePassed = 46, 400, "deadline_passed", "the request's deadline has passed";
     /// A cancel for this order arrived before it did.
     CancelledBeforeArrival = 38, 400, "cancelled_before_arrival", "order was canceled before it arrived";
-    /// A resting order is smaller than the market allows.
+    /// A resting order is smaller than the market allows, or what it would trade is worth less than a millionth.
     SizeTooSmall = 30, 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
     /// An immediate buy is worth less than the smallest notional.
     NotionalTooSmall = 31, 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";

@@ -7,7 +7,7 @@ use super::recall::First;
 use super::walk::Taker;
 use super::{Funding, PlaceOrder, Placed, REFUSED_PRICE_PLACES, Refusal, Shard};
 use crate::account::cost_of_buy;
-use crate::book::legs::{Meeting, Ratio, is_dust};
+use crate::book::legs::{Meeting, Ratio, is_dust, least_of_worth};
 use crate::book::{Face, Full};
 use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
 use crate::domain::price::PRICE_ONE;
@@ -144,7 +144,7 @@ impl Shard {
         let resting = if is_buy { cost_of_buy(taker.price, open, &taker.fee) } else { Collateral::ZERO };
         let paid = if is_buy { plan.collateral + plan.taker_fees } else { Collateral::ZERO };
         self.judge_funds(taker, paid + resting)?;
-        if let Some(reject) = self.kill(taker, open) {
+        if let Some(reject) = self.kill(taker) {
             *verdict = Verdict { killed: Some(reject), ..Verdict::NOTHING };
             return Ok(());
         }
@@ -161,6 +161,12 @@ impl Shard {
         let Ratio { collateral, shares } = taker.signed;
         if !open.is_zero() && shares < taker.min_size {
             let (got, allowed) = (shares.0, taker.min_size.0);
+            return Err(Refusal { reject: Reject::SizeTooSmall, got, allowed });
+        }
+        // What stopped elsewhere is killed for that, and a post-only order that crosses is told so at any size.
+        let rests = taker.order_type.rests() && !taker.post_only;
+        if rests && open.is_zero() && !trades && self.plan.stopped.is_none() {
+            let (got, allowed) = (shares.0, taker.min_size.max(least_of_worth(taker.tick)).0);
             return Err(Refusal { reject: Reject::SizeTooSmall, got, allowed });
         }
         let marketable = trades || !taker.order_type.rests();
@@ -196,7 +202,7 @@ impl Shard {
     }
 
     /// Why nothing of the order may happen, though it was a good order.
-    fn kill(&self, taker: &Taker, open: Shares) -> Option<Reject> {
+    fn kill(&self, taker: &Taker) -> Option<Reject> {
         let plan = &self.plan;
         let trades = !plan.fills.is_empty();
         match taker.order_type {
@@ -206,7 +212,7 @@ impl Shard {
             OrderType::Fok if plan.stopped == Some(Reject::FillsLimit) => plan.stopped,
             OrderType::Fok => Some(Reject::FokNotFilled),
             OrderType::Fak => (!trades).then_some(Reject::FakNoMatch),
-            OrderType::Gtc | OrderType::Gtd => (!trades && open.is_zero()).then_some(Reject::SizeTooSmall),
+            OrderType::Gtc | OrderType::Gtd => None,
         }
     }
 

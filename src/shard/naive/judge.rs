@@ -106,6 +106,10 @@ impl Naive {
         if open > 0 && fields.shares().0 < market.min_size {
             return refuse(Reject::SizeTooSmall, fields.shares().0, market.min_size);
         }
+        if kind.rests() && !place.order.post_only && open == 0 && !trades && plan.stopped.is_none() {
+            let worth = 10_000_u64.div_ceil(market.tick.ten_thousandths().into());
+            return refuse(Reject::SizeTooSmall, fields.shares().0, market.min_size.max(worth));
+        }
         let marketable = fields.side == BUY && (trades || !kind.rests());
         if marketable && fields.collateral().0 < self.min_notional {
             return refuse(Reject::NotionalTooSmall, fields.collateral().0, self.min_notional);
@@ -126,7 +130,7 @@ impl Naive {
         if there < needed {
             return refuse(Reject::NotEnoughBalance, needed, there);
         }
-        if let Some(reject) = self.kill(work, open) {
+        if let Some(reject) = self.kill(work) {
             return Verdict::Kill(reject);
         }
         let shard = self.shard_of(place.market);
@@ -144,7 +148,7 @@ impl Naive {
         Verdict::Go { open, reserved, due: paid + reserved }
     }
 
-    fn kill(&self, work: &Work, open: u64) -> Option<Reject> {
+    fn kill(&self, work: &Work) -> Option<Reject> {
         let plan = &work.plan;
         let trades = !plan.fills.is_empty();
         if !trades && plan.stopped.is_some() {
@@ -155,7 +159,6 @@ impl Naive {
             OrderType::Fok if plan.stopped == Some(Reject::FillsLimit) => plan.stopped,
             OrderType::Fok => Some(Reject::FokNotFilled),
             OrderType::Fak if !trades => Some(Reject::FakNoMatch),
-            OrderType::Gtc | OrderType::Gtd if !trades && open == 0 => Some(Reject::SizeTooSmall),
             _ => None,
         }
     }
