@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
+#[path = "streams/away.rs"]
+mod away;
 mod common;
 #[path = "streams/held.rs"]
 mod held;
@@ -407,6 +409,7 @@ fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner()
     let resolved = stream.event();
     assert_eq!(resolved["event_type"], "market_resolved");
     assert_eq!((text(&resolved["winning_asset_id"]), text(&resolved["winning_outcome"])), ("0", ""));
+    assert_eq!(resolved["payout"], json!(["0.5", "0.5"]));
 }
 
 /// The next event, a trade: it is told twice, and both are the same but for the status.

@@ -21,6 +21,8 @@
 //!   something else.
 //! - What is taken is told when it changes (`mode`, of a market or of all), when somebody subscribes and with
 //!   every heartbeat.
+//! - A tick and a payout have no number. Who follows is told when they come; the acknowledgement of every
+//!   subscription says how they are, so who was away compares, and nothing has to be kept for it.
 //! - What is no event of the venues has no `event_type`, which their clients pass over: `subscribed`,
 //!   `unsubscribed`, `heartbeat`, `mode`, and errors.
 //! - Messages of one market leave in the order of their records. What a followed market costs besides

@@ -4,10 +4,10 @@ use super::super::Reader;
 use super::super::markets::write_span;
 use super::super::trades::base_fee;
 use super::Feed;
-use super::market::Audience;
+use super::market::{Audience, OUTCOMES};
 use super::write_stamp;
 use crate::catalog::Fields;
-use crate::domain::{MarketNo, Mode, TimeMs, TokenId};
+use crate::domain::{MarketNo, Mode, Outcome, TimeMs, TokenId};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
@@ -67,11 +67,28 @@ impl Feed {
         json.open_object().key("event_type").text("market_resolved");
         write_listing(json, reader, row);
         json.key("winning_asset_id").token(&token).key("winning_outcome").text(label);
+        write_payout(json, row, OUTCOMES);
         json.key("timestamp").number_text(time.0);
         self.stamp(json, reader, market, now);
         json.close_object();
         self.pend(Audience::Curious(market), payload);
     }
+}
+
+/// What a share of each of `outcomes` pays, once that is known: as many as there are `assets_ids`.
+pub(super) fn write_payout(
+    json: &mut Writer<'_>,
+    row: &MarketRow,
+    outcomes: impl IntoIterator<Item = Outcome>,
+) {
+    let Some(payout) = row.payout else {
+        return;
+    };
+    json.key("payout").open_array();
+    for outcome in outcomes {
+        json.millionths_text(payout.per_share(outcome).into());
+    }
+    json.close_array();
 }
 
 /// What `new_market` repeats of the imported text, by the names there.

@@ -10,6 +10,7 @@ use super::super::levels::{Levels, seen_from};
 use super::super::trades::base_fee;
 use super::super::{Reader, Token};
 use super::ask::{self, Ask, Operation, SUBSCRIPTIONS_MAX, Since};
+use super::listing::write_payout;
 use super::recent::{BookChange, LevelChange};
 use super::{Feed, Subscriber, crc, tokens_of, write_stamp, write_unknown};
 use crate::domain::{MarketNo, Outcome, Price, Shares, Side, TimeMs};
@@ -488,8 +489,8 @@ fn write_book(out: &mut Vec<u8>, reader: &Reader, token: Token, stream_id: &str,
     json.close_object();
 }
 
-/// An object for each market of `tokens`: its tokens among them, how far it is, and whether the client goes
-/// on from where it was.
+/// An object for each market of `tokens`: its tokens among them, how far it is, whether the client goes on
+/// from where it was, and how the market is now, because no replay tells what was not a change of its book.
 fn write_markets(
     json: &mut Writer<'_>,
     reader: &Reader,
@@ -499,13 +500,17 @@ fn write_markets(
     let mut tokens = tokens.iter().peekable();
     while let Some(token) = tokens.next() {
         let row = reader.market(token.market);
+        let other = tokens.next_if(|other| other.market == token.market);
+        let outcomes = std::iter::once(token).chain(other).map(|token| token.outcome);
         json.open_object().key("market").condition(&row.condition).key("assets_ids").open_array();
-        json.token(&row.tokens[token.outcome.index()]);
-        if let Some(other) = tokens.next_if(|other| other.market == token.market) {
-            json.token(&row.tokens[other.outcome.index()]);
+        for outcome in outcomes.clone() {
+            json.token(&row.tokens[outcome.index()]);
         }
         json.close_array().key("sequence").number(reader.index.market(token.market).sequence);
         json.key("replayed").boolean(replayed.contains(&token.market));
-        json.key("mode").text(row.mode.text()).close_object();
+        json.key("mode").text(row.mode.text());
+        json.key("tick_size").ten_thousandths_text(row.tick.ten_thousandths());
+        write_payout(json, row, outcomes);
+        json.close_object();
     }
 }
