@@ -22,7 +22,7 @@ pub mod legs;
 pub mod orders;
 pub mod pool;
 
-use crate::domain::{MarketNo, OrderId, Outcome, Price, Shares, Side, Tick};
+use crate::domain::{MarketNo, Outcome, Price, Shares, Side, Tick};
 use crate::memory::arena::Slot;
 use crate::memory::links::Links;
 use ladder::Ladder;
@@ -123,13 +123,10 @@ impl Books {
         Ok(slot)
     }
 
-    /// Has what removing the order that probably has this digest looks at fetched into the cache, and gives its
-    /// slot, if it rests. Before that [`Orders::fetch_ahead`] is to fetch where it is found.
-    #[must_use]
-    pub fn fetch_resting(&self, id: &OrderId) -> Option<Slot> {
-        let slot = self.orders.fetch_resting(id)?;
+    /// Has an order's line and links fetched into the cache, and waits for nothing.
+    pub fn fetch_ahead(&self, slot: Slot) {
+        self.orders.fetch_line(slot);
         self.queues.fetch_ahead(slot);
-        Some(slot)
     }
 
     /// Takes an order out of its book, wherever in its level it stands.

@@ -2,6 +2,7 @@
 //! else: no owners, no money, no expiry, no ladder from a pool, no second market.
 
 use super::workload::Side;
+use outcry::memory::ahead;
 
 const NONE: u32 = u32::MAX;
 
@@ -105,6 +106,40 @@ impl Floor {
         true
     }
 
+    /// Has the place in the table that this digest begins at fetched.
+    pub(crate) fn fetch_place(&self, digest: &[u8; 32]) {
+        ahead::fetch(&self.table[self.home(Self::key(digest))]);
+    }
+
+    /// The order that probably has this digest.
+    pub(crate) fn guess(&self, digest: &[u8; 32]) -> Option<u32> {
+        let key = Self::key(digest);
+        let mut place = self.home(key);
+        while self.table[place] != 0 {
+            if self.table[place] >> 32 == key & 0xffff_ffff {
+                return Some(u32::try_from(self.table[place] & 0xffff_ffff).expect("32 bits") - 1);
+            }
+            place = (place + 1) & self.mask;
+        }
+        None
+    }
+
+    /// The order that trades first.
+    pub(crate) fn first(&self, side: Side) -> Option<u32> {
+        self.best(side).map(|price| self.levels[side as usize][price].first)
+    }
+
+    /// Has an order fetched.
+    pub(crate) fn fetch(&self, slot: u32) {
+        ahead::fetch(&self.nodes[slot as usize]);
+        ahead::fetch(&self.digests[slot as usize]);
+    }
+
+    /// Its digest.
+    pub(crate) fn digest(&self, slot: u32) -> &[u8; 32] {
+        &self.digests[slot as usize]
+    }
+
     /// Later entries move up, so that a search may stop at an empty place.
     fn close_gap(&mut self, mut hole: usize) {
         let mut place = hole;
@@ -163,6 +198,10 @@ impl Floor {
                 return;
             };
             let slot = self.levels[side as usize][price].first;
+            let next = self.nodes[slot as usize].next;
+            if next != NONE {
+                self.fetch(next);
+            }
             let node = &mut self.nodes[slot as usize];
             let traded = node.shares.min(shares);
             shares -= traded;

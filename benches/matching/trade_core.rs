@@ -127,6 +127,10 @@ impl Core {
             }
             if let Some(next) = commands.get(index + 1) {
                 self.fill_in(index + 1, next);
+                if !matches!(next.kind, Kind::Cancel) {
+                    let side = self.orders[(index + 1) % 2].order.fields.side;
+                    self.shard.fetch_maker_ahead(MARKET, Outcome::Zero, side);
+                }
             }
             self.execute(index, command);
         }

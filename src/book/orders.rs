@@ -100,16 +100,21 @@ impl Orders {
         self.by_id.find(self.hash(id), same).map(Slot::from_number)
     }
 
-    /// Has the bucket that finding or resting an order begins with fetched into the cache meanwhile.
+    /// Has the bucket that finding, resting or removing an order begins with fetched into the cache, and waits for
+    /// nothing.
     pub fn fetch_ahead(&self, id: &OrderId) {
         self.by_id.fetch_ahead(self.hash(id));
     }
 
-    /// Has the line of the order that probably has this digest fetched into the cache meanwhile, and gives its slot; nothing if none rests. Its bucket is looked at now: it was to be fetched before.
-    pub(super) fn fetch_resting(&self, id: &OrderId) -> Option<Slot> {
-        let slot = self.by_id.guess(self.hash(id)).map(Slot::from_number)?;
+    /// The slot of the order that probably has this digest, without a look at its line. Where the index has it is
+    /// looked at now: that was to be fetched before.
+    #[must_use]
+    pub fn guess(&self, id: &OrderId) -> Option<Slot> {
+        self.by_id.guess(self.hash(id)).map(Slot::from_number)
+    }
+
+    pub(super) fn fetch_line(&self, slot: Slot) {
         ahead::fetch(&self.lines[slot]);
-        Some(slot)
     }
 
     /// The caller saw the room.

@@ -68,10 +68,12 @@ impl Trade {
             Question::Cancel { id, .. } | Question::Bury { id, .. } => shard.fetch_ahead(id),
             Question::Act(_) => {}
         });
-        mesh.peek_asked(from, 0, |asked| {
-            if let Question::Cancel { id, .. } = &asked.question {
-                shard.fetch_ahead_of_cancels(std::slice::from_ref(id));
+        mesh.peek_asked(from, 0, |asked| match &asked.question {
+            Question::Place(place) => {
+                shard.fetch_maker_ahead(place.market, place.outcome, place.order.fields.side);
             }
+            Question::Cancel { id, .. } => shard.fetch_ahead_of_cancels(std::slice::from_ref(id)),
+            Question::Bury { .. } | Question::Act(_) => {}
         });
     }
 

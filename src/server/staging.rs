@@ -127,7 +127,12 @@ impl Trade {
         let neg_risk = self.registry.market(market).neg_risk;
         self.signatures_left -= 1;
         let shard = self.shard.as_ref();
-        let ahead = |id: &OrderId| shard.into_iter().for_each(|shard| shard.fetch_ahead(id));
+        let ahead = |id: &OrderId| {
+            if let Some(shard) = shard {
+                shard.fetch_ahead(id);
+                shard.fetch_maker_ahead(market, outcome, fields.side);
+            }
+        };
         let id = match self.verifier.order(&order, &caller.address, venue, neg_risk, ahead) {
             Ok(id) => id,
             Err(Reject::SignatureInvalid) => {

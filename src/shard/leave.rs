@@ -39,8 +39,8 @@ impl Shard {
         if let Some(second) = ids.get(1) {
             self.books.orders().fetch_ahead(second);
         }
-        if let Some(slot) = ids.first().and_then(|first| self.books.fetch_resting(first)) {
-            self.placements.fetch_ahead(slot);
+        if let Some(slot) = ids.first().and_then(|first| self.books.orders().guess(first)) {
+            self.fetch_resting(slot);
         }
     }
 

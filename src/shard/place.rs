@@ -90,6 +90,24 @@ impl Shard {
         self.books.orders().fetch_ahead(id);
     }
 
+    /// Has the maker that such an order would meet first fetched into the cache, and waits for nothing: makers
+    /// trade oldest first, so most have long left every cache. Nothing if another shard has the market.
+    pub fn fetch_maker_ahead(&self, market: MarketNo, outcome: Outcome, side: Side) {
+        let opposite = match outcome {
+            Outcome::Zero => side.opposite(),
+            Outcome::One => side,
+        };
+        if let Some(slot) = self.books.first(market, opposite) {
+            self.fetch_resting(slot);
+        }
+    }
+
+    /// Has all that is kept of an order that rests fetched into the cache.
+    pub(super) fn fetch_resting(&self, slot: Slot) {
+        self.books.fetch_ahead(slot);
+        self.placements.fetch_ahead(slot);
+    }
+
     /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
     /// not, or what it came to before. Loads only, and nothing is remembered.
     pub fn foresee(&mut self, now: TimeMs, order: &PlaceOrder) -> Result<(), Placed> {

@@ -19,8 +19,8 @@ use crate::book::Face;
 use crate::book::legs::{self, Legs, Meeting, Ratio};
 use crate::book::orders::Resting;
 use crate::domain::{
-    Collateral, FeeSchedule, MarketNo, OrderType, Outcome, Price, Reject, SelfTrade, Shares, Side, Tick,
-    TimeMs, WalletNo,
+    Collateral, FeeSchedule, MarketNo, OrderId, OrderType, Outcome, Price, Reject, SelfTrade, Shares, Side,
+    Tick, TimeMs, WalletNo,
 };
 use crate::journal::layout::RemovalReason;
 use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
@@ -212,6 +212,7 @@ impl Shard {
                 break;
             }
             next = self.books.after(slot);
+            self.fetch_met(&maker.id, next);
             let tripped = breakers && self.registry.has_tripped(&self.placements[slot].owner);
             if let Some(reason) = reason_to_leave(&maker, taker, tripped) {
                 self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
@@ -232,6 +233,15 @@ impl Shard {
             }
         }
         Ok(())
+    }
+
+    /// Has what this walk and those behind it look at next fetched meanwhile: the maker behind, and where the index
+    /// has the one that is met, as it may be removed.
+    fn fetch_met(&self, met: &OrderId, next: Option<Slot>) {
+        self.books.orders().fetch_ahead(met);
+        if let Some(next) = next {
+            self.fetch_resting(next);
+        }
     }
 
     /// Fills the maker as far as it goes; false if that would be worth nothing.
