@@ -107,8 +107,22 @@ fn classes(summary: &Summary) -> Vec<String> {
     summary.classes.iter().map(row).collect()
 }
 
+/// A benchmark's name with the settings that it was given, so that rows with others are not taken for the same; the
+/// rig's own commands have none.
+fn measured_by(sheet: &Sheet) -> String {
+    let command = &sheet.environment.command;
+    let Some((variables, arguments)) = command.split_once("scripts/perf bench ") else {
+        return sheet.name.clone();
+    };
+    let bench = match arguments.split_once(" --profile ") {
+        Some((name, rest)) => name.to_owned() + rest.find(' ').map_or("", |end| &rest[end..]),
+        None => arguments.to_owned(),
+    };
+    format!("{variables}{bench}")
+}
+
 fn figures(sheet: &Sheet) -> Vec<String> {
-    let name = sheet.name.strip_prefix("bench-").unwrap_or(&sheet.name);
+    let name = measured_by(sheet);
     let row = |figure: &Figure| {
         let value = sheet::text_of(figure.value, figure.unit);
         let (beside, ratio) = figure.beside.as_ref().map_or_else(Default::default, |beside| {
@@ -189,6 +203,25 @@ mod tests {
         let sheets = vec![sheet::example(), durable, sheet::example()];
         let text = tables(&Records { runs: Vec::new(), sheets });
         assert_eq!(text.lines().filter(|line| line.contains(", profile bench: ")).count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_row_says_with_which_settings_it_was_measured() {
+        for (command, wanted) in [
+            ("scripts/perf bench roundtrip", "roundtrip"),
+            (
+                "ROUNDTRIP_DURABILITY=durable scripts/perf bench roundtrip",
+                "ROUNDTRIP_DURABILITY=durable roundtrip",
+            ),
+            ("scripts/perf bench roundtrip -- a.b=1", "roundtrip -- a.b=1"),
+            ("scripts/perf bench restart --profile release -- 10 DIR", "restart -- 10 DIR"),
+            ("scripts/perf bench reads --profile release", "reads"),
+            ("scripts/perf scale", "bench-roundtrip"),
+        ] {
+            let mut sheet = sheet::example();
+            command.clone_into(&mut sheet.environment.command);
+            assert_eq!(measured_by(&sheet), wanted);
+        }
     }
 
     #[test]
