@@ -107,6 +107,8 @@ impl Http {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err("the server closed the connection".to_owned()),
                 Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+                // A read with a limit of time ends with a signal, whoever it was for.
+                Err(fault) if fault.kind() == ErrorKind::Interrupted => continue,
                 Err(fault) if fault.kind() == ErrorKind::WouldBlock => {
                     return Err(format!("a request was never answered: no reply for {:?}", self.patience));
                 }
