@@ -72,7 +72,7 @@ fn recorded() -> (Vec<(Span, Record)>, Balances) {
         order.id = OrderId::ZERO;
         order.id.0[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
         let shard = fast.owner(MARKET);
-        assert!(matches!(shard.place(NOW, &order), Placed::Accepted { .. }), "{text:?} is refused");
+        assert!(matches!(shard.place(NOW, &order.ready()), Placed::Accepted { .. }), "{text:?} is refused");
         if below(4) == 0 {
             // If it was filled on arrival, nothing happens.
             let _ = shard.cancel(NOW, order.principal, &order.id);

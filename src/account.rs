@@ -135,10 +135,10 @@ impl Accounts {
         Some(slot)
     }
 
-    /// Whether [`Accounts::open`] would give a row.
+    /// True if no row can be made.
     #[must_use]
-    pub fn has_room(&self, wallet: WalletNo, market: MarketNo) -> bool {
-        !self.rows.is_full() || self.find(wallet, market).is_some()
+    pub fn is_full(&self) -> bool {
+        self.rows.is_full()
     }
 
     /// Gives a row back if it has neither shares nor open orders.

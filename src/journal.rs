@@ -50,7 +50,7 @@ pub use fault::{Fault, Place};
 pub use follow::Follower;
 pub use frame::{FIRST_POSITION, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};
 pub use history::{History, Segments};
-pub use log::{Claim, Log};
+pub use log::{Claim, Log, Parts};
 pub use mark::CommittedMark;
 pub use offline::{Survey, has_first_segment, snapshots, survey, was_begun};
 pub(crate) use open::open_with_disk;

@@ -56,7 +56,7 @@
 //! - No shard formats anything but trading answers; reads are the reader's.
 //! - No float holds money, shares or a price.
 //! - No frame names a slot, a shard or a pointer.
-//! - `unsafe` is in [`memory`], one file of [`journal`] and one of [`server`] (`tests/tidy.rs`).
+//! - `unsafe` is in [`memory`], two files of [`journal`] and one of [`server`] (`tests/tidy.rs`).
 //!
 //! # Glossary
 //!

@@ -261,9 +261,7 @@ impl Registry {
     /// The shard that owns a market when there are `shards` of them.
     #[must_use]
     pub fn shard_of(&self, market: MarketNo, shards: u16) -> ShardNo {
-        assert!(0 < shards, "an exchange has a shard");
-        let shard = self.market(market).shard_key % u32::from(shards);
-        ShardNo(u16::try_from(shard).expect("a remainder is below a u16"))
+        self.market(market).shard(shards)
     }
 
     /// What the whole exchange takes.

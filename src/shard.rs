@@ -36,6 +36,7 @@ mod markets;
 pub mod naive;
 mod place;
 mod placements;
+mod ready;
 mod recall;
 mod replace;
 mod restore;
@@ -49,8 +50,7 @@ use crate::domain::{
     Collateral, MarketNo, OrderId, Outcome, Position, Reject, ShardNo, Shares, SignedOrder, TimeMs, WalletNo,
     Word,
 };
-use crate::journal::layout::acts::REMOVED_MAX;
-use crate::journal::layout::{ActKind, OrderPlaced, OrdersRemoved, PositionAct, RemovalReason};
+use crate::journal::layout::{ActKind, PositionAct};
 use crate::journal::{Log, PAYLOAD_BYTES_MAX};
 use crate::memory::arena::Slot;
 use crate::memory::cells::Cells;
@@ -64,6 +64,7 @@ use tombstones::Tombstones;
 use walk::Plan;
 
 pub use place::Stage;
+pub use ready::ReadyOrder;
 pub use replace::{IfGone, Replace, ReplacePart, ReplaceRefusal, Replaced};
 pub use restore::{Lacks, Unrestored};
 
@@ -103,7 +104,8 @@ pub struct ShardSettings {
     pub secret: u64,
 }
 
-/// An order on its way to its shard, with the numbers that its names stand for.
+/// An order whose signature was checked, with the numbers that its names stand for; [`PlaceOrder::ready`] is what
+/// its shard takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaceOrder {
     /// What was signed and sent.
@@ -255,11 +257,9 @@ pub struct Shard {
     /// Out of its place only within a stage.
     work: Option<Box<Work>>,
     slots: Vec<Slot>,
-    placed: OrderPlaced,
-    removed: OrdersRemoved,
     moved: PositionAct,
     scratch: replace::Scratch,
-    payload: Box<[u8]>,
+    payload: Box<[[u8; 8]]>,
 }
 
 impl Shard {
@@ -283,15 +283,9 @@ impl Shard {
             plan: Plan::with_capacity(),
             work: Some(Box::new(Work::idle())),
             slots: Vec::with_capacity(resting_max as usize),
-            placed: place::blank(),
-            removed: OrdersRemoved {
-                time: TimeMs(0),
-                reason: RemovalReason::Cancelled,
-                orders: Vec::with_capacity(REMOVED_MAX),
-            },
             moved: acts::blank(),
             scratch: replace::Scratch::new(),
-            payload: vec![0; PAYLOAD_BYTES_MAX].into(),
+            payload: vec![[0; 8]; PAYLOAD_BYTES_MAX / 8].into(),
             settings,
             cells,
             registry,

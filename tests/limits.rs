@@ -78,7 +78,7 @@ impl Venue {
 
     fn place(&mut self, text: &str) -> Placed {
         let order = self.order(text);
-        let placed = self.fast.owner(order.market).place(NOW, &order);
+        let placed = self.fast.owner(order.market).place(NOW, &order.ready());
         self.fast.follow();
         placed
     }
@@ -203,7 +203,7 @@ fn a_short_log_refuses_orders_first_and_cancels_last_and_loses_nothing() {
     let cells = std::sync::Arc::clone(&venue.fast.cells);
     let before = cells.balance(bob);
     let shard = venue.fast.owner(MARKET);
-    assert_eq!(refused(shard.place(NOW, &order)), Some(Reject::Busy));
+    assert_eq!(refused(shard.place(NOW, &order.ready())), Some(Reject::Busy));
     assert_eq!(cells.balance(bob), before);
     assert_eq!(shard.cancel(NOW, alice, &a), Ok(()), "cancels have a reserve");
     while log.room_for_cancel(1) {
@@ -222,7 +222,7 @@ fn a_cancel_of_more_orders_than_one_frame_holds_takes_several_and_stops_with_the
     let mut order = venue.order("alice buy yes 1 x1 gtc #a");
     for number in 0..orders {
         order.id.0[..4].copy_from_slice(&number.to_le_bytes());
-        let placed = venue.fast.owner(MARKET).place(NOW, &order);
+        let placed = venue.fast.owner(MARKET).place(NOW, &order.ready());
         assert_eq!(status(placed).0, Status::Live);
         if number % 1_000 == 0 {
             // Nobody follows: a ledger proves conservation after every frame, which takes a while.
@@ -253,7 +253,7 @@ fn a_tombstone_waits_ten_seconds_by_a_clock_that_was_set_back_restarts_included(
         let [seen, early, late] =
             ["seen", "early", "late"].map(|label| venue.order(&format!("alice buy yes 40 x1 gtc #{label}")));
         let alice = seen.wallet;
-        assert_eq!(status(venue.fast.owner(MARKET).place(ahead, &seen)).0, Status::Live);
+        assert_eq!(status(venue.fast.owner(MARKET).place(ahead, &seen.ready())).0, Status::Live);
         assert_eq!(venue.fast.owner(MARKET).tombstone(at(5), alice, &early.id), Ok(()));
         assert_eq!(venue.fast.owner(MARKET).tombstone(at(6), alice, &late.id), Ok(()));
         venue.fast.follow();
@@ -262,11 +262,11 @@ fn a_tombstone_waits_ten_seconds_by_a_clock_that_was_set_back_restarts_included(
         }
         let shard = venue.fast.owner(MARKET);
         assert_eq!(
-            status(shard.place(at(14), &early)).0,
+            status(shard.place(at(14), &early.ready())).0,
             Status::Killed(Reject::CancelledBeforeArrival),
             "the cancel waits for ten seconds, restarts: {restarts}"
         );
-        assert_eq!(status(shard.place(at(16), &late)).0, Status::Live, "and no longer");
+        assert_eq!(status(shard.place(at(16), &late.ready())).0, Status::Live, "and no longer");
     }
 }
 
@@ -293,7 +293,7 @@ fn a_clock_that_was_ahead_and_set_back_holds_nobody_up_and_frames_keep_their_ord
         let [seen, old, early, late] = ["seen", "old", "early", "late"]
             .map(|label| venue.order(&format!("alice buy yes 40 x1 gtc #{label}")));
         let alice = seen.wallet;
-        assert_eq!(status(venue.fast.owner(MARKET).place(ahead, &seen)).0, Status::Live);
+        assert_eq!(status(venue.fast.owner(MARKET).place(ahead, &seen.ready())).0, Status::Live);
         assert_eq!(venue.fast.owner(MARKET).tombstone(ahead, alice, &old.id), Ok(()));
         venue.fast.follow();
         assert_eq!(venue.fast.ledger.time(), ahead);
@@ -305,10 +305,14 @@ fn a_clock_that_was_ahead_and_set_back_holds_nobody_up_and_frames_keep_their_ord
         let mut hurried = venue.order("bob buy yes 31 x1 gtc #hurried");
         hurried.order.deadline_ms = at(5).0 + 1;
         let shard = venue.fast.owner(MARKET);
-        assert_eq!(status(shard.place(at(5), &minute)).0, Status::Live, "it has 55 s by the clock");
-        assert_eq!(status(shard.place(at(5), &hurried)).0, Status::Live, "it came in time by the clock");
+        assert_eq!(status(shard.place(at(5), &minute.ready())).0, Status::Live, "it has 55 s by the clock");
         assert_eq!(
-            status(shard.place(at(5), &old)).0,
+            status(shard.place(at(5), &hurried.ready())).0,
+            Status::Live,
+            "it came in time by the clock"
+        );
+        assert_eq!(
+            status(shard.place(at(5), &old.ready())).0,
             Status::Live,
             "its cancel is of a time that never was"
         );
@@ -316,8 +320,8 @@ fn a_clock_that_was_ahead_and_set_back_holds_nobody_up_and_frames_keep_their_ord
             assert_eq!(shard.tombstone(at(5), alice, &unseen.id), Ok(()));
         }
         let killed = Status::Killed(Reject::CancelledBeforeArrival);
-        assert_eq!(status(shard.place(at(14), &early)).0, killed, "the cancel waits for ten seconds");
-        assert_eq!(status(shard.place(at(15), &late)).0, Status::Live, "and no longer");
+        assert_eq!(status(shard.place(at(14), &early.ready())).0, killed, "the cancel waits for ten seconds");
+        assert_eq!(status(shard.place(at(15), &late.ready())).0, Status::Live, "and no longer");
         shard.sweep(at(59));
         assert_eq!(shard.resting_count(), 5);
         shard.sweep(at(60));

@@ -98,7 +98,7 @@ fn trade(shard: &mut Shard, orders: &[PlaceOrder], start: &Barrier, ended: &Atom
         while !log.room_for_order(4) {
             std::thread::yield_now();
         }
-        if matches!(shard.place(NOW, order), Placed::Accepted { trade: Some(_), .. }) {
+        if matches!(shard.place(NOW, &order.ready()), Placed::Accepted { trade: Some(_), .. }) {
             filled += 1;
         }
         if index % 2 == 1 {

@@ -69,7 +69,7 @@ impl Pair {
             let mut order = pair.order(&format!("w{} buy {token} {cents} x10 gtc #o", number % WALLETS));
             pair.name(&mut order);
             pair.naive.place(&order);
-            assert!(matches!(pair.fast.owner(MARKET).place(NOW, &order), Placed::Accepted { .. }));
+            assert!(matches!(pair.fast.owner(MARKET).place(NOW, &order.ready()), Placed::Accepted { .. }));
         }
         pair
     }
@@ -120,7 +120,7 @@ fn rest_and_cancel(criterion: &mut Criterion) {
             pair.name(&mut order);
             pair.free();
             let shard = pair.fast.owner(MARKET);
-            assert_eq!(status(shard.place(NOW, &order)), Status::Live);
+            assert_eq!(status(shard.place(NOW, &order.ready())), Status::Live);
             assert_eq!(shard.cancel(NOW, order.principal, &order.id), Ok(()));
         });
     });
@@ -145,8 +145,8 @@ fn rest_and_take(criterion: &mut Criterion) {
             pair.name(&mut taker);
             pair.free();
             let shard = pair.fast.owner(MARKET);
-            assert_eq!(status(shard.place(NOW, &maker)), Status::Live);
-            assert_eq!(status(shard.place(NOW, &taker)), Status::Matched);
+            assert_eq!(status(shard.place(NOW, &maker.ready())), Status::Live);
+            assert_eq!(status(shard.place(NOW, &taker.ready())), Status::Matched);
             shard.sweep(NOW);
         });
     });

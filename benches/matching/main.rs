@@ -11,7 +11,10 @@
 //! them are done. With 100,000 live orders a book is larger than the cache of a core, and alone it waits for memory.
 //!
 //! Good is at most 25 ns a command with 10,000 live orders and 35 with 100,000, and at most 1.25 times the floor; for a
-//! trading core 45 and 100 ns without what was signed, whose writing the last line tells.
+//! trading core 45 and 100 ns without what was received, whose writing the last line tells.
+//!
+//! `cargo bench --bench matching -- core 60000` is one round of the trading core alone at the first size, with so many
+//! commands: what `valgrind --tool=callgrind` counts.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
@@ -44,6 +47,21 @@ fn main() {
     let mut set = rustix::thread::CpuSet::new();
     set.set(CPU);
     rustix::thread::sched_setaffinity(None, &set).expect("the CPU is allowed");
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    match words.as_slice() {
+        [] => {
+            books();
+            trading_cores(&SIZES, CORE_COMMANDS, ROUNDS);
+        }
+        [core, commands] if core == "core" => {
+            trading_cores(&SIZES[..1], commands.parse().expect("how many commands"), 1);
+        }
+        _ => panic!("`core COMMANDS`, or nothing"),
+    }
+}
+
+/// Book and floor.
+fn books() {
     println!(
         "{COMMANDS} commands, seed {SEED}, CPU {CPU}, {ROUNDS} rounds in turn; ns a command: median (best)"
     );
@@ -74,21 +92,25 @@ fn main() {
             figures::note_beside(what, ours.0, figures::Unit::Ns, "floor", theirs.0);
         }
     }
-    println!("{CORE_COMMANDS} commands with accounts, rules, fees and frames");
+}
+
+/// Trading cores, and what is written of an order before it comes to one.
+fn trading_cores(sizes: &[(u16, usize)], commands: usize, rounds: usize) {
+    println!("{commands} commands with accounts, rules, fees and frames");
     println!("ticks    live |   trading core");
-    for (ticks, live) in SIZES {
-        let workload = Workload::new(ticks, live, CORE_COMMANDS, SEED);
-        let round = || Core::new(ticks, live, CORE_COMMANDS).run(&workload);
-        let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
+    for &(ticks, live) in sizes {
+        let workload = Workload::new(ticks, live, commands, SEED);
+        let round = || Core::new(ticks, live, live + commands).run(&workload, 0);
+        let (median, best) = figure((0..rounds).map(|_| round()).collect());
         println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1})");
         let what = format!("a trading core's command, {ticks} ticks, {live} live orders");
         figures::note(what, median, figures::Unit::Ns);
     }
-    let (median, best) = figure((0..ROUNDS).map(|_| trade_core::signed(CORE_COMMANDS)).collect());
+    let (median, best) = figure((0..rounds).map(|_| trade_core::receiving(commands)).collect());
     println!(
-        "what was signed, written alone: {median:.1} ({best:.1}) an order; 65 of 100 commands are orders"
+        "what was received, written and summed: {median:.1} ({best:.1}) an order; 65 of 100 commands are orders"
     );
-    figures::note("of an order, writing what was signed", median, figures::Unit::Ns);
+    figures::note("of an order, writing what was received", median, figures::Unit::Ns);
 }
 
 /// Median and best.

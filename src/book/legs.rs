@@ -16,6 +16,7 @@
 //! **Zero value.** A fill at the maker's price that is worth less than a millionth does not happen.
 //! If that is all the maker has, the maker is *dust* and leaves; else the taker is *spent*.
 
+pub use crate::domain::order::Ratio;
 use crate::domain::price::PRICE_ONE;
 use crate::domain::{Collateral, Price, Shares, Side, Tick};
 
@@ -59,15 +60,6 @@ pub struct Legs {
     pub maker: Collateral,
     /// What the taker pays or receives.
     pub taker: Collateral,
-}
-
-/// The amounts a taker signed: it pays at most, or receives at least, their ratio a share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ratio {
-    /// The collateral side.
-    pub collateral: Collateral,
-    /// The share side.
-    pub shares: Shares,
 }
 
 impl Ratio {

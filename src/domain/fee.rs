@@ -14,7 +14,7 @@ pub const RATE_ONE: u32 = 1_000_000;
 pub const RATE_MAX: u32 = RATE_ONE;
 
 /// Fees are whole multiples of this many millionths: five decimals of a USDC.
-const FEE_STEP: u128 = 10;
+const FEE_STEP: u64 = 10;
 
 /// What a market charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,12 @@ impl FeeSchedule {
         }
         let p = u128::from(price.ten_thousandths());
         let one = u128::from(PRICE_ONE);
+        if self.exponent == 1
+            && self.builder_share_bps == 0
+            && let Some(fee) = self.usual_fee(shares, price)
+        {
+            return fee;
+        }
         // numerator / denominator is the raw fee in millionths of a USDC.
         let (mut numerator, mut denominator) =
             (u128::from(shares.0) * u128::from(self.rate), u128::from(RATE_ONE));
@@ -53,17 +59,33 @@ impl FeeSchedule {
             numerator *= p * (one - p);
             denominator *= one * one;
         }
-        if numerator < denominator * FEE_STEP {
+        if numerator < denominator * u128::from(FEE_STEP) {
             return Collateral::ZERO;
         }
-        let step = denominator * FEE_STEP;
+        let step = denominator * u128::from(FEE_STEP);
         let base_steps = quotient(2 * numerator + step, 2 * step);
         let total_steps = if self.builder_share_bps == 0 {
             base_steps
         } else {
             (base_steps * 10_000).div_ceil(10_000 - u128::from(self.builder_share_bps))
         };
-        Collateral(u64::try_from(total_steps * FEE_STEP).expect("a fee is below twice the order"))
+        Collateral(u64::try_from(total_steps * u128::from(FEE_STEP)).expect("a fee is below twice the order"))
+    }
+
+    /// The same with exponent 1 and without a builder's share, unless the order is larger than anybody's: its
+    /// divisor is known beforehand, so that nothing is divided.
+    fn usual_fee(&self, shares: Shares, price: Price) -> Option<Collateral> {
+        const ONE: u64 = PRICE_ONE as u64;
+        /// What a fee's step is of shares times rate times p(1-p).
+        const STEP: u64 = RATE_ONE as u64 * ONE * ONE * FEE_STEP;
+        const TWOS: u32 = (2 * STEP).trailing_zeros();
+        let p = u64::from(price.ten_thousandths());
+        let raw = u128::from(shares.0) * u128::from(u64::from(self.rate) * (p * (ONE - p)));
+        if raw < u128::from(STEP) {
+            return Some(Collateral::ZERO);
+        }
+        let halves = u64::try_from((2 * raw + u128::from(STEP)) >> TWOS).ok()?;
+        Some(Collateral(halves / ((2 * STEP) >> TWOS) * FEE_STEP))
     }
 
     /// The fee that a maker pays for `shares` filled at `price`: nothing if `taker_only`.
@@ -119,6 +141,21 @@ mod tests {
         let half = Price::new(5_000).expect("in range");
         assert_eq!(schedule(40_000, 1, 0).taker_fee(Shares(999), half), Collateral::ZERO);
         assert_eq!(schedule(40_000, 1, 0).taker_fee(Shares(1_000), half), Collateral(10));
+    }
+
+    #[test]
+    fn usual_fees_are_those_of_the_rule_for_every_price() {
+        let amounts = [1, 999, 1_000, 2_500_001, 499_999_999, 7_000_000_000_003, 1_000_000_000_000_000];
+        for price in (1..PRICE_ONE).filter_map(Price::new) {
+            for (shares, rate) in amounts.into_iter().zip([1, 40_000, 44_100, 72_000, 3, 999_999, RATE_MAX]) {
+                let p = u128::from(price.ten_thousandths());
+                let raw = u128::from(shares) * u128::from(rate) * p * (10_000 - p);
+                let step = 10_u128.pow(6 + 8 + 1);
+                let steps = if raw < step { 0 } else { (2 * raw + step) / (2 * step) };
+                let fee = schedule(rate, 1, 0).taker_fee(Shares(shares), price);
+                assert_eq!(u128::from(fee.0), steps * 10, "{shares} at {price:?}, {rate}");
+            }
+        }
     }
 
     #[test]

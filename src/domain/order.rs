@@ -198,13 +198,30 @@ impl OrderFields {
         }
     }
 
+    /// Both sides.
+    #[must_use]
+    pub const fn signed(&self) -> Ratio {
+        Ratio { collateral: self.collateral(), shares: self.shares() }
+    }
+}
+
+/// The amounts that were signed: a taker pays at most, or receives at least, their ratio a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio {
+    /// The collateral side.
+    pub collateral: Collateral,
+    /// The share side.
+    pub shares: Shares,
+}
+
+impl Ratio {
     /// The price signed, if collateral / shares is exactly a price on `tick`'s grid.
     #[must_use]
-    pub fn exact_price(&self, tick: Tick) -> Option<Price> {
-        if self.shares().is_zero() {
+    pub fn exact_price(self, tick: Tick) -> Option<Price> {
+        if self.shares.is_zero() {
             return None;
         }
-        let (quotient, rest) = divided(self.ratio().0, self.shares().0);
+        let (quotient, rest) = divided(self.scaled(), self.shares.0);
         if rest != 0 {
             return None;
         }
@@ -216,19 +233,18 @@ impl OrderFields {
     /// ends. Market buys need it: their share amount was floored, so the ratio lies a little
     /// above the tick that was meant.
     #[must_use]
-    pub fn nearest_price(&self, tick: Tick) -> Option<Price> {
-        let (numerator, shares) = self.ratio();
-        let step = shares * u128::from(tick.ten_thousandths());
+    pub fn nearest_price(self, tick: Tick) -> Option<Price> {
+        let step = u128::from(self.shares.0) * u128::from(tick.ten_thousandths());
         if step == 0 {
             return None;
         }
-        let steps = (2 * numerator + step) / (2 * step);
+        let steps = (2 * self.scaled() + step) / (2 * step);
         Price::new(u16::try_from(steps * u128::from(tick.ten_thousandths())).ok()?)
     }
 
-    /// (collateral x `PRICE_ONE`, shares): their quotient is the price in ten-thousandths.
-    fn ratio(&self) -> (u128, u128) {
-        (u128::from(self.collateral().0) * u128::from(PRICE_ONE), u128::from(self.shares().0))
+    /// The collateral times `PRICE_ONE`: through the shares it is the price in ten-thousandths.
+    fn scaled(self) -> u128 {
+        u128::from(self.collateral.0) * u128::from(PRICE_ONE)
     }
 }
 
@@ -274,20 +290,8 @@ impl SignedOrder {
 mod tests {
     use super::*;
 
-    fn buy(collateral: u64, shares: u64) -> OrderFields {
-        OrderFields {
-            salt: Word::ZERO,
-            maker: Address::ZERO,
-            signer: Address::ZERO,
-            token: TokenId::ZERO,
-            maker_amount: collateral,
-            taker_amount: shares,
-            side: Side::Buy,
-            signature_type: SignatureType::Eoa,
-            timestamp_ms: 0,
-            metadata: Word::ZERO,
-            builder: Word::ZERO,
-        }
+    const fn buy(collateral: u64, shares: u64) -> Ratio {
+        Ratio { collateral: Collateral(collateral), shares: Shares(shares) }
     }
 
     #[test]

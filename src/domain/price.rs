@@ -84,8 +84,11 @@ impl Tick {
 
     /// The tick of `ten_thousandths`, or `None` if no venue has it.
     #[must_use]
-    pub fn new(ten_thousandths: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|tick| tick.0 == ten_thousandths)
+    pub const fn new(ten_thousandths: u16) -> Option<Self> {
+        match ten_thousandths {
+            1_000 | 100 | 50 | 25 | 10 | 1 => Some(Self(ten_thousandths)),
+            _ => None,
+        }
     }
 
     /// The tick in ten-thousandths.
@@ -122,6 +125,12 @@ mod tests {
         assert_eq!(Price::new(0), None);
         assert_eq!(Price::new(10_000), None);
         assert_eq!(Price::new(1).map(Price::complement), Price::new(9_999));
+    }
+
+    #[test]
+    fn a_tick_is_one_of_the_six() {
+        let ticks: Vec<Tick> = (0..=u16::MAX).rev().filter_map(Tick::new).collect();
+        assert_eq!(ticks, Tick::ALL);
     }
 
     #[test]

@@ -1,10 +1,29 @@
 //! CRC-32C (Castagnoli): what every frame, row and section of the journal ends or begins with.
+//!
+//! Long stretches are the library's. The few words of a frame's decision are summed by the processor's own
+//! instruction, and what was summed before, by somebody else ([`Stretch`]), is joined in one multiplication.
+//!
+//! CHECKSUM-1: without the instructions the library gives the same sums; `is_x86_feature_detected` decides.
+#![allow(unsafe_code, reason = "the processor's instruction for this checksum")]
 
 use crc_fast::{CrcAlgorithm, Digest, checksum_combine, crc32_iscsi};
+use std::arch::x86_64::{
+    _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u64, _mm_cvtsi64_si128, _mm_cvtsi128_si64,
+};
+
+/// Up to here a sum is quicker made word by word than begun by the library.
+const FEW_BYTES: usize = 64;
+
+/// The polynomial, its lowest power in the highest bit, x^32 left out.
+const POLYNOMIAL: u32 = 0x82f6_3b78;
 
 /// The checksum of `bytes`.
 #[must_use]
 pub(crate) fn sum(bytes: &[u8]) -> u32 {
+    if bytes.len() <= FEW_BYTES && has_instructions() {
+        // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
+        return unsafe { few(bytes) };
+    }
     crc32_iscsi(bytes)
 }
 
@@ -16,12 +35,95 @@ pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     narrow(digest.finalize())
 }
 
-/// The same for a few words, without the state that [`append`] makes for stretches of any length: a checksum is
-/// linear, so one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
+/// The same for a few words, without the state that [`append`] makes for stretches of any length.
 #[must_use]
 pub(crate) fn append_words<const N: usize>(sum: u32, mut words: [u64; N]) -> u32 {
+    if has_instructions() {
+        // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
+        return unsafe { on(sum, words) };
+    }
+    // A checksum is linear: one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
     words[0] ^= u64::from(sum);
-    self::sum(words.map(u64::to_le_bytes).as_flattened())
+    crc32_iscsi(words.map(u64::to_le_bytes).as_flattened())
+}
+
+/// What bytes in the middle add to a checksum, worked out before anybody knows what stands around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    sum: u32,
+    bytes: u32,
+    /// What moves a sum by so many bytes.
+    factor: u32,
+}
+
+impl Stretch {
+    /// Of no bytes; nothing can be around it.
+    pub(crate) const NOTHING: Self = Self { sum: 0, bytes: 0, factor: 0 };
+
+    /// Of `bytes`, at least five; `factor` is [`factor`] of their number.
+    pub(crate) fn of(bytes: &[u8], factor: u32) -> Self {
+        let count = u32::try_from(bytes.len()).expect("a stretch is part of a frame");
+        Self { sum: sum(bytes), bytes: count, factor }
+    }
+}
+
+/// The checksum of a word, a stretch and the first `bytes` of `last`, one behind the other.
+#[must_use]
+pub(crate) fn sum_around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 {
+    let last = &last.as_flattened()[..bytes];
+    if has_instructions() {
+        // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
+        return unsafe { around(first, stretch, last) };
+    }
+    let front = combine(crc32_iscsi(&first.to_le_bytes()), stretch.sum, stretch.bytes as usize);
+    append(front, last)
+}
+
+/// x^(8 `bytes` - 33) modulo the polynomial, of at least five bytes: a sum times this, times the x^33 that the two
+/// instructions bring along, is the sum with so many zero bytes behind it.
+#[must_use]
+pub(crate) const fn factor(bytes: usize) -> u32 {
+    assert!(5 <= bytes, "a power of x below none");
+    let (mut power, mut left) = (1 << 31, 8 * bytes - 33);
+    while 0 < left {
+        power = (power >> 1) ^ if power % 2 == 0 { 0 } else { POLYNOMIAL };
+        left -= 1;
+    }
+    power
+}
+
+fn has_instructions() -> bool {
+    is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("pclmulqdq")
+}
+
+#[target_feature(enable = "sse4.2")]
+fn few(bytes: &[u8]) -> u32 {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let mut state = u64::from(u32::MAX);
+    for word in whole {
+        state = _mm_crc32_u64(state, u64::from_le_bytes(*word));
+    }
+    !rest.iter().fold(narrow(state), |state, byte| _mm_crc32_u8(state, *byte))
+}
+
+#[target_feature(enable = "sse4.2")]
+fn on<const N: usize>(sum: u32, words: [u64; N]) -> u32 {
+    !narrow(words.iter().fold(u64::from(!sum), |state, word| _mm_crc32_u64(state, *word)))
+}
+
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+fn around(first: u64, stretch: &Stretch, last: &[u8]) -> u32 {
+    let low = |word: u32| _mm_cvtsi64_si128(i64::from(word));
+    let front = !narrow(_mm_crc32_u64(u64::from(u32::MAX), first));
+    // The product's powers stand one place too low in 64 bits, and the checksum of a word moves it by 32.
+    let product = _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(low(front), low(stretch.factor)));
+    let moved = narrow(_mm_crc32_u64(0, product.cast_unsigned()));
+    let (whole, rest) = last.as_chunks::<8>();
+    let mut state = u64::from(!(moved ^ stretch.sum));
+    for word in whole {
+        state = _mm_crc32_u64(state, u64::from_le_bytes(*word));
+    }
+    !rest.iter().fold(narrow(state), |state, byte| _mm_crc32_u8(state, *byte))
 }
 
 /// The checksum of two stretches one behind the other, from theirs; `length` is the second's.
@@ -38,6 +140,27 @@ fn narrow(sum: u64) -> u32 {
 mod tests {
     use super::*;
 
+    fn padded(bytes: &[u8]) -> (Vec<[u8; 8]>, usize) {
+        let mut whole = bytes.to_vec();
+        whole.resize(bytes.len().next_multiple_of(8), 0);
+        (whole.as_chunks().0.to_vec(), bytes.len())
+    }
+
+    #[test]
+    fn the_instructions_and_the_library_agree_at_every_length() {
+        let bytes: Vec<u8> = (0..700_u32).map(|at| (at * at % 251).to_le_bytes()[0]).collect();
+        for length in 0..bytes.len() {
+            assert_eq!(sum(&bytes[..length]), crc32_iscsi(&bytes[..length]), "{length} bytes");
+        }
+        for middle in 5..bytes.len() - 8 {
+            let (front, last) = bytes.split_at(8 + middle);
+            let (word, middle) = front.split_first_chunk().expect("a word and more");
+            let stretch = Stretch::of(middle, factor(middle.len()));
+            let (last, count) = padded(last);
+            assert_eq!(sum_around(u64::from_le_bytes(*word), &stretch, &last, count), crc32_iscsi(&bytes));
+        }
+    }
+
     #[test]
     fn checksums_are_those_of_rfc_3720() {
         let rising: Vec<u8> = (0..32).collect();
@@ -53,6 +176,13 @@ mod tests {
                 let (first, second) = bytes.split_at(cut);
                 assert_eq!(append(sum(first), second), expected, "cut at {cut}");
                 assert_eq!(combine(sum(first), sum(second), second.len()), expected, "cut at {cut}");
+                let Some((word, middle)) = first.split_first_chunk() else { continue };
+                if 5 <= middle.len() {
+                    let stretch = Stretch::of(middle, factor(middle.len()));
+                    let word = u64::from_le_bytes(*word);
+                    let (words, bytes) = padded(second);
+                    assert_eq!(sum_around(word, &stretch, &words, bytes), expected, "cut at {cut}");
+                }
             }
             if let [first, words @ ..] = bytes.as_chunks::<8>().0 {
                 let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();

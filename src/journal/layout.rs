@@ -45,7 +45,9 @@ pub use acts::{
     RemovalReason, Resolved, TickChanged, Tombstone,
 };
 pub use guards::{BreakerSet, SwitchArmed};
-pub use order::{Fill, MatchKind, OrderPlaced, OrdersReplaced, PlacedResult, Quote, Removal};
+pub use order::{
+    Decision, Ending, Fill, MatchKind, OrderPlaced, OrdersReplaced, PlacedResult, Quote, Received, Removal,
+};
 pub use rows::{
     Close, EventText, ItemText, KeyChanged, MarketAdded, MarketText, Start, StateHash, WalletAdded,
     WalletLinked,

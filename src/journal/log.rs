@@ -96,6 +96,23 @@ impl Words {
 pub struct Claim {
     start: u64,
     bytes: u64,
+    /// Its first word in the ring.
+    word: usize,
+}
+
+/// A payload that lies in three places, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// Its first eight bytes, as a little-endian number.
+    pub(super) first: u64,
+    /// What is behind them.
+    pub(super) middle: &'a [[u8; 8]],
+    /// The end, with zeros behind its last byte.
+    pub(super) last: &'a [[u8; 8]],
+    /// How long it is without those zeros.
+    pub(super) bytes: usize,
+    /// Of all of it.
+    pub(super) checksum: u32,
 }
 
 /// What is to be seen at a position of the ring.
@@ -172,12 +189,13 @@ impl Log {
             // Acquire pairs with the Release in `free`: the zeroing is over (LOG-1).
             let freed = self.freed().load(Ordering::Acquire);
             assert!(start + bytes + FRAME_ALIGN <= freed + self.ring_bytes, "the caller saw the room");
-            let before_end = self.ring_bytes - start % self.ring_bytes;
+            let offset = start % self.ring_bytes;
+            let before_end = self.ring_bytes - offset;
             if bytes <= before_end {
-                return Claim { start, bytes };
+                return Claim { start, bytes, word: words_in(offset) };
             }
-            self.pad(Claim { start, bytes: before_end });
-            self.pad(Claim { start: start + before_end, bytes: bytes - before_end });
+            self.pad(Claim { start, bytes: before_end, word: words_in(offset) });
+            self.pad(Claim { start: start + before_end, bytes: bytes - before_end, word: 0 });
         }
     }
 
@@ -186,51 +204,71 @@ impl Log {
         self.write(claim, kind, payload, checksum::sum(payload))
     }
 
+    /// The same with a payload in parts.
+    #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
+    pub fn commit_parts(&self, claim: Claim, kind: u16, parts: &Parts<'_>) -> Span {
+        let words = self.open(&claim, kind, parts.bytes);
+        let (first, behind) =
+            words[HEADER_WORDS..].split_first().expect("a payload in parts has a first word");
+        let (middle, last) = behind.split_at(parts.middle.len());
+        first.store(parts.first, Ordering::Relaxed);
+        put_words(middle, parts.middle);
+        put_words(&last[..parts.last.len()], parts.last);
+        self.close(&claim, words, kind, parts.bytes, parts.checksum)
+    }
+
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     fn pad(&self, claim: Claim) {
-        self.store(&claim, PADDING, &[], 0);
+        self.close(&claim, self.reach(&claim), PADDING, 0, 0);
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     fn write(&self, claim: Claim, kind: u16, payload: &[u8], checksum: u32) -> Span {
-        assert!(kind != PADDING, "records have kinds of their own");
-        assert!(frame_bytes(payload.len()) == claim.bytes, "a claim is filled by what it was made for");
-        self.store(&claim, kind, payload, checksum);
-        Span { start: Position(claim.start), end: Position(claim.start + claim.bytes) }
+        let words = self.open(&claim, kind, payload.len());
+        put_bytes(&words[HEADER_WORDS..], payload);
+        self.close(&claim, words, kind, payload.len(), checksum)
     }
 
-    fn store(&self, claim: &Claim, kind: u16, payload: &[u8], checksum: u32) {
+    /// The words of a claim for a record.
+    fn open(&self, claim: &Claim, kind: u16, payload_bytes: usize) -> &[AtomicU64] {
+        assert!(kind != PADDING, "records have kinds of their own");
+        assert!(frame_bytes(payload_bytes) == claim.bytes, "a claim is filled by what it was made for");
+        self.reach(claim)
+    }
+
+    /// The words of a claim, to be stored into.
+    fn reach(&self, claim: &Claim) -> &[AtomicU64] {
+        let words = &self.ring()[claim.word..claim.word + words_in(claim.bytes)];
+        debug_assert!(words[0].load(Ordering::Relaxed) == 0, "LOG-2: what can be claimed is zero");
+        // Pairs with the Acquire fence in `copy`: who reads one of these words without having
+        // seen the commit sees `reclaimed` as it was before this range was freed (LOG-4).
+        fence(Ordering::Release);
+        words
+    }
+
+    /// Writes the header in front of what was put into `words`, and commits the claim.
+    fn close(
+        &self,
+        claim: &Claim,
+        words: &[AtomicU64],
+        kind: u16,
+        payload_bytes: usize,
+        checksum: u32,
+    ) -> Span {
         let header = Header {
             length: u32::try_from(claim.bytes).expect("a claim is at most FRAME_BYTES_MAX"),
             position: Position(claim.start),
             epoch: self.epoch,
             kind,
-            payload_bytes: u32::try_from(payload.len()).expect("a payload is below FRAME_BYTES_MAX"),
+            payload_bytes: u32::try_from(payload_bytes).expect("a payload is below FRAME_BYTES_MAX"),
         };
         let header = header.words(checksum);
-        let words = self.frame_words(claim.start, claim.bytes);
-        debug_assert!(words[0].load(Ordering::Relaxed) == 0, "LOG-2: what can be claimed is zero");
-        // Pairs with the Acquire fence in `copy`: who reads one of the words below without having
-        // seen the commit sees `reclaimed` as it was before this range was freed (LOG-4).
-        fence(Ordering::Release);
         for (word, value) in words[1..HEADER_WORDS].iter().zip(&header[1..]) {
             word.store(*value, Ordering::Relaxed);
         }
-        let (whole, rest) = payload.as_chunks::<8>();
-        let body = &words[HEADER_WORDS..HEADER_WORDS + whole.len()];
-        // Eight at a time, as there are about fifty.
-        let ((lines, few), (chunks, few_chunks)) = (body.as_chunks::<8>(), whole.as_chunks::<8>());
-        for (line, chunk) in lines.iter().zip(chunks) {
-            put_words(line, chunk);
-        }
-        put_words(few, few_chunks);
-        if !rest.is_empty() {
-            // Put together in a register: bytes that were stored one by one and are read as a word are waited for.
-            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            words[HEADER_WORDS + whole.len()].store(last, Ordering::Relaxed);
-        }
         // Release pairs with the Acquire loads of first words: the frame is whole (LOG-3).
         words[0].store(header[0], Ordering::Release);
+        Span { start: Position(claim.start), end: Position(claim.start + claim.bytes) }
     }
 
     /// The bytes that can be claimed now.
@@ -400,8 +438,31 @@ impl Log {
     }
 }
 
+/// Stores bytes as words; what the last one lacks is zero.
+#[inline]
+fn put_bytes(words: &[AtomicU64], bytes: &[u8]) {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    put_words(&words[..whole.len()], whole);
+    if !rest.is_empty() {
+        // Put together in a register: bytes that were stored one by one and are read as a word are waited for.
+        let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        words[whole.len()].store(last, Ordering::Relaxed);
+    }
+}
+
+/// Stores as many words as there are chunks.
 #[inline]
 fn put_words(words: &[AtomicU64], chunks: &[[u8; 8]]) {
+    // Eight at a time, as there are about forty.
+    let ((lines, few), (whole, few_chunks)) = (words.as_chunks::<8>(), chunks.as_chunks::<8>());
+    for (line, chunk) in lines.iter().zip(whole) {
+        put_each(line, chunk);
+    }
+    put_each(few, few_chunks);
+}
+
+#[inline]
+fn put_each(words: &[AtomicU64], chunks: &[[u8; 8]]) {
     for (word, chunk) in words.iter().zip(chunks) {
         word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
     }

@@ -123,6 +123,70 @@ impl Out for Room<'_> {
     }
 }
 
+/// Memory that is filled in words. What comes in smaller pieces is put together in a register first: a word that was
+/// stored piece by piece is waited for by whoever reads it.
+#[derive(Debug)]
+pub struct Words<'a> {
+    room: &'a mut [[u8; 8]],
+    full: usize,
+    /// The word that is not full yet, and how many bits it has: fewer than 64.
+    part: u64,
+    bits: u32,
+}
+
+impl<'a> Words<'a> {
+    /// All of `room`, which has room for whatever is put, behind the first `bytes` bytes of `begun`: fewer than
+    /// eight; the others are zero.
+    #[must_use]
+    pub const fn behind(room: &'a mut [[u8; 8]], begun: u64, bytes: u32) -> Self {
+        Self { room, full: 0, part: begun, bits: 8 * bytes }
+    }
+
+    /// What was put, with zeros behind it, and how many bytes it has.
+    #[must_use]
+    pub fn finish(self) -> (&'a [[u8; 8]], usize) {
+        let Self { room, mut full, part, bits } = self;
+        let bytes = 8 * full + bits as usize / 8;
+        if 0 < bits {
+            room[full] = part.to_le_bytes();
+            full += 1;
+        }
+        (&room[..full], bytes)
+    }
+
+    #[allow(clippy::inline_always, reason = "in line a field is a shift and seldom a store")]
+    #[inline(always)]
+    fn push(&mut self, value: u64, bits: u32) {
+        let all = self.bits + bits;
+        let word = self.part | value << self.bits;
+        if all < 64 {
+            (self.part, self.bits) = (word, all);
+            return;
+        }
+        self.room[self.full] = word.to_le_bytes();
+        self.full += 1;
+        // What did not fit; in two steps, for it may be nothing of 64 bits.
+        let fitted = 64 - self.bits;
+        (self.part, self.bits) = (value >> 1 >> (fitted - 1), all - 64);
+    }
+}
+
+impl Out for Words<'_> {
+    #[allow(clippy::inline_always, reason = "see `push`")]
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let (whole, rest) = bytes.as_chunks::<8>();
+        for word in whole {
+            self.push(u64::from_le_bytes(*word), 64);
+        }
+        if !rest.is_empty() {
+            let value = rest.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+            let bits = [0, 8, 16, 24, 32, 40, 48, 56][rest.len()];
+            self.push(value, bits);
+        }
+    }
+}
+
 /// A value that can lie in a payload.
 pub trait Wire: Sized {
     /// Appends the value.
@@ -398,7 +462,8 @@ impl Wire for String {
     }
 }
 
-fn put_count(count: usize, out: &mut impl Out) {
+/// The count in front of a list's values or a text's bytes.
+pub fn put_count(count: usize, out: &mut impl Out) {
     u32::try_from(count).expect("no list has four thousand million values").put(out);
 }
 
@@ -469,6 +534,27 @@ mod tests {
             out
         };
         assert_eq!(bytes(&mut (0..100)), bytes(&mut (0..100).rev()));
+    }
+
+    #[test]
+    fn words_are_the_bytes_that_were_put_whatever_came_before() {
+        let long: Vec<u8> = (1..=29).collect();
+        for begun in 0..8_u32 {
+            for pieces in [&[1_usize, 2, 8, 8, 4][..], &[7, 1, 29, 3, 8], &[8, 8], &[29, 29, 5], &[]] {
+                let mut expected = vec![0xee; begun as usize];
+                let mut words = [[0xff; 8]; 16];
+                let part = expected.iter().fold(0, |part, byte| part << 8 | u64::from(*byte));
+                let mut out = Words::behind(&mut words, part, begun);
+                for piece in pieces {
+                    out.bytes(&long[..*piece]);
+                    expected.extend_from_slice(&long[..*piece]);
+                }
+                let (words, bytes) = out.finish();
+                assert_eq!(bytes, expected.len());
+                expected.resize(bytes.next_multiple_of(8), 0);
+                assert_eq!(words.as_flattened(), expected);
+            }
+        }
     }
 
     #[test]

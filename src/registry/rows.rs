@@ -2,8 +2,8 @@
 
 use super::NONE;
 use crate::domain::{
-    Address, ConditionId, FeeSchedule, Mode, Outcome, Payout, Shares, Tick, TokenId, WalletKind, WalletNo,
-    Word,
+    Address, ConditionId, FeeSchedule, Mode, Outcome, Payout, ShardNo, Shares, Tick, TokenId, WalletKind,
+    WalletNo, Word,
 };
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -214,6 +214,14 @@ impl MarketRow {
             mode: AtomicU8::new(facts.mode as u8),
             payout: AtomicU32::new(facts.payout.map_or(NONE, |payout| payout.per_share(Outcome::Zero))),
         }
+    }
+
+    /// The shard that owns it when there are `shards` of them.
+    #[must_use]
+    pub fn shard(&self, shards: u16) -> ShardNo {
+        assert!(0 < shards, "an exchange has a shard");
+        let shard = self.shard_key % u32::from(shards);
+        ShardNo(u16::try_from(shard).expect("a remainder is below a u16"))
     }
 
     /// The price step, as of now.

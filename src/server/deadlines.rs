@@ -10,12 +10,12 @@ use super::work::Refused;
 use crate::domain::{Reject, TimeMs};
 use crate::http::Head;
 use crate::json::{ShortText, decimal};
-use crate::shard::PlaceOrder;
+use crate::shard::ReadyOrder;
 
 impl Trade {
     /// The time at which an order is judged: the turn's, or this moment's where a deadline is to be kept.
-    pub(super) fn time_for(&self, place: &PlaceOrder, now: TimeMs) -> TimeMs {
-        if place.order.deadline_ms == 0 { now } else { now.max(self.clock.now()) }
+    pub(super) fn time_for(&self, place: &ReadyOrder, now: TimeMs) -> TimeMs {
+        if place.has_deadline() { now.max(self.clock.now()) } else { now }
     }
 
     /// Milliseconds that no clock that is set moves; a manual clock's own.

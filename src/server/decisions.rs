@@ -64,13 +64,13 @@ impl Trade {
     fn fetch_ahead_of(&self, from: usize, mesh: &Mesh) {
         let shard = self.shard.as_ref().expect("shards are asked on their own loops");
         mesh.peek_asked(from, 1, |asked| match &asked.question {
-            Question::Place(place) => shard.fetch_ahead(&place.id),
+            Question::Place(place) => shard.fetch_ahead(place.id()),
             Question::Cancel { id, .. } | Question::Bury { id, .. } => shard.fetch_ahead(id),
             Question::Act(_) => {}
         });
         mesh.peek_asked(from, 0, |asked| match &asked.question {
             Question::Place(place) => {
-                shard.fetch_maker_ahead(place.market, place.outcome, place.order.fields.side);
+                shard.fetch_maker_ahead(place.market(), place.outcome(), place.side());
             }
             Question::Cancel { id, .. } => shard.fetch_ahead_of_cancels(std::slice::from_ref(id)),
             Question::Bury { .. } | Question::Act(_) => {}

@@ -43,7 +43,7 @@ use crate::json::{BodyReader, ReadError};
 use crate::limits::Moment;
 use crate::registrar::Registrar;
 use crate::registry::Registry;
-use crate::shard::Shard;
+use crate::shard::{ReadyOrder, Shard};
 use crate::stats::{Laps, Stage};
 
 /// Curve operations in one turn; each costs 26 µs, or 7 for a known signer.
@@ -89,6 +89,8 @@ pub(crate) struct Trade {
     pub(super) body: Vec<u8>,
     pub(super) staged: Option<Staged>,
     pub(super) orders: Vec<Result<SignedOrder, ReadError>>,
+    /// The one of them that is on its way to its shard; out of its place only then.
+    pub(super) ready: Option<Box<ReadyOrder>>,
     pub(super) ids: Vec<OrderId>,
     pub(super) signatures_left: usize,
     /// What the request under way says of its connection.
@@ -138,6 +140,7 @@ impl Trade {
             body: Vec::with_capacity(BODY_BYTES_KEPT),
             staged: None,
             orders: Vec::with_capacity(ORDERS_MAX),
+            ready: Some(Box::new(ReadyOrder::BLANK)),
             ids: Vec::with_capacity(CANCELS_MAX),
             signatures_left: SIGNATURES_PER_TURN,
             promise: Promise::Same,

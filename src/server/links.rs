@@ -19,9 +19,9 @@ use super::ingress::Trade;
 use super::mesh::Mesh;
 use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use super::work::Refused;
-use crate::domain::{OrderFields, Reject, SignatureType, WalletKind, WalletNo};
+use crate::domain::{Address, OrderFields, Reject, SignatureType, WalletKind, WalletNo};
 use crate::registrar;
-use crate::shard::{PlaceOrder, Placed, Refusal};
+use crate::shard::{Placed, ReadyOrder, Refusal};
 
 /// Whether the maker of an order may be linked by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,27 +47,33 @@ impl Trade {
     }
 
     /// Links the order's maker to its principal if the order is good, and places it.
-    pub(super) fn link_and_place(&mut self, ticket: Ticket, place: &PlaceOrder, mesh: &mut Mesh) {
-        let owner = usize::from(self.registry.shard_of(place.market, self.shards).0);
-        let job = ActJob::new(Purpose::Order(ticket), Binding::Nobody, look(owner, Box::new(*place)));
+    pub(super) fn link_and_place(
+        &mut self,
+        ticket: Ticket,
+        place: &ReadyOrder,
+        maker: Address,
+        mesh: &mut Mesh,
+    ) {
+        let owner = usize::from(self.registry.shard_of(place.market(), self.shards).0);
+        let job = ActJob::new(Purpose::Order(ticket), Binding::Nobody, look(owner, maker, Box::new(*place)));
         if mesh.post(owner, Letter::Act(Box::new(job))).is_err() {
             self.refuse_item(ticket, Refused::plain(Reject::Busy));
         }
     }
 }
 
-fn look(owner: usize, place: Box<PlaceOrder>) -> Errand {
+fn look(owner: usize, maker: Address, place: Box<ReadyOrder>) -> Errand {
     Box::new(move |trade, now| match trade.own_shard().foresee(now, &place) {
-        Ok(()) => Report::Next(REGISTRAR_LOOP, link(owner, place)),
+        Ok(()) => Report::Next(REGISTRAR_LOOP, link(owner, maker, place)),
         Err(placed) => Report::Placed(placed),
     })
 }
 
-fn link(owner: usize, place: Box<PlaceOrder>) -> Errand {
+fn link(owner: usize, maker: Address, place: Box<ReadyOrder>) -> Errand {
     Box::new(move |trade, now| {
-        let principal = trade.registry.wallet(place.principal).address;
+        let principal = trade.registry.wallet(place.principal()).address;
         let registrar = trade.registrar.as_mut().expect("the registrar is on its loop");
-        let refusal = match registrar.link(now, place.order.fields.maker, principal) {
+        let refusal = match registrar.link(now, maker, principal) {
             Ok(_) => {
                 let last: Errand = Box::new(move |trade, now| {
                     let time = trade.time_for(&place, now);

@@ -11,7 +11,7 @@ use super::replaces::ReplaceJob;
 use super::toll::Toll;
 use super::wide::WideJob;
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
-use crate::shard::{Acted, CancelRefusal, PlaceOrder, Placed, Refusal, UserAct};
+use crate::shard::{Acted, CancelRefusal, Placed, ReadyOrder, Refusal, UserAct};
 
 /// A piece of work of the loop that asks, and which of its items is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Ticket {
 #[allow(clippy::large_enum_variant, reason = "a ring's slot is as large as its largest question")]
 pub(crate) enum Question {
     /// To place an order.
-    Place(PlaceOrder),
+    Place(ReadyOrder),
     /// To cancel one.
     Cancel {
         /// Whose.

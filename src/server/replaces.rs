@@ -16,7 +16,7 @@ use crate::http::{Endpoint, Head};
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
 use crate::json::answer::NotCancelled;
 use crate::json::read::{ORDERS_MAX, REPLACED_MAX};
-use crate::shard::{IfGone, PlaceOrder, Replace, ReplacePart, ReplaceRefusal, Replaced, Shard};
+use crate::shard::{IfGone, ReadyOrder, Replace, ReplacePart, ReplaceRefusal, Replaced, Shard};
 
 const _: () = assert!(
     ORDERS_MAX <= REPLACE_PLACED_MAX && REPLACED_MAX <= REPLACE_REMOVED_MAX,
@@ -30,7 +30,7 @@ pub(crate) struct ReplaceJob {
     pub(crate) work: u32,
     principal: WalletNo,
     leaving: Vec<OrderId>,
-    coming: Vec<PlaceOrder>,
+    coming: Vec<ReadyOrder>,
     if_gone: IfGone,
     done: Option<Result<Replaced, ReplaceRefusal>>,
     at: Position,
@@ -122,7 +122,7 @@ impl Trade {
     }
 
     /// One more order of the replace was judged.
-    pub(super) fn add_to_replace(&mut self, place: &PlaceOrder) {
+    pub(super) fn add_to_replace(&mut self, place: &ReadyOrder) {
         self.replaces.staged.as_mut().expect("a replace is staged").coming.push(*place);
     }
 
@@ -140,7 +140,7 @@ impl Trade {
         let Some(mut job) = self.replaces.staged.take() else {
             return;
         };
-        let owner = self.registry.shard_of(job.coming[0].market, self.shards);
+        let owner = self.registry.shard_of(job.coming[0].market(), self.shards);
         if Some(owner) == self.shard_no {
             let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
             job.run(self.own_shard(), now);
@@ -182,7 +182,8 @@ impl Trade {
                     }
                 }
                 work.items.clear();
-                work.items.extend(job.coming.iter().map(|place| Item { id: Some(place.id), outcome: RESTS }));
+                work.items
+                    .extend(job.coming.iter().map(|place| Item { id: Some(*place.id()), outcome: RESTS }));
             }
         }
         self.works.came(job.work);

@@ -13,8 +13,8 @@ use super::message::{Asked, Question, Ticket};
 use super::words;
 use super::work::{Item, Outcome, Refused};
 use crate::auth::Verifier;
-use crate::domain::{Mode, OrderId, Reject, SignedOrder, TimeMs};
-use crate::shard::PlaceOrder;
+use crate::domain::{Address, Mode, OrderId, Reject, SignedOrder, TimeMs};
+use crate::shard::ReadyOrder;
 use crate::stats::Stage;
 
 /// Orders of one request that wait for their curve operations.
@@ -31,11 +31,10 @@ impl Staged {
     }
 }
 
-/// An order that its own shard has to be asked about.
+/// That an order is good as far as its shard need not be asked; it lies ready for the shard then.
 struct Judged {
-    place: PlaceOrder,
-    /// Its wallet has to be linked first.
-    links: bool,
+    /// Its wallet, if that has to be linked first.
+    links: Option<Address>,
 }
 
 impl Trade {
@@ -64,31 +63,29 @@ impl Trade {
             staged.next += 1;
             let ticket = Ticket { work, item: u32::try_from(item).expect("a request has few orders") };
             self.lap_of(work, Stage::Queue);
-            let judged = self.judge(&caller, item);
+            let mut place = self.ready.take().expect("it is put back below");
+            let judged = self.judge(&caller, item, &mut place);
             self.lap_of(work, Stage::Sign);
             if let (true, Err(refused)) = (self.explains, &judged) {
                 self.explain_item(work, item, &caller, refused);
             }
-            if self.replaces.is_staged() {
-                match judged {
-                    Ok(Judged { place, links: false }) => self.add_to_replace(&place),
-                    // A wallet that nobody has traded with has nothing to replace.
-                    Ok(_) => self.stop_replace(item, Refused::plain(Reject::MakerNotAuthorized)),
-                    Err(refused) => self.stop_replace(item, refused),
-                }
-                continue;
-            }
             match judged {
-                Ok(Judged { place, links }) => {
-                    self.works.work(work).items[item].id = Some(place.id);
-                    if links {
-                        self.link_and_place(ticket, &place, mesh);
-                    } else {
-                        self.place(ticket, &place, now, mesh);
+                Ok(Judged { links: None }) if self.replaces.is_staged() => self.add_to_replace(&place),
+                // A wallet that nobody has traded with has nothing to replace.
+                Ok(_) if self.replaces.is_staged() => {
+                    self.stop_replace(item, Refused::plain(Reject::MakerNotAuthorized));
+                }
+                Err(refused) if self.replaces.is_staged() => self.stop_replace(item, refused),
+                Ok(Judged { links }) => {
+                    self.works.work(work).items[item].id = Some(*place.id());
+                    match links {
+                        Some(maker) => self.link_and_place(ticket, &place, maker, mesh),
+                        None => self.place(ticket, &place, now, mesh),
                     }
                 }
                 Err(refused) => self.refuse_item(ticket, refused),
             }
+            self.ready = Some(place);
         }
     }
 
@@ -97,8 +94,8 @@ impl Trade {
         self.refuse_replace(item, refused);
     }
 
-    /// Everything about an order that its own shard need not be asked.
-    fn judge(&mut self, caller: &Caller, item: usize) -> Result<Judged, Refused> {
+    /// Everything about an order that its own shard need not be asked; a good one is written to `ready`.
+    fn judge(&mut self, caller: &Caller, item: usize, ready: &mut ReadyOrder) -> Result<Judged, Refused> {
         let order = *self.orders[item].as_ref().map_err(of_read)?;
         let fields = &order.fields;
         let plain = Refused::plain;
@@ -144,12 +141,12 @@ impl Trade {
             return Err(words::frozen(&caller.address));
         }
         let (wallet, links) = match wallet {
-            Ok(wallet) => (wallet, false),
-            Err(Claimed::Unlinked(wallet)) => (wallet, true),
+            Ok(wallet) => (wallet, None),
+            Err(Claimed::Unlinked(wallet)) => (wallet, Some(fields.maker)),
             Err(Claimed::Unknown) => return Err(plain(Reject::NotEnoughBalance)),
         };
-        let place = PlaceOrder { order, id, principal: caller.principal, wallet, market, outcome };
-        Ok(Judged { place, links })
+        ready.write(&order, &id, (wallet, caller.principal), (market, outcome));
+        Ok(Judged { links })
     }
 
     /// Why an order is refused whose token or signature means nothing here; one curve operation.
@@ -159,8 +156,8 @@ impl Trade {
         if other { Reject::OrderVersionMismatch } else { otherwise }
     }
 
-    fn place(&mut self, ticket: Ticket, place: &PlaceOrder, now: TimeMs, mesh: &mut Mesh) {
-        let owner = self.registry.shard_of(place.market, self.shards);
+    fn place(&mut self, ticket: Ticket, place: &ReadyOrder, now: TimeMs, mesh: &mut Mesh) {
+        let owner = self.registry.shard_of(place.market(), self.shards);
         if Some(owner) == self.shard_no {
             let time = self.time_for(place, now);
             let placed = self.own_shard().place(time, place);

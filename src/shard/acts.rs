@@ -91,7 +91,10 @@ impl Shard {
         if wanted.is_zero() || most < wanted {
             return Err(Refusal { reject: Reject::NothingToMove, got: act.amount.0, allowed: most.0 });
         }
-        if act.act == ActKind::Split && !self.accounts.has_room(act.wallet, act.market) {
+        if act.act == ActKind::Split
+            && self.accounts.is_full()
+            && self.accounts.find(act.wallet, act.market).is_none()
+        {
             return Err(Reject::TableFull.into());
         }
         if act.act == ActKind::Redeem {
@@ -119,7 +122,7 @@ impl Shard {
         record.signature.extend_from_slice(&act.signature[..usize::from(act.signature_len)]);
         record.removed.clear();
         record.removed.extend(self.slots.iter().map(|slot| orders[*slot].position));
-        let payload = record.encode_in(&mut self.payload);
+        let payload = record.encode_in(self.payload.as_flattened_mut());
         let span = self.log.append(PositionAct::KIND, payload);
         self.last = span.end;
         self.unrest_chosen();

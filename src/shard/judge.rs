@@ -5,13 +5,14 @@
 
 use super::recall::First;
 use super::walk::Taker;
-use super::{Funding, PlaceOrder, Placed, REFUSED_PRICE_PLACES, Refusal, Shard};
+use super::{Funding, Placed, REFUSED_PRICE_PLACES, ReadyOrder, Refusal, Shard};
 use crate::account::cost_of_buy;
 use crate::book::legs::{Meeting, Ratio, is_dust, least_of_worth};
 use crate::book::{Face, Full};
 use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
 use crate::domain::price::PRICE_ONE;
-use crate::domain::{Collateral, Mode, OrderFields, OrderType, Price, Reject, Shares, Side, Tick, TimeMs};
+use crate::domain::{Collateral, Mode, OrderType, Price, Reject, Shares, Side, Tick, TimeMs};
+use crate::registry::MarketRow;
 
 /// How far ahead of the server's clock an order's own stamp may lie.
 pub(super) const AHEAD_MS_MAX: u64 = 5 * 60 * 1_000;
@@ -25,20 +26,30 @@ pub(super) struct Verdict {
     pub(super) open: Shares,
     /// What the taker's cell pays on arrival: legs, fees, and what is set aside.
     pub(super) due: Collateral,
+    /// What all of it comes to for a buyer, what rests included.
+    pub(super) cost: Collateral,
+    /// What the open rest counts as among a buyer's open buys.
+    pub(super) resting: Collateral,
     /// What is set aside for what rests.
     pub(super) reserved: Collateral,
 }
 
 impl Verdict {
     /// Of an order that has not been judged.
-    pub(super) const NOTHING: Self =
-        Self { killed: None, open: Shares::ZERO, reserved: Collateral::ZERO, due: Collateral::ZERO };
+    pub(super) const NOTHING: Self = Self {
+        killed: None,
+        open: Shares::ZERO,
+        due: Collateral::ZERO,
+        cost: Collateral::ZERO,
+        resting: Collateral::ZERO,
+        reserved: Collateral::ZERO,
+    };
 }
 
 impl Shard {
     /// The first result of this digest, for whose order it is. A deposit wallet's digest does not
     /// name its owner: somebody else may have signed it too, but the wallet is the first one's.
-    pub(super) fn replay(&self, order: &PlaceOrder) -> Option<Placed> {
+    pub(super) fn replay(&self, order: &ReadyOrder) -> Option<Placed> {
         let (principal, first) = self.recall.find(&order.id)?;
         Some(match first {
             First::Order { status, making, taking, trade } if principal == order.principal => {
@@ -49,24 +60,27 @@ impl Shard {
     }
 
     /// Judges everything that needs no walk, and gives the order's limit.
-    pub(super) fn judge_order(&self, now: TimeMs, place: &PlaceOrder) -> Result<Price, Refusal> {
-        let order = &place.order;
+    pub(super) fn judge_order(
+        &self,
+        now: TimeMs,
+        order: &ReadyOrder,
+        row: &MarketRow,
+    ) -> Result<Price, Refusal> {
         if !self.log.room_for_order(self.settings.shards) {
             return Err(Reject::Busy.into());
         }
         self.judge_exchange(order.post_only)?;
-        if self.registry.wallet(place.principal).frozen() {
+        if self.registry.wallet(order.principal).frozen() {
             return Err(Reject::Frozen.into());
         }
         if self.registry.has_tripped(&order.owner) {
             return Err(Reject::FillRateTripped.into());
         }
-        self.judge_stamp(now, order.fields.timestamp_ms)?;
-        let row = self.registry.market(place.market);
+        self.judge_stamp(now, order.stamp_ms)?;
         judge_mode(row.mode(), order.post_only)?;
-        judge_amounts(&order.fields)?;
-        let buys_for_collateral = !order.order_type.rests() && order.fields.side == Side::Buy;
-        let price = judge_price(&order.fields, row.tick(), buys_for_collateral)?;
+        judge_amounts(order.signed)?;
+        let buys_for_collateral = !order.order_type.rests() && order.side == Side::Buy;
+        let price = judge_price(order.signed, row.tick(), buys_for_collateral)?;
         if order.post_only && !order.order_type.rests() {
             return Err(Reject::PostOnlyType.into());
         }
@@ -86,18 +100,18 @@ impl Shard {
     /// An order that was judged, with its limit.
     #[allow(clippy::inline_always, reason = "it is made where it will lie, see `place`")]
     #[inline(always)]
-    pub(super) fn taker(&self, now: TimeMs, place: &PlaceOrder, price: Price) -> Taker {
-        let (order, row) = (&place.order, self.registry.market(place.market));
+    pub(super) fn taker(&self, now: TimeMs, order: &ReadyOrder, row: &MarketRow, price: Price) -> Taker {
         Taker {
             now,
-            principal: place.principal,
-            wallet: place.wallet,
-            market: place.market,
-            outcome: place.outcome,
-            side: order.fields.side,
+            account: self.accounts.find(order.wallet, order.market),
+            principal: order.principal,
+            wallet: order.wallet,
+            market: order.market,
+            outcome: order.outcome,
+            side: order.side,
             price,
-            face: Face::of(order.fields.side, place.outcome, price),
-            signed: Ratio { collateral: order.fields.collateral(), shares: order.fields.shares() },
+            face: Face::of(order.side, order.outcome, price),
+            signed: order.signed,
             order_type: order.order_type,
             post_only: order.post_only,
             self_trade: order.self_trade,
@@ -143,7 +157,8 @@ impl Shard {
         let is_buy = taker.side == Side::Buy;
         let resting = if is_buy { cost_of_buy(taker.price, open, &taker.fee) } else { Collateral::ZERO };
         let paid = if is_buy { plan.collateral + plan.taker_fees } else { Collateral::ZERO };
-        self.judge_funds(taker, paid + resting)?;
+        let cost = paid + resting;
+        self.judge_funds(taker, cost)?;
         if let Some(reject) = self.kill(taker) {
             *verdict = Verdict { killed: Some(reject), ..Verdict::NOTHING };
             return Ok(());
@@ -153,7 +168,7 @@ impl Shard {
             Funding::Reserved => resting,
             Funding::Market => Collateral::ZERO,
         };
-        *verdict = Verdict { killed: None, open, reserved, due: paid + reserved };
+        *verdict = Verdict { killed: None, open, due: paid + reserved, cost, resting, reserved };
         Ok(())
     }
 
@@ -182,8 +197,8 @@ impl Shard {
 
     /// A buy is covered if the cell holds what was signed, and what it costs with its fee, each
     /// together with the wallet's other open buys in this market; a sell if the shares do.
-    fn judge_funds(&self, taker: &Taker, cost: Collateral) -> Result<(), Refusal> {
-        let account = self.accounts.find(taker.wallet, taker.market).map(|slot| &self.accounts[slot]);
+    pub(super) fn judge_funds(&self, taker: &Taker, cost: Collateral) -> Result<(), Refusal> {
+        let account = taker.account.map(|slot| &self.accounts[slot]);
         let (needed, there) = match taker.side {
             Side::Buy => {
                 let others = account.map_or(Collateral::ZERO, |account| account.buying);
@@ -240,7 +255,7 @@ impl Shard {
             }
         }
         let needs_row = trades || !open.is_zero();
-        if needs_row && !self.accounts.has_room(taker.wallet, taker.market) {
+        if needs_row && taker.account.is_none() && self.accounts.is_full() {
             return Err(Reject::TableFull.into());
         }
         Ok(())
@@ -258,9 +273,9 @@ fn judge_mode(mode: Mode, post_only: bool) -> Result<(), Refusal> {
     }
 }
 
-fn judge_amounts(fields: &OrderFields) -> Result<(), Refusal> {
-    let (least, most) =
-        (fields.maker_amount.min(fields.taker_amount), fields.maker_amount.max(fields.taker_amount));
+fn judge_amounts(signed: Ratio) -> Result<(), Refusal> {
+    let (collateral, shares) = (signed.collateral.0, signed.shares.0);
+    let (least, most) = (collateral.min(shares), collateral.max(shares));
     if least == 0 {
         return Err(Reject::AmountZero.into());
     }
@@ -271,21 +286,23 @@ fn judge_amounts(fields: &OrderFields) -> Result<(), Refusal> {
 }
 
 /// The order's limit on the grid: exactly what was signed, for market buys the nearest.
-fn judge_price(fields: &OrderFields, tick: Tick, nearest: bool) -> Result<Price, Refusal> {
-    let price = if nearest { fields.nearest_price(tick) } else { fields.exact_price(tick) };
-    let step = u64::from(tick.ten_thousandths()) * (ONE / u64::from(PRICE_ONE));
+fn judge_price(signed: Ratio, tick: Tick, nearest: bool) -> Result<Price, Refusal> {
+    let price = if nearest { signed.nearest_price(tick) } else { signed.exact_price(tick) };
     let refuse = |reject| {
         let one = 10_u64.pow(REFUSED_PRICE_PLACES);
-        let ratio = u128::from(fields.collateral().0) * u128::from(one) / u128::from(fields.shares().0);
+        let ratio = u128::from(signed.collateral.0) * u128::from(one) / u128::from(signed.shares.0);
         let got = u64::try_from(ratio).unwrap_or(u64::MAX);
         Refusal { reject, got, allowed: u64::from(tick.ten_thousandths()) * (one / u64::from(PRICE_ONE)) }
     };
-    let scaled = u128::from(fields.collateral().0) * u128::from(ONE);
-    let shares = u128::from(fields.shares().0);
-    let inside = shares * u128::from(step) <= scaled && scaled <= shares * u128::from(ONE - step);
+    let inside = || {
+        let step = u64::from(tick.ten_thousandths()) * (ONE / u64::from(PRICE_ONE));
+        let scaled = u128::from(signed.collateral.0) * u128::from(ONE);
+        let shares = u128::from(signed.shares.0);
+        shares * u128::from(step) <= scaled && scaled <= shares * u128::from(ONE - step)
+    };
     match price {
         Some(price) => Ok(price),
-        None if inside => Err(refuse(Reject::PriceOffTick)),
+        None if inside() => Err(refuse(Reject::PriceOffTick)),
         None => Err(refuse(Reject::PriceOutOfRange)),
     }
 }

@@ -9,7 +9,7 @@ use crate::account::cost_of_buy;
 use crate::domain::{ApiKey, Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
-use crate::journal::{FRAME_BYTES_MAX, Log, Span};
+use crate::journal::{FRAME_BYTES_MAX, Log};
 use crate::memory::arena::Slot;
 
 /// Wallets whose cells fell that one sweep looks at: each is a compare, seldom more.
@@ -111,7 +111,7 @@ impl Shard {
         self.tombstones.room(principal, now, &mut self.accounts).map_err(|_| TombstoneRefusal::Quota)?;
         let until = now.plus_ms(Tombstone::LIFE_MS);
         let record = Tombstone { time: self.time, id: *id, principal, until };
-        let payload = record.encode_in(&mut self.payload);
+        let payload = record.encode_in(self.payload.as_flattened_mut());
         self.last = self.log.append(Tombstone::KIND, payload).end;
         self.tombstones.put(id, principal, until, &mut self.accounts);
         Ok(())
@@ -254,15 +254,10 @@ impl Shard {
         let mut left = 0;
         while left < count && self.log.room_for_cancel(self.settings.shards) {
             let end = count.min(left + REMOVED_MAX);
-            self.removed.time = self.time;
-            self.removed.reason = reason;
-            self.removed.orders.clear();
             let orders = self.books.orders();
             let positions = self.slots[left..end].iter().map(|slot| orders[*slot].position);
-            self.removed.orders.extend(positions);
-            let payload = self.removed.encode_in(&mut self.payload);
-            let Span { end: last, .. } = self.log.append(OrdersRemoved::KIND, payload);
-            self.last = last;
+            let payload = OrdersRemoved::write(self.time, reason, positions, self.payload.as_flattened_mut());
+            self.last = self.log.append(OrdersRemoved::KIND, payload).end;
             for index in left..end {
                 self.unrest(self.slots[index], Collateral::ZERO);
             }
@@ -303,9 +298,11 @@ impl Shard {
         match order.side {
             Side::Buy if placement.reserves() => {}
             Side::Buy => {
-                let fee = self.registry.market(order.market).fee;
-                account.buying -= cost_of_buy(order.price, order.open, &fee);
-                account.buying += cost_of_buy(order.price, order.open - shares, &fee);
+                let fee = &self.registry.market(order.market).fee;
+                account.buying -= cost_of_buy(order.price, order.open, fee);
+                if shares < order.open {
+                    account.buying += cost_of_buy(order.price, order.open - shares, fee);
+                }
             }
             Side::Sell => account.selling[order.outcome.index()] -= shares,
         }

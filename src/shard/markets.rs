@@ -27,7 +27,7 @@ impl Shard {
         let orders = self.books.orders();
         let positions = self.slots.iter().map(|slot| orders[*slot].position).collect();
         let record = TickChanged { time: self.time, market, tick, removed: positions };
-        let payload = record.encode_in(&mut self.payload);
+        let payload = record.encode_in(self.payload.as_flattened_mut());
         self.last = self.log.append(TickChanged::KIND, payload).end;
         self.unrest_chosen();
         self.books.retick(market, tick).expect("the room was looked at");
@@ -43,7 +43,7 @@ impl Shard {
             return Ok(());
         }
         let record = MarketMode { time: self.time, market, mode };
-        let payload = record.encode_in(&mut self.payload);
+        let payload = record.encode_in(self.payload.as_flattened_mut());
         self.last = self.log.append(MarketMode::KIND, payload).end;
         self.registry.market(market).set_mode(mode);
         Ok(())
@@ -57,7 +57,7 @@ impl Shard {
         self.sort_chosen();
         let removed = self.slots.len();
         let record = Resolved { time: self.time, market, payout };
-        let payload = record.encode_in(&mut self.payload);
+        let payload = record.encode_in(self.payload.as_flattened_mut());
         self.last = self.log.append(Resolved::KIND, payload).end;
         self.unrest_chosen();
         self.registry.market(market).resolve(payout);

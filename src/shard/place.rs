@@ -11,17 +11,15 @@ use super::judge::Verdict;
 use super::placements::Placement;
 use super::recall::First;
 use super::walk::{Met, Taker, Walk};
-use super::{PlaceOrder, Placed, Shard, Status};
-use crate::account::cost_of_buy;
+use super::{Placed, ReadyOrder, Shard, Status};
 use crate::book::legs::Meeting;
 use crate::book::orders::{NEVER, Resting};
-use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
-    Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
-    SelfTrade, Shares, Side, SignatureType, Tick, TimeMs, TokenId, WalletNo, Word,
+    Collateral, MarketNo, OrderId, Outcome, Position, Reject, Shares, Side, Tick, TimeMs, WalletNo,
 };
-use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
-use crate::journal::layout::{Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason};
+use crate::journal::layout::{
+    Decision, Ending, Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason,
+};
 use crate::journal::{Claim, Span};
 use crate::memory::arena::Slot;
 use std::ops::ControlFlow;
@@ -48,7 +46,7 @@ pub(super) struct Work {
     /// Debits that are not claimed yet may be out.
     taking: bool,
     verdict: Verdict,
-    payload_bytes: usize,
+    ending: Ending,
     claim: Option<Claim>,
 }
 
@@ -59,7 +57,7 @@ impl Work {
             again: false,
             taking: false,
             verdict: Verdict::NOTHING,
-            payload_bytes: 0,
+            ending: Ending::NONE,
             claim: None,
         }
     }
@@ -73,7 +71,7 @@ const BEGUN: &str = "an order was begun";
 
 impl Shard {
     /// Places an order: fills what it meets, rests what may rest, writes one frame.
-    pub fn place(&mut self, now: TimeMs, order: &PlaceOrder) -> Placed {
+    pub fn place(&mut self, now: TimeMs, order: &ReadyOrder) -> Placed {
         let mut next = self.begin(now, order);
         loop {
             match next {
@@ -110,7 +108,7 @@ impl Shard {
 
     /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
     /// not, or what it came to before. Loads only, and nothing is remembered.
-    pub fn foresee(&mut self, now: TimeMs, order: &PlaceOrder) -> Result<(), Placed> {
+    pub fn foresee(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<(), Placed> {
         let stage = match self.begin(now, order) {
             ControlFlow::Continue(Stage::Look) => self.advance(order, Stage::Look),
             other => other,
@@ -124,18 +122,19 @@ impl Shard {
 
     /// Judges the order itself. Whatever continues must be advanced to its end before another
     /// command (SHARD-1).
-    pub fn begin(&mut self, now: TimeMs, order: &PlaceOrder) -> ControlFlow<Placed, Stage> {
-        assert!(self.owns(order.market), "a market has one shard");
-        assert!(self.begun().claim.is_none() && !self.begun().taking, "SHARD-1");
+    pub fn begin(&mut self, now: TimeMs, order: &ReadyOrder) -> ControlFlow<Placed, Stage> {
         let now = self.clock(now);
+        let row = self.registry.market(order.market);
+        assert!(row.shard(self.settings.shards) == self.settings.shard, "a market has one shard");
+        assert!(self.begun().claim.is_none() && !self.begun().taking, "SHARD-1");
         if let Some(first) = self.replay(order) {
             return ControlFlow::Break(first);
         }
-        let price = match self.judge_order(now, order) {
+        let price = match self.judge_order(now, order, row) {
             Ok(price) => price,
             Err(refusal) => return ControlFlow::Break(Placed::Refused(refusal)),
         };
-        let taker = self.taker(now, order, price);
+        let taker = self.taker(now, order, row, price);
         let wants = taker.wants();
         **self.work.as_mut().expect(BEGUN) = Work { taker: Some(taker), ..Work::idle() };
         if self.tombstones.waits(&order.id, order.principal, now) {
@@ -147,7 +146,7 @@ impl Shard {
     }
 
     /// Does one step of the order that was begun.
-    pub fn advance(&mut self, order: &PlaceOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
+    pub fn advance(&mut self, order: &ReadyOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
         let mut work = self.work.take().expect("it is put back below");
         let next = match stage {
             Stage::Look => self.look(&mut work),
@@ -187,6 +186,9 @@ impl Shard {
         let taker = work.taker.as_ref().expect(BEGUN);
         self.cells.begin_take(self.settings.shard);
         work.taking = true;
+        if self.pay_as_looked(taker, &work.verdict) {
+            return ControlFlow::Continue(Stage::Claim);
+        }
         if self.walk(Walk::Take, taker).is_err() {
             self.give_back();
             work.taking = false;
@@ -214,13 +216,40 @@ impl Shard {
         ControlFlow::Continue(Stage::Claim)
     }
 
-    /// Puts every debit of the last walk back.
-    fn give_back(&self) {
-        for met in &self.plan.fills {
-            let account = self.placements[met.maker].account;
-            self.cells.credit(self.accounts[account].wallet, met.due);
+    /// Debits what *look* found, without another walk; false, and nothing is debited, if a cell fell meanwhile. A
+    /// walk would find the same if everybody can pay; if *look* found somebody short, it may not.
+    fn pay_as_looked(&self, taker: &Taker, verdict: &Verdict) -> bool {
+        if self.plan.leaves.iter().any(|leaves| leaves.reason == RemovalReason::Unfunded) {
+            return false;
         }
+        let fills = &self.plan.fills;
+        let short =
+            fills.iter().position(|met| !met.due.is_zero() && !self.cells.debit(self.payer(met), met.due));
+        let paid = short.unwrap_or(fills.len());
+        if paid == fills.len()
+            && self.judge_funds(taker, verdict.cost).is_ok()
+            && self.cells.debit(taker.wallet, verdict.due)
+        {
+            return true;
+        }
+        self.put_back(&fills[..paid]);
+        false
+    }
+
+    /// Puts every debit of the last walk back, and ends the take.
+    fn give_back(&self) {
+        self.put_back(&self.plan.fills);
         self.cells.end_take(self.settings.shard);
+    }
+
+    fn put_back(&self, debited: &[Met]) {
+        for met in debited {
+            self.cells.credit(self.payer(met), met.due);
+        }
+    }
+
+    fn payer(&self, met: &Met) -> WalletNo {
+        self.accounts[self.placements[met.maker].account].wallet
     }
 
     fn drop_fills(&mut self, taker: &Taker) {
@@ -230,10 +259,9 @@ impl Shard {
         self.plan.stopped = stopped;
     }
 
-    fn claim(&mut self, work: &mut Work, order: &PlaceOrder) {
-        self.write_frame(work, order);
-        work.payload_bytes = self.placed.encode_in(&mut self.payload).len();
-        work.claim = Some(self.log.claim(work.payload_bytes));
+    fn claim(&mut self, work: &mut Work, order: &ReadyOrder) {
+        work.ending = self.write_decision(work, order);
+        work.claim = Some(self.log.claim(work.ending.bytes));
         // From here nothing can fail, and what was taken is spent.
         if work.taking {
             self.cells.end_take(self.settings.shard);
@@ -241,9 +269,10 @@ impl Shard {
         }
     }
 
-    fn apply(&mut self, work: &mut Work, order: &PlaceOrder) -> Placed {
+    fn apply(&mut self, work: &mut Work, order: &ReadyOrder) -> Placed {
         let claim = work.claim.take().expect("claimed just before");
-        let span = self.log.commit(claim, OrderPlaced::KIND, &self.payload[..work.payload_bytes]);
+        let payload = order.received.payload(self.time, work.ending, &self.payload);
+        let span = self.log.commit_parts(claim, OrderPlaced::KIND, &payload);
         self.last = span.end;
         for index in 0..self.plan.leaves.len() {
             let leaves = self.plan.leaves[index];
@@ -261,7 +290,7 @@ impl Shard {
         let placed = self.outcome(work, span);
         if let Placed::Accepted { status, making, taking, trade, .. } = placed {
             let first = First::Order { status, making, taking, trade };
-            self.recall.remember(&order.id, order.order.fields.timestamp_ms, order.principal, first);
+            self.recall.remember(&order.id, order.stamp_ms, order.principal, first);
         }
         placed
     }
@@ -295,13 +324,19 @@ impl Shard {
         }
     }
 
-    fn fill_taker(&mut self, taker: &Taker, verdict: &Verdict, order: &PlaceOrder, span: Span) {
-        let &Verdict { open, reserved, due, .. } = verdict;
+    fn fill_taker(&mut self, taker: &Taker, verdict: &Verdict, order: &ReadyOrder, span: Span) {
+        let &Verdict { open, reserved, due, resting, .. } = verdict;
         if !self.plan.fills.is_empty() {
-            self.registry.count_fill(&order.order.owner, self.plan.shares, self.now);
+            self.registry.count_fill(&order.owner, self.plan.shares, self.now);
         }
-        let account =
-            self.accounts.open(taker.wallet, taker.market).expect("the room was looked at before the take");
+        let account = match taker.account {
+            // Who left may have been all that a row was for.
+            Some(account) if self.plan.leaves.is_empty() => account,
+            Some(_) | None => {
+                let opened = self.accounts.open(taker.wallet, taker.market);
+                opened.expect("the room was looked at before the take")
+            }
+        };
         let outcome = taker.outcome.index();
         match taker.side {
             Side::Buy => self.accounts[account].shares[outcome] += self.plan.shares,
@@ -311,8 +346,8 @@ impl Shard {
             }
         }
         if !open.is_zero() {
-            let placement = Placement::new(order.order.owner, account, reserved);
-            self.rest(taker.tick, &new_order(taker, order, open, span.start), placement);
+            let placement = Placement::new(order.owner, account, reserved);
+            self.rest(taker.tick, &new_order(taker, order, open, span.start), placement, resting);
         }
         self.accounts.settle(account);
         if !due.is_zero() {
@@ -321,13 +356,13 @@ impl Shard {
     }
 
     /// Puts an order into its book and counts it.
-    pub(super) fn rest(&mut self, tick: Tick, order: &Resting, placement: Placement) {
+    pub(super) fn rest(&mut self, tick: Tick, order: &Resting, placement: Placement, cost: Collateral) {
         let slot = self.books.rest(tick, order).expect("the room was looked at before the take");
-        self.enlist(slot, placement);
+        self.enlist(slot, placement, cost);
     }
 
-    /// Counts an order that has just come to rest.
-    pub(super) fn enlist(&mut self, slot: Slot, placement: Placement) {
+    /// Counts an order that has just come to rest. If it is a buy, it may cost `cost`.
+    pub(super) fn enlist(&mut self, slot: Slot, placement: Placement, cost: Collateral) {
         self.placements[slot] = placement;
         let account = placement.account;
         self.placements.join(&mut self.accounts[account].orders, slot);
@@ -335,10 +370,7 @@ impl Shard {
         let order = &self.books.orders()[slot];
         match order.side {
             Side::Buy if placement.reserves() => {}
-            Side::Buy => {
-                let fee = &self.registry.market(order.market).fee;
-                self.accounts.add_buying(account, cost_of_buy(order.price, order.open, fee));
-            }
+            Side::Buy => self.accounts.add_buying(account, cost),
             Side::Sell => self.accounts[account].selling[order.outcome.index()] += order.open,
         }
         if order.expires_s < NEVER {
@@ -361,26 +393,20 @@ impl Shard {
         Placed::Accepted { status, making, taking, trade: filled.then_some(span.start), replayed: false }
     }
 
-    /// Fills the reused record with what was decided.
-    fn write_frame(&mut self, work: &Work, order: &PlaceOrder) {
+    /// Writes what was decided behind what was received.
+    fn write_decision(&mut self, work: &Work, order: &ReadyOrder) -> Ending {
         let taker = work.taker();
         let Verdict { killed, open, reserved, .. } = work.verdict;
-        let frame = &mut self.placed;
-        write_head(frame, self.time, taker, order);
-        frame.result = match killed {
+        let result = match killed {
             Some(reject) => PlacedResult::Killed(reject),
             None if open.is_zero() => PlacedResult::Filled,
             None => PlacedResult::Rests,
         };
-        frame.stopped = self.plan.stopped.or(killed);
-        frame.open = open;
-        frame.reserved = reserved;
         let orders = self.books.orders();
-        frame.fills.clear();
-        frame.fills.extend(self.plan.fills.iter().map(|met| {
+        let fills = self.plan.fills.iter().map(|met| {
             let maker = &orders[met.maker];
             Fill {
-                maker: orders[met.maker].position,
+                maker: maker.position,
                 shares: met.shares,
                 maker_leg: met.legs.maker,
                 taker_leg: met.legs.taker,
@@ -389,14 +415,13 @@ impl Shard {
                 kind: kind(Meeting::of(taker.side, maker.side)),
                 price: maker.price,
             }
-        }));
-        frame.removed.clear();
-        frame.removed.extend(
-            self.plan
-                .leaves
-                .iter()
-                .map(|leaves| Removal { order: orders[leaves.maker].position, reason: leaves.reason }),
-        );
+        });
+        let removed = self.plan.leaves.iter();
+        let removed =
+            removed.map(|leaves| Removal { order: orders[leaves.maker].position, reason: leaves.reason });
+        let (price, stopped) = (taker.price, self.plan.stopped.or(killed));
+        let decision = Decision { price, result, stopped, open, reserved, fills, removed };
+        order.received.decide(self.time, decision, &mut self.payload)
     }
 
     fn begun(&self) -> &Work {
@@ -408,32 +433,13 @@ impl Shard {
     }
 }
 
-/// What was signed and sent, and whose it is.
-pub(super) fn write_head(frame: &mut OrderPlaced, time: TimeMs, taker: &Taker, order: &PlaceOrder) {
-    frame.time = time;
-    frame.market = taker.market;
-    frame.outcome = taker.outcome;
-    frame.wallet = taker.wallet;
-    frame.principal = taker.principal;
-    frame.id = order.id;
-    frame.fields = order.order.fields;
-    frame.signature.clear();
-    frame.signature.extend_from_slice(order.order.signature());
-    frame.expiration_s = order.order.expiration_s;
-    frame.order_type = taker.order_type;
-    frame.post_only = taker.post_only;
-    frame.self_trade = taker.self_trade;
-    frame.owner = order.order.owner;
-    frame.price = taker.price;
-}
-
 /// An order as it comes to rest.
-pub(super) fn new_order(taker: &Taker, order: &PlaceOrder, open: Shares, position: Position) -> Resting {
+pub(super) fn new_order(taker: &Taker, order: &ReadyOrder, open: Shares, position: Position) -> Resting {
     Resting {
         id: order.id,
         open,
         position,
-        expires_s: expires_s(order.order.expiration_s),
+        expires_s: expires_s(order.expiration_s),
         principal: taker.principal,
         market: taker.market,
         price: taker.price,
@@ -457,52 +463,4 @@ const fn kind(meeting: Meeting) -> MatchKind {
 
 fn refused(reject: Reject) -> ControlFlow<Placed, Stage> {
     ControlFlow::Break(Placed::Refused(reject.into()))
-}
-
-/// A record with room for the largest order; every field is overwritten before each use.
-pub(super) fn blank() -> OrderPlaced {
-    OrderPlaced {
-        result: PlacedResult::Filled,
-        fills: Vec::with_capacity(FILLS_MAX),
-        removed: Vec::with_capacity(REMOVALS_MAX),
-        ..blank_resting()
-    }
-}
-
-/// A record of an order that only rests; what it does is fixed, every other field is overwritten.
-pub(super) fn blank_resting() -> OrderPlaced {
-    OrderPlaced {
-        time: TimeMs(0),
-        market: MarketNo(0),
-        outcome: Outcome::Zero,
-        wallet: WalletNo(0),
-        principal: WalletNo(0),
-        id: OrderId::ZERO,
-        fields: OrderFields {
-            salt: Word::ZERO,
-            maker: Address::ZERO,
-            signer: Address::ZERO,
-            token: TokenId::ZERO,
-            maker_amount: 0,
-            taker_amount: 0,
-            side: Side::Buy,
-            signature_type: SignatureType::Eoa,
-            timestamp_ms: 0,
-            metadata: Word::ZERO,
-            builder: Word::ZERO,
-        },
-        signature: Vec::with_capacity(SIGNATURE_BYTES_MAX),
-        expiration_s: 0,
-        order_type: OrderType::Gtc,
-        post_only: false,
-        self_trade: SelfTrade::ExpireTaker,
-        owner: ApiKey::ZERO,
-        price: Price::new(1).expect("the lowest price"),
-        result: PlacedResult::Rests,
-        stopped: None,
-        open: Shares::ZERO,
-        reserved: Collateral::ZERO,
-        fills: Vec::new(),
-        removed: Vec::new(),
-    }
 }

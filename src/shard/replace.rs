@@ -13,21 +13,20 @@
 //! REPLACE-1: between the judging and the frame nothing changes but the wallet's cell, and that only
 //! where collateral is set aside: the debit is the last thing that can fail.
 
-use super::place::{new_order, write_head};
+use super::place::new_order;
 use super::placements::Placement;
 use super::recall::First;
 use super::walk::Taker;
-use super::{PlaceOrder, Placed, Refusal, Shard, Status};
+use super::{Funding, Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::account::cost_of_buy;
 use crate::book::Full;
 use crate::book::legs::is_dust;
 use crate::book::orders::Resting;
-use crate::domain::{
-    Collateral, MarketNo, OrderId, Outcome, Position, Reject, Shares, Side, TimeMs, WalletNo,
-};
+use crate::domain::{Collateral, OrderId, Outcome, Position, Reject, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
-use crate::journal::layout::{OrderPlaced, OrdersReplaced, Quote};
+use crate::journal::layout::{Decision, OrdersReplaced, PlacedResult};
 use crate::memory::arena::Slot;
+use crate::memory::wire::{Out, Room, Wire, put_count};
 
 /// What becomes of a replace whose old orders are not all there any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,15 +38,15 @@ pub enum IfGone {
     Place,
 }
 
-/// What a replace is asked to do.
+/// What a replace is asked to do. The naive twin takes orders as they are.
 #[derive(Clone, Copy, Debug)]
-pub struct Replace<'a> {
+pub struct Replace<'a, Order = ReadyOrder> {
     /// Whose orders leave.
     pub principal: WalletNo,
     /// Which, at most [`REPLACE_REMOVED_MAX`].
     pub leaving: &'a [OrderId],
     /// What comes, 1..=[`REPLACE_PLACED_MAX`] orders.
-    pub coming: &'a [PlaceOrder],
+    pub coming: &'a [Order],
     /// What if one that should leave is not there.
     pub if_gone: IfGone,
 }
@@ -83,11 +82,9 @@ pub struct Replaced {
 
 const _: () = assert!(REPLACE_REMOVED_MAX <= 64 && REPLACE_PLACED_MAX <= 64, "a bit for each order");
 
-/// What is kept for the judging and the frame of a replace, with its memory.
+/// What is kept for the judging of a replace, with its memory.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    record: OrdersReplaced,
-    spare: Vec<Quote>,
     takers: Vec<Taker>,
     /// For each order that comes the one whose place it has.
     heirs: Vec<Option<Slot>>,
@@ -95,28 +92,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn new() -> Self {
-        let quote = || Quote { order: super::place::blank_resting(), takes_place_of: None };
-        Self {
-            record: OrdersReplaced {
-                time: TimeMs(0),
-                market: MarketNo(0),
-                removed: Vec::with_capacity(REPLACE_REMOVED_MAX),
-                placed: Vec::with_capacity(REPLACE_PLACED_MAX),
-            },
-            spare: (0..REPLACE_PLACED_MAX).map(|_| quote()).collect(),
-            takers: Vec::with_capacity(REPLACE_PLACED_MAX),
-            heirs: Vec::with_capacity(REPLACE_PLACED_MAX),
-        }
-    }
-
-    /// Makes the record's list of orders `count` long; what they say is written over.
-    fn lengthen(&mut self, count: usize) {
-        while count < self.record.placed.len() {
-            self.spare.extend(self.record.placed.pop());
-        }
-        while self.record.placed.len() < count {
-            self.record.placed.push(self.spare.pop().expect("there are as many as a replace may place"));
-        }
+        Self { takers: Vec::with_capacity(REPLACE_PLACED_MAX), heirs: Vec::with_capacity(REPLACE_PLACED_MAX) }
     }
 }
 
@@ -200,17 +176,18 @@ impl Shard {
         &mut self,
         now: TimeMs,
         request: &Replace<'_>,
-        order: &PlaceOrder,
+        order: &ReadyOrder,
     ) -> Result<Taker, Refusal> {
         let first = &request.coming[0];
         if order.market != first.market || order.wallet != first.wallet {
             return Err(Reject::ReplaceMarkets.into());
         }
-        if !order.order.order_type.rests() {
+        if !order.order_type.rests() {
             return Err(Reject::ReplaceType.into());
         }
-        let price = self.judge_order(now, order)?;
-        let taker = self.taker(now, order, price);
+        let row = self.registry.market(order.market);
+        let price = self.judge_order(now, order, row)?;
+        let taker = self.taker(now, order, row, price);
         if self.tombstones.waits(&order.id, order.principal, now) {
             return Err(Reject::CancelledBeforeArrival.into());
         }
@@ -253,7 +230,7 @@ impl Shard {
         if taker.side == Side::Buy {
             self.watch(taker.wallet);
         }
-        let account = self.accounts.find(taker.wallet, taker.market).map(|slot| self.accounts[slot]);
+        let account = taker.account.map(|slot| self.accounts[slot]);
         let earlier = self.scratch.takers.iter().filter(|other| other.side == taker.side);
         let (needed, there) = match taker.side {
             Side::Buy => {
@@ -310,7 +287,7 @@ impl Shard {
         if self.slots.is_empty() && self.books.room(taker.market, taker.tick) == Err(Full::Bytes) {
             return Err(Reject::NoRoomForBook.into());
         }
-        if !self.accounts.has_room(taker.wallet, taker.market) {
+        if taker.account.is_none() && self.accounts.is_full() {
             return Err(Reject::TableFull.into());
         }
         Ok(())
@@ -341,9 +318,8 @@ impl Shard {
 
     fn commit_replace(&mut self, request: &Replace<'_>) -> Result<(), Refusal> {
         let wallet = request.coming[0].wallet;
-        let reserves = self.settings.funding == super::Funding::Reserved;
-        let buys = self.scratch.takers.iter().filter(|taker| reserves && taker.side == Side::Buy);
-        let wanted: Collateral = buys.map(cost).sum();
+        let wanted: Collateral =
+            self.scratch.takers.iter().map(|taker| reserved(self.settings.funding, taker)).sum();
         let freed = self.leaving_reserves(wallet);
         let due = wanted.checked_sub(freed).unwrap_or_default();
         self.cells.begin_take(self.settings.shard);
@@ -352,9 +328,9 @@ impl Shard {
             self.cells.end_take(self.settings.shard);
             return Err(Refusal { reject: Reject::NotEnoughBalance, got: due.0, allowed: there.0 });
         }
-        self.write_replace(request, reserves);
-        let payload = self.scratch.record.encode_in(&mut self.payload);
-        let claim = self.log.claim(payload.len());
+        let bytes = self.write_replace(request);
+        let payload = &self.payload.as_flattened()[..bytes];
+        let claim = self.log.claim(bytes);
         // From here nothing can fail, and what was taken is spent.
         self.cells.end_take(self.settings.shard);
         let span = self.log.commit(claim, OrdersReplaced::KIND, payload);
@@ -367,22 +343,34 @@ impl Shard {
         Ok(())
     }
 
-    fn write_replace(&mut self, request: &Replace<'_>, reserves: bool) {
-        self.scratch.lengthen(request.coming.len());
-        let Scratch { record, takers, heirs, .. } = &mut self.scratch;
+    /// Writes an [`OrdersReplaced`], whose orders are written as those of frames of their own are.
+    fn write_replace(&mut self, request: &Replace<'_>) -> usize {
         let orders = self.books.orders();
-        record.time = self.time;
-        record.market = request.coming[0].market;
-        record.removed.clear();
-        record.removed.extend(self.slots.iter().map(|slot| orders[*slot].position));
-        for (at, quote) in record.placed.iter_mut().enumerate() {
-            let taker = &takers[at];
-            write_head(&mut quote.order, self.time, taker, &request.coming[at]);
-            quote.order.open = taker.signed.shares;
-            quote.order.reserved =
-                if reserves && taker.side == Side::Buy { cost(taker) } else { Collateral::ZERO };
-            quote.takes_place_of = heirs[at].map(|slot| orders[slot].position);
+        let payload = self.payload.as_flattened_mut();
+        let mut room = Room::new(payload);
+        self.time.put(&mut room);
+        request.coming[0].market.put(&mut room);
+        put_count(self.slots.len(), &mut room);
+        self.slots.iter().for_each(|slot| orders[*slot].position.put(&mut room));
+        put_count(request.coming.len(), &mut room);
+        let judged = self.scratch.takers.iter().zip(&self.scratch.heirs);
+        for (order, (taker, heir)) in request.coming.iter().zip(judged) {
+            let decision = Decision {
+                price: taker.price,
+                result: PlacedResult::Rests,
+                stopped: None,
+                open: taker.signed.shares,
+                reserved: reserved(self.settings.funding, taker),
+                fills: std::iter::empty(),
+                removed: std::iter::empty(),
+            };
+            self.time.put(&mut room);
+            room.bytes(order.received.bytes());
+            decision.put(&mut room);
+            heir.map(|slot| orders[slot].position).put(&mut room);
         }
+        let left = room.left();
+        payload.len() - left
     }
 
     /// What leaves and has no heir goes first, so that no two orders ever cross (BOOK-1).
@@ -397,20 +385,20 @@ impl Shard {
         }
         for (at, order) in request.coming.iter().enumerate() {
             let (taker, heir) = (self.scratch.takers[at], self.scratch.heirs[at]);
-            let OrderPlaced { open, reserved, .. } = self.scratch.record.placed[at].order;
             let position = Position(start.0 + at as u64);
-            let new = new_order(&taker, order, open, position);
-            let placement = Placement::new(order.order.owner, account, reserved);
+            let new = new_order(&taker, order, taker.signed.shares, position);
+            let placement = Placement::new(order.owner, account, reserved(self.settings.funding, &taker));
+            let counts = cost(&taker);
             match heir {
                 Some(former) => {
                     self.uncount(former);
                     let slot = self.books.succeed(former, &new);
-                    self.enlist(slot, placement);
+                    self.enlist(slot, placement, counts);
                 }
-                None => self.rest(taker.tick, &new, placement),
+                None => self.rest(taker.tick, &new, placement, counts),
             }
             let first = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
-            self.recall.remember(&order.id, order.order.fields.timestamp_ms, order.principal, first);
+            self.recall.remember(&order.id, order.stamp_ms, order.principal, first);
         }
         self.accounts.settle(account);
     }
@@ -429,6 +417,14 @@ impl Shard {
 
 fn cost(taker: &Taker) -> Collateral {
     cost_of_buy(taker.price, taker.signed.shares, &taker.fee)
+}
+
+/// What is set aside for an order that rests.
+fn reserved(funding: Funding, taker: &Taker) -> Collateral {
+    match (funding, taker.side) {
+        (Funding::Reserved, Side::Buy) => cost(taker),
+        (Funding::Reserved, Side::Sell) | (Funding::Market, _) => Collateral::ZERO,
+    }
 }
 
 fn about(part: fn(u8) -> ReplacePart, at: usize, refusal: Refusal) -> ReplaceRefusal {

@@ -8,6 +8,7 @@ use super::place::expires_s;
 use super::placements::Placement;
 use super::recall::First;
 use super::{Shard, ShardSettings, Status};
+use crate::account::cost_of_buy;
 use crate::book::Full;
 use crate::book::orders::Resting;
 use crate::domain::{OrderId, Position, Side, WalletNo};
@@ -98,7 +99,9 @@ impl Shard {
     fn recount_order(&mut self, slot: Slot, row: &OrderRow) -> Result<(), Unrestored> {
         let account = self.accounts.open(row.wallet, row.market);
         let account = account.ok_or(Unrestored::Full(Lacks::Accounts))?;
-        self.enlist(slot, Placement::new(row.owner, account, row.reserved));
+        let order = &self.books.orders()[slot];
+        let cost = cost_of_buy(order.price, order.open, &self.registry.market(row.market).fee);
+        self.enlist(slot, Placement::new(row.owner, account, row.reserved), cost);
         if row.fields.side == Side::Buy && row.reserved.is_zero() {
             self.watch(row.wallet);
             // The cell may have fallen since it was last compared.

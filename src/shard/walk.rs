@@ -71,6 +71,8 @@ impl Left {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taker {
     pub(super) now: TimeMs,
+    /// The row of its wallet in its market, if there is one.
+    pub(super) account: Option<Slot>,
     pub(super) principal: WalletNo,
     pub(super) wallet: WalletNo,
     pub(super) market: MarketNo,
@@ -201,7 +203,11 @@ impl Shard {
         self.plan.begin(taker.wants());
         self.walks += 1;
         let breakers = self.registry.any_breaker();
-        let mut next = self.books.first(taker.market, taker.face.side.opposite());
+        let opposite = taker.face.side.opposite();
+        if self.books.best(taker.market, opposite).is_none_or(|best| !taker.face.reaches(best)) {
+            return Ok(());
+        }
+        let mut next = self.books.first(taker.market, opposite);
         while let Some(slot) = next {
             let maker = self.books.orders()[slot];
             if !taker.face.reaches(maker.face().price) || self.plan.left.is_nothing() {

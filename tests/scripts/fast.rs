@@ -242,16 +242,23 @@ impl Fast {
     }
 
     pub fn begin(&mut self, now: TimeMs, place: &PlaceOrder) -> ControlFlow<Placed, Stage> {
-        self.owner(place.market).begin(now, place)
+        self.owner(place.market).begin(now, &place.ready())
     }
 
     pub fn advance(&mut self, place: &PlaceOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
-        self.owner(place.market).advance(place, stage)
+        self.owner(place.market).advance(&place.ready(), stage)
     }
 
     /// A replace, and what its frame says of it, which must be what the answer says.
-    pub fn replace(&mut self, now: TimeMs, request: &Replace<'_>) -> Result<NaiveReplaced, Refusal> {
-        let replaced = self.owner(request.coming[0].market).replace(now, request);
+    pub fn replace(
+        &mut self,
+        now: TimeMs,
+        request: &Replace<'_, PlaceOrder>,
+    ) -> Result<NaiveReplaced, Refusal> {
+        let coming: Vec<_> = request.coming.iter().map(PlaceOrder::ready).collect();
+        let Replace { principal, leaving, if_gone, .. } = *request;
+        let asked = Replace { principal, leaving, coming: &coming, if_gone };
+        let replaced = self.owner(request.coming[0].market).replace(now, &asked);
         self.follow();
         let Replaced { replayed, left, kept_place } = replaced.map_err(|refused| refused.refusal)?;
         if replayed {

@@ -4,7 +4,7 @@ use super::record;
 use crate::domain::{
     Collateral, MarketNo, Mode, OrderId, Payout, Position, Shares, Tick, TimeMs, WalletNo, Word,
 };
-use crate::memory::wire::bytes;
+use crate::memory::wire::{Room, Wire, bytes, put_count};
 
 /// Why a resting order left its book without being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +90,24 @@ record! {
         pub reason: RemovalReason,
         /// Where they were placed; at most [`REMOVED_MAX`].
         pub orders: Vec<Position>,
+    }
+}
+
+impl OrdersRemoved {
+    /// Writes such a payload to the start of `buffer`, which has room for it, and gives it.
+    pub fn write(
+        time: TimeMs,
+        reason: RemovalReason,
+        orders: impl ExactSizeIterator<Item = Position>,
+        buffer: &mut [u8],
+    ) -> &[u8] {
+        let mut room = Room::new(buffer);
+        time.put(&mut room);
+        reason.put(&mut room);
+        put_count(orders.len(), &mut room);
+        orders.for_each(|order| order.put(&mut room));
+        let left = room.left();
+        &buffer[..buffer.len() - left]
     }
 }
 

@@ -1,12 +1,23 @@
 //! An order that came, with everything it did: one record, so it happened whole or not at all.
+//!
+//! Its payload has three parts, and two hands write them:
+//!
+//! | bytes | part | written by |
+//! |------:|------|------------|
+//! |     8 | the time | the shard |
+//! |   335 | what was received ([`Received`]), 587 with a deposit wallet's signature | who checked the signature |
+//! |    34 | what was decided ([`Decision`], fills, removals): 51 more a fill, 9 a removal | the shard |
 
 use super::acts::RemovalReason;
 use super::record;
+use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
-    SelfTrade, Shares, TimeMs, WalletNo,
+    SelfTrade, Shares, SignedOrder, TimeMs, WalletNo,
 };
-use crate::memory::wire::{Damage, Input, Out, Wire, bytes};
+use crate::journal::checksum::{self, Stretch};
+use crate::journal::log::Parts;
+use crate::memory::wire::{Damage, Input, Out, Room, Wire, Words, bytes, put_count};
 
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
 pub const FILLS_MAX: usize = 4_096;
@@ -159,6 +170,158 @@ record! {
         pub fills: Vec<Fill>,
         /// Makers that its walk removed.
         pub removed: Vec<Removal>,
+    }
+}
+
+/// What was decided of an order: the end of its payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<Fills, Removals> {
+    /// See [`OrderPlaced::price`].
+    pub price: Price,
+    /// See [`OrderPlaced::result`].
+    pub result: PlacedResult,
+    /// See [`OrderPlaced::stopped`].
+    pub stopped: Option<Reject>,
+    /// See [`OrderPlaced::open`].
+    pub open: Shares,
+    /// See [`OrderPlaced::reserved`].
+    pub reserved: Collateral,
+    /// See [`OrderPlaced::fills`].
+    pub fills: Fills,
+    /// See [`OrderPlaced::removed`].
+    pub removed: Removals,
+}
+
+impl<Fills, Removals> Decision<Fills, Removals>
+where
+    Fills: ExactSizeIterator<Item = Fill>,
+    Removals: ExactSizeIterator<Item = Removal>,
+{
+    /// Writes it.
+    pub fn put(self, out: &mut impl Out) {
+        self.price.put(out);
+        self.result.put(out);
+        self.stopped.put(out);
+        self.open.put(out);
+        self.reserved.put(out);
+        put_count(self.fills.len(), out);
+        self.fills.for_each(|fill| fill.put(out));
+        put_count(self.removed.len(), out);
+        self.removed.for_each(|removal| removal.put(out));
+    }
+}
+
+/// Bytes of what was received, apart from the signature: numbers and digest, the signed fields, what is not signed.
+const RECEIVED_BYTES: usize =
+    (4 + 1 + 4 + 4 + 32) + (32 + 20 + 20 + 32 + 8 + 8 + 1 + 1 + 8 + 32 + 32) + (4 + 27);
+
+/// Words that hold what was received with the longest signature, and eight bytes behind it.
+const RECEIVED_WORDS: usize = (RECEIVED_BYTES + SIGNATURE_BYTES_MAX).div_ceil(8) + 1;
+
+/// An order's signature, if it is not a deposit wallet's.
+const SIGNATURE_BYTES: usize = 65;
+
+/// What the payload says between the time and the decision, `market` to `owner`, as bytes and with their checksum:
+/// written once, where the signature is checked, and carried into the log as it is. The checksum is of its whole words.
+#[derive(Clone, Copy)]
+pub struct Received {
+    words: [[u8; 8]; RECEIVED_WORDS],
+    bytes: u32,
+    stretch: Stretch,
+}
+
+impl Received {
+    /// Nothing yet.
+    pub const NOTHING: Self = Self { words: [[0; 8]; RECEIVED_WORDS], bytes: 0, stretch: Stretch::NOTHING };
+
+    /// Writes down what came, under the numbers that its names stand for.
+    pub fn write(
+        &mut self,
+        order: &SignedOrder,
+        id: &OrderId,
+        (wallet, principal): (WalletNo, WalletNo),
+        (market, outcome): (MarketNo, Outcome),
+    ) {
+        const SHORT: u32 = checksum::factor((RECEIVED_BYTES + SIGNATURE_BYTES) / 8 * 8);
+        const LONG: u32 = checksum::factor((RECEIVED_BYTES + SIGNATURE_BYTES_MAX) / 8 * 8);
+        let room = &mut Room::new(self.words.as_flattened_mut());
+        market.put(room);
+        outcome.put(room);
+        wallet.put(room);
+        principal.put(room);
+        id.put(room);
+        order.fields.put(room);
+        put_count(order.signature().len(), room);
+        room.bytes(order.signature());
+        order.expiration_s.put(room);
+        order.order_type.put(room);
+        order.post_only.put(room);
+        order.self_trade.put(room);
+        order.owner.put(room);
+        let bytes = RECEIVED_WORDS * 8 - room.left();
+        // What the last word has behind it is zero.
+        room.bytes(&[0; 8]);
+        let factor = match order.signature().len() {
+            SIGNATURE_BYTES => SHORT,
+            SIGNATURE_BYTES_MAX => LONG,
+            _ => checksum::factor(bytes / 8 * 8),
+        };
+        self.stretch = Stretch::of(self.words[..bytes / 8].as_flattened(), factor);
+        self.bytes = u32::try_from(bytes).expect("a few hundred");
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.words.as_flattened()[..self.bytes as usize]
+    }
+
+    /// Writes the end of the payload of an order that was judged at `time` into `room`, which has place for every
+    /// decision.
+    pub fn decide(
+        &self,
+        time: TimeMs,
+        decision: Decision<impl ExactSizeIterator<Item = Fill>, impl ExactSizeIterator<Item = Removal>>,
+        room: &mut [[u8; 8]],
+    ) -> Ending {
+        let whole = self.whole().len();
+        let mut end = Words::behind(room, u64::from_le_bytes(self.words[whole]), self.bytes % 8);
+        decision.put(&mut end);
+        let (words, bytes) = end.finish();
+        let checksum = checksum::sum_around(time.0, &self.stretch, words, bytes);
+        Ending { bytes: 8 + 8 * whole + bytes, words: words.len(), checksum }
+    }
+
+    /// The payload whose end was written into `room`.
+    #[must_use]
+    pub fn payload<'a>(&'a self, time: TimeMs, ending: Ending, room: &'a [[u8; 8]]) -> Parts<'a> {
+        let Ending { bytes, words, checksum } = ending;
+        Parts { first: time.0, middle: self.whole(), last: &room[..words], bytes, checksum }
+    }
+
+    /// Its whole words.
+    fn whole(&self) -> &[[u8; 8]] {
+        &self.words[..self.bytes as usize / 8]
+    }
+}
+
+/// What is to be known of a payload whose end is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending {
+    /// How long the payload is.
+    pub bytes: usize,
+    words: usize,
+    checksum: u32,
+}
+
+impl Ending {
+    /// Of no payload.
+    pub const NONE: Self = Self { bytes: 0, words: 0, checksum: 0 };
+}
+
+impl std::fmt::Debug for Received {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Received({} bytes)", self.bytes)
     }
 }
 

@@ -1,8 +1,11 @@
 use super::*;
+use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
     Address, ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
-    SelfTrade, Shares, Side, SignatureType, TimeMs, TokenId, WalletNo, Word,
+    SelfTrade, Shares, Side, SignatureType, SignedOrder, TimeMs, TokenId, WalletNo, Word,
 };
+use crate::journal::{Follower, Log};
+use std::sync::Arc;
 
 fn placed() -> OrderPlaced {
     let price = Price::new(5_100).expect("in range");
@@ -63,6 +66,45 @@ fn an_order_reads_back_as_it_was_written_and_a_cut_or_longer_payload_does_not() 
     }
     payload.push(0);
     assert!(Record::decode(record.kind(), &payload).is_err());
+}
+
+#[test]
+fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
+    let (mut record, mut received) = (placed(), Received::NOTHING);
+    for (signature, fills) in [(65, 0), (65, 1), (317, 0), (317, 3), (1, 2), (0, 0)] {
+        record.signature = vec![15; signature];
+        record.fills.truncate(fills);
+        record.fills.resize(fills, placed().fills[0].clone());
+        let OrderPlaced { price, result, stopped, open, reserved, .. } = record;
+        let order = SignedOrder {
+            fields: record.fields,
+            signature: [15; SIGNATURE_BYTES_MAX],
+            signature_len: u16::try_from(signature).unwrap(),
+            expiration_s: record.expiration_s,
+            deadline_ms: 1,
+            order_type: record.order_type,
+            post_only: record.post_only,
+            self_trade: record.self_trade,
+            owner: record.owner,
+            condition: None,
+        };
+        let (wallet, market) = ((record.wallet, record.principal), (record.market, record.outcome));
+        received.write(&order, &record.id, wallet, market);
+        let (fills, removed) = (record.fills.iter().cloned(), record.removed.iter().cloned());
+        let decision = Decision { price, result, stopped, open, reserved, fills, removed };
+        let mut room = [[0xff; 8]; 64];
+        let ending = received.decide(record.time, decision, &mut room);
+        let log = Log::anonymous(1 << 12);
+        let claim = log.claim(ending.bytes);
+        let parts = received.payload(record.time, ending, &room);
+        let span = log.commit_parts(claim, OrderPlaced::KIND, &parts);
+
+        let mut expected = Vec::new();
+        record.encode(&mut expected);
+        let mut follower = Follower::new(Arc::new(log), span.start, None);
+        let frame = follower.next(span.end).expect("it is in the ring").expect("it is committed");
+        assert_eq!((frame.kind, frame.payload), (OrderPlaced::KIND, &expected[..]), "{signature} bytes");
+    }
 }
 
 #[test]

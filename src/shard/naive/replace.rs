@@ -17,7 +17,7 @@ pub struct NaiveReplaced {
 
 impl Naive {
     /// Replaces orders, or changes nothing and says why.
-    pub fn replace(&mut self, request: &Replace<'_>) -> Result<NaiveReplaced, Refusal> {
+    pub fn replace(&mut self, request: &Replace<'_, PlaceOrder>) -> Result<NaiveReplaced, Refusal> {
         let before = self.clone();
         let done = self.try_replace(request);
         if done.is_err() {
@@ -26,7 +26,7 @@ impl Naive {
         done
     }
 
-    fn try_replace(&mut self, request: &Replace<'_>) -> Result<NaiveReplaced, Refusal> {
+    fn try_replace(&mut self, request: &Replace<'_, PlaceOrder>) -> Result<NaiveReplaced, Refusal> {
         let mut done = NaiveReplaced { replayed: self.all_came_before(request)?, ..NaiveReplaced::default() };
         if done.replayed {
             return Ok(done);
@@ -74,7 +74,7 @@ impl Naive {
         full.map_or(Ok(done), Err)
     }
 
-    fn all_came_before(&self, request: &Replace<'_>) -> Result<bool, Refusal> {
+    fn all_came_before(&self, request: &Replace<'_, PlaceOrder>) -> Result<bool, Refusal> {
         let mut known = Vec::new();
         for (at, place) in request.coming.iter().enumerate() {
             let ran = match self.first(self.shard_of(place.market), &place.id) {
