@@ -29,6 +29,7 @@
 //! and is remembered. A **refusal** gets no frame and is judged anew when it comes again.
 
 mod acts;
+mod ages;
 mod expiries;
 mod judge;
 mod leave;

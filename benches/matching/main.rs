@@ -14,7 +14,7 @@
 //! trading core 45 and 100 ns without what was received, whose writing the last line tells.
 //!
 //! `cargo bench --bench matching -- core 60000` is one round of the trading core alone at the first size, with so many
-//! commands: what `valgrind --tool=callgrind` counts.
+//! commands: what `valgrind --tool=callgrind` counts. `full` is what one costs whose memory of digests is full.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
@@ -36,6 +36,8 @@ use workload::{Command, Kind, Side, Tally, Workload};
 
 const COMMANDS: usize = 5_000_000;
 const CORE_COMMANDS: usize = 1_000_000;
+/// What a shard remembers by default.
+const DIGESTS: usize = 4_000_000;
 const ROUNDS: usize = 5;
 /// Sizes: ticks, live orders.
 const SIZES: [(u16, usize); 4] = [(99, 10_000), (99, 100_000), (999, 10_000), (999, 100_000)];
@@ -52,11 +54,13 @@ fn main() {
         [] => {
             books();
             trading_cores(&SIZES, CORE_COMMANDS, ROUNDS);
+            full_memory();
         }
+        [full] if full == "full" => full_memory(),
         [core, commands] if core == "core" => {
             trading_cores(&SIZES[..1], commands.parse().expect("how many commands"), 1);
         }
-        _ => panic!("`core COMMANDS`, or nothing"),
+        _ => panic!("`core COMMANDS`, `full`, or nothing"),
     }
 }
 
@@ -111,6 +115,20 @@ fn trading_cores(sizes: &[(u16, usize)], commands: usize, rounds: usize) {
         "what was received, written and summed: {median:.1} ({best:.1}) an order; 65 of 100 commands are orders"
     );
     figures::note("of an order, writing what was received", median, figures::Unit::Ns);
+}
+
+/// A trading core that has been up for so long that each order makes it forget another.
+fn full_memory() {
+    let (ticks, live) = SIZES[0];
+    // Two of three commands are orders.
+    let untimed = DIGESTS / 2 * 3 + DIGESTS / 10;
+    let workload = Workload::new(ticks, live, untimed + CORE_COMMANDS, SEED);
+    let round = || Core::new(ticks, live, DIGESTS).run(&workload, untimed);
+    let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
+    println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1}) with a full memory of {DIGESTS} digests");
+    let what =
+        format!("a trading core's command, {ticks} ticks, {live} live orders, {DIGESTS} digests behind it");
+    figures::note(what, median, figures::Unit::Ns);
 }
 
 /// Median and best.

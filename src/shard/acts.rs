@@ -138,7 +138,7 @@ impl Shard {
         }
         if act.id != OrderId::ZERO {
             let first = First::Act { collateral, shares, position: span.start };
-            self.recall.remember(&act.id, act.timestamp_ms, act.principal, first);
+            self.recall.remember(self.now, &act.id, act.timestamp_ms, act.principal, first);
         }
         Acted { collateral, shares, position: span.start, replayed: false }
     }

@@ -290,7 +290,7 @@ impl Shard {
         let placed = self.outcome(work, span);
         if let Placed::Accepted { status, making, taking, trade, .. } = placed {
             let first = First::Order { status, making, taking, trade };
-            self.recall.remember(&order.id, order.stamp_ms, order.principal, first);
+            self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, first);
         }
         placed
     }

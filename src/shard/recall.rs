@@ -8,11 +8,12 @@
 //! - RECALL-2: the horizon only rises, and depends on nothing but the frames.
 
 use super::Status;
-use crate::domain::{Collateral, OrderId, Position, Shares, WalletNo};
+use super::ages::{Aged, Ages, NOBODY};
+use crate::domain::{Collateral, OrderId, Position, Shares, TimeMs, WalletNo};
+use crate::memory::ahead;
 use crate::memory::pages::make_ready;
 use crate::memory::table::{Index, digest_key, spread};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// The first result of an order or an act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +27,24 @@ struct Entry {
     id: OrderId,
     stamp_ms: u64,
     principal: WalletNo,
+    /// Which entry is behind it in its lane.
+    next: u32,
     first: First,
 }
 
-/// A stamp and whose entry it is of, the oldest greatest.
+impl Aged for Entry {
+    fn stamp_ms(&self) -> u64 {
+        self.stamp_ms
+    }
+    fn next(&self) -> u32 {
+        self.next
+    }
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+/// A stamp and whose entry it is of.
 type Oldest = Reverse<(u64, u32)>;
 
 const _: () = assert!(
@@ -43,8 +58,7 @@ const _: () = assert!(
 pub(super) struct Recall {
     entries: Vec<Entry>,
     index: Index,
-    /// The oldest stamp on top, with its entry.
-    oldest: BinaryHeap<Oldest>,
+    ages: Ages,
     horizon_ms: u64,
     entries_max: usize,
     secret: u64,
@@ -60,7 +74,7 @@ impl Recall {
         Self {
             entries,
             index: Index::with_capacity(entries_max),
-            oldest: BinaryHeap::from(oldest),
+            ages: Ages::new(oldest),
             horizon_ms: 0,
             entries_max: entries_max as usize,
             secret,
@@ -72,9 +86,19 @@ impl Recall {
         self.horizon_ms
     }
 
-    /// Has what [`Recall::find`] looks at fetched into the cache meanwhile.
+    /// Has what [`Recall::find`] looks at fetched into the cache meanwhile; of a full memory also what
+    /// [`Recall::remember`] drops for it, and who is next to be dropped.
     pub(super) fn fetch_ahead(&self, id: &OrderId) {
         self.index.fetch_ahead(self.hash(id));
+        if self.entries.len() == self.entries_max
+            && let Some((_, number)) = self.ages.oldest()
+        {
+            let oldest = &self.entries[number as usize];
+            self.index.fetch_ahead(self.hash(&oldest.id));
+            if let Some(next) = self.entries.get(oldest.next as usize) {
+                ahead::fetch(next);
+            }
+        }
     }
 
     /// The first result of this digest and whose it was. Stamps at the horizon are forgotten
@@ -85,22 +109,29 @@ impl Recall {
         (self.horizon_ms < entry.stamp_ms).then_some((entry.principal, entry.first))
     }
 
-    /// Remembers a first result. What is older than the horizon needs no remembering.
+    /// Remembers a first result at `now`. What is older than the horizon needs no remembering.
     #[allow(clippy::inline_always, reason = "a result handed over in memory is waited for, see `place`")]
     #[inline(always)]
-    pub(super) fn remember(&mut self, id: &OrderId, stamp_ms: u64, principal: WalletNo, first: First) {
+    pub(super) fn remember(
+        &mut self,
+        now: TimeMs,
+        id: &OrderId,
+        stamp_ms: u64,
+        principal: WalletNo,
+        first: First,
+    ) {
         debug_assert!(self.find(id).is_none(), "a digest has one first result");
-        let entry = Entry { id: *id, stamp_ms, principal, first };
+        let entry = Entry { id: *id, stamp_ms, principal, next: NOBODY, first };
         let number = if self.entries.len() < self.entries_max {
             self.entries.push(entry);
             u32::try_from(self.entries.len() - 1).expect("entries are numbered in 32 bits")
         } else {
-            let (oldest_ms, number) = self.oldest.peek().expect("a full memory has an oldest").0;
+            let (oldest_ms, number) = self.ages.oldest().expect("a full memory has an oldest");
             self.horizon_ms = self.horizon_ms.max(oldest_ms.min(stamp_ms));
             if stamp_ms <= oldest_ms {
                 return;
             }
-            self.oldest.pop();
+            self.ages.leave(&self.entries);
             let dropped = self.entries[number as usize].id;
             self.index.remove(self.hash(&dropped), number);
             self.entries[number as usize] = entry;
@@ -108,7 +139,7 @@ impl Recall {
         };
         let indexed = self.index.insert(self.hash(id), number);
         assert!(indexed, "the index holds as many as the memory");
-        self.oldest.push(Reverse((stamp_ms, number)));
+        self.ages.join(&mut self.entries, number, now.0);
     }
 
     fn hash(&self, id: &OrderId) -> u64 {
@@ -127,7 +158,7 @@ mod tests {
         let mut recall = Recall::with_capacity(2, 1);
         let known = |recall: &Recall, byte| recall.find(&OrderId([byte; 32])).is_some();
         for (byte, stamp, horizon) in [(1, 30, 0), (2, 10, 0), (3, 20, 10), (4, 15, 15), (5, 40, 20)] {
-            recall.remember(&OrderId([byte; 32]), stamp, WalletNo(0), FIRST);
+            recall.remember(TimeMs(25), &OrderId([byte; 32]), stamp, WalletNo(0), FIRST);
             assert_eq!(recall.horizon_ms(), horizon, "after {byte}");
         }
         assert!(known(&recall, 1) && known(&recall, 5));

@@ -398,7 +398,7 @@ impl Shard {
                 None => self.rest(taker.tick, &new, placement, counts),
             }
             let first = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
-            self.recall.remember(&order.id, order.stamp_ms, order.principal, first);
+            self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, first);
         }
         self.accounts.settle(account);
     }

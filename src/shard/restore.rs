@@ -11,7 +11,7 @@ use super::{Shard, ShardSettings, Status};
 use crate::account::cost_of_buy;
 use crate::book::Full;
 use crate::book::orders::Resting;
-use crate::domain::{OrderId, Position, Side, WalletNo};
+use crate::domain::{OrderId, Position, Side, TimeMs, WalletNo};
 use crate::journal::{Fault, Log};
 use crate::ledger::{ActRow, Ledger, OrderRow, OrderStamp};
 use crate::memory::arena::Slot;
@@ -139,7 +139,8 @@ impl Shard {
         let mut memories = memories.into_inner();
         memories.sort_unstable_by_key(|memory| (memory.stamp_ms, memory.position));
         for memory in memories {
-            self.recall.remember(&memory.id, memory.stamp_ms, memory.principal, memory.first);
+            let Memory { stamp_ms, principal, first, .. } = memory;
+            self.recall.remember(TimeMs(u64::MAX), &memory.id, stamp_ms, principal, first);
         }
         Ok(())
     }

@@ -1,0 +1,160 @@
+//! Which of the remembered digests has the oldest stamp, told at once however many there are.
+//!
+//! Stamps are the clients' own, so they come nearly in order, each client's a little behind the clock by its own
+//! distance. Whoever comes joins a *lane*, a list in which stamps never fall: of the lanes that it may join the one
+//! with the newest end, as in patience sorting. So the oldest of all is the first of some lane, and joining and
+//! leaving touch ends of lists only. A heap of four million would touch a dozen lines of memory for each.
+//!
+//! What no lane takes lies in a heap: stamps that are ahead of the clock, which would shut a lane to everybody else
+//! until the clock has come there, and stamps older than the ends of all lanes.
+//!
+//! AGES-1: a lane's stamps never fall from its first to its last, and `first_ms` and `last_ms` are theirs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Lanes: as many distances from the clock are told apart.
+const LANES: usize = 16;
+
+/// No number.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    first_ms: u64,
+    last_ms: u64,
+    first: u32,
+    last: u32,
+}
+
+/// What stands under a number: its stamp, and whose number is behind it in its lane.
+pub(super) trait Aged {
+    /// The stamp.
+    fn stamp_ms(&self) -> u64;
+    /// Who is behind it.
+    fn next(&self) -> u32;
+    /// Puts somebody there.
+    fn set_next(&mut self, next: u32);
+}
+
+/// Numbers by the age of what stands under them.
+#[derive(Debug)]
+pub(super) struct Ages {
+    /// Those that have somebody, in any order.
+    lanes: Vec<Lane>,
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Ages {
+    /// Nobody, with `heap`'s memory.
+    pub(super) fn new(heap: Vec<Reverse<(u64, u32)>>) -> Self {
+        Self { lanes: Vec::with_capacity(LANES), heap: BinaryHeap::from(heap) }
+    }
+
+    /// Adds the number of an entry that has nobody behind it. `now_ms` is the clock's.
+    pub(super) fn join<E: Aged>(&mut self, entries: &mut [E], number: u32, now_ms: u64) {
+        let stamp_ms = entries[number as usize].stamp_ms();
+        debug_assert!(entries[number as usize].next() == NOBODY, "AGES-1");
+        let fits = |lane: &&mut Lane| lane.last_ms <= stamp_ms && stamp_ms <= now_ms;
+        if let Some(lane) = self.lanes.iter_mut().filter(fits).max_by_key(|lane| lane.last_ms) {
+            entries[lane.last as usize].set_next(number);
+            (lane.last, lane.last_ms) = (number, stamp_ms);
+        } else if self.lanes.len() < LANES && stamp_ms <= now_ms {
+            self.lanes.push(Lane { first_ms: stamp_ms, last_ms: stamp_ms, first: number, last: number });
+        } else {
+            self.heap.push(Reverse((stamp_ms, number)));
+        }
+    }
+
+    /// The oldest stamp and its number.
+    pub(super) fn oldest(&self) -> Option<(u64, u32)> {
+        let lane = self.lanes.iter().min_by_key(|lane| lane.first_ms);
+        let in_lane = lane.map(|lane| (lane.first_ms, lane.first));
+        let in_heap = self.heap.peek().map(|Reverse(oldest)| *oldest);
+        match (in_lane, in_heap) {
+            (Some(lane), Some(heap)) => Some(if heap.0 < lane.0 { heap } else { lane }),
+            (lane, heap) => lane.or(heap),
+        }
+    }
+
+    /// Takes out what [`Ages::oldest`] tells.
+    pub(super) fn leave<E: Aged>(&mut self, entries: &[E]) {
+        let (_, number) = self.oldest().expect("somebody is there to leave");
+        let Some(at) = self.lanes.iter().position(|lane| lane.first == number) else {
+            self.heap.pop();
+            return;
+        };
+        let next = entries[number as usize].next();
+        match entries.get(next as usize) {
+            Some(entry) => (self.lanes[at].first, self.lanes[at].first_ms) = (next, entry.stamp_ms()),
+            None => drop(self.lanes.swap_remove(at)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy)]
+    struct Entry(u64, u32);
+
+    impl Aged for Entry {
+        fn stamp_ms(&self) -> u64 {
+            self.0
+        }
+        fn next(&self) -> u32 {
+            self.1
+        }
+        fn set_next(&mut self, next: u32) {
+            self.1 = next;
+        }
+    }
+
+    proptest! {
+        /// Clients at many distances behind the clock and before it, more than there are lanes.
+        #[test]
+        fn the_oldest_is_the_heaps_whatever_comes(
+            comes in proptest::collection::vec((0_u64..3, -40_i64..10, any::<bool>()), 1..400),
+        ) {
+            let mut ages = Ages::new(Vec::new());
+            let (mut entries, mut plain, mut now_ms) = (Vec::new(), BinaryHeap::new(), 100);
+            for (passes, distance, leaves) in comes {
+                now_ms += passes;
+                let number = u32::try_from(entries.len()).expect("a few");
+                let stamp_ms = now_ms.saturating_add_signed(distance);
+                entries.push(Entry(stamp_ms, NOBODY));
+                ages.join(&mut entries, number, now_ms);
+                plain.push(Reverse(stamp_ms));
+                let oldest = |ages: &Ages| ages.oldest().map(|(stamp_ms, _)| stamp_ms);
+                prop_assert_eq!(oldest(&ages), plain.peek().map(|oldest| oldest.0));
+                if leaves {
+                    ages.leave(&entries);
+                    plain.pop();
+                    prop_assert_eq!(oldest(&ages), plain.peek().map(|oldest| oldest.0));
+                }
+            }
+            while let Some(Reverse(oldest_ms)) = plain.pop() {
+                let (stamp_ms, number) = ages.oldest().expect("as many as in the heap");
+                prop_assert_eq!((stamp_ms, entries[number as usize].0), (oldest_ms, oldest_ms));
+                ages.leave(&entries);
+            }
+            prop_assert_eq!(ages.oldest(), None);
+        }
+    }
+
+    #[test]
+    fn clients_behind_the_clock_by_their_own_distances_need_no_heap() {
+        let mut ages = Ages::new(Vec::new());
+        let mut entries = Vec::new();
+        for now_ms in 1_000..2_000_u64 {
+            for behind_ms in [5, 80, 0, 300, 81, 900] {
+                let number = u32::try_from(entries.len()).expect("thousands");
+                entries.push(Entry(now_ms - behind_ms, NOBODY));
+                ages.join(&mut entries, number, now_ms);
+            }
+        }
+        assert!(ages.heap.is_empty());
+    }
+}
