@@ -37,14 +37,12 @@ pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
 
 /// The same for a few words, without the state that [`append`] makes for stretches of any length.
 #[must_use]
-pub(crate) fn append_words<const N: usize>(sum: u32, mut words: [u64; N]) -> u32 {
+pub(crate) fn append_words<const N: usize>(sum: u32, words: [u64; N]) -> u32 {
     if has_instructions() {
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
         return unsafe { on(sum, words) };
     }
-    // A checksum is linear: one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
-    words[0] ^= u64::from(sum);
-    crc32_iscsi(words.map(u64::to_le_bytes).as_flattened())
+    on_by_library(sum, words)
 }
 
 /// What bytes in the middle add to a checksum, worked out before anybody knows what stands around them.
@@ -75,8 +73,7 @@ pub(crate) fn sum_around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes:
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
         return unsafe { around(first, stretch, last) };
     }
-    let front = combine(crc32_iscsi(&first.to_le_bytes()), stretch.sum, stretch.bytes as usize);
-    append(front, last)
+    around_by_library(first, stretch, last)
 }
 
 /// x^(8 `bytes` - 33) modulo the polynomial, of at least five bytes: a sum times this, times the x^33 that the two
@@ -90,6 +87,17 @@ pub(crate) const fn factor(bytes: usize) -> u32 {
         left -= 1;
     }
     power
+}
+
+/// A checksum is linear: one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
+fn on_by_library<const N: usize>(sum: u32, mut words: [u64; N]) -> u32 {
+    words[0] ^= u64::from(sum);
+    crc32_iscsi(words.map(u64::to_le_bytes).as_flattened())
+}
+
+fn around_by_library(first: u64, stretch: &Stretch, last: &[u8]) -> u32 {
+    let front = combine(crc32_iscsi(&first.to_le_bytes()), stretch.sum, stretch.bytes as usize);
+    append(front, last)
 }
 
 fn has_instructions() -> bool {
@@ -156,6 +164,11 @@ mod tests {
             let (front, last) = bytes.split_at(8 + middle);
             let (word, middle) = front.split_first_chunk().expect("a word and more");
             let stretch = Stretch::of(middle, factor(middle.len()));
+            assert_eq!(
+                around_by_library(u64::from_le_bytes(*word), &stretch, last),
+                crc32_iscsi(&bytes),
+                "{middle:?}"
+            );
             let (last, count) = padded(last);
             assert_eq!(sum_around(u64::from_le_bytes(*word), &stretch, &last, count), crc32_iscsi(&bytes));
         }
@@ -188,6 +201,7 @@ mod tests {
                 let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
                 let words: [u64; 3] = words.try_into().expect("the vectors that have words have four");
                 assert_eq!(append_words(sum(first), words), expected);
+                assert_eq!(on_by_library(sum(first), words), expected);
             }
         }
     }
