@@ -20,7 +20,7 @@ use crate::stats::{self, Nanos, Quantiles, histogram, record};
 use crate::summary::{ClassTimes, Curve, Moment, Recorded, SCHEMA, Stage, Summary};
 use crate::timing;
 use crate::verdict::{Evidence, Verdict};
-use crate::watch::{KernelThreads, Share, Watch};
+use crate::watch::{KernelThreads, Other, Share, Watch};
 use crate::workload::{Request, Workload};
 
 /// Collateral of every account, in USDC.
@@ -251,8 +251,8 @@ pub(crate) struct Loaded {
     /// What the client did until the next request was due.
     client_waits: Waits,
     pub(crate) share: Share,
-    /// Who else had most of the CPUs, and how many.
-    largest: Option<(String, f64)>,
+    /// Who else had most of the CPUs.
+    largest: Option<Other>,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
     /// What the server's threads told of themselves.
@@ -426,6 +426,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         journal: loaded.told.journal,
         reads_in_server: loaded.told.reads,
         share: loaded.share,
+        largest_other: loaded.largest.clone(),
         client_cpu: about.cpus.client,
         server_cpu: about.cpus.server,
         settings: about.settings,

@@ -14,7 +14,7 @@ use crate::parts::Parts;
 use crate::placement::{MachineLimit, Planned, Thread};
 use crate::stats::Quantiles;
 use crate::verdict::Verdict;
-use crate::watch::Share;
+use crate::watch::{Other, Share};
 
 /// Raised when a field changes its meaning.
 pub(crate) const SCHEMA: u32 = 1;
@@ -93,6 +93,9 @@ pub(crate) struct Summary {
     pub(crate) reads_in_server: Option<Quantiles>,
     /// CPUs used by the server and lost to others.
     pub(crate) share: Share,
+    /// Which of the others had most of them; none if no process had any, or from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) largest_other: Option<Other>,
     /// The client's CPU, and the one that the server's trading loop was put on.
     pub(crate) client_cpu: usize,
     /// See `client_cpu`.
@@ -395,6 +398,7 @@ pub(crate) fn example() -> Summary {
         journal: None,
         reads_in_server: None,
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
+        largest_other: None,
         client_cpu: 1,
         server_cpu: 0,
         settings: vec!["cpu.wait=spin".to_owned()],

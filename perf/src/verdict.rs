@@ -4,7 +4,7 @@ use outcry::topology::valid;
 use serde::{Deserialize, Serialize};
 
 use crate::jitter::Jitter;
-use crate::watch::{LOST_MAX, Share};
+use crate::watch::{LOST_MAX, Other, Share};
 
 /// The part of the offered rate that has to be achieved.
 const RATE_MIN: f64 = 0.99;
@@ -33,8 +33,8 @@ pub(crate) struct Evidence {
     pub(crate) late_max_us: f64,
     /// Who had the CPUs.
     pub(crate) share: Share,
-    /// Which of the others had most of them, and how many CPUs that is.
-    pub(crate) largest: Option<(String, f64)>,
+    /// Which of the others had most of them.
+    pub(crate) largest: Option<Other>,
     /// How many CPUs were measured on.
     pub(crate) cpus: usize,
 }
@@ -78,7 +78,7 @@ impl Verdict {
     /// speaks against it.
     pub(crate) fn of_share(
         share: Share,
-        largest: Option<&(String, f64)>,
+        largest: Option<&Other>,
         cpus: usize,
         mut reasons: Vec<String>,
     ) -> Self {
@@ -117,13 +117,15 @@ impl Verdict {
 }
 
 /// Who else had the CPUs, if that was enough to matter.
-fn lost(share: Share, largest: Option<&(String, f64)>, cpus: usize) -> Vec<String> {
+fn lost(share: Share, largest: Option<&Other>, cpus: usize) -> Vec<String> {
     #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
     let cpus = cpus as f64;
     let mut reasons = Vec::new();
     let most = largest.map_or_else(
         || "; nobody is charged: interrupts, or what has ended".to_owned(),
-        |(who, had)| format!("; the largest of them: {who}, {:.1} %", 100.0 * had.min(share.others) / cpus),
+        |Other { who, cpus: had, .. }| {
+            format!("; the largest of them: {who}, {:.1} %", 100.0 * had.min(share.others) / cpus)
+        },
     );
     for (what, had, who) in [
         ("steal", share.stolen, "; the host gave them to its other guests"),
@@ -198,10 +200,11 @@ mod tests {
         let share = Share { stolen: 0.5, others: 0.062, ..QUIET.share };
         let of = |largest| Verdict::of(&Evidence { share, largest, ..QUIET }).reasons;
         let steal = "steal: 25.0 % of the 2 CPUs (at most 1 %); the host gave them to its other guests";
+        let rustc = |cpus| Some(Other { who: "rustc (4711)".to_owned(), is_kernels: false, cpus });
         for (largest, others) in [
-            (Some(("rustc (4711)".to_owned(), 0.052)), "the largest of them: rustc (4711), 2.6 %"),
+            (rustc(0.052), "the largest of them: rustc (4711), 2.6 %"),
             // Ticks are coarser than what is left when all that is known is taken off.
-            (Some(("rustc (4711)".to_owned(), 0.1)), "the largest of them: rustc (4711), 3.1 %"),
+            (rustc(0.1), "the largest of them: rustc (4711), 3.1 %"),
             (None, "nobody is charged: interrupts, or what has ended"),
         ] {
             let others = format!("others had the machine: 3.1 % of the 2 CPUs (at most 1 %); {others}");

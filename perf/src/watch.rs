@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use outcry::server::crowd::{Crowd, Largest, TICK_NS};
+use outcry::topology::checks::Named;
 use outcry::topology::valid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,24 @@ pub(crate) struct Share {
     pub(crate) kernel: f64,
 }
 
+/// Which of the others had most while we measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Other {
+    /// Its name and its number.
+    pub(crate) who: String,
+    /// Whether it is one of the kernel's own threads.
+    pub(crate) is_kernels: bool,
+    /// How many CPUs it had: 1.0 is one all of the time.
+    pub(crate) cpus: f64,
+}
+
+impl Other {
+    /// Without how much.
+    pub(crate) fn named(&self) -> Named {
+        Named { who: self.who.clone(), is_kernels: self.is_kernels }
+    }
+}
+
 /// The part of the CPUs that were measured on that anybody else may have had.
 pub(crate) const LOST_MAX: f64 = valid::SHARE_PERCENT_MAX as f64 / 100.0;
 
@@ -79,16 +98,20 @@ impl Watch {
         share(self.spent, spent(self.server, self.kernel), self.begin.elapsed().as_secs_f64())
     }
 
-    /// Which of the others had most since, and how many CPUs that is.
-    pub(crate) fn largest(&self) -> Option<(String, f64)> {
+    /// Which of the others had most since.
+    pub(crate) fn largest(&self) -> Option<Other> {
         let seconds = self.begin.elapsed().as_secs_f64();
         let kernel_counts = self.kernel == KernelThreads::Others;
         largest(self.crowd.largest(&Crowd::of_processes(Some(self.server)), None, kernel_counts), seconds)
     }
 }
 
-fn largest(largest: Option<Largest>, seconds: f64) -> Option<(String, f64)> {
-    largest.map(|Largest { who, ns, .. }| (who, crate::stats::as_micros(ns) / 1e6 / seconds))
+fn largest(largest: Option<Largest>, seconds: f64) -> Option<Other> {
+    let other = |Largest { who, ns, is_kernels }| {
+        let cpus = crate::stats::as_micros(ns) / 1e6 / seconds;
+        Other { who, is_kernels, cpus }
+    };
+    largest.map(other)
 }
 
 fn share(before: Spent, after: Spent, seconds: f64) -> Share {
@@ -138,8 +161,8 @@ impl FamilyWatch {
         share(before, after, self.seconds())
     }
 
-    /// Which of the others had most since, and how many CPUs that is.
-    pub(crate) fn largest(&self) -> Option<(String, f64)> {
+    /// Which of the others had most since.
+    pub(crate) fn largest(&self) -> Option<Other> {
         largest(self.crowd.largest(&Crowd::of_processes(None), None, false), self.seconds())
     }
 }

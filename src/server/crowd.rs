@@ -96,7 +96,7 @@ impl Crowd {
             [
                 Largest { who: format!("{name} ({id})"), ns: now.own_ns.saturating_sub(own), is_kernels },
                 Largest {
-                    who: format!("what {name} ({id}) had started, which has ended"),
+                    who: format!("what {name} ({id}) had started{}", Named::HAS_ENDED),
                     ns: now.ended_ns.saturating_sub(ended_before),
                     is_kernels,
                 },

@@ -130,9 +130,9 @@ fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     let sleeps = summary.threads.iter().any(|thread| thread.is_trading() && !thread.spins());
     let told = |by: &str, first: &str| (by.to_owned(), first.to_owned());
     match taker::met(summary, &parts.of) {
-        Some((wait_us, gaps)) if writes::CAUSE_MIN * us <= wait_us => (taker::by_gaps(&gaps), gaps.remedy()),
-        Some((wait_us, gaps)) => (
-            format!("no stage (stops of CPU {} explain {})", gaps.cpu, micros(wait_us)),
+        Some((wait_us, taken)) if writes::CAUSE_MIN * us <= wait_us => (taken.by(), taken.remedy()),
+        Some((wait_us, taken)) => (
+            format!("no stage (stops of CPU {} explain {})", taken.gaps.cpu, micros(wait_us)),
             "nothing that is known here".to_owned(),
         ),
         None if parts.of != "p50" => {

@@ -1,11 +1,11 @@
 //! What took the CPUs of a run, whether a VALID one can be had, and what to do if not.
 
-use outcry::topology::checks::Gaps;
 use outcry::topology::valid;
 
 use super::numbers::micros;
+use super::room;
+use super::taker::{self, Taken};
 use super::words::{Told, kernel};
-use super::{room, taker};
 use crate::jitter::GAP_US_MAX;
 use crate::summary::Summary;
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
@@ -52,9 +52,9 @@ fn lost(summary: &Summary) -> String {
 pub(super) fn taken(summary: &Summary) -> Option<Told> {
     let (busiest, away) = (room::busiest(summary)?, room::away(summary)?);
     let is_limit = GAP_US_MAX < away.wait_p999_us;
-    let gaps = taker::of(summary)?;
-    let by = away.threads_percent.map_or_else(String::new, |_| taken_by(&gaps));
-    let change = if is_limit { format!(" To change: {}.", gaps.remedy()) } else { String::new() };
+    let taken = taker::of(summary)?;
+    let by = away.threads_percent.map_or_else(String::new, |_| taken_by(&taken));
+    let change = if is_limit { format!(" To change: {}.", taken.remedy()) } else { String::new() };
     let text = format!(
         "While the load was on, {}, which spins, had no CPU for {:.2} % of the time in which it had no work, for up to {} at \
          once: one request in a hundred that came then waited for {} or longer, one in a thousand for {}.{by}{change}",
@@ -68,7 +68,8 @@ pub(super) fn taken(summary: &Summary) -> Option<Told> {
 }
 
 /// Who had what of the same time, and most of it.
-fn taken_by(gaps: &Gaps) -> String {
+fn taken_by(taken: &Taken) -> String {
+    let gaps = &taken.gaps;
     #[allow(clippy::cast_precision_loss, reason = "a share is at most a million")]
     let percent = |millionths: u64| millionths as f64 / 1e4;
     let threads = gaps.threads_millionths.unwrap_or(0).min(gaps.lost_millionths);
@@ -79,13 +80,13 @@ fn taken_by(gaps: &Gaps) -> String {
         percent(threads),
         percent(host),
         percent(gaps.lost_millionths - threads - host),
-        taker::by_gaps(gaps)
+        taken.by()
     )
 }
 
 /// What a thread that only spins lost, of CPUs of which no loop told what was taken while the load was on.
 pub(super) fn pauses(summary: &Summary) -> Option<Told> {
-    let told = room::away(summary).and_then(|_| taker::of(summary)).map(|gaps| gaps.cpu);
+    let told = room::away(summary).and_then(|_| taker::of(summary)).map(|taken| taken.gaps.cpu);
     let rows =
         || summary.jitter_before.iter().chain(&summary.jitter_after).filter(|row| Some(row.cpu) != told);
     let worst = rows().max_by(|one, other| one.max_us.total_cmp(&other.max_us))?;
@@ -99,7 +100,7 @@ pub(super) fn pauses(summary: &Summary) -> Option<Told> {
     } else if is_quiet {
         return None;
     } else {
-        let gaps = taker::of_cpu(summary, most.cpu)?.in_all();
+        let taken = taker::of_cpu(summary, most.cpu)?.in_all();
         format!(
             "Before and after, a thread that only spins lost up to {} at once (CPU {}), and {:.2} % of the time of CPU {}. {}; to \
              change: {}.",
@@ -107,8 +108,8 @@ pub(super) fn pauses(summary: &Summary) -> Option<Told> {
             worst.cpu,
             most.lost_percent,
             most.cpu,
-            taker::by_gaps(&gaps),
-            gaps.remedy()
+            taken.by(),
+            taken.remedy()
         )
     };
     Some(Told { is_limit: !is_quiet, text })
@@ -136,21 +137,27 @@ fn noise(summary: &Summary) -> Option<String> {
     const QUIET: &str = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
-    let gaps = most
+    let taken = most
         .filter(|_| has_reason(summary, "others had CPU"))
         .and_then(|row| taker::of_cpu(summary, row.cpu));
     // A run is INVALID for all that was lost, not for what the slowest met.
-    Some(match gaps.map(|gaps| gaps.in_all()) {
-        Some(gaps) => format!(
+    Some(match taken.map(Taken::in_all) {
+        Some(taken) => format!(
             "CPU {} {}, most of what it lost: {}; to change: {}; {QUIET}.",
-            gaps.cpu,
-            taker::when(summary, gaps.cpu),
-            gaps.who(),
-            gaps.remedy()
+            taken.gaps.cpu,
+            taker::when(summary, taken.gaps.cpu),
+            taken.who(),
+            taken.remedy()
         ),
-        None if has_reason(summary, "others had the machine") => {
-            format!("Stop what else runs here (`top -H` says who), or wait and try again: {QUIET}.")
-        }
+        None if has_reason(summary, "others had the machine") => match &summary.largest_other {
+            Some(other) => format!(
+                "Most of what others had: {}, {:.1} % of a CPU; to change: {}; {QUIET}.",
+                other.who,
+                100.0 * other.cpus,
+                other.named().remedy()
+            ),
+            None => format!("Stop what else runs here (`top -H` says who), or wait and try again: {QUIET}."),
+        },
         None if has_reason(summary, "steal") => {
             format!("The host had it: a host that sells whole cores, or wait and try again: {QUIET}.")
         }
@@ -165,6 +172,7 @@ mod tests {
     use crate::away::Away;
     use crate::jitter::Jitter;
     use crate::verdict::Verdict;
+    use crate::watch::Other;
 
     #[test]
     fn a_cpu_that_was_taken_during_the_run_is_told_of_a_loop_that_spun() {
@@ -286,6 +294,11 @@ mod tests {
             assert!(said.len() == 1 && said[0].starts_with(start), "{reason}: {said:?}");
             assert_eq!(said[0].ends_with(quiet), is_noise, "{said:?}");
         }
+        let other = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.248 };
+        summary.largest_other = Some(other);
+        summary.verdict = Verdict::because(vec!["others had the machine: 12 %".to_owned()]);
+        let named = "Most of what others had: sh (7), 24.8 % of a CPU; to change: stop sh (7), or keep it off this CPU; `scripts";
+        assert!(next_time(&summary)[0].starts_with(named), "{:?}", next_time(&summary));
     }
 
     #[test]

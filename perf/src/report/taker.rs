@@ -1,23 +1,110 @@
 //! Who took a CPU: one answer for all of a report, in the words of `outcry check`.
 //!
 //! Of the busiest loop's CPU the loop itself noticed what was taken while the load was on, if it spun; of any other,
-//! and of one that slept, it is what a thread that only spins lost before and after.
+//! and of one that slept, it is what a thread that only spins lost before and after. A name is carried from one time to
+//! another only if its amount is there too: whoever had most of 0.5 % afterwards is not who had 27 % of the run.
 
-use outcry::topology::checks::Gaps;
+use outcry::topology::checks::{Gaps, Named, Taker};
 
 use super::room;
+use crate::away::Away;
 use crate::jitter::Jitter;
 use crate::summary::Summary;
+use crate::watch::{LOST_MAX, Other};
 
 /// From this part of a CPU on what takes it is met by those in the middle too, and again and again by the slow ones.
 const HARDLY_THERE_MILLIONTHS: u64 = 250_000;
 
+/// Who has at least this part of what was lost is who had it.
+const MOST: f64 = 0.5;
+
+/// What was taken of a CPU, and who had it, as far as anybody knows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) gaps: Gaps,
+    /// Who was seen at all, with how much, for where none of them had enough.
+    seen: Vec<String>,
+}
+
+impl Taken {
+    /// Who had most of it, in a few words.
+    pub(super) fn who(&self) -> String {
+        if !self.is_nobody_known() {
+            return self.gaps.who();
+        }
+        let seen = match self.seen.as_slice() {
+            [] => String::new(),
+            seen => format!(" (seen: {})", seen.join("; ")),
+        };
+        format!("other threads here, not known which{seen}")
+    }
+
+    /// What gives the CPU back, in a few words.
+    pub(super) fn remedy(&self) -> String {
+        if self.is_nobody_known() {
+            return "`outcry check --jitter` while it lasts says who".to_owned();
+        }
+        self.gaps.remedy()
+    }
+
+    /// See [`Gaps::in_all`].
+    pub(super) fn in_all(self) -> Self {
+        Self { gaps: self.gaps.in_all(), seen: self.seen }
+    }
+
+    /// That it was taken, and by whom, as the end of a sentence.
+    pub(super) fn by(&self) -> String {
+        format!("CPU {} was taken: {}", self.gaps.cpu, self.who())
+    }
+
+    fn is_nobody_known(&self) -> bool {
+        self.gaps.taker() == Taker::Threads && self.gaps.largest.is_none()
+    }
+}
+
 /// What was taken of a CPU, with who had it; none if nobody looked at it.
-pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Gaps> {
-    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
-    let around = worst(rows.filter(|row| row.cpu == cpu))?;
+pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
+    let around = worst(around(summary, cpu))?;
     let meanwhile = room::away(summary).filter(|_| of_loop(summary) == Some(cpu));
-    Some(meanwhile.map_or_else(|| around.gaps(), |away| away.gaps(around, host_percent(summary))))
+    let mut gaps = meanwhile.map_or_else(|| around.gaps(), |away| away.gaps(around, host_percent(summary)));
+    if let Some(threads_percent) = meanwhile.and_then(|away: &Away| away.threads_percent) {
+        gaps.largest = had(summary, cpu, threads_percent);
+    }
+    Some(Taken { gaps, seen: seen(summary, cpu) })
+}
+
+fn around(summary: &Summary, cpu: usize) -> impl Iterator<Item = &Jitter> {
+    summary.jitter_before.iter().chain(&summary.jitter_after).filter(move |row| row.cpu == cpu)
+}
+
+/// Who had most of so much of a CPU while the load was on: whoever had most of all CPUs meanwhile, or most of this one
+/// around the run, if that was as much.
+fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
+    let enough = MOST * threads_percent;
+    // Of less than that, ticks of the kernel's clock say little, and not on which CPU it was.
+    let fits = |other: &&Other| LOST_MAX <= other.cpus && enough <= 100.0 * other.cpus;
+    let meanwhile = summary.largest_other.as_ref().filter(fits);
+    meanwhile.map(Other::named).or_else(|| {
+        let fits = |row: &&Jitter| row.threads_percent.is_some_and(|percent| enough <= percent);
+        let row = worst(around(summary, cpu).filter(|row| row.largest.is_some()).filter(fits))?;
+        row.gaps().largest
+    })
+}
+
+/// Who was seen around the run on that CPU, and during it anywhere, with how much.
+fn seen(summary: &Summary, cpu: usize) -> Vec<String> {
+    let row = |when: &str, rows: &[Jitter]| {
+        let row = rows.iter().find(|row| row.cpu == cpu)?;
+        let (who, percent) = (row.largest.as_ref()?, row.threads_percent?);
+        Some(format!("{when} {who}, most of {percent:.2} % of it"))
+    };
+    let during = |other: &Other| format!("during it {}, {:.2} % of a CPU", other.who, 100.0 * other.cpus);
+    let all = [
+        row("before the run", &summary.jitter_before),
+        summary.largest_other.as_ref().map(during),
+        row("after it", &summary.jitter_after),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// When that was.
@@ -28,31 +115,26 @@ pub(super) fn when(summary: &Summary, cpu: usize) -> &'static str {
 }
 
 /// The same of the busiest loop's CPU or, if it has none of its own, of the one that lost most.
-pub(super) fn of(summary: &Summary) -> Option<Gaps> {
+pub(super) fn of(summary: &Summary) -> Option<Taken> {
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     of_cpu(summary, of_loop(summary).or_else(|| Some(worst(rows)?.cpu))?)
 }
 
 /// That it was taken, and by whom, as the end of a sentence.
 pub(super) fn by(summary: &Summary) -> String {
-    of(summary).map_or_else(|| "its CPU was taken".to_owned(), |gaps| by_gaps(&gaps))
-}
-
-/// The same of a CPU's gaps.
-pub(super) fn by_gaps(gaps: &Gaps) -> String {
-    format!("CPU {} was taken: {}", gaps.cpu, gaps.who())
+    of(summary).map_or_else(|| "its CPU was taken".to_owned(), |taken| taken.by())
 }
 
 /// For how long such requests wait at least until a CPU that they need is back, the loop's or the client's, and who had
 /// it; with no end where that CPU was hardly there. Those in the middle else meet no gap.
-pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Gaps)> {
+pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
     let cpus = || of_loop(summary).into_iter().chain([summary.client_cpu]);
-    let hardly_there = |gaps: &Gaps| HARDLY_THERE_MILLIONTHS <= gaps.lost_millionths;
-    let gaps = cpus().filter_map(|cpu| of_cpu(summary, cpu)).max_by_key(|gaps| gaps.lost_millionths);
-    if let Some(gaps) = gaps.filter(hardly_there) {
-        return Some((f64::INFINITY, gaps));
+    let hardly_there = |taken: &Taken| HARDLY_THERE_MILLIONTHS <= taken.gaps.lost_millionths;
+    let taken = cpus().filter_map(|cpu| of_cpu(summary, cpu)).max_by_key(|taken| taken.gaps.lost_millionths);
+    if let Some(taken) = taken.filter(hardly_there) {
+        return Some((f64::INFINITY, taken));
     }
-    let around: fn(&Jitter) -> Option<f64> = match of {
+    let wait_around: fn(&Jitter) -> Option<f64> = match of {
         "p99" => |row| row.wait_p99_us,
         "p99.9" => |row| row.wait_p999_us,
         _ => return None,
@@ -61,8 +143,7 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Gaps)> {
         if let Some(away) = room::away(summary).filter(|_| of_loop(summary) == Some(cpu)) {
             return Some(if of == "p99" { away.wait_p99_us } else { away.wait_p999_us });
         }
-        let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
-        rows.filter(|row| row.cpu == cpu).filter_map(around).reduce(f64::max)
+        around(summary, cpu).filter_map(wait_around).reduce(f64::max)
     };
     let met = cpus().filter_map(|cpu| Some((wait_us(cpu)?, of_cpu(summary, cpu)?)));
     met.max_by(|(one, _), (other, _)| one.total_cmp(other))
@@ -70,7 +151,7 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Gaps)> {
 
 /// What gives it back.
 pub(super) fn remedy(summary: &Summary) -> String {
-    of(summary).map_or_else(String::new, |gaps| gaps.remedy())
+    of(summary).map_or_else(String::new, |taken| taken.remedy())
 }
 
 fn worst<'a>(rows: impl Iterator<Item = &'a Jitter>) -> Option<&'a Jitter> {
@@ -136,11 +217,55 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_told_only_of_as_much_as_it_had() {
+        let kdamond = |cpu, percent| Jitter {
+            lost_percent: percent,
+            threads_percent: Some(percent),
+            largest: Some("kdamond.0 (77)".to_owned()),
+            largest_is_kernels: true,
+            ..Jitter { cpu, ..example().jitter_before[0].clone() }
+        };
+        let ended = "what bash (22868) had started, which has ended";
+        let other = |cpus| Some(Other { who: ended.to_owned(), is_kernels: false, cpus });
+        let by_name = "the kernel's own work, kdamond.0 (77)";
+        let unknown = |seen: &str| format!("other threads here, not known which (seen: {seen})");
+        let while_it_lasts = "`outcry check --jitter` while it lasts says who";
+        for (lost, after, during, who, remedy) in [
+            // A loop that had 24.8 % while the load was on, and had ended when the rest was looked at.
+            (27.2, 0.51, other(0.248), ended.to_owned(), "nothing while it is gone"),
+            (21.4, 1.46, other(0.212), ended.to_owned(), "nothing while it is gone"),
+            // Neither had as much.
+            (
+                27.2,
+                0.51,
+                other(0.10),
+                unknown(&format!(
+                    "during it {ended}, 10.00 % of a CPU; after it kdamond.0 (77), most of 0.51 % of it"
+                )),
+                while_it_lasts,
+            ),
+            (27.2, 0.51, None, unknown("after it kdamond.0 (77), most of 0.51 % of it"), while_it_lasts),
+            // Half of it is enough, if it is more than ticks tell.
+            (0.6, 0.0, other(0.003), unknown(&format!("during it {ended}, 0.30 % of a CPU")), while_it_lasts),
+            (1.0, 0.51, None, by_name.to_owned(), "`outcry tune` switches kdamond off (mem.damon)"),
+        ] {
+            let mut summary = Summary { largest_other: during, ..example() };
+            summary.loops[0].away = Some(Away { lost_percent: lost, ..away(lost) });
+            if after > 0.0 {
+                summary.jitter_after = vec![kdamond(0, after), kdamond(1, after)];
+            }
+            let taken = of(&summary).expect("the loop spun");
+            assert_eq!((taken.who(), taken.gaps.cpu), (who, 0), "{lost}");
+            assert!(taken.remedy().starts_with(remedy), "{}", taken.remedy());
+        }
+    }
+
+    #[test]
     fn those_in_the_middle_meet_a_cpu_that_is_hardly_there() {
         for (lost_percent, is_met) in [(24.9, false), (25.0, true)] {
             let mut summary = example();
             summary.jitter_after[1].lost_percent = lost_percent;
-            assert_eq!(met(&summary, "p50").map(|(_, gaps)| gaps.cpu), is_met.then_some(1));
+            assert_eq!(met(&summary, "p50").map(|(_, taken)| taken.gaps.cpu), is_met.then_some(1));
         }
     }
 }

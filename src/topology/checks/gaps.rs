@@ -180,6 +180,17 @@ pub struct Named {
     pub is_kernels: bool,
 }
 
+impl Named {
+    /// How a name ends of what ran and has ended: it cannot be stopped any more.
+    pub const HAS_ENDED: &str = ", which has ended";
+
+    /// What ends it, in a few words.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        stop(Some(self))
+    }
+}
+
 /// Who has a CPU, as far as anybody knows.
 pub(in crate::topology) fn named(who: Option<&Named>) -> String {
     match who {
@@ -197,6 +208,9 @@ pub(in crate::topology) fn stop(who: Option<&Named>) -> String {
         }
         Some(Named { is_kernels: true, .. }) => {
             "it is the kernel's own work, which nobody can stop: a core to spare, so that this one can be isolated".to_owned()
+        }
+        Some(Named { who, .. }) if who.ends_with(Named::HAS_ENDED) => {
+            "nothing while it is gone: it has ended; if it comes again, keep it off this CPU".to_owned()
         }
         Some(Named { who, .. }) => format!("stop {who}, or keep it off this CPU"),
         None => "stop what runs there (`top -H` says who), or keep it off this CPU".to_owned(),
