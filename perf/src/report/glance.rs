@@ -163,9 +163,27 @@ fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
 fn full(summary: &Summary) -> Option<[String; 5]> {
     let (orders, busiest) = (planned::as_orders(summary)?, room::busiest(summary)?);
     let by = format!("the CPU of {}, {:.0} % busy", busiest.name, 100.0 * busiest.busy);
-    let first = "a core and a shard more (cpu.shards)".to_owned();
     let mix = room::full_at_per_s(summary).map_or_else(String::new, about);
-    let shown = format!("{} or more would fill it ({mix} requests of this mix)", about(orders.full_at));
+    let (shown, by, first) = match taker::beside(summary) {
+        None => (
+            format!("{} or more would fill it ({mix} requests of this mix)", about(orders.full_at)),
+            by,
+            "a core and a shard more (cpu.shards)".to_owned(),
+        ),
+        // What it was busy for has their time in, so this is no least any more.
+        Some(taken) => (
+            format!(
+                "{} beside others, who had {:.0} % of CPU {} {}; some {} without them",
+                about(orders.full_at),
+                taken.had_percent(),
+                taken.gaps.cpu,
+                taker::when(summary, taken.gaps.cpu),
+                about(orders.full_at / taken.left())
+            ),
+            format!("{by}, which others had too"),
+            taken.remedy(),
+        ),
+    };
     Some(row("orders a second".to_owned(), shown, (by, first), had_said(summary, "orders-per-second")))
 }
 
@@ -229,6 +247,7 @@ mod tests {
     use crate::away::Away;
     use crate::placement::Thread;
     use crate::summary::{Journal, Spans, example};
+    use crate::watch::Other;
 
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
     const QUIETER: &str = "interrupts moved off shards' CPUs by `outcry tune`; what stays is the host's: one that sells whole cores, or wait and try again";
@@ -259,6 +278,38 @@ mod tests {
                 "the CPU of outcry-shard0, 6 % busy"
             ]
         );
+    }
+
+    #[test]
+    fn a_loop_whose_cpu_others_have_is_full_at_what_they_leave() {
+        let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5 };
+        let busy = "the CPU of outcry-shard0, 6 % busy";
+        let all = "33,000 or more would fill it (33,000 requests of this mix)";
+        let left =
+            "33,000 beside others, who had 50 % of CPU 0 while the load was on; some 67,000 without them";
+        for (lost_percent, expected) in [
+            (2.0, [all.to_owned(), busy.to_owned(), "a core and a shard more (cpu.shards)".to_owned()]),
+            (
+                50.0,
+                [
+                    left.to_owned(),
+                    format!("{busy}, which others had too"),
+                    "stop sh (7), or keep it off this CPU".to_owned(),
+                ],
+            ),
+        ] {
+            let mut summary = Summary { largest_other: Some(sh.clone()), ..example() };
+            summary.loops[0].away = Some(Away {
+                // Of the time without work more is lost.
+                lost_percent: 1.2 * lost_percent,
+                max_us: 4_000.0,
+                wait_p999_us: 4_000.0,
+                wait_p99_us: 3_000.0,
+                threads_percent: Some(lost_percent),
+            });
+            let [shown, by, first, _] = told(&summary, "orders a second");
+            assert_eq!([shown, by, first], expected);
+        }
     }
 
     #[test]

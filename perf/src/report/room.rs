@@ -5,6 +5,7 @@
 //! once a turn, so 1 s by the stages is a rate that nobody reaches: both are told, with what is between them.
 
 use super::numbers::{about, count, micros};
+use super::taker;
 use super::words::Told;
 use crate::away::Away;
 use crate::parts;
@@ -139,11 +140,21 @@ pub(super) fn full_at_per_s(summary: &Summary) -> Option<f64> {
 
 fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
     let Some((rate, share)) = full_at_per_s(summary).zip(busiest) else { return String::new() };
+    let each = micros(each_us(summary, share.busy));
+    if let Some(taken) = taker::beside(summary) {
+        return format!(
+            " With requests of this mix it would be full at about {} a second (1 s / {each}) beside others, who had {:.0} % of its CPU \
+             {}, and some {} without them; from 80 % of that on they wait in line.",
+            about(rate),
+            taken.had_percent(),
+            taker::when(summary, taken.gaps.cpu),
+            about(rate / taken.left())
+        );
+    }
     format!(
-        " With requests of this mix it would be full at about {} a second (1 s / {}) or above, for a turn with more of \
+        " With requests of this mix it would be full at about {} a second (1 s / {each}) or above, for a turn with more of \
          them costs less for each; from 80 % of that on they wait in line.",
-        about(rate),
-        micros(each_us(summary, share.busy))
+        about(rate)
     )
 }
 

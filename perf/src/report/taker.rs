@@ -10,6 +10,7 @@ use super::room;
 use crate::away::Away;
 use crate::jitter::Jitter;
 use crate::summary::Summary;
+use crate::verdict::LOST_PERCENT_MAX;
 use crate::watch::{LOST_MAX, Other};
 
 /// From this part of a CPU on what takes it is met by those in the middle too, and again and again by the slow ones.
@@ -17,6 +18,9 @@ const HARDLY_THERE_MILLIONTHS: u64 = 250_000;
 
 /// Who has at least this part of what was lost is who had it.
 const MOST: f64 = 0.5;
+
+/// Of a CPU that was hardly there, nobody can say what it would do with all of it.
+const LEFT_MIN: f64 = 0.1;
 
 /// What was taken of a CPU, and who had it, as far as anybody knows.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,6 +51,19 @@ impl Taken {
         self.gaps.remedy()
     }
 
+    /// The part of all the CPU's time that others had, in hundredths: of other threads by the loop's run delay, for what was
+    /// lost of the time without work is more, as what comes meanwhile is worked on in one go.
+    #[allow(clippy::cast_precision_loss, reason = "a share is at most a million")]
+    pub(super) fn had_percent(&self) -> f64 {
+        let threads = self.gaps.threads_millionths.filter(|_| self.gaps.taker() == Taker::Threads);
+        threads.unwrap_or(self.gaps.lost_millionths) as f64 / 1e4
+    }
+
+    /// The part of it that was left.
+    pub(super) fn left(&self) -> f64 {
+        (1.0 - self.had_percent() / 100.0).max(LEFT_MIN)
+    }
+
     /// See [`Gaps::in_all`].
     pub(super) fn in_all(self) -> Self {
         Self { gaps: self.gaps.in_all(), seen: self.seen }
@@ -71,6 +88,13 @@ pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
         gaps.largest = had(summary, cpu, threads_percent);
     }
     Some(Taken { gaps, seen: seen(summary, cpu) })
+}
+
+/// What others had of the busiest loop's CPU, if it was more than a VALID run may lose. A loop that was stopped at its work
+/// goes on working by the clock, so what it was busy for has it in.
+pub(super) fn beside(summary: &Summary) -> Option<Taken> {
+    let taken = of_cpu(summary, of_loop(summary)?)?.in_all();
+    Some(taken).filter(|taken| LOST_PERCENT_MAX < taken.had_percent())
 }
 
 fn around(summary: &Summary, cpu: usize) -> impl Iterator<Item = &Jitter> {
