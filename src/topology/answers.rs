@@ -14,7 +14,7 @@
 //! and interrupts add stands in the list of [`limit`].
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
-use super::checks::{ClientOrders, LoopWork, Others, Scene, Sleeps, percent};
+use super::checks::{ClientOrders, DiskUse, LoopWork, Others, Scene, Sleeps, percent};
 use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
 use super::table;
@@ -368,7 +368,8 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         let now = "none wait for the disk (journal.durability=committed)".to_owned();
         return Answer { asked, title, now, amount_ns: None, free: None, bought: None, brief: short };
     }
-    let mut free = Vec::new();
+    let others = scene.probes.disk_others();
+    let mut free: Vec<String> = others.iter().map(|_| cost::STOP_WRITERS.to_owned()).collect();
     let disk = scene.probes.disk.as_ref();
     let order_ns = median_ns(scene, capacity);
     let sum_ns = disk.ok().map(|disk| HAND_OVER_NS.map(|ns| order_ns + disk.durable_us().0 * 1_000 + ns));
@@ -386,11 +387,11 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
                 format!("; the disk {stops}")
             });
             format!(
-                "about {sums}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, \
-                 with no other load), and {} to {} to hand over to the journal's thread and \
+                "about {sums}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, {}), and {} to {} to hand over to the journal's thread and \
                  back; some {} such writes a second, each with all that waits, so the disk does not bound \
                  orders a second{stops}",
                 micros(order_ns),
+                beside_writers(others),
                 micros(least),
                 micros(most),
                 rounded(1_000_000 / p50.max(1))
@@ -408,6 +409,17 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
     let (free, bought) = (joined(&free), joined(&bought));
     Answer { asked, title, now, amount_ns: sum_ns, free, bought, brief: short }
+}
+
+/// Beside which load a write was tried.
+fn beside_writers(others: Option<&DiskUse>) -> String {
+    match others {
+        None => "with no other load".to_owned(),
+        Some(others) => format!(
+            "while others write there: the disk is {}; an answer waits for theirs too, so it is this or more",
+            others.amount()
+        ),
+    }
 }
 
 /// A read that comes alone: the loop with its socket passes it to the reader's and sends the answer.

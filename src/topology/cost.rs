@@ -19,6 +19,8 @@ pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
 /// The same for a table.
 pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard, which may stop it for 75 ms";
+/// What ends others' writes there.
+pub(super) const STOP_WRITERS: &str = "stop who writes there (`iotop -o` says who), or give another data_dir";
 /// What shortens every write.
 pub(super) const SOONER_BRIEF: &str = "a disk that writes 4 KiB sooner";
 /// Bytes that one write of the journal takes on the disk at least.
@@ -79,7 +81,8 @@ const ESTIMATES: &[Estimate] = &[
     ("mem.ksm", 2_000, "about {} for each page that is copied first"),
     // Ten packets of 1,460 bytes go out before the first is acknowledged.
     ("net.slow_start_after_idle", 0, "a round trip more for an answer above 14 KiB"),
-    ("io.others", 0, "a durable answer as long as what stands before it on the disk"),
+    // One write of a disk of the slower kind.
+    ("io.others", 200_000, "a durable answer as long as what stands before it on the disk"),
     ("io.uring", 0, "nothing that an order would notice"),
     ("time.ntp", 0, "nothing until the clock is off by auth.window_s"),
     ("config.valid", 0, "the start is refused"),

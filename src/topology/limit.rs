@@ -28,13 +28,14 @@ use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
 /// Conditions that cost whenever they fail, and have no cause of their own below; and what they touch.
-const CONDITIONS: [(&str, Option<Touches>); 9] = [
+const CONDITIONS: [(&str, Option<Touches>); 10] = [
     ("mem.room", None),
     ("cpu.governor", Some(Touches::P50)),
     ("cpu.smt", Some(Touches::P50)),
     ("numa.local", Some(Touches::P50)),
     ("irq.affinity", Some(Touches::P99)),
     ("time.clocksource", Some(Touches::P50)),
+    ("io.others", Some(Touches::Durable)),
     ("mem.swap", Some(Touches::P99)),
     ("mem.damon", Some(Touches::P999)),
     ("time.ntp", None),
@@ -170,7 +171,10 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     causes.extend(cores(scene, findings));
     causes.extend(disk(scene));
     for (id, touches) in CONDITIONS {
-        let failed = failed(findings, id).filter(|finding| finding.severity != Severity::Fatal);
+        // What nobody waits for costs nobody anything.
+        let is_met = scene.needs.durable || touches != Some(Touches::Durable);
+        let is_told = |finding: &&Finding| is_met && finding.severity != Severity::Fatal;
+        let failed = failed(findings, id).filter(is_told);
         causes.extend(failed.map(|finding| condition(finding, touches)));
     }
     let apart = APART.iter().find_map(|id| failed(findings, id).next());

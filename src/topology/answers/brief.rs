@@ -162,8 +162,7 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let (order_ns, (p50_us, _)) = (median_ns(scene, capacity), disk.durable_us());
     let [least_ns, _] = HAND_OVER_NS.map(|ns| order_ns + p50_us * 1_000 + ns);
     let is_disk = order_ns < p50_us * 1_000;
-    let others = scene.probes.disk_quiet.as_ref().ok().filter(|found| found.is_felt());
-    if let Some(others) = others {
+    if let Some(others) = scene.probes.disk_others() {
         return Brief {
             by: "the disk, on which others write".to_owned(),
             amount: format!(

@@ -368,8 +368,14 @@ fn the_line_of_durable_answers_says_whether_it_is_the_disk() {
             Ok(DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths });
         let (machine, needs) = (plain(2), durable());
         let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
-        let came = line(&of(&scene, &capacity::of(&scene)), "durable");
+        let all = of(&scene, &capacity::of(&scene));
+        let came = line(&all, "durable");
         assert_eq!(came[0], by);
+        let (now, free) = (&all[4].now, all[4].free.as_deref().expect("there is something"));
+        let theirs = "while others write there: the disk is busy 40.00 % of the time with others' work, 300 writes and 2048 KiB a second;";
+        let is_theirs = busy_millionths == 400_000;
+        assert_eq!([now.contains(theirs), !now.contains("with no other load")], [is_theirs; 2], "{now}");
+        assert_eq!(free.starts_with("stop who writes there (`iotop -o`"), is_theirs, "{free}");
         assert_eq!(came[1] == "149 µs or more; 40.00 % of the time theirs", busy_millionths == 400_000);
     }
 }

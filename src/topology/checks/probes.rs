@@ -137,6 +137,12 @@ pub struct Probes {
 }
 
 impl Probes {
+    /// What others have of the data directory's disk, if one that writes there notices it.
+    #[must_use]
+    pub fn disk_others(&self) -> Option<&DiskUse> {
+        self.disk_quiet.as_ref().ok().filter(|found| found.is_felt())
+    }
+
     /// Nobody looked, and `why`.
     #[must_use]
     pub fn none(why: &str) -> Self {

@@ -210,9 +210,9 @@ fn disk_use(scene: &Scene<'_>) -> Finding {
     let why = "a durable answer's write waits until the disk has done what others gave it";
     let finding = Finding::new("io.others", severity, "busy below 10 % with others' work", why);
     finding.probed(&scene.probes.disk_quiet, |finding, found| {
-        finding.judged(!found.is_felt(), found.amount()).mended_by(vec![Fix::Advice(
-            "stop who writes there (`iotop -o` says who), or give another data_dir".into(),
-        )])
+        finding
+            .judged(!found.is_felt(), found.amount())
+            .mended_by(vec![Fix::Advice(cost::STOP_WRITERS.into())])
     })
 }
 

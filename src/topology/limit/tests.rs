@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::topology::capacity::tests::Silent;
-use crate::topology::checks::{self, Named, Needs, Pinned, Probes};
+use crate::topology::checks::{self, DiskUse, Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
 /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
@@ -355,6 +355,27 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
         assert_eq!(used.touches, Some(touches), "cpu {cpu}");
         assert!(used.text.contains(&format!("about 1.6 ms {one} on average")), "{}", used.text);
     }
+}
+
+#[test]
+fn who_else_writes_to_the_disk_is_found_where_answers_wait_for_it() {
+    let found = |durable, busy_millionths| {
+        let needs = Needs { durable, ..needs(2, 1, Policy::Auto, false) };
+        let mut probes = Probes::none("no");
+        let theirs = DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths };
+        probes.disk_quiet = Ok(theirs);
+        limits(2, &needs, &probes).into_iter().find(|limit| limit.text.starts_with("io.others"))
+    };
+    assert_eq!([found(true, 99_999), found(false, 631_000)], [None, None]);
+    let limit = found(true, 631_000).expect("others write");
+    assert_eq!(limit.touches, Some(Touches::Durable));
+    assert!(
+        limit.text.starts_with("io.others: busy 63.10 % of the time with others' work"),
+        "{}",
+        limit.text
+    );
+    let change = limit.change.expect("somebody can be stopped");
+    assert!(change.starts_with("stop who writes there (`iotop -o` says who)"), "{change}");
 }
 
 #[test]
