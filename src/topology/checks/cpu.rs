@@ -511,7 +511,7 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let cared_for = scene.cpus_with_loops();
     let rows = || measured.iter().filter(|gaps| cared_for.contains(&gaps.cpu));
     let Some(worst) =
-        rows().max_by_key(|gaps| (!gaps.is_quiet(), gaps.wait_p999_ns, gaps.lost_millionths, gaps.p99_ns))
+        rows().max_by_key(|gaps| (!gaps.is_quiet(), gaps.lost_millionths, gaps.wait_p999_ns, gaps.p99_ns))
     else {
         return finding.unreadable("no CPU could be measured");
     };

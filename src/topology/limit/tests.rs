@@ -358,6 +358,32 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
 }
 
 #[test]
+fn the_condition_of_gaps_tells_the_cpu_that_lost_most_and_not_the_one_with_the_longest_gap() {
+    let gaps = |cpu, lost_millionths, p99_ns, wait_p999_ns| Gaps {
+        cpu,
+        p99_ns,
+        max_ns: wait_p999_ns,
+        wait_p999_ns,
+        lost_millionths,
+        threads_millionths: Some(lost_millionths),
+        ..Gaps::default()
+    };
+    let (taken, touched) = (gaps(0, 504_400, 12_024_000, 12_024_000), gaps(1, 17_200, 167_000, 12_067_000));
+    let rare = gaps(1, 504_399, 1_000_000, 2_000_000);
+    for rows in [[taken.clone(), touched.clone()], [touched, taken.clone()], [taken, rare]] {
+        let mut probes = Probes::none("no");
+        probes.jitter = Some(rows.to_vec());
+        let machine = Machine::plain(&[0, 1]);
+        let needs = needs(2, 1, Policy::Auto, false);
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let findings = checks::run(&scene);
+        let jitter = findings.iter().find(|finding| finding.id == "jitter").expect("it was measured");
+        let told = "cpu 0 (shard0): p99 12024 µs, 1 in 1,000 waits 12024 µs, 50.44 % lost";
+        assert_eq!(jitter.current, told);
+    }
+}
+
+#[test]
 fn who_else_writes_to_the_disk_is_found_where_answers_wait_for_it() {
     let found = |durable, busy_millionths| {
         let needs = Needs { durable, ..needs(2, 1, Policy::Auto, false) };
