@@ -48,7 +48,7 @@ pub(super) fn left_out(summary: &Summary) -> Option<String> {
     };
     Some(format!(
         "Not held against the plan: p99 as a whole, for it knows neither this rate nor how often others take a CPU; reads, and \
-         where they are most requests, the rate{durable}."
+         where they are most requests, the rate; a wait in line where those around p99 stood behind nobody{durable}."
     ))
 }
 
@@ -255,7 +255,11 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
     })
 }
 
-/// What the slow ones of the commonest class wait for, with what the plan says is before them.
+/// Who waits for less than this part of a signature check stood behind nobody's.
+const MET_MIN: f64 = 0.5;
+
+/// What the slow ones of the commonest class wait for, with what the plan says is before them; none where they met
+/// nobody, for of that the plan says nothing.
 fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
     let class = &commonest(summary)?.class;
     let slow = summary.parts.iter().find(|parts| parts.class == *class && parts.of == "p99")?;
@@ -266,7 +270,8 @@ fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
         None => ("another order", 1.0),
     };
     let both = (checks * planned.check_us, shown_us);
-    (both.0 > 0.0).then(|| {
+    let met_one = MET_MIN * planned.check_us <= shown_us;
+    (both.0 > 0.0 && met_one).then(|| {
         row(
             format!("an order's wait in line (stages recv and queue, average around p99), planned behind {who}"),
             both,
@@ -397,8 +402,16 @@ mod tests {
             ),
             (
                 vec![class("place", 100)],
-                slow("place", &waits[..2]),
-                Some(row("another order", "planned 25.0 µs, shown 1.5 µs (0.06 times)")),
+                slow("place", &waits),
+                Some(row("another order", "planned 25.0 µs, shown 300 µs (12.00 times)")),
+            ),
+            // Behind nobody they say nothing of the plan, whether there were batches or not.
+            (vec![class("place", 100)], slow("place", &waits[..2]), None),
+            (vec![class("place", 90), class("batch", 10)], slow("place", &waits[..2]), None),
+            (
+                vec![class("place", 100)],
+                slow("place", &[("recv", 12.5)]),
+                Some(row("another order", "planned 25.0 µs, shown 12.5 µs (0.50 times)")),
             ),
             // Of another class, or without a tail, nothing is known.
             (vec![class("place", 100)], slow("take", &waits), None),
