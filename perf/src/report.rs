@@ -87,7 +87,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.extend(planned::lines(summary));
     lines.extend(words::kernel(summary));
     lines.push(noise::can_be_valid(summary));
-    lines.push(summary.verdict.word().to_owned());
+    lines.push(format!("{}{}", summary.verdict.word(), as_serve::besides(summary)));
     lines.extend(summary.verdict.reasons.iter().map(|reason| format!("  {reason}")));
     lines.extend(noise::next_time(summary).into_iter().map(|next| format!("  next: {next}")));
     lines.push(String::new());

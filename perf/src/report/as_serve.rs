@@ -46,6 +46,17 @@ fn verdict(as_serve: &AsServe) -> String {
     }
 }
 
+/// Each reason against that run, with its amount and who had it.
+pub(super) fn reasons(as_serve: &AsServe) -> Vec<String> {
+    as_serve.verdict.reasons.iter().map(|reason| format!("As serve, INVALID for {reason}.")).collect()
+}
+
+/// Behind the verdict: that it is not of the other run, if that was INVALID alone.
+pub(super) fn besides(summary: &Summary) -> &'static str {
+    let other = summary.as_serve.as_ref().filter(|as_serve| summary.verdict.valid && !as_serve.verdict.valid);
+    other.map_or("", |_| ", but not the run placed as `serve` does, of which the reasons stand above")
+}
+
 /// Each class of both runs.
 pub(super) fn rows(summary: &Summary, as_serve: &AsServe) -> Vec<Vec<String>> {
     let row = |(name, own): &(String, Quantiles)| {
@@ -63,7 +74,9 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
         let line = |row: Vec<String>| {
             format!("  {}: p50 {} (above: {}); p99 {} (above: {})", row[0], row[2], row[1], row[4], row[3])
         };
-        [head].into_iter().chain(rows(summary, as_serve).into_iter().map(line)).collect()
+        let reasons = as_serve.verdict.reasons.iter().map(|reason| format!("  INVALID for {reason}"));
+        let table = rows(summary, as_serve).into_iter().map(line);
+        [head].into_iter().chain(table).chain(reasons).collect()
     });
     note(summary).into_iter().chain(table).chain(without_disk(summary)).collect()
 }
@@ -97,16 +110,23 @@ mod tests {
                 ],
             ),
             (
-                with(&["steal: 3 %", "others had CPU 0: before", "others had CPU 0: after"]),
+                with(&["steal: 3 %", "others had CPU 0: before", "others had CPU 1: after, sh (7)"]),
                 vec![
                     format!("{placed}; measured below under the same load."),
-                    "placed and waiting as `serve` does, without a disk (INVALID: steal, others had CPU 0):"
+                    "placed and waiting as `serve` does, without a disk (INVALID: steal, others had CPU 0, others had \
+                     CPU 1):"
                         .to_owned(),
                     row.to_owned(),
+                    "  INVALID for steal: 3 %".to_owned(),
+                    "  INVALID for others had CPU 0: before".to_owned(),
+                    "  INVALID for others had CPU 1: after, sh (7)".to_owned(),
                 ],
             ),
         ] {
-            let mut said = lines(&Summary { as_serve, ..example() });
+            let summary = Summary { as_serve, ..example() };
+            let reasons = summary.as_serve.as_ref().map_or(0, |as_serve| reasons(as_serve).len());
+            assert_eq!((besides(&summary).is_empty(), reasons), if expected.len() < 4 { (true, 0) } else { (false, 3) });
+            let mut said = lines(&summary);
             assert!(said.pop().is_some_and(|last| last.starts_with("No answer waited for a disk")));
             assert_eq!(said, expected);
         }

@@ -51,6 +51,7 @@ impl Page {
         }
         if let Some(as_serve) = &summary.as_serve {
             self.table(&as_serve::title(as_serve), &as_serve::HEAD, &as_serve::rows(summary, as_serve));
+            self.list(&as_serve::reasons(as_serve));
         }
         if let Some(words) = words::without_disk(summary) {
             self.note(&words);
