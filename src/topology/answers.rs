@@ -382,6 +382,14 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             let (p50, p99) = disk.durable_us();
             let [least, most] = HAND_OVER_NS;
             let sums = sum_ns.map(|sums| sums.map(micros).join(" to ")).unwrap_or_default();
+            let taken = cpu_others(scene).map_or_else(String::new, |others| {
+                let slice = cost::time(cost::SLICE_NS);
+                format!(
+                    "; up to {slice} more where it waits for cpu {}, of which others have {}",
+                    others.cpu,
+                    others.amount()
+                )
+            });
             let stops = limit::stops(scene).map_or_else(String::new, |stops| {
                 free.push(format!("{WITHOUT_DISCARD}, and these stops are gone"));
                 format!("; the disk {stops}")
@@ -389,7 +397,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             format!(
                 "about {sums}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, {}), and {} to {} to hand over to the journal's thread and \
                  back; some {} such writes a second, each with all that waits, so the disk does not bound \
-                 orders a second{stops}",
+                 orders a second{taken}{stops}",
                 micros(order_ns),
                 beside_writers(others),
                 micros(least),
@@ -409,6 +417,13 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
     let (free, bought) = (joined(&free), joined(&bought));
     Answer { asked, title, now, amount_ns: sum_ns, free, bought, brief: short }
+}
+
+/// Who else has a CPU that durable answers wait for, so much that it is felt.
+fn cpu_others(scene: &Scene<'_>) -> Option<Others> {
+    let mut cpus = scene.cpus_of_orders();
+    cpus.extend(scene.needs.journal_cpu);
+    scene.others_on(&cpus).filter(Others::are_felt)
 }
 
 /// Beside which load a write was tried.
@@ -473,7 +488,7 @@ fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         amount_ns: least_ns.map(|ns| [ns, ns + wakes_ns]),
         free: joined(&free),
         bought: Some(bought.to_owned()),
-        brief: brief::reads(scene, least_ns.map(|ns| ns + wakes_ns), first, &full),
+        brief: brief::reads(scene, least_ns.map(|ns| [ns, ns + wakes_ns]), first, &full),
     }
 }
 

@@ -295,6 +295,13 @@ impl Needs {
         there.peek().is_none() || there.any(|thread| thread.is_hot)
     }
 
+    /// Whether every loop there that orders wait for sleeps: the scheduler lets one that was woken go before who runs.
+    #[must_use]
+    pub fn orders_wake(&self, cpu: usize) -> bool {
+        let mut there = self.pinned.iter().filter(|thread| thread.is_hot && thread.cpu == cpu).peekable();
+        there.peek().is_some() && there.all(|thread| !thread.spins)
+    }
+
     /// Who is pinned to `cpu`, in words.
     #[must_use]
     pub fn threads_on(&self, cpu: usize) -> String {

@@ -116,6 +116,14 @@ pub(super) fn of_share(millionths: u64, one: &str) -> String {
     format!("about {} {one} on average, up to {}", time(share_of_slice(millionths)), time(SLICE_NS))
 }
 
+/// What an order waits for a CPU that others have where its loop sleeps: what is woken goes before who runs.
+pub(super) fn of_woken() -> String {
+    format!(
+        "up to {} an order, of which most meet nothing: a loop that sleeps is woken before them",
+        time(SLICE_NS)
+    )
+}
+
 /// A time as the checks write it: `16 µs`, `1.5 ms`.
 pub(super) fn time(ns: u64) -> String {
     match ns {

@@ -277,9 +277,12 @@ fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
 /// The host and other processes, by what the kernel counts.
 fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let stolen = scene.stolen_millionths().map(|millionths| (Touches::by_share(millionths), millionths));
-    let used = scene
-        .busiest()
-        .map(|Others { cpu, millionths, .. }| (Touches::on_cpu(scene, cpu, millionths), millionths));
+    let busiest = scene.busiest();
+    let is_woken = busiest.as_ref().is_some_and(|others| scene.needs.orders_wake(others.cpu));
+    let used = busiest.map(|Others { cpu, millionths, .. }| match Touches::on_cpu(scene, cpu, millionths) {
+        Touches::P50 if is_woken => (Touches::P99, millionths),
+        touches => (touches, millionths),
+    });
     let rows = [
         (Kind::Host, "cpu.steal", stolen, "the host ran others on our CPUs"),
         (Kind::Others, "cpu.others", used, "other processes use our CPUs"),
@@ -287,11 +290,11 @@ fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let limit = |(kind, id, found, what): (Kind, &str, Option<(Touches, u64)>, &str)| {
         let finding = failed(findings, id).next()?;
         let (touches, millionths) = found.unwrap_or((Touches::P99, 0));
-        let one = if touches == Touches::Reads { "a read" } else { "an order" };
+        let waits = finding.amount.as_deref().unwrap_or_default();
         Some(Limit {
             kind,
             touches: Some(touches),
-            text: format!("{what}: {}; {}", finding.current, cost::of_share(millionths, one)),
+            text: format!("{what}: {}; {waits}", finding.current),
             cost_ns: Some(cost::share_of_slice(millionths)),
             change: finding.remedy(),
         })

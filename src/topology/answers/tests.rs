@@ -5,6 +5,8 @@ use crate::topology::capacity::tests::{SIGNATURE_NS, Silent, needs, plain};
 use crate::topology::checks::{DiskProbe, DiskUse, Gaps, Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
+mod taken;
+
 fn answers(machine: &Machine, needs: &Needs, disk: Option<DiskProbe>) -> [Answer; 7] {
     let mut probes = Probes::none("no");
     probes.signature_ns = Ok(SIGNATURE_NS);
@@ -270,7 +272,7 @@ fn each_answer_has_a_line_that_is_read_at_a_glance() {
             "slow",
             [
                 "orders before it on its loop",
-                "118 µs at 50 % load, 390 µs behind a batch",
+                "on top of the median: 118 µs in line at 50 % load, 390 µs behind a batch",
                 "smaller batches; a core and a shard more",
             ],
         ),
@@ -295,12 +297,20 @@ fn each_answer_has_a_line_that_is_read_at_a_glance() {
         (
             plain_needs(),
             "reads",
-            ["the CPU of r1", "125,000 a second or more", "clients that pipeline; cpu.wait=shard=spin"],
+            [
+                "the CPU of r1",
+                "125,000 a second or more",
+                "alone: cpu.wait=shard=spin; many: clients that pipeline",
+            ],
         ),
         (
             plain_needs(),
             "slow-reads",
-            ["reads before it on r1, beside journal", "26 µs at 50 % load", "a core for the reader alone"],
+            [
+                "reads before it on r1, beside journal",
+                "on top of one alone: 26 µs in line at 50 % load",
+                "a core for the reader alone",
+            ],
         ),
     ] {
         assert_eq!(line(&answers(&plain(2), &needs, None), asked), expected, "{asked}");
@@ -376,90 +386,6 @@ fn the_line_of_durable_answers_says_whether_it_is_the_disk() {
 }
 
 #[test]
-fn a_cpu_that_was_taken_is_told_where_orders_wait_longer_for_it_than_for_each_other() {
-    let machine = plain(2);
-    let mut needs = needs("sm@0 r@1");
-    needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins: false }];
-    for (cpu, threads, host, wait_p99_ns, slow, slowest) in [
-        (
-            0,
-            Some(90_000),
-            Some(0),
-            3_000_000,
-            "CPU 0 is taken: a compiler (7)",
-            "CPU 0 is taken: a compiler (7)",
-        ),
-        (0, Some(0), Some(90_000), 60_000, "orders before it on its loop", "CPU 0 is taken: the host"),
-        // No order waits for the reader's CPU.
-        (1, Some(90_000), Some(0), 3_000_000, "orders before it on its loop", "whoever takes its loop's CPU"),
-    ] {
-        let mut probes = Probes::none("no");
-        probes.signature_ns = Ok(SIGNATURE_NS);
-        probes.jitter = Some(vec![Gaps {
-            cpu,
-            wait_p99_ns,
-            wait_p999_ns: 4_000_000,
-            max_ns: 8_000_000,
-            lost_millionths: 90_000,
-            long_millionths: 90_000,
-            threads_millionths: threads,
-            threads_long_millionths: threads,
-            largest: Some(compiler()),
-            host_millionths: host,
-            ..Gaps::default()
-        }]);
-        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
-        let came = of(&scene, &capacity::of(&scene));
-        assert_eq!([line(&came, "slow")[0].as_str(), line(&came, "slowest")[0].as_str()], [slow, slowest]);
-        if cpu == 0 {
-            assert_eq!(line(&came, "slowest")[1], "1 in 1,000 waits 4 ms or more");
-        }
-    }
-}
-
-#[test]
-fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
-    let taken = "CPU 0 is taken: a compiler (7)";
-    let stop = "stop a compiler (7), or keep it off this CPU";
-    for (busy, asked, expected) in [
-        (980, "median", [taken, "98.00 % of it; a wait of up to 4 ms, 52 µs without them", stop]),
-        (980, "slow", [taken, "98.00 % of it; a wait of up to 4 ms", stop]),
-        (980, "slowest", [taken, "98.00 % of it; a wait of up to 4 ms", stop]),
-        (
-            980,
-            "orders-per-second",
-            [
-                "the CPU of sm0, which others have too",
-                "28,000 a second; 14,000 beside others (98.00 %) on CPU 0",
-                stop,
-            ],
-        ),
-        // Most orders find the CPU free; one in a hundred does not.
-        (200, "median", ["signature check: the CPU's speed", "52 µs, 26 µs of it", BOTH]),
-        (200, "slow", [taken, "20.00 % of it; a wait of up to 4 ms", stop]),
-        (
-            40,
-            "slow",
-            [
-                "orders before it on its loop",
-                "118 µs at 50 % load, 390 µs behind a batch",
-                "smaller batches; a core and a shard more",
-            ],
-        ),
-    ] {
-        let (machine, mut needs) = (plain(4), needs("sm@0 r@1"));
-        needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins: false }];
-        let mut probes = Probes::none("no");
-        probes.signature_ns = Ok(SIGNATURE_NS);
-        let stat = |busy: u64, idle: u64| format!("cpu  0\ncpu0 {busy} 0 0 {idle} 0 0 0 0\n");
-        probes.stat_quiet = Some([stat(0, 0), stat(busy, 1_000 - busy)]);
-        probes.busy_with = vec![(0, compiler())];
-        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
-        assert_eq!(line(&of(&scene, &capacity::of(&scene)), asked), expected, "{busy}");
-    }
-}
-
-#[test]
 fn a_wake_up_that_was_tried_is_in_every_amount() {
     let (machine, needs) = (plain(2), needs("sm@0 r@1"));
     let mut probes = Probes::none("no");
@@ -470,6 +396,12 @@ fn a_wake_up_that_was_tried_is_in_every_amount() {
     assert_eq!(line(&came, "median"), longest);
     assert!(came[0].now.contains("waking the loop 54 µs (tried)"), "{}", came[0].now);
     assert!(came[5].now.contains("up to 108 µs for waking what sleeps"), "{}", came[5].now);
+    let of_each = [
+        "alone: waking what sleeps, and its own time; many: the CPU of r1",
+        "alone 121 µs, up to 108 µs of it waking; many: 89,000 a second or more",
+        "alone: cpu.wait=shard=spin; many: clients that pipeline",
+    ];
+    assert_eq!(line(&came, "reads"), of_each);
 }
 
 #[test]
@@ -498,60 +430,4 @@ fn what_has_no_core_of_its_own_comes_off_the_orders_a_second_by_its_amount() {
         assert!(came[3].now.contains(said), "{}", came[3].now);
         assert_eq!(came[3].now.contains("journal"), cpus == 2, "{}", came[3].now);
     }
-}
-
-#[test]
-fn the_slow_reads_say_who_shares_the_readers_core_and_who_takes_it() {
-    let taken = |wait_p99_ns| Gaps {
-        cpu: 1,
-        wait_p99_ns,
-        wait_p999_ns: 9_000_000,
-        lost_millionths: 90_000,
-        long_millionths: 90_000,
-        threads_millionths: Some(90_000),
-        threads_long_millionths: Some(90_000),
-        host_millionths: Some(0),
-        largest: Some(compiler()),
-        ..Gaps::default()
-    };
-    let (fewer, alone) = ("fewer and smaller reads; a faster core", "a core for the reader alone");
-    for (cpus, plan, journal_cpu, gaps, by, amount, first) in [
-        (4, "sm@0 r@1", Some(2), None, "reads before it on r1", "37 µs at 50 % load", fewer),
-        (4, "sm@0 r@1", None, None, "reads before it on r1", "37 µs at 50 % load", fewer),
-        (2, "sm@0 r@1", None, None, "reads before it on r1, beside journal", "37 µs at 50 % load", alone),
-        (4, "sm@0 r@1", Some(1), None, "reads before it on r1, beside journal", "37 µs at 50 % load", alone),
-        (4, "sm@1 r@1", Some(2), None, "reads before it on r1, beside sm0", "37 µs at 50 % load", alone),
-        (4, "sm@0 r@1", Some(2), Some(taken(30_000)), "reads before it on r1", "37 µs at 50 % load", fewer),
-        (
-            4,
-            "sm@0 r@1",
-            Some(2),
-            Some(taken(3_000_000)),
-            "CPU 1 is taken: a compiler (7)",
-            "1 in 100 waits 3 ms or more",
-            "stop a compiler (7), or keep it off this CPU",
-        ),
-    ] {
-        let (machine, mut needs) = (plain(cpus), needs(plan));
-        needs.journal_cpu = journal_cpu;
-        let mut probes = Probes::none("no");
-        (probes.signature_ns, probes.read_ns) = (Ok(SIGNATURE_NS), Ok(3_260));
-        let is_taken = gaps.is_some();
-        probes.jitter = gaps.map(|gaps| vec![gaps]);
-        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
-        let came = of(&scene, &capacity::of(&scene));
-        assert_eq!(line(&came, "slow-reads"), [by, amount, first], "{plan} on {cpus}");
-        let answer = &came[6];
-        assert_eq!(answer.amount_ns, Some([37_158, 249_972]));
-        let ends = "one in a hundred waits in line for 37 µs, 117 µs, 250 µs where r1 is 50 % full, 80 % full, 90 % full;";
-        assert!(answer.now.contains(ends), "{}", answer.now);
-        assert_eq!(answer.now.contains("one read in a hundred waits "), is_taken, "{}", answer.now);
-    }
-    // One loop for all: orders are before reads too.
-    let one = answers(&plain(1), &needs("smr"), None);
-    assert!(
-        one[6].now.contains(", and for orders before it on the same loop, 36 µs each;"),
-        "{}",
-        one[6].now
-    );
 }

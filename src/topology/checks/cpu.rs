@@ -381,10 +381,15 @@ fn others(scene: &Scene<'_>) -> Finding {
         None => finding.unreadable("/proc/stat"),
         Some(others) => {
             let loops = scene.needs.threads_on(others.cpu);
-            let one = if scene.needs.orders_wait_for(others.cpu) { "an order" } else { "a read" };
+            let waits = if scene.needs.orders_wake(others.cpu) {
+                cost::of_woken()
+            } else {
+                let one = if scene.needs.orders_wait_for(others.cpu) { "an order" } else { "a read" };
+                cost::of_share(others.millionths, one)
+            };
             finding
                 .judged(!others.are_felt(), format!("cpu {} ({loops}): {}", others.cpu, others.amount()))
-                .costing(cost::of_share(others.millionths, one))
+                .costing(waits)
                 .mended_by(vec![Fix::Advice(format!("{} (taskset, systemd: AllowedCPUs=)", others.remedy()))])
         }
     }
