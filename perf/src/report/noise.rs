@@ -149,7 +149,7 @@ fn noise(summary: &Summary) -> Option<String> {
             taken.who(),
             taken.remedy()
         ),
-        None if has_reason(summary, "others had the machine") => match &summary.largest_other {
+        None if has_reason(summary, "others had the machine") => match taker::of_all(summary) {
             Some(other) => format!(
                 "Most of what others had: {}, {:.1} % of a CPU; to change: {}; {QUIET}.",
                 other.who,
@@ -299,6 +299,9 @@ mod tests {
         summary.verdict = Verdict::because(vec!["others had the machine: 12 %".to_owned()]);
         let named = "Most of what others had: sh (7), 24.8 % of a CPU; to change: stop sh (7), or keep it off this CPU; `scripts";
         assert!(next_time(&summary)[0].starts_with(named), "{:?}", next_time(&summary));
+        // Who had a little of it is not who to stop.
+        summary.share.others = 0.5;
+        assert!(next_time(&summary)[0].starts_with("Stop what else runs here"), "{:?}", next_time(&summary));
     }
 
     #[test]

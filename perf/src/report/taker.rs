@@ -97,6 +97,11 @@ pub(super) fn beside(summary: &Summary) -> Option<Taken> {
     Some(taken).filter(|taken| LOST_PERCENT_MAX < taken.had_percent())
 }
 
+/// Who had most of what others had of all CPUs during the run, if one had.
+pub(super) fn of_all(summary: &Summary) -> Option<&Other> {
+    summary.largest_other.as_ref().filter(|other| MOST * summary.share.others <= other.cpus)
+}
+
 fn around(summary: &Summary, cpu: usize) -> impl Iterator<Item = &Jitter> {
     summary.jitter_before.iter().chain(&summary.jitter_after).filter(move |row| row.cpu == cpu)
 }
