@@ -15,7 +15,7 @@
 //!    request before by its address, and behind it by the owner of the key.
 //! 4. [`json`]: the body becomes a [`domain::SignedOrder`], a plain value.
 //! 5. [`auth`], [`registry`]: one digest, one curve operation; maker, signer and token become
-//!    registry numbers.
+//!    registry numbers, and what was received becomes the bytes that its frame will have.
 //! 6. [`shard`]: *look* with loads only, where every refusal comes from; *take*, which debits the
 //!    shared cells ([`memory`]) by compare-and-swap; *claim* a position in the log ([`journal`]);
 //!    *apply* to the book ([`book`]) and the shares ([`account`]). Nothing can fail after the claim.
