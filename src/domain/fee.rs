@@ -72,8 +72,8 @@ impl FeeSchedule {
         Collateral(u64::try_from(total_steps * u128::from(FEE_STEP)).expect("a fee is below twice the order"))
     }
 
-    /// The same with exponent 1 and without a builder's share, unless the order is larger than anybody's: its
-    /// divisor is known beforehand, so that nothing is divided.
+    /// A taker's fee with exponent 1 and without a builder's share, as long as 64 bits hold its numerator: the divisor
+    /// is known beforehand, so that nothing is divided.
     fn usual_fee(&self, shares: Shares, price: Price) -> Option<Collateral> {
         const ONE: u64 = PRICE_ONE as u64;
         /// What a fee's step is of shares times rate times p(1-p).

@@ -31,12 +31,6 @@ impl Staged {
     }
 }
 
-/// That an order is good as far as its shard need not be asked; it lies ready for the shard then.
-struct Judged {
-    /// Its wallet, if that has to be linked first.
-    links: Option<Address>,
-}
-
 impl Trade {
     /// Puts the orders that were just read in line for their signatures.
     pub(super) fn stage(&mut self, work: u32, caller: Caller) {
@@ -69,21 +63,24 @@ impl Trade {
             if let (true, Err(refused)) = (self.explains, &judged) {
                 self.explain_item(work, item, &caller, refused);
             }
-            match judged {
-                Ok(Judged { links: None }) if self.replaces.is_staged() => self.add_to_replace(&place),
-                // A wallet that nobody has traded with has nothing to replace.
-                Ok(_) if self.replaces.is_staged() => {
-                    self.stop_replace(item, Refused::plain(Reject::MakerNotAuthorized));
+            if self.replaces.is_staged() {
+                match judged {
+                    Ok(None) => self.add_to_replace(&place),
+                    // A wallet that nobody has traded with has nothing to replace.
+                    Ok(Some(_)) => self.stop_replace(item, Refused::plain(Reject::MakerNotAuthorized)),
+                    Err(refused) => self.stop_replace(item, refused),
                 }
-                Err(refused) if self.replaces.is_staged() => self.stop_replace(item, refused),
-                Ok(Judged { links }) => {
-                    self.works.work(work).items[item].id = Some(*place.id());
-                    match links {
-                        Some(maker) => self.link_and_place(ticket, &place, maker, mesh),
-                        None => self.place(ticket, &place, now, mesh),
+            } else {
+                match judged {
+                    Ok(links) => {
+                        self.works.work(work).items[item].id = Some(*place.id());
+                        match links {
+                            Some(maker) => self.link_and_place(ticket, &place, maker, mesh),
+                            None => self.place(ticket, &place, now, mesh),
+                        }
                     }
+                    Err(refused) => self.refuse_item(ticket, refused),
                 }
-                Err(refused) => self.refuse_item(ticket, refused),
             }
             self.ready = Some(place);
         }
@@ -94,8 +91,14 @@ impl Trade {
         self.refuse_replace(item, refused);
     }
 
-    /// Everything about an order that its own shard need not be asked; a good one is written to `ready`.
-    fn judge(&mut self, caller: &Caller, item: usize, ready: &mut ReadyOrder) -> Result<Judged, Refused> {
+    /// Everything about an order that its own shard need not be asked. A good one is written to `ready`; its wallet
+    /// is given if that has to be linked first.
+    fn judge(
+        &mut self,
+        caller: &Caller,
+        item: usize,
+        ready: &mut ReadyOrder,
+    ) -> Result<Option<Address>, Refused> {
         let order = *self.orders[item].as_ref().map_err(of_read)?;
         let fields = &order.fields;
         let plain = Refused::plain;
@@ -146,7 +149,7 @@ impl Trade {
             Err(Claimed::Unknown) => return Err(plain(Reject::NotEnoughBalance)),
         };
         ready.write(&order, &id, (wallet, caller.principal), (market, outcome));
-        Ok(Judged { links })
+        Ok(links)
     }
 
     /// Why an order is refused whose token or signature means nothing here; one curve operation.

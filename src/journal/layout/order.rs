@@ -6,7 +6,7 @@
 //! |------:|------|------------|
 //! |     8 | the time | the shard |
 //! |   335 | what was received ([`Received`]), 587 with a deposit wallet's signature | who checked the signature |
-//! |    34 | what was decided ([`Decision`], fills, removals): 51 more a fill, 9 a removal | the shard |
+//! |    29 | what was decided ([`Decision`]): 1 more with a reason, 51 a fill, 9 a removal | the shard |
 
 use super::acts::RemovalReason;
 use super::record;
@@ -258,7 +258,8 @@ impl Received {
         order.post_only.put(room);
         order.self_trade.put(room);
         order.owner.put(room);
-        let bytes = RECEIVED_WORDS * 8 - room.left();
+        let bytes = RECEIVED_BYTES + order.signature().len();
+        assert!(room.left() == RECEIVED_WORDS * 8 - bytes, "the factors are of what is written");
         // What the last word has behind it is zero.
         room.bytes(&[0; 8]);
         let factor = match order.signature().len() {

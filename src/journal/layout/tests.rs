@@ -101,9 +101,23 @@ fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
 
         let mut expected = Vec::new();
         record.encode(&mut expected);
+        let others = 8 + 270 + signature + record.fills.len() * order::FILL_BYTES + order::REMOVAL_BYTES;
+        assert_eq!(expected.len(), others + 29 + 1, "the table of the parts");
         let mut follower = Follower::new(Arc::new(log), span.start, None);
         let frame = follower.next(span.end).expect("it is in the ring").expect("it is committed");
         assert_eq!((frame.kind, frame.payload), (OrderPlaced::KIND, &expected[..]), "{signature} bytes");
+    }
+}
+
+#[test]
+fn orders_that_leave_are_written_as_their_record_is() {
+    for count in [0, 1, 3] {
+        let orders = vec![Position(64); count];
+        let mut buffer = [0xff; 64];
+        let written =
+            OrdersRemoved::write(TimeMs(7), RemovalReason::Expired, orders.iter().copied(), &mut buffer);
+        let record = OrdersRemoved { time: TimeMs(7), reason: RemovalReason::Expired, orders };
+        assert_eq!(OrdersRemoved::decode(written), Ok(record), "{count}");
     }
 }
 
