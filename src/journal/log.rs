@@ -24,8 +24,10 @@
 //!   stored before the zeroing began: what it read is used only if it was not overtaken.
 //! - A frame that would straddle the end of the ring becomes padding and is claimed anew.
 //! - A claimer that never commits leaves a hole: no mark ever passes it.
-#![allow(unsafe_code, reason = "the mapping is read as atomic words; all else here is safe")]
+#![allow(unsafe_code, reason = "the mapping is read as atomic words, and stored in pairs of them")]
 
+#[cfg(not(loom))]
+use std::arch::asm;
 use std::fs::File;
 use std::sync::OnceLock;
 use std::thread::Thread;
@@ -35,8 +37,12 @@ use super::frame::{
     FIRST_POSITION, FRAME_ALIGN, HEADER_WORDS, Header, PADDING, Span, frame_bytes, length_is_possible,
 };
 use crate::domain::Position;
+use crate::memory::ahead;
 use crate::memory::padded::Padded;
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
+
+/// How far behind what is claimed its claimer fetches: a few frames.
+const AHEAD_WORDS: usize = 1024 / 8;
 
 /// The file's first page: identity in its first half, the marks below in its second.
 pub(crate) const LOG_HEADER_BYTES: u64 = if cfg!(loom) { 256 } else { 4_096 };
@@ -49,43 +55,56 @@ pub(crate) const FREED_WORD: usize = if cfg!(loom) { 16 } else { 320 };
 
 /// Words that several threads, and after a crash the next process, look at.
 #[derive(Debug)]
-pub(crate) enum Words {
-    Owned(Box<[AtomicU64]>),
+pub(crate) struct Words {
     #[cfg(not(loom))]
-    Mapped(memmap2::MmapRaw),
+    map: memmap2::MmapRaw,
+    #[cfg(loom)]
+    words: Box<[AtomicU64]>,
 }
 
+#[cfg(not(loom))]
 impl Words {
+    /// Plain memory, all zero.
+    pub(crate) fn anonymous(bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).expect("a log fits memory");
+        Self::of(memmap2::MmapMut::map_anon(bytes).expect("there is memory for a log").into())
+    }
+
     /// Maps a whole file whose length is a multiple of 8.
-    #[cfg(not(loom))]
     pub(crate) fn map(file: &File) -> std::io::Result<Self> {
         // Every page is there before a frame is written to it.
-        let map = memmap2::MmapOptions::new().populate().map_raw(file)?;
-        assert!(map.len().is_multiple_of(8), "a log file consists of words");
-        Ok(Self::Mapped(map))
+        memmap2::MmapOptions::new().populate().map_raw(file).map(Self::of)
     }
 
     /// The same without the right to store, for a file that is only looked at.
-    #[cfg(not(loom))]
     pub(crate) fn map_read_only(file: &File) -> std::io::Result<Self> {
-        let map = memmap2::MmapOptions::new().map_raw_read_only(file)?;
-        assert!(map.len().is_multiple_of(8), "a log file consists of words");
-        Ok(Self::Mapped(map))
+        memmap2::MmapOptions::new().map_raw_read_only(file).map(Self::of)
+    }
+
+    fn of(map: memmap2::MmapRaw) -> Self {
+        assert!(map.len().is_multiple_of(8), "a log consists of words");
+        Self { map }
     }
 
     pub(crate) fn all(&self) -> &[AtomicU64] {
-        match self {
-            Self::Owned(words) => words,
-            #[cfg(not(loom))]
-            Self::Mapped(map) => {
-                #[allow(clippy::cast_ptr_alignment, reason = "a mapping begins on a page")]
-                let first = map.as_mut_ptr().cast::<AtomicU64>();
-                // SAFETY: the mapping is page-aligned, `len / 8` words long and lives as long as
-                // `self`; all access to it, in this process and in others, is by atomics of this
-                // width. Safe code cannot share memory that outlives the process.
-                unsafe { std::slice::from_raw_parts(first, map.len() / 8) }
-            }
-        }
+        #[allow(clippy::cast_ptr_alignment, reason = "a mapping begins on a page")]
+        let first = self.map.as_mut_ptr().cast::<AtomicU64>();
+        // SAFETY: the mapping is page-aligned, `len / 8` words long and lives as long as
+        // `self`; all access to it, in this process and in others, is by atomics of this
+        // width. Safe code cannot share memory that outlives the process.
+        unsafe { std::slice::from_raw_parts(first, self.map.len() / 8) }
+    }
+}
+
+/// Loom's atomics are larger than words, and have to be made one by one.
+#[cfg(loom)]
+impl Words {
+    pub(crate) fn anonymous(bytes: u64) -> Self {
+        Self { words: (0..bytes / 8).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    pub(crate) fn all(&self) -> &[AtomicU64] {
+        &self.words
     }
 }
 
@@ -143,9 +162,7 @@ impl Log {
     /// A log of `ring_bytes` in plain memory, empty, epoch 1: for tests and tools.
     #[must_use]
     pub fn anonymous(ring_bytes: u64) -> Self {
-        let words = (LOG_HEADER_BYTES + ring_bytes) / 8;
-        let words = Words::Owned((0..words).map(|_| AtomicU64::new(0)).collect());
-        Self::over(words, Vec::new(), 1, FIRST_POSITION)
+        Self::over(Words::anonymous(LOG_HEADER_BYTES + ring_bytes), Vec::new(), 1, FIRST_POSITION)
     }
 
     /// The log in `words`, whose ring is all zero, with everything before `start` durable.
@@ -192,10 +209,27 @@ impl Log {
             let offset = start % self.ring_bytes;
             let before_end = self.ring_bytes - offset;
             if bytes <= before_end {
+                self.fetch_ahead(words_in(offset), words_in(bytes));
                 return Claim { start, bytes, word: words_in(offset) };
             }
-            self.pad(Claim { start, bytes: before_end, word: words_in(offset) });
-            self.pad(Claim { start: start + before_end, bytes: bytes - before_end, word: 0 });
+            self.pad_around(start, bytes, before_end);
+        }
+    }
+
+    /// Fills what was claimed over the ring's end, of which `before_end` bytes lie before it.
+    #[cold]
+    fn pad_around(&self, start: u64, bytes: u64, before_end: u64) {
+        self.pad(Claim { start, bytes: before_end, word: words_in(self.ring_bytes - before_end) });
+        self.pad(Claim { start: start + before_end, bytes: bytes - before_end, word: 0 });
+    }
+
+    /// Has as many lines as were claimed at `word` fetched [`AHEAD_WORDS`] behind them, for frames to come: whoever
+    /// wrote or zeroed them last was another core, or they are long out of every cache. If another loop claims them, it
+    /// waits as it would have. Behind the ring's end there is nothing to fetch, and a hint does no harm.
+    fn fetch_ahead(&self, word: usize, words: usize) {
+        let ahead = self.ring().as_ptr().wrapping_add(word + AHEAD_WORDS);
+        for line in 0..words / 8 {
+            ahead::fetch_to_write(ahead.wrapping_add(8 * line));
         }
     }
 
@@ -208,12 +242,10 @@ impl Log {
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     pub fn commit_parts(&self, claim: Claim, kind: u16, parts: &Parts<'_>) -> Span {
         let words = self.open(&claim, kind, parts.bytes);
-        let (first, behind) =
-            words[HEADER_WORDS..].split_first().expect("a payload in parts has a first word");
-        let (middle, last) = behind.split_at(parts.middle.len());
-        first.store(parts.first, Ordering::Relaxed);
-        put_words(middle, parts.middle);
-        put_words(&last[..parts.last.len()], parts.last);
+        words[HEADER_WORDS].store(parts.first, Ordering::Relaxed);
+        let middle = HEADER_WORDS + 1;
+        put_words(words, middle, parts.middle);
+        put_words(words, middle + parts.middle.len(), parts.last);
         self.close(&claim, words, kind, parts.bytes, parts.checksum)
     }
 
@@ -225,7 +257,7 @@ impl Log {
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     fn write(&self, claim: Claim, kind: u16, payload: &[u8], checksum: u32) -> Span {
         let words = self.open(&claim, kind, payload.len());
-        put_bytes(&words[HEADER_WORDS..], payload);
+        put_bytes(words, HEADER_WORDS, payload);
         self.close(&claim, words, kind, payload.len(), checksum)
     }
 
@@ -438,25 +470,29 @@ impl Log {
     }
 }
 
-/// Stores bytes as words; what the last one lacks is zero.
+/// Stores bytes as words, from the word `at` of a frame on; what the last one lacks is zero.
 #[inline]
-fn put_bytes(words: &[AtomicU64], bytes: &[u8]) {
+fn put_bytes(frame: &[AtomicU64], at: usize, bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<8>();
-    put_words(&words[..whole.len()], whole);
+    put_words(frame, at, whole);
     if !rest.is_empty() {
         // Put together in a register: bytes that were stored one by one and are read as a word are waited for.
         let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        words[whole.len()].store(last, Ordering::Relaxed);
+        frame[at + whole.len()].store(last, Ordering::Relaxed);
     }
 }
 
-/// Stores as many words as there are chunks.
+/// Stores as many words as there are chunks, from the word `at` of a frame on, which begins on a line.
 #[inline]
-fn put_words(words: &[AtomicU64], chunks: &[[u8; 8]]) {
-    // Eight at a time, as there are about forty.
-    let ((lines, few), (whole, few_chunks)) = (words.as_chunks::<8>(), chunks.as_chunks::<8>());
+fn put_words(frame: &[AtomicU64], at: usize, chunks: &[[u8; 8]]) {
+    let words = &frame[at..at + chunks.len()];
+    // Whole lines, and before and behind them word by word.
+    let before = (at.next_multiple_of(8) - at).min(chunks.len());
+    let ((begun, words), (begin, chunks)) = (words.split_at(before), chunks.split_at(before));
+    let ((lines, few), (whole, few_chunks)) = (words.as_chunks(), chunks.as_chunks());
+    put_each(begun, begin);
     for (line, chunk) in lines.iter().zip(whole) {
-        put_each(line, chunk);
+        put_line(line, chunk);
     }
     put_each(few, few_chunks);
 }
@@ -466,6 +502,38 @@ fn put_each(words: &[AtomicU64], chunks: &[[u8; 8]]) {
     for (word, chunk) in words.iter().zip(chunks) {
         word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
     }
+}
+
+/// Stores a line, two words at once.
+#[cfg(not(loom))]
+#[inline]
+fn put_line(line: &[AtomicU64; 8], chunks: &[[u8; 8]; 8]) {
+    // SAFETY: what the compiler sees is that the line's words are stored, as by `put_each`. Each is stored whole, since
+    // it lies on a multiple of 8: no processor divides what is aligned so, however wide the store.
+    unsafe {
+        asm!(
+            "movups {a}, [{from}]",
+            "movups {b}, [{from} + 16]",
+            "movups {c}, [{from} + 32]",
+            "movups {d}, [{from} + 48]",
+            "movups [{to}], {a}",
+            "movups [{to} + 16], {b}",
+            "movups [{to} + 32], {c}",
+            "movups [{to} + 48], {d}",
+            from = in(reg) chunks,
+            to = in(reg) line,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+#[cfg(loom)]
+fn put_line(line: &[AtomicU64; 8], chunks: &[[u8; 8]; 8]) {
+    put_each(line, chunks);
 }
 
 pub(crate) fn words_in(bytes: u64) -> usize {

@@ -25,7 +25,6 @@ use super::open::{Durability, Opened, Options, Started, log_bytes_min, open_on};
 use super::scan::{Scan, scan};
 use super::{Fault, segment};
 use crate::domain::{Position, TimeMs};
-use crate::memory::sync::AtomicU64;
 
 /// The kind of the tests' records: any that the journal does not write itself.
 const KIND: u16 = 32;
@@ -161,8 +160,8 @@ impl Bench {
         let shelf = Shelf { directory, journal, segment_bytes, disk };
         let mut batches = Batches::at_end(shelf, &found, segments).unwrap();
         let epoch = batches.raise_epoch();
-        let words = (0..(LOG_HEADER_BYTES + 1024 * 1024) / 8).map(|_| AtomicU64::new(0)).collect();
-        let log = Log::over(Words::Owned(words), Vec::new(), epoch, batches.end());
+        let words = Words::anonymous(LOG_HEADER_BYTES + 1024 * 1024);
+        let log = Log::over(words, Vec::new(), epoch, batches.end());
         let next_position = batches.end();
         Self { home, log, batches, next_position }
     }

@@ -4,6 +4,7 @@
 //! something else meanwhile, and finds it there.
 #![allow(unsafe_code, reason = "fetching ahead is an instruction of the processor")]
 
+use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// Has the line in which `value` begins fetched into the core's own cache, and waits for nothing.
@@ -11,4 +12,12 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 pub fn fetch<T>(value: &T) {
     // SAFETY: a hint that reads nothing and faults nowhere.
     unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *value).cast()) };
+}
+
+/// Has the line at `place` fetched into the core's own cache to be written there, out of every other core's, and waits
+/// for nothing. There need be nothing at `place`.
+#[inline]
+pub fn fetch_to_write<T>(place: *const T) {
+    // SAFETY: a hint that changes nothing and faults nowhere; a processor that does not know it passes over it.
+    unsafe { asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly)) }
 }

@@ -18,6 +18,8 @@ pub mod domain {
 
 #[path = "."]
 pub mod memory {
+    #[path = "../../src/memory/ahead.rs"]
+    pub mod ahead;
     #[path = "../../src/memory/cells.rs"]
     pub mod cells;
     #[path = "../../src/memory/padded.rs"]
