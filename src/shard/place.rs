@@ -11,7 +11,7 @@ use super::judge::Verdict;
 use super::placements::Placement;
 use super::recall::First;
 use super::walk::{Met, Taker, Walk};
-use super::{Placed, ReadyOrder, Shard, Status};
+use super::{Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::book::legs::Meeting;
 use crate::book::orders::{NEVER, Resting};
 use crate::domain::{
@@ -72,13 +72,26 @@ const BEGUN: &str = "an order was begun";
 impl Shard {
     /// Places an order: fills what it meets, rests what may rest, writes one frame.
     pub fn place(&mut self, now: TimeMs, order: &ReadyOrder) -> Placed {
-        let mut next = self.begin(now, order);
-        loop {
-            match next {
-                ControlFlow::Continue(stage) => next = self.advance(order, stage),
-                ControlFlow::Break(placed) => return placed,
+        let stage = match self.begin(now, order) {
+            ControlFlow::Continue(stage) => stage,
+            ControlFlow::Break(placed) => return placed,
+        };
+        let mut work = self.work.take().expect("it is put back below");
+        let decided = if stage == Stage::Claim { Ok(()) } else { self.look_and_take(&mut work) };
+        let placed = match decided {
+            Ok(()) => {
+                self.claim(&mut work, order);
+                self.apply(&mut work, order)
             }
-        }
+            Err(refusal) => Placed::Refused(refusal),
+        };
+        self.work = Some(work);
+        placed
+    }
+
+    fn look_and_take(&mut self, work: &mut Work) -> Result<(), Refusal> {
+        while self.look(work)? != Stage::Claim && self.take(work)? != Stage::Claim {}
+        Ok(())
     }
 
     /// Has what [`Shard::place`] will look for under this digest fetched into the cache, and waits for nothing.
@@ -153,51 +166,56 @@ impl Shard {
             Stage::Take => self.take(&mut work),
             Stage::Claim => {
                 self.claim(&mut work, order);
-                ControlFlow::Continue(Stage::Apply)
+                Ok(Stage::Apply)
             }
-            Stage::Apply => ControlFlow::Break(self.apply(&mut work, order)),
+            Stage::Apply => {
+                let placed = self.apply(&mut work, order);
+                self.work = Some(work);
+                return ControlFlow::Break(placed);
+            }
         };
         self.work = Some(work);
-        next
+        match next {
+            Ok(stage) => ControlFlow::Continue(stage),
+            Err(refusal) => ControlFlow::Break(Placed::Refused(refusal)),
+        }
     }
 
-    fn look(&mut self, work: &mut Work) -> ControlFlow<Placed, Stage> {
+    /// The next stage is *claim* or *take*.
+    fn look(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
         let taker = work.taker.as_ref().expect(BEGUN);
         if taker.side == Side::Buy && taker.order_type.rests() {
             self.watch(taker.wallet);
         }
-        if self.walk(Walk::Look, taker).is_err() {
-            return refused(Reject::Busy);
-        }
-        if let Err(refusal) = self.judge_plan(taker, &mut work.verdict) {
-            return ControlFlow::Break(Placed::Refused(refusal));
-        }
+        self.walk(Walk::Look, taker)?;
+        self.judge_plan(taker, &mut work.verdict)?;
         if work.verdict.killed.is_some() {
             // A killed order fills nobody, so who is short only after its fills stays.
             self.plan.leaves.retain(|leaves| leaves.in_any_case);
             self.drop_fills(taker);
-            return ControlFlow::Continue(Stage::Claim);
+            return Ok(Stage::Claim);
         }
         let moves_nothing = self.plan.fills.is_empty() && work.verdict.due.is_zero();
-        ControlFlow::Continue(if moves_nothing { Stage::Claim } else { Stage::Take })
+        Ok(if moves_nothing { Stage::Claim } else { Stage::Take })
     }
 
-    fn take(&mut self, work: &mut Work) -> ControlFlow<Placed, Stage> {
+    /// The next stage is *claim*, or once more *look*.
+    fn take(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
         let taker = work.taker.as_ref().expect(BEGUN);
         self.cells.begin_take(self.settings.shard);
         work.taking = true;
         if self.pay_as_looked(taker, &work.verdict) {
-            return ControlFlow::Continue(Stage::Claim);
+            return Ok(Stage::Claim);
         }
-        if self.walk(Walk::Take, taker).is_err() {
+        if let Err(unsettled) = self.walk(Walk::Take, taker) {
             self.give_back();
             work.taking = false;
-            return refused(Reject::Busy);
+            return Err(unsettled.into());
         }
         let mut judged = self.judge_plan(taker, &mut work.verdict);
         if judged.is_ok() && work.verdict.killed.is_none() {
             if self.cells.debit(taker.wallet, work.verdict.due) {
-                return ControlFlow::Continue(Stage::Claim);
+                return Ok(Stage::Claim);
             }
             judged = Err(Reject::NotEnoughBalance.into());
         }
@@ -205,15 +223,13 @@ impl Shard {
         work.taking = false;
         if !work.again {
             work.again = true;
-            return ControlFlow::Continue(Stage::Look);
+            return Ok(Stage::Look);
         }
-        if let Err(refusal) = judged {
-            return ControlFlow::Break(Placed::Refused(refusal));
-        }
+        judged?;
         // What was short may not be without the fills that were given back.
         self.plan.leaves.retain(|leaves| leaves.reason != RemovalReason::Unfunded);
         self.drop_fills(taker);
-        ControlFlow::Continue(Stage::Claim)
+        Ok(Stage::Claim)
     }
 
     /// Debits what *look* found, without another walk; false, and nothing is debited, if a cell fell meanwhile. A
@@ -459,8 +475,4 @@ const fn kind(meeting: Meeting) -> MatchKind {
         Meeting::Mint => MatchKind::Mint,
         Meeting::Merge => MatchKind::Merge,
     }
-}
-
-fn refused(reject: Reject) -> ControlFlow<Placed, Stage> {
-    ControlFlow::Break(Placed::Refused(reject.into()))
 }

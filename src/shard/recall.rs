@@ -90,9 +90,10 @@ impl Recall {
     /// [`Recall::remember`] drops for it, and who is next to be dropped.
     pub(super) fn fetch_ahead(&self, id: &OrderId) {
         self.index.fetch_ahead(self.hash(id));
-        if self.entries.len() == self.entries_max
-            && let Some((_, number)) = self.ages.oldest()
-        {
+        if self.entries.len() < self.entries_max {
+            // The place behind the one that is taken before.
+            ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
+        } else if let Some((_, number)) = self.ages.oldest() {
             let oldest = &self.entries[number as usize];
             self.index.fetch_ahead(self.hash(&oldest.id));
             if let Some(next) = self.entries.get(oldest.next as usize) {

@@ -13,8 +13,8 @@
 //! | a buyer whose cell does not cover its leg and fee | it leaves, the walk goes on |
 //! | anything else | a fill |
 
-use super::Shard;
 use super::placements::Placement;
+use super::{Refusal, Shard};
 use crate::book::Face;
 use crate::book::legs::{self, Legs, Meeting, Ratio};
 use crate::book::orders::Resting;
@@ -33,6 +33,12 @@ const SETTLE_TRIES: u32 = 64;
 /// Another shard's debits may be given back, so nobody can say whether a maker is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unsettled;
+
+impl From<Unsettled> for Refusal {
+    fn from(_: Unsettled) -> Self {
+        Reject::Busy.into()
+    }
+}
 
 /// What a taker still wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
