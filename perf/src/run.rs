@@ -20,7 +20,7 @@ use crate::stats::{self, Nanos, Quantiles, histogram, record};
 use crate::summary::{ClassTimes, Curve, Moment, Recorded, SCHEMA, Stage, Summary};
 use crate::timing;
 use crate::verdict::{Evidence, Verdict};
-use crate::watch::{KernelThreads, Other, Share, Watch};
+use crate::watch::{KernelThreads, Others, Share, Watch};
 use crate::workload::{Request, Workload};
 
 /// Collateral of every account, in USDC.
@@ -214,9 +214,9 @@ impl Rig {
         let share = watch.share();
         let told = before.until(&Look::at(&self.server));
         // Last, as it looks at every process.
-        let largest = watch.largest();
+        let others = watch.others(&cpus.both());
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        Ok(Loaded { requests, times, client_waits: waits(plan), share, largest, writes, told })
+        Ok(Loaded { requests, times, client_waits: waits(plan), share, others, writes, told })
     }
 
     /// Places and cancels what was there before everything else.
@@ -252,7 +252,7 @@ pub(crate) struct Loaded {
     client_waits: Waits,
     pub(crate) share: Share,
     /// Who else had most of the CPUs.
-    largest: Option<Other>,
+    others: Others,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
     /// What the server's threads told of themselves.
@@ -391,7 +391,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         late_p99_us: late.p99_us,
         late_max_us: stats::as_micros(nanos(plan.late_max)),
         share: loaded.share,
-        largest: loaded.largest.clone(),
+        largest: loaded.others.largest.clone(),
         cpus: about.cpus.both().len(),
     })
     .and_gaps(&about.jitter_before, &about.jitter_after);
@@ -426,7 +426,8 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         journal: loaded.told.journal,
         reads_in_server: loaded.told.reads,
         share: loaded.share,
-        largest_other: loaded.largest.clone(),
+        largest_other: loaded.others.largest.clone(),
+        others_of_cpus: loaded.others.of_cpus.clone(),
         client_cpu: about.cpus.client,
         server_cpu: about.cpus.server,
         settings: about.settings,

@@ -96,6 +96,9 @@ pub(crate) struct Summary {
     /// Which of the others had most of them; none if no process had any, or from before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) largest_other: Option<Other>,
+    /// The same of those that may have had it on the server's CPU and on the client's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others_of_cpus: Vec<(usize, Other)>,
     /// The client's CPU, and the one that the server's trading loop was put on.
     pub(crate) client_cpu: usize,
     /// See `client_cpu`.
@@ -399,6 +402,7 @@ pub(crate) fn example() -> Summary {
         reads_in_server: None,
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
         largest_other: None,
+        others_of_cpus: Vec::new(),
         client_cpu: 1,
         server_cpu: 0,
         settings: vec!["cpu.wait=spin".to_owned()],

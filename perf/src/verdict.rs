@@ -200,7 +200,8 @@ mod tests {
         let share = Share { stolen: 0.5, others: 0.062, ..QUIET.share };
         let of = |largest| Verdict::of(&Evidence { share, largest, ..QUIET }).reasons;
         let steal = "steal: 25.0 % of the 2 CPUs (at most 1 %); the host gave them to its other guests";
-        let rustc = |cpus| Some(Other { who: "rustc (4711)".to_owned(), is_kernels: false, cpus });
+        let rustc =
+            |cpus| Some(Other { who: "rustc (4711)".to_owned(), is_kernels: false, cpus, may_have: None });
         for (largest, others) in [
             (rustc(0.052), "the largest of them: rustc (4711), 2.6 %"),
             // Ticks are coarser than what is left when all that is known is taken off.

@@ -65,6 +65,16 @@ pub(crate) struct Other {
     pub(crate) is_kernels: bool,
     /// How many CPUs it had: 1.0 is one all of the time.
     pub(crate) cpus: f64,
+    /// Which ones it may have had; none if nobody knows, as of what has ended or from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) may_have: Option<Vec<usize>>,
+}
+
+/// Which of the others had most while we measured: of all, and of those that may have had it on each CPU.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Others {
+    pub(crate) largest: Option<Other>,
+    pub(crate) of_cpus: Vec<(usize, Other)>,
 }
 
 impl Other {
@@ -98,18 +108,21 @@ impl Watch {
         share(self.spent, spent(self.server, self.kernel), self.begin.elapsed().as_secs_f64())
     }
 
-    /// Which of the others had most since.
-    pub(crate) fn largest(&self) -> Option<Other> {
+    /// Which of the others had most since, of all CPUs and of each of `cpus`.
+    pub(crate) fn others(&self, cpus: &[usize]) -> Others {
         let seconds = self.begin.elapsed().as_secs_f64();
         let kernel_counts = self.kernel == KernelThreads::Others;
-        largest(self.crowd.largest(&Crowd::of_processes(Some(self.server)), None, kernel_counts), seconds)
+        let later = Crowd::of_processes(Some(self.server));
+        let most = |cpu: Option<usize>| largest(self.crowd.largest(&later, cpu, kernel_counts), seconds);
+        let of_cpus = cpus.iter().filter_map(|&cpu| Some((cpu, most(Some(cpu))?))).collect();
+        Others { largest: most(None), of_cpus }
     }
 }
 
 fn largest(largest: Option<Largest>, seconds: f64) -> Option<Other> {
-    let other = |Largest { who, ns, is_kernels }| {
+    let other = |Largest { who, ns, is_kernels, cpus: may_have }| {
         let cpus = crate::stats::as_micros(ns) / 1e6 / seconds;
-        Other { who, is_kernels, cpus }
+        Other { who, is_kernels, cpus, may_have }
     };
     largest.map(other)
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::topology::checks::Named;
+use crate::topology::list;
 
 /// A tick of `/proc/stat`: a hundredth of a second (`USER_HZ`, proc(5)).
 pub const TICK_NS: u64 = 10_000_000;
@@ -26,8 +27,8 @@ struct One {
     own_ns: u64,
     /// What its children had that have ended, and theirs.
     ended_ns: u64,
-    /// Where it ran last.
-    cpu: usize,
+    /// The CPUs that it may have had: a thread the one where it ran last, a process those that it may run on.
+    cpus: Vec<usize>,
 }
 
 /// A look at everything but this process and another one, the server.
@@ -43,6 +44,8 @@ pub struct Largest {
     pub ns: u64,
     /// Whether it is one of the kernel's own threads.
     pub is_kernels: bool,
+    /// The CPUs that it may have had; none if nobody knows, as of what has ended.
+    pub cpus: Option<Vec<usize>>,
 }
 
 impl Largest {
@@ -65,7 +68,7 @@ impl Crowd {
     #[must_use]
     pub fn of_processes(server: Option<u32>) -> Self {
         let rows = numbers("/proc").filter(|&id| !is_ours(id, server));
-        Self(rows.filter_map(|id| One::read(Path::new(&format!("/proc/{id}")))).collect())
+        Self(rows.filter_map(|id| One::read(Path::new(&format!("/proc/{id}")))?.anywhere_allowed()).collect())
     }
 
     /// All threads of all processes but this one.
@@ -80,12 +83,14 @@ impl Crowd {
         Self(rows.map(|one| One { ended_ns: 0, ..one }).collect())
     }
 
-    /// Who had most until `later`: of all, or of those that then were on `cpu`; the kernel's own threads only if
+    /// Who had most until `later`: of all, or of those that may have had it on `cpu`; the kernel's own threads only if
     /// `kernel_counts`.
     #[must_use]
     pub fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
-        let is_asked_for =
-            |one: &&One| (kernel_counts || one.parent != KERNEL) && cpu.is_none_or(|cpu| cpu == one.cpu);
+        let is_asked_for = |one: &&One| kernel_counts || one.parent != KERNEL;
+        let may_be = |one: &Largest| {
+            cpu.is_none_or(|cpu| one.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))) && 0 < one.ns
+        };
         let had = |now: &One| -> [Largest; 2] {
             let before = self.0.iter().find(|then| then.id == now.id && then.started == now.started);
             let (own, ended) = before.map_or((0, 0), |then| (then.own_ns, then.ended_ns));
@@ -94,16 +99,22 @@ impl Crowd {
             // Of a child that was there before and has ended, what it had until then is no part of it.
             let ended_before = ended + self.gone_ns(later, *id);
             [
-                Largest { who: format!("{name} ({id})"), ns: now.own_ns.saturating_sub(own), is_kernels },
+                Largest {
+                    who: format!("{name} ({id})"),
+                    ns: now.own_ns.saturating_sub(own),
+                    is_kernels,
+                    cpus: Some(now.cpus.clone()),
+                },
                 Largest {
                     who: format!("what {name} ({id}) had started{}", Named::HAS_ENDED),
                     ns: now.ended_ns.saturating_sub(ended_before),
                     is_kernels,
+                    cpus: None,
                 },
             ]
         };
         let all = later.0.iter().filter(is_asked_for).flat_map(had);
-        all.filter(|largest| 0 < largest.ns).max_by_key(|largest| largest.ns)
+        all.filter(may_be).max_by_key(|largest| largest.ns)
     }
 
     /// What children of `parent` had had that are not there `later`.
@@ -130,6 +141,12 @@ impl One {
         Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
     }
 
+    /// The same process, which may have had any CPU that it may run on; none if it has ended meanwhile.
+    fn anywhere_allowed(self) -> Option<Self> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id)).ok()?;
+        Some(Self { cpus: allowed(&status)?, ..self })
+    }
+
     fn parse(stat: &str) -> Option<Self> {
         // The name stands in brackets and may hold anything.
         let (id, rest) = stat.split_once(" (")?;
@@ -144,9 +161,14 @@ impl One {
             parent: fields.get(1)?.parse().ok()?,
             own_ns: both_ns(11)?,
             ended_ns: both_ns(13)?,
-            cpu: fields.get(36)?.parse().ok()?,
+            cpus: vec![fields.get(36)?.parse().ok()?],
         })
     }
+}
+
+/// Where a process may run, by its `status` (proc(5)).
+fn allowed(status: &str) -> Option<Vec<usize>> {
+    list::parse(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?)
 }
 
 #[cfg(test)]
@@ -154,7 +176,7 @@ mod tests {
     use super::*;
 
     fn one(id: u32, name: &str, parent: u32, [own_ns, ended_ns]: [u64; 2], cpu: usize) -> One {
-        One { id, name: name.to_owned(), started: 22, parent, own_ns, ended_ns, cpu }
+        One { id, name: name.to_owned(), started: 22, parent, own_ns, ended_ns, cpus: vec![cpu] }
     }
 
     #[test]
@@ -187,7 +209,9 @@ mod tests {
             (after(50, 40, 0, 0), None, true, Some(("editor (7)", 50))),
             (after(50, 60, 0, 0), None, true, Some(("what build (8) had started, which has ended", 60))),
             (after(50, 60, 0, 70), None, true, Some(("compiler (10)", 70))),
-            (after(50, 60, 0, 70), Some(0), true, Some(("editor (7)", 50))),
+            (after(50, 0, 0, 70), Some(0), true, Some(("editor (7)", 50))),
+            // Of what has ended nobody knows where it ran.
+            (after(50, 60, 0, 70), Some(0), true, Some(("what build (8) had started, which has ended", 60))),
             (after(50, 0, 80, 0), None, true, Some(("kworker (9)", 80))),
             (after(50, 0, 80, 0), None, false, Some(("editor (7)", 50))),
             (after(0, 0, 80, 0), Some(1), true, None),
@@ -214,6 +238,17 @@ mod tests {
         for (ended_ns, expected) in [(100 + 75 + 20, Some(20)), (100 + 75, None)] {
             let later = Crowd(vec![one(8, "build", 1, [0, ended_ns], 0)]);
             assert_eq!(before.largest(&later, None, true).map(|largest| largest.ns), expected);
+        }
+    }
+
+    #[test]
+    fn a_process_may_run_where_its_mask_says() {
+        for (status, expected) in [
+            ("Name:\tsh\nCpus_allowed:\t2\nCpus_allowed_list:\t1\n", Some(vec![1])),
+            ("Cpus_allowed_list:\t0-1,3\n", Some(vec![0, 1, 3])),
+            ("Name:\tsh\n", None),
+        ] {
+            assert_eq!(allowed(status), expected, "{status}");
         }
     }
 

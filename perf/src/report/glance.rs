@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_loop_whose_cpu_others_have_is_full_at_what_they_leave() {
-        let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5 };
+        let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: None };
         let busy = "the CPU of outcry-shard0, 6 % busy";
         let all = "33,000 or more would fill it (33,000 requests of this mix)";
         let left =

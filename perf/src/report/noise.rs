@@ -294,7 +294,7 @@ mod tests {
             assert!(said.len() == 1 && said[0].starts_with(start), "{reason}: {said:?}");
             assert_eq!(said[0].ends_with(quiet), is_noise, "{said:?}");
         }
-        let other = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.248 };
+        let other = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.248, may_have: None };
         summary.largest_other = Some(other);
         summary.verdict = Verdict::because(vec!["others had the machine: 12 %".to_owned()]);
         let named = "Most of what others had: sh (7), 24.8 % of a CPU; to change: stop sh (7), or keep it off this CPU; `scripts";

@@ -2,7 +2,8 @@
 //!
 //! Of the busiest loop's CPU the loop itself noticed what was taken while the load was on, if it spun; of any other,
 //! and of one that slept, it is what a thread that only spins lost before and after. A name is carried from one time to
-//! another only if its amount is there too: whoever had most of 0.5 % afterwards is not who had 27 % of the run.
+//! another only if its amount is there too: whoever had most of 0.5 % afterwards is not who had 27 % of the run. Nor is
+//! anybody named of a CPU that it may not run on, or of one that lost far less than it had of any.
 
 use outcry::topology::checks::{Gaps, Named, Taker};
 
@@ -40,7 +41,7 @@ impl Taken {
             [] => String::new(),
             seen => format!(" (seen: {})", seen.join("; ")),
         };
-        format!("other threads here, not known which{seen}")
+        format!("other threads here, which had {:.2} % of it, not known which{seen}", self.had_percent())
     }
 
     /// What gives the CPU back, in a few words.
@@ -84,10 +85,11 @@ pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
     let around = worst(around(summary, cpu))?;
     let meanwhile = room::away(summary).filter(|_| of_loop(summary) == Some(cpu));
     let mut gaps = meanwhile.map_or_else(|| around.gaps(), |away| away.gaps(around, host_percent(summary)));
-    if let Some(threads_percent) = meanwhile.and_then(|away: &Away| away.threads_percent) {
+    let threads_percent = meanwhile.and_then(|away: &Away| away.threads_percent);
+    if let Some(threads_percent) = threads_percent {
         gaps.largest = had(summary, cpu, threads_percent);
     }
-    Some(Taken { gaps, seen: seen(summary, cpu) })
+    Some(Taken { gaps, seen: seen(summary, cpu, threads_percent) })
 }
 
 /// What others had of the busiest loop's CPU, if it was more than a VALID run may lose. A loop that was stopped at its work
@@ -106,13 +108,13 @@ fn around(summary: &Summary, cpu: usize) -> impl Iterator<Item = &Jitter> {
     summary.jitter_before.iter().chain(&summary.jitter_after).filter(move |row| row.cpu == cpu)
 }
 
-/// Who had most of so much of a CPU while the load was on: whoever had most of all CPUs meanwhile, or most of this one
-/// around the run, if that was as much.
+/// Who had most of so much of a CPU while the load was on: whoever had most meanwhile, of those that may have had it there,
+/// or most of this one around the run, if that was as much.
 fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
     let enough = MOST * threads_percent;
     // Of less than that, ticks of the kernel's clock say little, and not on which CPU it was.
     let fits = |other: &&Other| LOST_MAX <= other.cpus && enough <= 100.0 * other.cpus;
-    let meanwhile = summary.largest_other.as_ref().filter(fits);
+    let meanwhile = meanwhile(summary, cpu, threads_percent).filter(fits);
     meanwhile.map(Other::named).or_else(|| {
         let fits = |row: &&Jitter| row.threads_percent.is_some_and(|percent| enough <= percent);
         let row = worst(around(summary, cpu).filter(|row| row.largest.is_some()).filter(fits))?;
@@ -120,8 +122,19 @@ fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
     })
 }
 
-/// Who was seen around the run on that CPU, and during it anywhere, with how much.
-fn seen(summary: &Summary, cpu: usize) -> Vec<String> {
+/// Who had most meanwhile of those that may have had so much of this CPU: who had far more and may run elsewhere had most of
+/// that there.
+fn meanwhile(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<&Other> {
+    let of_cpu = summary.others_of_cpus.iter().find(|(of, _)| *of == cpu).map(|(_, other)| other);
+    let is_only_here = |other: &Other| other.may_have.as_ref().is_some_and(|cpus| *cpus == [cpu]);
+    let is_here = |other: &&Other| is_only_here(other) || 100.0 * other.cpus * MOST <= threads_percent;
+    // In records from before they were told by their CPUs.
+    let of_all = summary.largest_other.as_ref().filter(|_| summary.others_of_cpus.is_empty());
+    of_cpu.or(of_all).filter(is_here)
+}
+
+/// Who was seen around the run on that CPU, and may have been there during it, with how much.
+fn seen(summary: &Summary, cpu: usize, threads_percent: Option<f64>) -> Vec<String> {
     let row = |when: &str, rows: &[Jitter]| {
         let row = rows.iter().find(|row| row.cpu == cpu)?;
         let (who, percent) = (row.largest.as_ref()?, row.threads_percent?);
@@ -130,7 +143,7 @@ fn seen(summary: &Summary, cpu: usize) -> Vec<String> {
     let during = |other: &Other| format!("during it {}, {:.2} % of a CPU", other.who, 100.0 * other.cpus);
     let all = [
         row("before the run", &summary.jitter_before),
-        summary.largest_other.as_ref().map(during),
+        threads_percent.and_then(|percent| meanwhile(summary, cpu, percent)).map(during),
         row("after it", &summary.jitter_after),
     ];
     all.into_iter().flatten().collect()
@@ -255,9 +268,11 @@ mod tests {
             ..Jitter { cpu, ..example().jitter_before[0].clone() }
         };
         let ended = "what bash (22868) had started, which has ended";
-        let other = |cpus| Some(Other { who: ended.to_owned(), is_kernels: false, cpus });
+        let other = |cpus| Some(Other { who: ended.to_owned(), is_kernels: false, cpus, may_have: None });
         let by_name = "the kernel's own work, kdamond.0 (77)";
-        let unknown = |seen: &str| format!("other threads here, not known which (seen: {seen})");
+        let unknown = |lost: f64, seen: &str| {
+            format!("other threads here, which had {lost:.2} % of it, not known which (seen: {seen})")
+        };
         let while_it_lasts = "`outcry check --jitter` while it lasts says who";
         for (lost, after, during, who, remedy) in [
             // A loop that had 24.8 % while the load was on, and had ended when the rest was looked at.
@@ -268,14 +283,29 @@ mod tests {
                 27.2,
                 0.51,
                 other(0.10),
-                unknown(&format!(
-                    "during it {ended}, 10.00 % of a CPU; after it kdamond.0 (77), most of 0.51 % of it"
-                )),
+                unknown(
+                    27.2,
+                    &format!(
+                        "during it {ended}, 10.00 % of a CPU; after it kdamond.0 (77), most of 0.51 % of it"
+                    ),
+                ),
                 while_it_lasts,
             ),
-            (27.2, 0.51, None, unknown("after it kdamond.0 (77), most of 0.51 % of it"), while_it_lasts),
+            (
+                27.2,
+                0.51,
+                None,
+                unknown(27.2, "after it kdamond.0 (77), most of 0.51 % of it"),
+                while_it_lasts,
+            ),
             // Half of it is enough, if it is more than ticks tell.
-            (0.6, 0.0, other(0.003), unknown(&format!("during it {ended}, 0.30 % of a CPU")), while_it_lasts),
+            (
+                0.6,
+                0.0,
+                other(0.003),
+                unknown(0.6, &format!("during it {ended}, 0.30 % of a CPU")),
+                while_it_lasts,
+            ),
             (1.0, 0.51, None, by_name.to_owned(), "`outcry tune` switches kdamond off (mem.damon)"),
         ] {
             let mut summary = Summary { largest_other: during, ..example() };
@@ -286,6 +316,34 @@ mod tests {
             let taken = of(&summary).expect("the loop spun");
             assert_eq!((taken.who(), taken.gaps.cpu), (who, 0), "{lost}");
             assert!(taken.remedy().starts_with(remedy), "{}", taken.remedy());
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_of_a_cpu_that_it_may_not_have_had() {
+        let sh = |cpus, may_have: Option<&[usize]>| Other {
+            who: "sh (7)".to_owned(),
+            is_kernels: false,
+            cpus,
+            may_have: may_have.map(<[usize]>::to_vec),
+        };
+        let unknown = "other threads here, which had 10.00 % of it, not known which";
+        // Of CPU 0 others had 10 %.
+        for (other, who) in [
+            (sh(0.1, Some(&[0])), "sh (7)"),
+            // It had more of its CPU than its loop was ready for.
+            (sh(0.5, Some(&[0])), "sh (7)"),
+            (sh(0.1, Some(&[0, 1])), "sh (7)"),
+            (sh(0.1, None), "sh (7)"),
+            (sh(0.5, Some(&[0, 1])), unknown),
+            (sh(0.5, None), unknown),
+        ] {
+            // The largest of all was held on the other CPU.
+            let largest_other = Some(Other { who: "dd (8)".to_owned(), ..sh(0.9, Some(&[1])) });
+            let others_of_cpus = vec![(0, other), (1, largest_other.clone().expect("it was seen"))];
+            let mut summary = Summary { largest_other, others_of_cpus, ..example() };
+            summary.loops[0].away = Some(away(10.0));
+            assert_eq!(of(&summary).expect("the loop spun").who(), who, "{:?}", summary.others_of_cpus[0]);
         }
     }
 
