@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::away::Away;
 use crate::counts::{self, Counted, Counts};
+use crate::placement::Thread;
 use crate::schedule::nanos;
 use crate::server::{Server, Worked};
 use crate::stats::{Quantiles, as_micros};
@@ -17,6 +18,10 @@ pub(crate) struct Look {
     counted: Counted,
     /// For how long each thread was ready since its start while others ran.
     waited_ns: Vec<(String, u64)>,
+    /// And for how long it ran.
+    ran_ns: Vec<(String, u64)>,
+    /// For how long the client was ready while others ran: it looks itself.
+    client_waited_ns: Option<u64>,
 }
 
 /// What came between two.
@@ -26,13 +31,24 @@ pub(crate) struct Told {
     pub(crate) journal: Option<Journal>,
     /// What reads took in the server; none if there were none.
     pub(crate) reads: Option<Quantiles>,
+    /// Of the time, in hundredths, what each of the server's threads ran for.
+    pub(crate) ran_percent: Vec<(String, f64)>,
+    /// Likewise for what the client was ready while others ran, the server's threads among them.
+    pub(crate) client_waited_percent: Option<f64>,
 }
 
 impl Look {
     /// Looks now.
     pub(crate) fn at(server: &Server) -> Self {
-        let waited_ns = watch::run_delays_ns(server.pid());
-        Self { at: Instant::now(), worked: server.worked(), counted: server.counted(), waited_ns }
+        let (waited_ns, ran_ns) = (watch::run_delays_ns(server.pid()), watch::threads_ns(server.pid()));
+        Self {
+            at: Instant::now(),
+            worked: server.worked(),
+            counted: server.counted(),
+            waited_ns,
+            ran_ns,
+            client_waited_ns: watch::own_run_delay_ns(),
+        }
     }
 
     /// What came between this one and a later one.
@@ -42,24 +58,47 @@ impl Look {
         let mut loops = busy(&self.worked, &later.worked, time.as_secs_f64());
         for one in &mut loops {
             let idle = time.mul_f64((1.0 - one.busy).max(0.0));
-            let threads_percent = self.waited_percent(later, &one.name);
+            let threads_percent = self.percent(later, |look| of(&look.waited_ns, &one.name));
             one.away = since(&one.name, "away").map(|counts| Away::of(&counts, nanos(idle), threads_percent));
         }
         let spans = |stage: &str| Some(counts::spans(&since("journal", stage)?, nanos(time)));
         let journal = spans("write").zip(spans("run_delay"));
+        let ran_percent = |(name, _): &(String, u64)| {
+            Some((name.clone(), self.percent(later, |look| of(&look.ran_ns, name))?))
+        };
         let reads: Counts = loops.iter().filter_map(|one| since(&one.name, "read")).flatten().collect();
         Told {
             journal: journal.map(|(write, run_delay)| Journal { write, run_delay }),
             reads: (!reads.is_empty()).then(|| counts::quantiles(&reads)),
+            ran_percent: later.ran_ns.iter().filter_map(ran_percent).collect(),
+            client_waited_percent: self.percent(later, |look| look.client_waited_ns),
             loops,
         }
     }
 
-    /// Of the time until a later look, what others had of a thread's CPU while it was ready.
-    fn waited_percent(&self, later: &Self, thread: &str) -> Option<f64> {
-        let of = |look: &Self| look.waited_ns.iter().find(|(name, _)| name == thread).map(|(_, ns)| *ns);
+    /// Of the time until a later look, what was added to nanoseconds of some kind.
+    fn percent(&self, later: &Self, of: impl Fn(&Self) -> Option<u64>) -> Option<f64> {
         let ns = of(later)?.saturating_sub(of(self)?);
         Some(100.0 * as_micros(ns) / as_micros(nanos(later.at - self.at).max(1)))
+    }
+}
+
+fn of(threads_ns: &[(String, u64)], thread: &str) -> Option<u64> {
+    threads_ns.iter().find(|(name, _)| name == thread).map(|(_, ns)| *ns)
+}
+
+impl Told {
+    /// Of the time, what threads that are neither the client's nor the server's had of the client's CPU while it was ready:
+    /// what those of the server's ran for that are not on another CPU is taken off.
+    pub(crate) fn client_lost_percent(&self, threads: &[Thread], client_cpu: usize) -> Option<f64> {
+        let is_elsewhere = |name: &str| {
+            threads
+                .iter()
+                .any(|thread| thread.name == name && thread.cpu.is_some_and(|cpu| cpu != client_cpu))
+        };
+        let servers = self.ran_percent.iter().filter(|(name, _)| !is_elsewhere(name));
+        let servers: f64 = servers.map(|(_, percent)| percent).sum();
+        self.client_waited_percent.map(|percent| (percent - servers).max(0.0))
     }
 }
 
@@ -82,6 +121,26 @@ fn busy(before: &[Worked], after: &[Worked], seconds: f64) -> Vec<LoopBusy> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_servers_threads_had_of_the_clients_cpu_is_nothing_that_it_lost_to_others() {
+        let thread = |name: &str, cpu| Thread { name: name.to_owned(), cpu, wait: "park".to_owned() };
+        let threads =
+            [thread("outcry-shard0", Some(0)), thread("outcry-reader", Some(1)), thread("journal", None)];
+        let ran_percent =
+            [("outcry-shard0", 90.0), ("outcry-reader", 5.0), ("journal", 2.0), ("outcry", 1.0)];
+        let ran_percent = ran_percent.map(|(name, percent)| (name.to_owned(), percent)).to_vec();
+        for (waited, expected) in [(Some(58.0), Some(50.0)), (Some(7.0), Some(0.0)), (None, None)] {
+            let told = Told {
+                loops: Vec::new(),
+                journal: None,
+                reads: None,
+                ran_percent: ran_percent.clone(),
+                client_waited_percent: waited,
+            };
+            assert_eq!(told.client_lost_percent(&threads, 1), expected);
+        }
+    }
 
     #[test]
     fn a_loop_is_busy_for_what_it_worked_between_two_looks() {

@@ -384,6 +384,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
     }
     let rates = rates(plan, schedule, &loaded.times);
     let late = Quantiles::of(&late);
+    let client_lost_percent = loaded.told.client_lost_percent(&about.threads, about.cpus.client);
     let verdict = Verdict::of(&Evidence {
         offered: rates.offered,
         achieved: rates.achieved,
@@ -394,6 +395,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         largest: loaded.others.largest.clone(),
         cpus: about.cpus.both().len(),
     })
+    .and_client(about.cpus.client, client_lost_percent)
     .and_gaps(&about.jitter_before, &about.jitter_after);
     let summary = Summary {
         schema: SCHEMA,
@@ -429,6 +431,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         largest_other: loaded.others.largest.clone(),
         others_of_cpus: loaded.others.of_cpus.clone(),
         client_cpu: about.cpus.client,
+        client_lost_percent,
         server_cpu: about.cpus.server,
         settings: about.settings,
         data: plan.data.name().to_owned(),

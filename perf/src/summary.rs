@@ -103,6 +103,10 @@ pub(crate) struct Summary {
     pub(crate) client_cpu: usize,
     /// See `client_cpu`.
     pub(crate) server_cpu: usize,
+    /// Of the time, what threads that are neither its own nor the server's had of the client's CPU while it was ready, in
+    /// hundredths; none if the kernel does not say, or from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client_lost_percent: Option<f64>,
     /// The server's options that differ from its defaults, the environment's among them, and always
     /// `journal.durability`; in records from before they were asked for, what the scenario set.
     pub(crate) settings: Vec<String>,
@@ -404,6 +408,7 @@ pub(crate) fn example() -> Summary {
         largest_other: None,
         others_of_cpus: Vec::new(),
         client_cpu: 1,
+        client_lost_percent: None,
         server_cpu: 0,
         settings: vec!["cpu.wait=spin".to_owned()],
         data: "memory".to_owned(),

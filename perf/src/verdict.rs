@@ -91,6 +91,18 @@ impl Verdict {
         Self { valid: reasons.is_empty(), reasons }
     }
 
+    /// Judges the client's CPU as well, by what others had of it while the load was on.
+    pub(crate) fn and_client(mut self, cpu: usize, lost_percent: Option<f64>) -> Self {
+        if let Some(lost) = lost_percent.filter(|lost| LOST_PERCENT_MAX < *lost) {
+            self.reasons.push(format!(
+                "others had CPU {cpu}: while the load was on they had {lost:.1} % of it, which is the client's (at most \
+                 {LOST_PERCENT_MAX:.0} %)"
+            ));
+        }
+        self.valid = self.reasons.is_empty();
+        self
+    }
+
     /// Judges the CPUs of the run as well, by what a thread that only spins lost of them before or after, whichever was more.
     pub(crate) fn and_gaps(mut self, before: &[Jitter], after: &[Jitter]) -> Self {
         let all = || before.iter().map(|row| ("before", row)).chain(after.iter().map(|row| ("after", row)));
@@ -240,6 +252,17 @@ mod tests {
             all.reasons[0].starts_with("errors") && all.reasons[2].contains("lost 67.0 % of it"),
             "{all:?}"
         );
+    }
+
+    #[test]
+    fn a_clients_cpu_that_others_had_is_a_reason() {
+        for (lost, is_valid) in [(None, true), (Some(2.0), true), (Some(2.1), false)] {
+            let verdict = Verdict::of(&QUIET).and_client(1, lost);
+            assert_eq!(verdict.valid, is_valid, "{verdict:?}");
+            assert!(
+                verdict.reasons.iter().all(|reason| reason.starts_with("others had CPU 1: while the load"))
+            );
+        }
     }
 
     #[test]

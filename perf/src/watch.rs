@@ -250,6 +250,11 @@ pub(crate) fn run_delays_ns(pid: u32) -> Vec<(String, u64)> {
     by_role(pid, Column::Waited)
 }
 
+/// For how long this thread was ready while others ran, in nanoseconds since its start.
+pub(crate) fn own_run_delay_ns() -> Option<u64> {
+    of_thread(std::path::Path::new("/proc/thread-self"), Column::Waited)
+}
+
 /// A thread's name without the number that its executor puts behind it.
 fn role(name: &str) -> &str {
     let head = name.trim_end_matches(|last: char| last.is_ascii_digit());

@@ -90,6 +90,9 @@ fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
 /// A place in a few words, and what would shorten the time there.
 fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     let told = |by: &str, first: &str| (by.to_owned(), first.to_owned());
+    if let Some(taken) = went::clients(at, parts, summary) {
+        return (taken.by(), taken.remedy());
+    }
     match at {
         Where::Late => told("sent late", NOT_THE_SERVERS),
         Where::Client if went::is_readers_too(parts, summary) => {
@@ -460,6 +463,31 @@ mod tests {
         assert_eq!(told(&summary, "orders that rest, p50")[3], "80.0 µs to 95.0 µs from arrival to answer");
         summary.settings = vec!["journal.durability=committed".to_owned()];
         assert!(rows(&summary).iter().all(|row| row[0] != "the journal's writes"));
+    }
+
+    #[test]
+    fn a_client_that_lost_its_cpu_to_others_is_not_to_blame() {
+        let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: Some(vec![1]) };
+        let taken = ("CPU 1 was taken: sh (7), 95 %", "stop sh (7), or keep it off this CPU");
+        for (late_us, client_us, lost_percent, (by, first)) in [
+            (3_800.0, 10.0, Some(50.0), taken),
+            (10.0, 3_800.0, Some(50.0), taken),
+            (3_800.0, 10.0, Some(0.05), ("sent late, 95 %", NOT_THE_SERVERS)),
+            (10.0, 3_800.0, Some(0.05), ("the client's own time, 95 %", NOT_THE_SERVERS)),
+            (3_800.0, 10.0, None, ("sent late, 95 %", NOT_THE_SERVERS)),
+        ] {
+            let mut summary = Summary { client_lost_percent: lost_percent, ..example() };
+            summary.others_of_cpus = vec![(1, sh.clone())];
+            let tail = &mut summary.parts[1];
+            tail.stages[1].1 = 0.0;
+            (tail.late_us, tail.client_us) = (late_us, Some(client_us));
+            tail.outside_us = tail.latency_us - tail.stages[0].1 - late_us;
+            let [_, told_by, told_first, _] = told(&summary, "orders that rest, p99.9");
+            assert_eq!((told_by.as_str(), told_first.as_str()), (by, first));
+            let said = &words::limits(&summary)[1];
+            assert_eq!(said.contains("That is the rig's"), by.starts_with("the client's"), "{said}");
+            assert_eq!(said.contains("The client had no CPU: while"), by == taken.0, "{said}");
+        }
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub(super) fn pauses(summary: &Summary) -> Option<Told> {
     } else if is_quiet {
         return None;
     } else {
-        let taken = taker::of_cpu(summary, most.cpu)?.in_all();
+        let taken = taker::of_around(summary, most.cpu)?.in_all();
         format!(
             "Before and after, a thread that only spins lost up to {} at once (CPU {}), and {:.2} % of the time of CPU {}. {}; to \
              change: {}.",
@@ -137,9 +137,10 @@ fn noise(summary: &Summary) -> Option<String> {
     const QUIET: &str = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
-    let taken = most
-        .filter(|_| has_reason(summary, "others had CPU"))
-        .and_then(|row| taker::of_cpu(summary, row.cpu));
+    // What was there while the load was on comes first.
+    let cpu = taker::most_taken(summary).or(most.map(|row| row.cpu));
+    let taken =
+        cpu.filter(|_| has_reason(summary, "others had CPU")).and_then(|cpu| taker::of_cpu(summary, cpu));
     // A run is INVALID for all that was lost, not for what the slowest met.
     Some(match taken.map(Taken::in_all) {
         Some(taken) => format!(

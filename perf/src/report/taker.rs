@@ -84,12 +84,60 @@ impl Taken {
 pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
     let around = worst(around(summary, cpu))?;
     let meanwhile = room::away(summary).filter(|_| of_loop(summary) == Some(cpu));
-    let mut gaps = meanwhile.map_or_else(|| around.gaps(), |away| away.gaps(around, host_percent(summary)));
-    let threads_percent = meanwhile.and_then(|away: &Away| away.threads_percent);
+    let of_client = clients(summary, cpu);
+    let mut gaps = match (meanwhile, of_client) {
+        (Some(away), _) => away.gaps(around, host_percent(summary)),
+        (None, Some(percent)) => beside_client(around, percent).gaps(),
+        (None, None) => around.gaps(),
+    };
+    let threads_percent = meanwhile.map_or(of_client, |away: &Away| away.threads_percent);
     if let Some(threads_percent) = threads_percent {
         gaps.largest = had(summary, cpu, threads_percent);
     }
     Some(Taken { gaps, seen: seen(summary, cpu, threads_percent) })
+}
+
+/// What others had of a CPU while the load was on, if it is the client's and no loop's that noticed more.
+fn clients(summary: &Summary, cpu: usize) -> Option<f64> {
+    summary.client_lost_percent.filter(|_| summary.client_cpu == cpu)
+}
+
+/// What a thread that only spins lost around the run, with what other threads had meanwhile for what they had then.
+fn beside_client(around: &Jitter, threads_percent: f64) -> Jitter {
+    let meanwhile =
+        |all: f64, threads: Option<f64>| (all - threads.unwrap_or(0.0)).max(0.0) + threads_percent;
+    Jitter {
+        lost_percent: meanwhile(around.lost_percent, around.threads_percent),
+        long_percent: around.long_percent.map(|long| meanwhile(long, around.threads_long_percent)),
+        threads_percent: Some(threads_percent),
+        threads_long_percent: Some(threads_percent),
+        ..around.clone()
+    }
+}
+
+/// What was taken of a CPU before and after the run, whatever was meanwhile.
+pub(super) fn of_around(summary: &Summary, cpu: usize) -> Option<Taken> {
+    Some(Taken { gaps: worst(around(summary, cpu))?.gaps(), seen: Vec::new() })
+}
+
+/// Who had the client's CPU, if so much of it that the client sent and read such requests late for that: as many as are due
+/// while it has none, or a CPU that was hardly there.
+pub(super) fn of_client(summary: &Summary, of: &str) -> Option<Taken> {
+    let percent_min = match of {
+        "p50" => 25.0,
+        "p99" => 1.0,
+        _ => 0.1,
+    };
+    summary.client_lost_percent.filter(|percent| percent_min <= *percent)?;
+    of_cpu(summary, summary.client_cpu)
+}
+
+/// The CPU of which others had most while the load was on, if that was more than a VALID run may lose.
+pub(super) fn most_taken(summary: &Summary) -> Option<usize> {
+    let of_loop = of_loop(summary).zip(room::away(summary).and_then(|away| away.threads_percent));
+    let of_client = summary.client_lost_percent.map(|percent| (summary.client_cpu, percent));
+    let taken = of_loop.into_iter().chain(of_client).filter(|(_, percent)| LOST_PERCENT_MAX < *percent);
+    taken.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(cpu, _)| cpu)
 }
 
 /// What others had of the busiest loop's CPU, if it was more than a VALID run may lose. A loop that was stopped at its work
@@ -152,7 +200,8 @@ fn seen(summary: &Summary, cpu: usize, threads_percent: Option<f64>) -> Vec<Stri
 /// When that was.
 pub(super) fn when(summary: &Summary, cpu: usize) -> &'static str {
     let is_meanwhile = of_loop(summary) == Some(cpu)
-        && room::away(summary).is_some_and(|away| away.threads_percent.is_some());
+        && room::away(summary).is_some_and(|away| away.threads_percent.is_some())
+        || most_taken(summary) == Some(cpu);
     if is_meanwhile { "while the load was on" } else { "before and after" }
 }
 

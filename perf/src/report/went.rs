@@ -1,6 +1,7 @@
 //! Where the time of requests went, in words, and what can be done about the largest part.
 
 use super::numbers::{count_of, micros};
+use super::taker::Taken;
 use super::words::{beside_client, class};
 use super::{arrivals, room, taker, writes};
 use crate::parts::Parts;
@@ -100,6 +101,14 @@ impl Where {
 impl Place {
     /// What can be done about it, as a sentence behind others.
     fn advice(&self, parts: &Parts, summary: &Summary) -> String {
+        if let Some(taken) = clients(&self.at, parts, summary) {
+            return format!(
+                " The client had no CPU: while the load was on others had {:.1} % of its own. {}; to change: {}.",
+                summary.client_lost_percent.unwrap_or(0.0),
+                taken.by(),
+                taken.remedy()
+            );
+        }
         match &self.at {
             Where::Stage(stage) => taken(stage, self.us, parts, summary)
                 .unwrap_or_else(|| of_stage(stage, self.us, parts, summary)),
@@ -108,6 +117,11 @@ impl Place {
             Where::Unseen => of_unseen(parts, summary),
         }
     }
+}
+
+/// Who had the client's CPU, where the time is the client's and others had its CPU for long enough.
+pub(super) fn clients(at: &Where, parts: &Parts, summary: &Summary) -> Option<Taken> {
+    matches!(at, Where::Late | Where::Client).then(|| taker::of_client(summary, &parts.of))?
 }
 
 /// From which share of their time on slow requests are told to have waited for a CPU that was taken, whatever stage
@@ -152,14 +166,16 @@ fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
 fn shares(parts: &Parts, summary: &Summary) -> String {
     let is_told = parts.of != "p50" && !is_readers_too(parts, summary);
     let Some(client_us) = parts.client_us.filter(|_| is_told) else { return String::new() };
+    let whose =
+        taker::of_client(summary, &parts.of).map_or("the rig's", |_| "the rig's, whose CPU was taken");
     if parts.stages.is_empty() {
         let rig = parts.percent(parts.late_us + client_us);
-        return format!("; {rig:.0} % the rig's, the rest the server's or neither's");
+        return format!("; {rig:.0} % {whose}, the rest the server's or neither's");
     }
     let stages_us: f64 = parts.stages.iter().map(|(_, us)| us).sum();
     let [rig, server, neither] =
         [parts.late_us + client_us, stages_us, parts.unseen_us()].map(|us| parts.percent(us));
-    format!("; {rig:.0} % the rig's, {server:.0} % in the server's stages, {neither:.0} % neither's")
+    format!("; {rig:.0} % {whose}, {server:.0} % in the server's stages, {neither:.0} % neither's")
 }
 
 /// Where nobody measures.
