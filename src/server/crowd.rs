@@ -20,6 +20,8 @@ const KERNEL: u32 = 2;
 struct One {
     id: u32,
     name: String,
+    /// Of a thread, its process, unless it is that itself.
+    process: Option<String>,
     /// When, in ticks since the boot: with the number it says who it is, for a worker of the kernel's is called by what it
     /// does at the moment.
     started: u64,
@@ -76,8 +78,12 @@ impl Crowd {
     pub fn of_threads() -> Self {
         let rows = numbers("/proc").filter(|&id| !is_ours(id, None)).flat_map(|id| {
             let folder = format!("/proc/{id}/task");
+            let process = One::read(Path::new(&format!("/proc/{id}"))).map(|process| process.who());
             let tids: Vec<u32> = numbers(&folder).collect();
-            tids.into_iter().filter_map(move |tid| One::read(Path::new(&format!("{folder}/{tid}"))))
+            tids.into_iter().filter_map(move |tid| {
+                let thread = One::read(Path::new(&format!("{folder}/{tid}")))?;
+                Some(One { process: process.clone().filter(|_| tid != id), ..thread })
+            })
         });
         // What a thread waited for is its process', and is told once.
         Self(rows.map(|one| One { ended_ns: 0, ..one }).collect())
@@ -100,7 +106,7 @@ impl Crowd {
             let ended_before = ended + self.gone_ns(later, *id);
             [
                 Largest {
-                    who: format!("{name} ({id})"),
+                    who: now.who(),
                     ns: now.own_ns.saturating_sub(own),
                     is_kernels,
                     cpus: Some(now.cpus.clone()),
@@ -136,6 +142,14 @@ fn numbers(folder: &str) -> impl Iterator<Item = u32> {
 }
 
 impl One {
+    /// Its name and its number, or what it is a thread of.
+    fn who(&self) -> String {
+        let Self { id, name, process, .. } = self;
+        process
+            .as_ref()
+            .map_or_else(|| format!("{name} ({id})"), |process| format!("{process}, thread {name}"))
+    }
+
     /// None of one that has ended meanwhile.
     fn read(folder: &Path) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
@@ -157,6 +171,7 @@ impl One {
         Some(Self {
             id: id.parse().ok()?,
             name: name.to_owned(),
+            process: None,
             started: number(19)?,
             parent: fields.get(1)?.parse().ok()?,
             own_ns: both_ns(11)?,
@@ -176,7 +191,16 @@ mod tests {
     use super::*;
 
     fn one(id: u32, name: &str, parent: u32, [own_ns, ended_ns]: [u64; 2], cpu: usize) -> One {
-        One { id, name: name.to_owned(), started: 22, parent, own_ns, ended_ns, cpus: vec![cpu] }
+        One {
+            id,
+            name: name.to_owned(),
+            process: None,
+            started: 22,
+            parent,
+            own_ns,
+            ended_ns,
+            cpus: vec![cpu],
+        }
     }
 
     #[test]
@@ -219,6 +243,13 @@ mod tests {
             let largest = before.largest(&later, cpu, kernel_counts);
             assert_eq!(largest.as_ref().map(|one| (one.who.as_str(), one.ns)), expected);
         }
+    }
+
+    #[test]
+    fn a_thread_is_told_with_its_process() {
+        let worker = One { process: Some("agent (1)".to_owned()), ..one(75, "worker", 0, [50, 0], 0) };
+        let largest = Crowd(Vec::new()).largest(&Crowd(vec![worker]), Some(0), true);
+        assert_eq!(largest.map(|largest| largest.who).as_deref(), Some("agent (1), thread worker"));
     }
 
     #[test]

@@ -184,6 +184,11 @@ impl Named {
     /// How a name ends of what ran and has ended: it cannot be stopped any more.
     pub const HAS_ENDED: &str = ", which has ended";
 
+    /// Whether it is the machine's first process, or a thread of it.
+    fn is_first(&self) -> bool {
+        self.who.split(", ").next().is_some_and(|process| process.ends_with(" (1)"))
+    }
+
     /// What ends it, in a few words.
     #[must_use]
     pub fn remedy(&self) -> String {
@@ -209,10 +214,31 @@ pub(in crate::topology) fn stop(who: Option<&Named>) -> String {
         Some(Named { is_kernels: true, .. }) => {
             "it is the kernel's own work, which nobody can stop: a core to spare, so that this one can be isolated".to_owned()
         }
+        Some(named) if named.is_first() => {
+            "keep it off this CPU: it is the machine's first process, which nobody is to stop".to_owned()
+        }
         Some(Named { who, .. }) if who.ends_with(Named::HAS_ENDED) => {
             "nothing while it is gone: it has ended; if it comes again, keep it off this CPU".to_owned()
         }
         Some(Named { who, .. }) => format!("stop {who}, or keep it off this CPU"),
         None => "stop what runs there (`top -H` says who), or keep it off this CPU".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_process_is_never_to_be_stopped() {
+        for (who, is_stopped) in [
+            ("agent (1), thread worker", false),
+            ("agent (1)", false),
+            ("agent (11), thread worker", true),
+            ("sh (7)", true),
+        ] {
+            let remedy = Named { who: who.to_owned(), is_kernels: false }.remedy();
+            assert_eq!(remedy.starts_with(&format!("stop {who}, or keep it off")), is_stopped, "{remedy}");
+        }
     }
 }
