@@ -96,6 +96,9 @@ impl Share {
     }
 }
 
+/// For how long whoever started what has ended is watched: a shell's loop starts several in it.
+const STARTER_WATCHED: std::time::Duration = std::time::Duration::from_millis(500);
+
 impl Watch {
     /// Watches this process and the server.
     pub(crate) fn begin(server: u32, kernel: KernelThreads) -> Self {
@@ -113,14 +116,17 @@ impl Watch {
         let seconds = self.begin.elapsed().as_secs_f64();
         let kernel_counts = self.kernel == KernelThreads::Others;
         let later = Crowd::of_processes(Some(self.server));
-        let most = |cpu: Option<usize>| largest(self.crowd.largest(&later, cpu, kernel_counts), seconds);
+        let most = |cpu: Option<usize>| {
+            let most = self.crowd.largest(&later, cpu, kernel_counts);
+            largest(most.map(|most| most.or_who_keeps_starting(STARTER_WATCHED)), seconds)
+        };
         let of_cpus = cpus.iter().filter_map(|&cpu| Some((cpu, most(Some(cpu))?))).collect();
         Others { largest: most(None), of_cpus }
     }
 }
 
 fn largest(largest: Option<Largest>, seconds: f64) -> Option<Other> {
-    let other = |Largest { who, ns, is_kernels, cpus: may_have }| {
+    let other = |Largest { who, ns, is_kernels, cpus: may_have, .. }| {
         let cpus = crate::stats::as_micros(ns) / 1e6 / seconds;
         Other { who, is_kernels, cpus, may_have }
     };

@@ -4,7 +4,7 @@
 //! thousand compilers is told by the name of who started them. Names and times are all that is read.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::topology::checks::Named;
 use crate::topology::list;
@@ -48,6 +48,8 @@ pub struct Largest {
     pub is_kernels: bool,
     /// The CPUs that it may have had; none if nobody knows, as of what has ended.
     pub cpus: Option<Vec<usize>>,
+    /// Of what has ended, who had started it.
+    pub starter: Option<u32>,
 }
 
 impl Largest {
@@ -55,6 +57,24 @@ impl Largest {
     #[must_use]
     pub fn named(self) -> Named {
         Named { who: self.who, is_kernels: self.is_kernels }
+    }
+
+    /// The same, or of what has ended who had started it, if that starts others of one name while it is watched for `time`:
+    /// then it is what can be stopped.
+    #[must_use]
+    pub fn or_who_keeps_starting(self, time: Duration) -> Self {
+        let Some(id) = self.starter else { return self };
+        let began = Instant::now();
+        let mut seen = Vec::new();
+        while began.elapsed() < time {
+            seen.extend(numbers("/proc").filter_map(|id| One::read(Path::new(&format!("/proc/{id}")))));
+            seen.retain(|one: &One| one.parent == id);
+            std::thread::sleep(LOOKS_APART);
+        }
+        let starter = One::read(Path::new(&format!("/proc/{id}")));
+        let told = starter.zip(kept_starting(&seen));
+        told.map(|(starter, child)| format!("{}, which keeps starting {child}", starter.who()))
+            .map_or(self.clone(), |who| Self { who, ..self })
     }
 
     /// Whether it had at least half of this share, in millionths, of a CPU's `time`: who stops it has the CPU back. Of
@@ -110,12 +130,14 @@ impl Crowd {
                     ns: now.own_ns.saturating_sub(own),
                     is_kernels,
                     cpus: Some(now.cpus.clone()),
+                    starter: None,
                 },
                 Largest {
                     who: format!("what {name} ({id}) had started{}", Named::HAS_ENDED),
                     ns: now.ended_ns.saturating_sub(ended_before),
                     is_kernels,
                     cpus: None,
+                    starter: Some(*id),
                 },
             ]
         };
@@ -129,6 +151,17 @@ impl Crowd {
         let children = self.0.iter().filter(|then| then.parent == parent);
         children.filter(is_gone).map(|then| then.own_ns + then.ended_ns).sum()
     }
+}
+
+/// How far apart looks at somebody's children lie.
+const LOOKS_APART: Duration = Duration::from_millis(10);
+
+/// Of children that were seen, the name that more than one had; of several, that with most CPU.
+fn kept_starting(seen: &[One]) -> Option<&str> {
+    let is_again = |one: &&One| {
+        seen.iter().any(|other| other.name == one.name && (other.id, other.started) != (one.id, one.started))
+    };
+    seen.iter().filter(is_again).max_by_key(|one| one.own_ns).map(|one| one.name.as_str())
 }
 
 fn is_ours(id: u32, server: Option<u32>) -> bool {
@@ -250,6 +283,23 @@ mod tests {
         let worker = One { process: Some("agent (1)".to_owned()), ..one(75, "worker", 0, [50, 0], 0) };
         let largest = Crowd(Vec::new()).largest(&Crowd(vec![worker]), Some(0), true);
         assert_eq!(largest.map(|largest| largest.who).as_deref(), Some("agent (1), thread worker"));
+    }
+
+    #[test]
+    fn a_parent_keeps_starting_what_more_than_one_of_its_children_is_called() {
+        let child = |id, name: &str, own_ns| one(id, name, 8, [own_ns, 0], 0);
+        for (seen, expected) in [
+            (vec![], None),
+            // The same one twice.
+            (vec![child(9, "dd", 10), child(9, "dd", 20)], None),
+            (vec![child(9, "dd", 10), child(10, "sleep", 0)], None),
+            (
+                vec![child(9, "dd", 10), child(10, "sleep", 0), child(11, "dd", 0), child(12, "sleep", 0)],
+                Some("dd"),
+            ),
+        ] {
+            assert_eq!(kept_starting(&seen), expected, "{seen:?}");
+        }
     }
 
     #[test]

@@ -169,8 +169,13 @@ mod tests {
     fn a_taker_is_named_if_it_had_at_least_half() {
         let taken = Gaps { threads_millionths: Some(100_000), ..Gaps::default() };
         for (ns, expected) in [(49_999_999, None), (50_000_000, Some("kworker (7)")), (0, None)] {
-            let largest =
-                Largest { who: "kworker (7)".to_owned(), ns, is_kernels: true, cpus: Some(vec![0]) };
+            let largest = Largest {
+                who: "kworker (7)".to_owned(),
+                ns,
+                is_kernels: true,
+                cpus: Some(vec![0]),
+                starter: None,
+            };
             let gaps = named(taken.clone(), Some(largest), Duration::from_secs(1));
             assert_eq!(
                 gaps.largest.map(|named| (named.who, named.is_kernels)),
