@@ -24,6 +24,9 @@ pub(crate) struct Away {
     /// Likewise of one in a hundred.
     #[serde(default)]
     pub(crate) wait_p99_us: f64,
+    /// Likewise of one in two hundred, which those around p99 reach to.
+    #[serde(default)]
+    pub(crate) wait_p995_us: f64,
     /// Of all the time, what other threads of this machine had of its CPU, by its run delay; none if nobody says.
     #[serde(default)]
     pub(crate) threads_percent: Option<f64>,
@@ -39,6 +42,7 @@ impl Away {
             max_us: as_micros(gaps.last().copied().unwrap_or(0)),
             wait_p999_us: as_micros(jitter::wait(&gaps, idle_ns / 1_000)),
             wait_p99_us: as_micros(jitter::wait(&gaps, idle_ns / 100)),
+            wait_p995_us: as_micros(jitter::wait(&gaps, idle_ns / 200)),
             threads_percent,
         }
     }
@@ -81,8 +85,14 @@ mod tests {
             (Some(0.1), 900.0, Taker::Unseen),
             (Some(0.1), 90.0, Taker::Interrupts),
         ] {
-            let away =
-                Away { lost_percent: 3.0, max_us: 4_000.0, wait_p999_us, wait_p99_us: 0.0, threads_percent };
+            let away = Away {
+                lost_percent: 3.0,
+                max_us: 4_000.0,
+                wait_p999_us,
+                wait_p99_us: 0.0,
+                wait_p995_us: 0.0,
+                threads_percent,
+            };
             assert_eq!(away.gaps(&threads_around, 0.0).taker(), expected, "{away:?}");
         }
     }
@@ -97,7 +107,10 @@ mod tests {
         ] {
             let away = Away::of(&counts, idle_ns, None);
             assert!((away.lost_percent - lost_percent).abs() < 1e-9, "{away:?}");
-            assert!(away.wait_p99_us <= away.wait_p999_us, "{away:?}");
+            assert!(
+                away.wait_p99_us <= away.wait_p995_us && away.wait_p995_us <= away.wait_p999_us,
+                "{away:?}"
+            );
             assert!(
                 (away.max_us - max_us).abs() < 1e-9 && (away.wait_p999_us - wait_p999_us).abs() < 1e-9,
                 "{away:?}"

@@ -134,6 +134,10 @@ fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     let told = |by: &str, first: &str| (by.to_owned(), first.to_owned());
     match taker::met(summary, &parts.of) {
         Some((wait_us, taken)) if writes::CAUSE_MIN * us <= wait_us => (taken.by(), taken.remedy()),
+        Some(_) if let Some(percent) = taker::edge(summary, &parts.of, writes::CAUSE_MIN * us) => (
+            format!("at the edge of stops that {percent:.1} % of them meet: {}", taker::by(summary)),
+            taker::remedy(summary),
+        ),
         Some((wait_us, taken)) => (
             format!("no stage (stops of CPU {} explain {})", taken.gaps.cpu, micros(wait_us)),
             "nothing that is known here".to_owned(),
@@ -308,6 +312,7 @@ mod tests {
                 max_us: 4_000.0,
                 wait_p999_us: 4_000.0,
                 wait_p99_us: 3_000.0,
+                wait_p995_us: 0.0,
                 threads_percent: Some(lost_percent),
             });
             let [shown, by, first, _] = told(&summary, "orders a second");
@@ -466,6 +471,31 @@ mod tests {
     }
 
     #[test]
+    fn a_percentile_at_the_edge_of_stops_is_told_with_who_had_the_cpu() {
+        for (wait_p995_us, expected) in [
+            (1_000.0, "at the edge of stops that 1.3 % of them meet: CPU 0 was taken: sh (7), 99 %"),
+            (900.0, "no stage (stops of CPU 0 explain 116 µs), 99 %"),
+        ] {
+            let sh =
+                Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.013, may_have: Some(vec![0]) };
+            let mut summary = Summary { others_of_cpus: vec![(0, sh)], ..example() };
+            summary.loops[0].away = Some(Away {
+                lost_percent: 1.33,
+                max_us: 6_500.0,
+                wait_p999_us: 4_000.0,
+                wait_p99_us: 116.0,
+                wait_p995_us,
+                threads_percent: Some(1.3),
+            });
+            let tail = &mut summary.parts[1];
+            "p99".clone_into(&mut tail.of);
+            (tail.latency_us, tail.outside_us) = (2_000.0, 1_973.0);
+            tail.stages[1].1 = 1.0;
+            assert_eq!(told(&summary, "orders that rest, p99")[1], expected);
+        }
+    }
+
+    #[test]
     fn a_client_that_lost_its_cpu_to_others_is_not_to_blame() {
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: Some(vec![1]) };
         let taken = ("CPU 1 was taken: sh (7), 95 %", "stop sh (7), or keep it off this CPU");
@@ -498,6 +528,7 @@ mod tests {
             max_us: 9_000.0,
             wait_p999_us: 3_000.0,
             wait_p99_us: 0.0,
+            wait_p995_us: 0.0,
             threads_percent: None,
         });
         let by = "CPU 0 was taken: interrupts or the host (nobody is charged), 75 % or more";

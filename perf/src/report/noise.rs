@@ -190,6 +190,7 @@ mod tests {
                 max_us: 8_000.0,
                 wait_p999_us,
                 wait_p99_us: 0.0,
+                wait_p995_us: 0.0,
                 threads_percent: None,
             });
             let has = |said: &[String]| said.iter().any(|words| words.starts_with("While the load was on"));
@@ -314,6 +315,7 @@ mod tests {
             max_us: 8_000.0,
             wait_p999_us: 4_000.0,
             wait_p99_us: 900.0,
+            wait_p995_us: 0.0,
             threads_percent: Some(0.5),
         });
         // Around the run the kernel had most of the same CPU.

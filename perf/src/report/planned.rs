@@ -460,6 +460,7 @@ mod tests {
                 max_us: 900.0,
                 wait_p999_us: 20.0,
                 wait_p99_us: 0.0,
+                wait_p995_us: 0.0,
                 threads_percent: None,
             });
             "spin".clone_into(&mut meanwhile.threads[0].wait);

@@ -194,6 +194,7 @@ mod tests {
             max_us: 900.0,
             wait_p999_us: 20.0,
             wait_p99_us: 0.0,
+            wait_p995_us: 0.0,
             threads_percent: None,
         };
         let rigs = "What ended first is the rig's: the client's CPU, or what shares it.";

@@ -240,6 +240,13 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
     met.max_by(|(one, _), (other, _)| one.total_cmp(other))
 }
 
+/// The part of what came that met a stop of the loop's CPU, in hundredths, if the slowest of those around p99 met one of
+/// `us` or more, whatever the others of them met.
+pub(super) fn edge(summary: &Summary, of: &str, us: f64) -> Option<f64> {
+    let away = room::away(summary).filter(|away| of == "p99" && us <= away.wait_p995_us)?;
+    Some(away.lost_percent)
+}
+
 /// What gives it back.
 pub(super) fn remedy(summary: &Summary) -> String {
     of(summary).map_or_else(String::new, |taken| taken.remedy())
@@ -273,6 +280,7 @@ mod tests {
             max_us: 9_000.0,
             wait_p999_us: 3_000.0,
             wait_p99_us: 0.0,
+            wait_p995_us: 0.0,
             threads_percent: Some(threads_percent),
         }
     }

@@ -469,6 +469,7 @@ mod tests {
                 max_us: 9_000.0,
                 wait_p999_us,
                 wait_p99_us: 0.0,
+                wait_p995_us: 0.0,
                 threads_percent: None,
             };
             summary.loops[0].away = Some(away);
