@@ -39,6 +39,7 @@ mod bench;
 mod commands;
 mod compare;
 mod counts;
+mod disk;
 mod durable;
 #[path = "../../benches/loopback/figures.rs"]
 mod figures;

@@ -1,8 +1,9 @@
 //! One run: the machine, the server, the load, and what came of it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::disk;
 use crate::generator::{Generator, NEVER, Times};
 use crate::in_force;
 use crate::jitter::{self, Jitter};
@@ -201,6 +202,7 @@ impl Rig {
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
+        let disk = (disk::writes(self.folder.path()), Instant::now());
         let before = Look::at(&self.server);
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
@@ -216,7 +218,20 @@ impl Rig {
         // Last, as it looks at every process.
         let others = watch.others(&cpus.both());
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        Ok(Loaded { requests, times, client_waits: waits(plan), share, others, writes, told })
+        let of_disk = disk::writes(self.folder.path()).zip(disk.0).map(|(after, before)| after - before);
+        #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
+        let beside = |(all, own): (u64, u64)| all.saturating_sub(own) as f64 / disk.1.elapsed().as_secs_f64();
+        let others_writes_per_s = of_disk.zip(writes).map(beside);
+        Ok(Loaded {
+            requests,
+            times,
+            client_waits: waits(plan),
+            share,
+            others,
+            writes,
+            others_writes_per_s,
+            told,
+        })
     }
 
     /// Places and cancels what was there before everything else.
@@ -255,6 +270,8 @@ pub(crate) struct Loaded {
     others: Others,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
+    /// What others wrote to the same disk, writes a second.
+    others_writes_per_s: Option<f64>,
     /// What the server's threads told of themselves.
     told: Told,
 }
@@ -425,6 +442,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         time_line: time_line(plan, schedule, &loaded.times),
         curves: classes.curves,
         journal_writes: loaded.writes,
+        others_writes_per_s: loaded.others_writes_per_s,
         journal: loaded.told.journal,
         reads_in_server: loaded.told.reads,
         share: loaded.share,

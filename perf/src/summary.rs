@@ -85,6 +85,9 @@ pub(crate) struct Summary {
     /// Batches that the journal wrote to the disk, if the server counts them.
     #[serde(default)]
     pub(crate) journal_writes: Option<u64>,
+    /// What the disk under the journal wrote beside them, writes a second; none of a journal in memory, or if nobody tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) others_writes_per_s: Option<f64>,
     /// What they took, if the server tells.
     #[serde(default)]
     pub(crate) journal: Option<Journal>,
@@ -402,6 +405,7 @@ pub(crate) fn example() -> Summary {
             points: vec![(0.0, 35.0), (0.5, 40.0), (0.99, 60.0)],
         }],
         journal_writes: Some(5_000),
+        others_writes_per_s: None,
         journal: None,
         reads_in_server: None,
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },

@@ -1,7 +1,7 @@
 //! What limits this box, in a table: each figure of the run, what most of it was, what to change first, and what
 //! `outcry topology` had said.
 
-use super::numbers::{about, micros};
+use super::numbers::{about, count, micros};
 use super::went::{self, Place, READER, Where};
 use super::words::class;
 use super::writes::{self, Cause};
@@ -156,7 +156,11 @@ const BOTH: &str = "a core for the journal's thread, and a disk that writes soon
 fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     // Its stops are rare.
     let sooner = if parts.of == "p50" { "a disk that writes sooner" } else { SOONER };
-    let (by, first) = match writes::cause(us, parts, summary) {
+    let cause = writes::cause(us, parts, summary);
+    if let (Cause::Disk | Cause::Disks, Some(by)) = (cause, beside_others(summary)) {
+        return (format!("a write of {by}"), writes::STOP_WRITERS.to_owned());
+    }
+    let (by, first) = match cause {
         Cause::Disk => ("a write of the disk", sooner),
         Cause::Disks => ("two writes of the disk", sooner),
         Cause::Cpu => ("the journal's thread without a CPU", "a core for it"),
@@ -164,6 +168,12 @@ fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
         Cause::Untold => ("the journal", sooner),
     };
     (by.to_owned(), first.to_owned())
+}
+
+/// The disk, if others write there a lot.
+fn beside_others(summary: &Summary) -> Option<String> {
+    writes::of_others(summary)
+        .map(|per_s| format!("the disk, to which others write too, {} times a second", count(per_s)))
 }
 
 /// At which rate the busiest loop would be full, if the run says that of orders.
@@ -231,12 +241,12 @@ fn writes(summary: &Summary) -> Option<[String; 5]> {
         micros(waits_us)
     );
     let is_cpu = writes::CAUSE_MIN * waits_us <= delay.wait_p99_us;
-    let by = format!(
-        "{}; its thread had no CPU for {} at most",
-        if is_cpu { "the CPU" } else { "the disk" },
-        micros(delay.each.max_us)
-    );
-    let first = if is_cpu { "a core for the journal's thread" } else { SOONER };
+    let (cause, first) = match beside_others(summary) {
+        _ if is_cpu => ("the CPU".to_owned(), "a core for the journal's thread"),
+        Some(disk) => (disk, writes::STOP_WRITERS),
+        None => ("the disk".to_owned(), SOONER),
+    };
+    let by = format!("{cause}; its thread had no CPU for {} at most", micros(delay.each.max_us));
     Some(row("the journal's writes".to_owned(), shown, (by, first.to_owned()), ""))
 }
 
@@ -517,6 +527,30 @@ mod tests {
             let said = &words::limits(&summary)[1];
             assert_eq!(said.contains("That is the rig's"), by.starts_with("the client's"), "{said}");
             assert_eq!(said.contains("The client had no CPU: while"), by == taken.0, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_write_beside_those_of_others_is_told_as_such() {
+        let spans = |us| Spans {
+            wait_p999_us: us,
+            wait_p99_us: us,
+            each: Quantiles { count: 9, ..Quantiles::default() },
+        };
+        let theirs = "the disk, to which others write too, 22,000 times a second";
+        // The journal wrote 5,000 times in 6 s.
+        for (others, by, first) in [
+            (Some(22_000.0), theirs, writes::STOP_WRITERS),
+            (Some(1_600.0), "the disk", SOONER),
+            (None, "the disk", SOONER),
+        ] {
+            let mut summary = Summary { others_writes_per_s: others, ..example() };
+            summary.settings = vec!["journal.durability=durable".to_owned()];
+            summary.journal = Some(Journal { write: spans(3_000.0), run_delay: spans(1.0) });
+            let [_, told_by, told_first, _] = told(&summary, "orders that rest, p99.9");
+            assert_eq!((told_by, told_first.as_str()), (format!("a write of {by}, 98 %"), first));
+            let [_, told_by, told_first, _] = told(&summary, "the journal's writes");
+            assert!(told_by.starts_with(&format!("{by}; its thread")) && told_first == first, "{told_by}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! What answers that wait for the disk waited for: the disk, or the CPU of the journal's thread.
 
-use super::numbers::{count_of, micros};
+use super::numbers::{count, count_of, micros};
 use super::words::beside_client;
 use crate::parts::Parts;
 use crate::summary::{Journal, Spans, Summary};
@@ -21,6 +21,22 @@ pub(super) enum Cause {
     Neither,
     /// The server does not tell.
     Untold,
+}
+
+/// Fewer writes a second than this, or than so many times the journal's own, are what any filesystem writes beside it.
+const OTHERS_MIN: f64 = 100.0;
+/// See [`OTHERS_MIN`].
+const OTHERS_TIMES_MIN: f64 = 2.0;
+
+/// What ends others' writes to the same disk.
+pub(super) const STOP_WRITERS: &str = "stop who writes there (`iotop -o` says who), or give another data_dir";
+
+/// What others wrote to the same disk a second while the load was on, if that was a lot.
+pub(super) fn of_others(summary: &Summary) -> Option<f64> {
+    #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
+    let own_per_s = summary.journal_writes? as f64 / (summary.time_s + summary.warm_up_s);
+    let least = OTHERS_MIN.max(OTHERS_TIMES_MIN * own_per_s);
+    summary.others_writes_per_s.filter(|per_s| least <= *per_s)
 }
 
 /// What one in so many meets of the journal's spans, its own or one under way, in words and in microseconds.
@@ -67,14 +83,18 @@ pub(super) fn of(us: f64, parts: &Parts, summary: &Summary) -> String {
     } else {
         String::new()
     };
+    let check = of_others(summary).map_or_else(
+        || CHECK.to_owned(),
+        |per_s| format!("Others wrote there too, {} times a second; to change: {STOP_WRITERS}", count(per_s)),
+    );
     match cause(us, parts, summary) {
         Cause::Cpu => {
             format!("{told} most of it is its CPU{beside}, and a core for the journal's thread ends that.")
         }
-        Cause::Disk => format!("{told} most of it is the disk. {CHECK}."),
+        Cause::Disk => format!("{told} most of it is the disk. {check}."),
         Cause::Disks => {
             format!(
-                "{told} most of it is the disk, for a write that was under way and then its own. {CHECK}."
+                "{told} most of it is the disk, for a write that was under way and then its own. {check}."
             )
         }
         Cause::Neither | Cause::Untold => format!("{told} neither explains it alone."),
