@@ -18,6 +18,7 @@ mod page;
 mod planned;
 mod plot;
 mod room;
+mod spell;
 mod taker;
 mod went;
 mod words;
@@ -83,6 +84,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.extend(arrivals.and_then(came));
     lines.extend(words::beside_record(summary));
     lines.extend(glance::lines(summary));
+    lines.extend(spell::of(summary));
     lines.extend(as_serve::lines(summary));
     lines.extend(planned::lines(summary));
     lines.extend(words::kernel(summary));

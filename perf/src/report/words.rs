@@ -1,7 +1,7 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
 use super::numbers::{count, count_of, micros, range};
-use super::{arrivals, noise, planned, room, went};
+use super::{arrivals, noise, planned, room, spell, went};
 use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
 
 use crate::placement::MachineLimit;
@@ -80,6 +80,7 @@ pub(crate) fn kernel(summary: &Summary) -> Option<String> {
 /// What limits this box, what was measured first, each with what to change.
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     let mut found = went::of(summary);
+    found.extend(spell::of(summary));
     found.extend(measured(summary).filter(|told| told.is_limit).map(|told| told.text));
     let governor = &summary.environment.governor;
     if summary.machine_limits.is_empty() && !["performance", "unknown"].contains(&governor.as_str()) {
