@@ -15,7 +15,7 @@
 //! core share it, two threads of a core count as one, and loops that are not pinned share all cores. What the
 //! journal's thread and the system need is not counted.
 
-use super::checks::{LoopWork, Needs, Scene, Sleeps};
+use super::checks::{LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
 use super::limit;
 use super::machine::{Cpu, Machine, counted};
@@ -38,6 +38,9 @@ pub(super) const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
 const README_CHECK_NS: u64 = 27_900;
 
 const SECOND_NS: u64 = 1_000_000_000;
+
+/// Whoever has less than half of a CPU is seldom left alone for as long as a check takes.
+const DISTURBED_MILLIONTHS: u64 = 500_000;
 
 /// One loop's part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +66,8 @@ pub struct Part {
 pub struct Capacity {
     /// One signature check as it was measured.
     pub signature_ns: u64,
+    /// What others had of the CPU meanwhile, in millionths of the time.
+    pub signature_lost_millionths: u64,
     /// Whether signers are known, whose checks take less.
     pub knows_signers: bool,
     /// An order's CPU time on the loop that has its connection.
@@ -99,6 +104,7 @@ pub fn of(scene: &Scene<'_>) -> Result<Capacity, String> {
     let first = parts.iter().filter(is_first).map(|part| part.name.clone()).collect();
     let mut capacity = Capacity {
         signature_ns,
+        signature_lost_millionths: scene.probes.signature_lost_millionths,
         knows_signers: needs.knows_signers,
         order_ns: order_with(signature_ns, needs.knows_signers),
         orders_per_second,
@@ -190,13 +196,22 @@ impl Capacity {
         self.orders_per_second * COMFORTABLE_PERCENT / 100
     }
 
+    /// What was in the way while the signature check was tried, if it is in doubt for that.
+    pub(super) fn disturbed(&self) -> Option<String> {
+        let lost = self.signature_lost_millionths;
+        (DISTURBED_MILLIONTHS <= lost)
+            .then(|| format!("disturbed while it was tried: others had {} of that CPU", percent(lost)))
+    }
+
     /// What it can take, in one sentence.
     #[must_use]
     pub fn text(&self) -> String {
+        let tried = self
+            .disturbed()
+            .unwrap_or_else(|| "tried in a row; where a host has others it differs by the minute".to_owned());
         let known = if self.knows_signers { ", a known signer's a quarter of that" } else { "" };
         format!(
-            "about {} orders a second ({}): a signature check took {} here just now (tried in a row; where a host has others it differs by the minute){known}, the rest \
-             of an order about {}",
+            "about {} orders a second ({}): a signature check took {} here just now ({tried}){known}, the rest of an order about {}",
             rounded(self.orders_per_second),
             self.sum(),
             micros(self.signature_ns),
@@ -207,6 +222,12 @@ impl Capacity {
     /// How this machine's CPU compares with that of README's figures.
     #[must_use]
     pub fn beside_readme(&self) -> String {
+        let (here, there) = (micros(self.signature_ns), micros(README_CHECK_NS));
+        if let Some(disturbed) = self.disturbed() {
+            return format!(
+                "README's figures are not compared with this CPU: a signature check took {here} at best, there {there}, and was {disturbed}\n"
+            );
+        }
         let tenths = (self.signature_ns * 10 + README_CHECK_NS / 2) / README_CHECK_NS;
         let times = match tenths {
             9..=11 => "README's figures are of a CPU about as fast".to_owned(),
@@ -214,11 +235,7 @@ impl Capacity {
                 format!("README's times would be about {}.{} times as long here", tenths / 10, tenths % 10)
             }
         };
-        format!(
-            "{times}: a signature check takes {}, there {}\n",
-            micros(self.signature_ns),
-            micros(README_CHECK_NS)
-        )
+        format!("{times}: a signature check takes {here}, there {there}\n")
     }
 
     /// Where the number comes from.

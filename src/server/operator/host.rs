@@ -145,7 +145,8 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
         // Another plan's CPUs are not those of this machine.
         let here = look.is_here.then(|| look.plan.topology.cpus_for_waiting(&look.machine.allowed));
         let cpus = here.unwrap_or_default();
-        (probes.signature_ns, probes.read_ns) = (speed::signature_ns(&cpus), speed::read_ns(&cpus));
+        probes::try_signatures(&mut probes, &cpus);
+        probes.read_ns = speed::read_ns(&cpus);
         if look.is_here {
             probes.wake_ns = probes::wake_ns(&look.plan);
         }

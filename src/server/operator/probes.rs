@@ -121,18 +121,27 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         stat_before,
         stat_quiet: None,
         busy_with: Vec::new(),
-        signature_ns: speed::signature_ns(&cpus),
+        signature_ns: Err("not tried".to_owned()),
+        signature_lost_millionths: 0,
         read_ns: speed::read_ns(&cpus),
         wake_ns: wake_ns(plan),
         disk_quiet: Err("not looked at".to_owned()),
         jitter: None,
     };
+    try_signatures(&mut probes, &cpus);
     look_at_others(
         &mut probes,
         of_segments.as_deref(),
         Duration::from_secs(1).saturating_sub(began.elapsed()).max(QUIET_TIME_MIN),
     );
     probes
+}
+
+/// What a signature check takes, on one of `cpus` if there are any.
+pub(crate) fn try_signatures(probes: &mut Probes, cpus: &[usize]) {
+    let tried = speed::signature(cpus);
+    probes.signature_lost_millionths = tried.as_ref().map_or(0, |tried| tried.lost_millionths);
+    probes.signature_ns = tried.map(|tried| tried.least_ns);
 }
 
 /// How soon a thread runs that sleeps where the first loop with connections does.
@@ -392,7 +401,7 @@ fn times(mut write: impl FnMut(u64) -> std::io::Result<()>) -> std::io::Result<T
 }
 
 /// Nanoseconds of CPU that this thread has had.
-fn thread_cpu_ns() -> u64 {
+pub(super) fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or_default());
     seconds * 1_000_000_000 + rest

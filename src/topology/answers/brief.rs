@@ -29,11 +29,12 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     }
     let wake_ns = all_ns - capacity.order_ns;
     let check_ns = capacity.check_ns();
-    let parts = [
-        (check_ns, "signature check: the CPU's speed"),
-        (REST_NS, "sockets, parsing, matching"),
-        (wake_ns, "waking a loop that sleeps"),
-    ];
+    let check = match capacity.disturbed() {
+        Some(_) => "signature check, disturbed while it was tried",
+        None => "signature check: the CPU's speed",
+    };
+    let parts =
+        [(check_ns, check), (REST_NS, "sockets, parsing, matching"), (wake_ns, "waking a loop that sleeps")];
     let (most_ns, what) = parts.into_iter().max().unwrap_or_default();
     let spin_ns = if limit::may_spin(scene) { wake_ns } else { 0 };
     let saved_ns = if capacity.knows_signers { 0 } else { check_ns - known_ns(check_ns) };

@@ -263,3 +263,20 @@ fn a_reader_of_readme_learns_how_much_slower_or_faster_this_machine_is() {
         assert_eq!(capacity.beside_readme(), expected);
     }
 }
+
+#[test]
+fn a_check_that_was_disturbed_says_nothing_of_the_cpu() {
+    let text = "disturbed while it was tried: others had 50.00 % of that CPU";
+    for (signature_lost_millionths, is_disturbed) in [(0, false), (499_999, false), (500_000, true)] {
+        let capacity = Capacity { signature_lost_millionths, ..capacity(&plain(2), &needs("sm@0 r@1")) };
+        assert_eq!(capacity.disturbed().as_deref(), is_disturbed.then_some(text));
+        assert_eq!(
+            capacity.text().contains(&format!("took 26 µs here just now ({text}), the rest")),
+            is_disturbed
+        );
+        let said = format!(
+            "README's figures are not compared with this CPU: a signature check took 26 µs at best, there 28 µs, and was {text}\n"
+        );
+        assert_eq!(capacity.beside_readme() == said, is_disturbed);
+    }
+}

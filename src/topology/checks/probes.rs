@@ -126,6 +126,8 @@ pub struct Probes {
     pub busy_with: Vec<(usize, Named)>,
     /// What one signature check takes here, in nanoseconds.
     pub signature_ns: Result<u64, String>,
+    /// What others had of the CPU while that was tried, in millionths of the time.
+    pub signature_lost_millionths: u64,
     /// What one read takes here, of a market with 1.8 kB and without its socket, in nanoseconds.
     pub read_ns: Result<u64, String>,
     /// From a call that wakes a thread which sleeps on a loop's CPU until it runs, in nanoseconds.
@@ -161,6 +163,7 @@ impl Probes {
             stat_quiet: None,
             busy_with: Vec::new(),
             signature_ns: Err(why()),
+            signature_lost_millionths: 0,
             read_ns: Err(why()),
             wake_ns: Err(why()),
             disk_quiet: Err(why()),
