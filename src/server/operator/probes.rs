@@ -20,6 +20,7 @@ use crate::server::disk;
 use crate::server::executor::{self, Ground};
 use crate::server::jitter::percentile;
 use crate::server::plan::{Durability, Plan};
+use crate::server::run_delay::RunDelay;
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{admin, secret, socket, system};
 use crate::topology::checks::{
@@ -357,7 +358,7 @@ fn is_mounted_with(mounts: &str, (major, minor): (u32, u32), option: &str) -> bo
     })
 }
 
-/// What writes took, one after another.
+/// What writes took, one after another, without what this thread waited for a CPU that others had: that is not the disk's.
 struct Times {
     /// Median and 99th percentile.
     us: (u64, u64),
@@ -383,18 +384,23 @@ fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
 }
 
 fn times(mut write: impl FnMut(u64) -> std::io::Result<()>) -> std::io::Result<Times> {
+    let mut delay = RunDelay::of_this_thread();
     let (began, cpu_began_ns) = (Instant::now(), thread_cpu_ns());
-    let mut took_us = Vec::new();
+    let (mut took_us, mut lost) = (Vec::new(), Duration::ZERO);
     for number in 0..WRITES {
         let start = Instant::now();
         write(u64::from(number) * u64::try_from(BLOCK).expect("small"))?;
-        took_us.push(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
+        let took = start.elapsed();
+        let waited = Duration::from_nanos(delay.since_last().unwrap_or(0));
+        lost += waited;
+        took_us.push(u64::try_from(took.saturating_sub(waited).as_micros()).unwrap_or(u64::MAX));
         if WRITES_TIME < began.elapsed() {
             break;
         }
     }
     let cpu_ns = thread_cpu_ns().saturating_sub(cpu_began_ns);
-    let all_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);
+    let all = began.elapsed().saturating_sub(lost);
+    let all_us = u64::try_from(all.as_micros()).unwrap_or(u64::MAX).max(1);
     took_us.sort_unstable();
     let us = (percentile(&took_us, 500), percentile(&took_us, 990));
     Ok(Times { us, cpu_millionths: (cpu_ns * 1_000 / all_us).min(1_000_000) })

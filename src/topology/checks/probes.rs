@@ -14,7 +14,8 @@ pub struct DiskProbe {
     pub direct_refused: Option<String>,
     /// Whether freed blocks are discarded at once (the mount option `discard`), during which writes wait.
     pub discards: bool,
-    /// Median and 99th percentile of one 4 KiB write with `O_DIRECT|O_DSYNC`, in microseconds.
+    /// Median and 99th percentile of one 4 KiB write with `O_DIRECT|O_DSYNC`, in microseconds, without what its thread
+    /// waited for a CPU that others had.
     pub write_us: (u64, u64),
     /// The same of one 4 KiB write and `fsync`.
     pub fsync_us: (u64, u64),
