@@ -20,12 +20,11 @@ pub struct Brief {
 
 pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let all_ns = median_ns(scene, capacity);
-    let others = scene.others_on(&scene.cpus_of_orders());
-    // A loop that sleeps is woken before whoever runs there, most of the time: then it is p99's.
-    let is_met = |others: &Others| HALF <= others.millionths && sleeps(scene) == Sleeps::Never;
-    if let Some(others) = others.filter(is_met) {
+    let others = with_half(scene);
+    // A loop that sleeps is woken before whoever runs there, most of the time: then the wait is p99's.
+    if let Some(others) = others.as_ref().filter(|_| sleeps(scene) == Sleeps::Never) {
         let without = format!(", {} without them", micros(all_ns));
-        return had_by_others(&others, &without);
+        return had_by_others(others, &without);
     }
     let wake_ns = all_ns - capacity.order_ns;
     let check_ns = capacity.check_ns();
@@ -47,11 +46,24 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         (0, _) => known("less"),
         (_, _) => format!("{}; and {}", spin(), known("less on top")),
     };
-    Brief { by: what.to_owned(), amount: format!("{}, {} of it", micros(all_ns), micros(most_ns)), first }
+    let amount = format!("{}, {} of it", micros(all_ns), micros(most_ns));
+    match others {
+        None => Brief { by: what.to_owned(), amount, first },
+        Some(others) => Brief {
+            by: format!("{what}; others have CPU {} too", others.cpu),
+            amount: format!("{amount}, or more: {} of CPU {} is theirs", percent(others.millionths), others.cpu),
+            first: others.remedy(),
+        },
+    }
 }
 
 /// The median is that of orders which wait for others as soon as they have a CPU for half of the time, in millionths.
 const HALF: u64 = 500_000;
+
+/// Who has so much of a CPU that orders wait for.
+pub(super) fn with_half(scene: &Scene<'_>) -> Option<Others> {
+    scene.others_on(&scene.cpus_of_orders()).filter(|others| HALF <= others.millionths)
+}
 
 /// That others have a CPU, where nobody measured for how long at a time.
 fn had_by_others(others: &Others, without: &str) -> Brief {
