@@ -19,9 +19,11 @@ const KERNEL: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct One {
     id: u32,
+    /// The process that a thread is one of; its own number if it is one.
+    process: u32,
     name: String,
-    /// Of a thread, its process, unless it is that itself.
-    process: Option<String>,
+    /// Whether it is there only because nobody has waited for it yet.
+    has_ended: bool,
     /// When, in ticks since the boot: with the number it says who it is, for a worker of the kernel's is called by what it
     /// does at the moment.
     started: u64,
@@ -72,9 +74,10 @@ impl Largest {
             std::thread::sleep(LOOKS_APART);
         }
         let starter = One::read(Path::new(&format!("/proc/{id}")));
-        let told = starter.zip(kept_starting(&seen));
-        told.map(|(starter, child)| format!("{}, which keeps starting {child}", starter.who()))
-            .map_or(self.clone(), |who| Self { who, ..self })
+        match starter.zip(kept_starting(&seen)) {
+            Some((starter, child)) => Self { who: starter.who_keeps_starting(child), ..self },
+            None => self,
+        }
     }
 
     /// Whether it had at least half of this share, in millionths, of a CPU's `time`: who stops it has the CPU back. Of
@@ -98,58 +101,97 @@ impl Crowd {
     pub fn of_threads() -> Self {
         let rows = numbers("/proc").filter(|&id| !is_ours(id, None)).flat_map(|id| {
             let folder = format!("/proc/{id}/task");
-            let process = One::read(Path::new(&format!("/proc/{id}"))).map(|process| process.who());
             let tids: Vec<u32> = numbers(&folder).collect();
-            tids.into_iter().filter_map(move |tid| {
-                let thread = One::read(Path::new(&format!("{folder}/{tid}")))?;
-                Some(One { process: process.clone().filter(|_| tid != id), ..thread })
-            })
+            let read =
+                move |tid| Some(One { process: id, ..One::read(Path::new(&format!("{folder}/{tid}")))? });
+            tids.into_iter().filter_map(read)
         });
         // What a thread waited for is its process', and is told once.
-        Self(rows.map(|one| One { ended_ns: 0, ..one }).collect())
+        let once = |one: One| One { ended_ns: if one.id == one.process { one.ended_ns } else { 0 }, ..one };
+        Self(rows.map(once).collect())
     }
 
-    /// Who had most until `later`: of all, or of those that may have had it on `cpu`; the kernel's own threads only if
-    /// `kernel_counts`.
+    /// Who had at least half of this share, in millionths, of a CPU's `time`: who was there `later`, or else those that
+    /// somebody had started and that have ended. Where these ran nobody tells, so they had no more than was had there.
+    #[must_use]
+    pub fn most_of(&self, later: &Self, cpu: usize, millionths: u64, time: Duration) -> Option<Named> {
+        let is_most = |largest: &Largest| largest.is_most_of(millionths, time);
+        let there = later.0.iter().filter(|one| one.cpus.contains(&cpu));
+        let largest = there.map(|one| self.of_itself(later, one)).max_by_key(|largest| largest.ns);
+        if let Some(largest) = largest.filter(is_most) {
+            return Some(largest.named());
+        }
+        let had_ns = u128::from(millionths) * time.as_nanos() / 1_000_000 + u128::from(TICK_NS);
+        let ended = later.0.iter().map(|parent| (parent, self.of_ended(later, parent)));
+        let (parent, largest) = ended
+            .filter(|(_, largest)| is_most(largest) && u128::from(largest.ns) <= had_ns)
+            .max_by_key(|(_, largest)| largest.ns)?;
+        let is_new = |now: &&One| now.parent == parent.id && self.0.iter().all(|then| then.id != now.id);
+        let mut gone = self.gone(later, parent.id).filter(|one| one.id == one.process);
+        let who = match (later.0.iter().find(is_new), gone.next(), gone.next()) {
+            (Some(child), ..) => parent.who_keeps_starting(&child.name),
+            (None, Some(one), None) => format!("{}{}", self.who(one), Named::HAS_ENDED),
+            _ => largest.who,
+        };
+        Some(Named { who, is_kernels: false })
+    }
+
+    /// Who had most until `later`, of who is there and of what somebody had started and has ended: of all, or of those
+    /// that may have had it on `cpu`; the kernel's own threads only if `kernel_counts`.
     #[must_use]
     pub fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
         let is_asked_for = |one: &&One| kernel_counts || one.parent != KERNEL;
+        let had = |now: &One| [self.of_itself(later, now), self.of_ended(later, now)];
         let may_be = |one: &Largest| {
             cpu.is_none_or(|cpu| one.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))) && 0 < one.ns
-        };
-        let had = |now: &One| -> [Largest; 2] {
-            let before = self.0.iter().find(|then| then.id == now.id && then.started == now.started);
-            let (own, ended) = before.map_or((0, 0), |then| (then.own_ns, then.ended_ns));
-            let One { name, id, .. } = now;
-            let is_kernels = now.parent == KERNEL;
-            // Of a child that was there before and has ended, what it had until then is no part of it.
-            let ended_before = ended + self.gone_ns(later, *id);
-            [
-                Largest {
-                    who: now.who(),
-                    ns: now.own_ns.saturating_sub(own),
-                    is_kernels,
-                    cpus: Some(now.cpus.clone()),
-                    starter: None,
-                },
-                Largest {
-                    who: format!("what {name} ({id}) had started{}", Named::HAS_ENDED),
-                    ns: now.ended_ns.saturating_sub(ended_before),
-                    is_kernels,
-                    cpus: None,
-                    starter: Some(*id),
-                },
-            ]
         };
         let all = later.0.iter().filter(is_asked_for).flat_map(had);
         all.filter(may_be).max_by_key(|largest| largest.ns)
     }
 
-    /// What children of `parent` had had that are not there `later`.
-    fn gone_ns(&self, later: &Self, parent: u32) -> u64 {
-        let is_gone = |then: &&One| later.0.iter().all(|now| now.id != then.id);
-        let children = self.0.iter().filter(|then| then.parent == parent);
-        children.filter(is_gone).map(|then| then.own_ns + then.ended_ns).sum()
+    /// What one had until `later`, without what it had started.
+    fn of_itself(&self, later: &Self, now: &One) -> Largest {
+        Largest {
+            who: format!("{}{}", later.who(now), if now.has_ended { Named::HAS_ENDED } else { "" }),
+            ns: now.own_ns.saturating_sub(self.then(now).map_or(0, |then| then.own_ns)),
+            is_kernels: now.parent == KERNEL,
+            cpus: Some(now.cpus.clone()),
+            starter: None,
+        }
+    }
+
+    /// What those had until `later` that `parent` had started and that have ended.
+    fn of_ended(&self, later: &Self, parent: &One) -> Largest {
+        // Of a child that was there before and has ended, what it had until then is no part of it.
+        let gone_ns = self.gone(later, parent.id).map(|then| then.own_ns + then.ended_ns).sum::<u64>();
+        Largest {
+            who: format!("what {} had started{}", later.who(parent), Named::HAS_ENDED),
+            ns: parent.ended_ns.saturating_sub(self.then(parent).map_or(0, |then| then.ended_ns) + gone_ns),
+            is_kernels: parent.parent == KERNEL,
+            cpus: None,
+            starter: Some(parent.id),
+        }
+    }
+
+    /// The same one as it was in this look.
+    fn then(&self, now: &One) -> Option<&One> {
+        self.0.iter().find(|then| then.id == now.id && then.started == now.started)
+    }
+
+    /// Children of `parent` that are not there `later`, with all their threads.
+    fn gone(&self, later: &Self, parent: u32) -> impl Iterator<Item = &One> {
+        let is_gone = |then: &&One| later.0.iter().all(|now| now.process != then.process);
+        self.0.iter().filter(move |then| then.parent == parent).filter(is_gone)
+    }
+
+    /// Its name and number; of a thread its process' before it.
+    fn who(&self, one: &One) -> String {
+        let of =
+            (one.process != one.id).then(|| self.0.iter().find(|other| other.id == one.process)).flatten();
+        match of {
+            Some(process) => format!("{} ({}), thread {} ({})", process.name, process.id, one.name, one.id),
+            None => one.who(),
+        }
     }
 }
 
@@ -175,12 +217,13 @@ fn numbers(folder: &str) -> impl Iterator<Item = u32> {
 }
 
 impl One {
-    /// Its name and its number, or what it is a thread of.
+    /// Its name and its number.
     fn who(&self) -> String {
-        let Self { id, name, process, .. } = self;
-        process
-            .as_ref()
-            .map_or_else(|| format!("{name} ({id})"), |process| format!("{process}, thread {name}"))
+        format!("{} ({})", self.name, self.id)
+    }
+
+    fn who_keeps_starting(&self, child: &str) -> String {
+        format!("{}, which keeps starting {child}", self.who())
     }
 
     /// None of one that has ended meanwhile.
@@ -203,8 +246,9 @@ impl One {
         let both_ns = |index: usize| Some((number(index)? + number(index + 1)?) * TICK_NS);
         Some(Self {
             id: id.parse().ok()?,
+            process: id.parse().ok()?,
             name: name.to_owned(),
-            process: None,
+            has_ended: fields.first() == Some(&"Z"),
             started: number(19)?,
             parent: fields.get(1)?.parse().ok()?,
             own_ns: both_ns(11)?,
@@ -226,8 +270,9 @@ mod tests {
     fn one(id: u32, name: &str, parent: u32, [own_ns, ended_ns]: [u64; 2], cpu: usize) -> One {
         One {
             id,
+            process: id,
             name: name.to_owned(),
-            process: None,
+            has_ended: false,
             started: 22,
             parent,
             own_ns,
@@ -279,26 +324,43 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_told_with_its_process() {
-        let worker = One { process: Some("agent (1)".to_owned()), ..one(75, "worker", 0, [50, 0], 0) };
-        let largest = Crowd(Vec::new()).largest(&Crowd(vec![worker]), Some(0), true);
-        assert_eq!(largest.map(|largest| largest.who).as_deref(), Some("agent (1), thread worker"));
+    fn a_taker_is_named_if_it_had_at_least_half() {
+        let second = Duration::from_secs(1);
+        for (ns, expected) in [(49_999_999, false), (50_000_000, true), (0, false)] {
+            let largest = Crowd(vec![]).of_itself(&Crowd(vec![]), &one(7, "kworker", 2, [ns, 0], 0));
+            assert_eq!(largest.is_most_of(100_000, second), expected, "{ns}");
+        }
     }
 
     #[test]
-    fn a_parent_keeps_starting_what_more_than_one_of_its_children_is_called() {
-        let child = |id, name: &str, own_ns| one(id, name, 8, [own_ns, 0], 0);
-        for (seen, expected) in [
-            (vec![], None),
-            // The same one twice.
-            (vec![child(9, "dd", 10), child(9, "dd", 20)], None),
-            (vec![child(9, "dd", 10), child(10, "sleep", 0)], None),
+    fn who_had_half_of_a_cpu_is_named_though_it_has_ended() {
+        let second = Duration::from_secs(1);
+        let tick = TICK_NS;
+        let shell = |ended| one(8, "sh", 1, [0, ended * tick], 0);
+        let thread = One { process: 1, ..one(75, "worker", 0, [60 * tick, 0], 1) };
+        let (init, old) = (one(1, "init", 0, [0, 0], 0), one(9, "loop", 8, [5 * tick, 0], 1));
+        for (before, later, expected) in [
+            (vec![old.clone()], vec![one(9, "loop", 8, [65 * tick, 0], 1)], Some("loop (9)")),
+            (vec![], vec![One { has_ended: true, ..old.clone() }], None),
             (
-                vec![child(9, "dd", 10), child(10, "sleep", 0), child(11, "dd", 0), child(12, "sleep", 0)],
-                Some("dd"),
+                vec![],
+                vec![One { has_ended: true, own_ns: 60 * tick, ..old.clone() }],
+                Some("loop (9), which has ended"),
             ),
+            (vec![init.clone()], vec![init.clone(), thread], Some("init (1), thread worker (75)")),
+            (vec![shell(0), old.clone()], vec![shell(65)], Some("loop (9), which has ended")),
+            (vec![shell(0)], vec![shell(60)], Some("what sh (8) had started, which has ended")),
+            (
+                vec![shell(0), old.clone()],
+                vec![shell(60), one(99, "dd", 8, [0, 0], 1)],
+                Some("sh (8), which keeps starting dd"),
+            ),
+            // Not half, and more than was had there.
+            (vec![shell(0)], vec![shell(29)], None),
+            (vec![shell(0)], vec![shell(62)], None),
         ] {
-            assert_eq!(kept_starting(&seen), expected, "{seen:?}");
+            let named = Crowd(before).most_of(&Crowd(later), 1, 600_000, second);
+            assert_eq!(named.as_ref().map(|named| named.who.as_str()), expected);
         }
     }
 
@@ -319,6 +381,23 @@ mod tests {
         for (ended_ns, expected) in [(100 + 75 + 20, Some(20)), (100 + 75, None)] {
             let later = Crowd(vec![one(8, "build", 1, [0, ended_ns], 0)]);
             assert_eq!(before.largest(&later, None, true).map(|largest| largest.ns), expected);
+        }
+    }
+
+    #[test]
+    fn a_parent_keeps_starting_what_more_than_one_of_its_children_is_called() {
+        let child = |id, name: &str, own_ns| one(id, name, 8, [own_ns, 0], 0);
+        for (seen, expected) in [
+            (vec![], None),
+            // The same one twice.
+            (vec![child(9, "dd", 10), child(9, "dd", 20)], None),
+            (vec![child(9, "dd", 10), child(10, "sleep", 0)], None),
+            (
+                vec![child(9, "dd", 10), child(10, "sleep", 0), child(11, "dd", 0), child(12, "sleep", 0)],
+                Some("dd"),
+            ),
+        ] {
+            assert_eq!(kept_starting(&seen), expected, "{seen:?}");
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use crate::server::crowd::{Crowd, Largest, TICK_NS};
+use crate::server::crowd::{Crowd, TICK_NS};
 use crate::server::executor;
 use crate::server::run_delay::RunDelay;
 use crate::topology::checks::Gaps;
@@ -37,19 +37,12 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
     let rows: Vec<Gaps> =
         threads.into_iter().map(|thread| thread.join().expect("reading a clock does not panic")).collect();
     let after = Crowd::of_threads();
+    // Whoever had most of what other threads had: who stops it has the CPU back.
     let named = |gaps: Gaps| {
-        let largest = before.largest(&after, Some(gaps.cpu), true);
-        named(gaps, largest, time)
+        let share = gaps.threads_millionths.unwrap_or(0);
+        Gaps { largest: before.most_of(&after, gaps.cpu, share, time), ..gaps }
     };
     rows.into_iter().map(named).collect()
-}
-
-/// With the name of the largest taker, if most of what other threads had was its: who stops it has the CPU back.
-fn named(mut gaps: Gaps, largest: Option<Largest>, time: Duration) -> Gaps {
-    let share = gaps.threads_millionths.unwrap_or(0);
-    let most = largest.filter(|largest| largest.is_most_of(share, time));
-    gaps.largest = most.map(Largest::named);
-    gaps
 }
 
 /// Nanoseconds of `cpu` that the host had for others, in steps of a tick: the eighth number of its line.
@@ -163,27 +156,6 @@ mod tests {
         let of = |permille| percentile(&hundred, permille);
         assert_eq!((of(500), of(990), of(999), of(1_000)), (50, 99, 100, 100));
         assert_eq!((percentile(&[], 500), percentile(&[7], 1)), (0, 7));
-    }
-
-    #[test]
-    fn a_taker_is_named_if_it_had_at_least_half() {
-        let taken = Gaps { threads_millionths: Some(100_000), ..Gaps::default() };
-        for (ns, expected) in [(49_999_999, None), (50_000_000, Some("kworker (7)")), (0, None)] {
-            let largest = Largest {
-                who: "kworker (7)".to_owned(),
-                ns,
-                is_kernels: true,
-                cpus: Some(vec![0]),
-                starter: None,
-            };
-            let gaps = named(taken.clone(), Some(largest), Duration::from_secs(1));
-            assert_eq!(
-                gaps.largest.map(|named| (named.who, named.is_kernels)),
-                expected.map(|who: &str| (who.to_owned(), true)),
-                "{ns}"
-            );
-        }
-        assert_eq!(named(taken.clone(), None, Duration::from_secs(1)), taken);
     }
 
     #[test]

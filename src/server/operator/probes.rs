@@ -167,8 +167,7 @@ fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duratio
     let Some([before, after]) = &probes.stat_quiet else { return };
     let had_most = |cpu: usize| {
         let millionths = used(before, after, cpu)?;
-        let largest = crowd.largest(&later, Some(cpu), true)?;
-        largest.is_most_of(millionths, time).then_some((cpu, largest.named()))
+        Some((cpu, crowd.most_of(&later, cpu, millionths, time)?))
     };
     probes.busy_with = allowed_cpus().into_iter().filter_map(had_most).collect();
 }

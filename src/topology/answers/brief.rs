@@ -51,7 +51,11 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         None => Brief { by: what.to_owned(), amount, first },
         Some(others) => Brief {
             by: format!("{what}; others have CPU {} too", others.cpu),
-            amount: format!("{amount}, or more: {} of CPU {} is theirs", percent(others.millionths), others.cpu),
+            amount: format!(
+                "{amount}, or more: {} of CPU {} is theirs",
+                percent(others.millionths),
+                others.cpu
+            ),
             first: others.remedy(),
         },
     }

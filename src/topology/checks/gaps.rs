@@ -184,15 +184,15 @@ impl Named {
     /// How a name ends of what ran and has ended: it cannot be stopped any more.
     pub const HAS_ENDED: &str = ", which has ended";
 
-    /// Whether it is the machine's first process, or a thread of it.
-    fn is_first(&self) -> bool {
-        self.who.split(", ").next().is_some_and(|process| process.ends_with(" (1)"))
-    }
-
     /// What ends it, in a few words.
     #[must_use]
     pub fn remedy(&self) -> String {
         stop(Some(self))
+    }
+
+    /// Whether it is the process that started all others, or a thread of it.
+    fn is_first_process(&self) -> bool {
+        self.who.split(", ").next().is_some_and(|process| process.ends_with(" (1)"))
     }
 }
 
@@ -214,11 +214,11 @@ pub(in crate::topology) fn stop(who: Option<&Named>) -> String {
         Some(Named { is_kernels: true, .. }) => {
             "it is the kernel's own work, which nobody can stop: a core to spare, so that this one can be isolated".to_owned()
         }
-        Some(named) if named.is_first() => {
-            "keep it off this CPU: it is the machine's first process, which nobody is to stop".to_owned()
-        }
         Some(Named { who, .. }) if who.ends_with(Named::HAS_ENDED) => {
             "nothing while it is gone: it has ended; if it comes again, keep it off this CPU".to_owned()
+        }
+        Some(named) if named.is_first_process() => {
+            format!("keep {} off this CPU: it is the first process, which must not be stopped", named.who)
         }
         Some(Named { who, .. }) => format!("stop {who}, or keep it off this CPU"),
         None => "stop what runs there (`top -H` says who), or keep it off this CPU".to_owned(),
@@ -230,15 +230,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_process_is_never_to_be_stopped() {
-        for (who, is_stopped) in [
-            ("agent (1), thread worker", false),
-            ("agent (1)", false),
-            ("agent (11), thread worker", true),
-            ("sh (7)", true),
+    fn who_can_be_stopped_is_to_be_stopped() {
+        for (who, expected) in [
+            ("sh (8)", "stop sh (8), or keep it off this CPU"),
+            ("sh (11), thread init (1)", "stop sh (11), thread init (1), or keep it off this CPU"),
+            (
+                "sh (8), which keeps starting dd",
+                "stop sh (8), which keeps starting dd, or keep it off this CPU",
+            ),
+            ("init (1)", "keep init (1) off this CPU: it is the first process, which must not be stopped"),
+            (
+                "init (1), thread worker (75)",
+                "keep init (1), thread worker (75) off this CPU: it is the first process, which must not be stopped",
+            ),
+            (
+                "loop (9), which has ended",
+                "nothing while it is gone: it has ended; if it comes again, keep it off this CPU",
+            ),
         ] {
-            let remedy = Named { who: who.to_owned(), is_kernels: false }.remedy();
-            assert_eq!(remedy.starts_with(&format!("stop {who}, or keep it off")), is_stopped, "{remedy}");
+            assert_eq!(stop(Some(&Named { who: who.to_owned(), is_kernels: false })), expected);
         }
     }
 }
