@@ -131,7 +131,7 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         let after =
             if sleeps == Sleeps::Never { "" } else { ", before whom a loop that sleeps is mostly woken" };
         format!(
-            "; more where it waits for cpu {}, of which others have {}{after}",
+            "; more where it waits for cpu {}, of which others had {}{after}",
             others.cpu,
             others.amount()
         )
@@ -331,8 +331,7 @@ impl Beside {
                 share.div_ceil(10_000)
             )
         });
-        let others =
-            self.others.as_ref().map(|others| format!("other programs have {} just now", others.amount()));
+        let others = self.others.as_ref().map(|others| format!("other programs had {}", others.amount()));
         let who = journal.into_iter().chain(others).collect::<Vec<_>>().join(", ");
         format!("about {} where it shares cpu {}: {who}", rounded(self.orders_per_second), self.cpu)
     }
@@ -394,7 +393,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             let taken = cpu_others(scene).map_or_else(String::new, |others| {
                 let slice = cost::time(cost::SLICE_NS);
                 format!(
-                    "; up to {slice} more where it waits for cpu {}, of which others have {}",
+                    "; up to {slice} more where it waits for cpu {}, of which others had {}",
                     others.cpu,
                     others.amount()
                 )

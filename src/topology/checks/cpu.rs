@@ -350,13 +350,17 @@ fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
     Some((at(0) + at(1) + at(2) + at(5) + at(6), times.iter().take(8).sum()))
 }
 
+/// A tick of `/proc/stat` is a hundredth of a second.
+const TICK_MS: u64 = 10;
+
 /// Of `cpus` the one that others use most while this process sleeps.
 pub(super) fn others_on(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
     let [before, after] = scene.probes.stat_quiet.as_ref()?;
     let shares = cpus.iter().filter_map(|&cpu| Some((used(before, after, cpu)?, cpu)));
     let (millionths, cpu) = shares.max()?;
     let who = scene.probes.busy_with.iter().find(|(at, _)| *at == cpu).map(|(_, who)| who.clone());
-    Some(Others { cpu, millionths, who })
+    let looked_ms = TICK_MS * busy(after, cpu)?.1.saturating_sub(busy(before, cpu)?.1);
+    Some(Others { cpu, millionths, looked_ms, who })
 }
 
 /// The share of `cpu` that was used between two looks at `/proc/stat`, in millionths.

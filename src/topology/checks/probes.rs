@@ -73,6 +73,8 @@ pub struct Others {
     pub cpu: usize,
     /// Their share of its time, in millionths.
     pub millionths: u64,
+    /// For how long they were looked at.
+    pub looked_ms: u64,
     /// Who of them had at least half of that, if one had.
     pub who: Option<Named>,
 }
@@ -88,7 +90,8 @@ impl Others {
     #[must_use]
     pub fn amount(&self) -> String {
         let who = self.who.as_ref().map_or_else(String::new, |who| format!(", most of it {}", who.who));
-        format!("{}{who}", percent(self.millionths))
+        let tenths = (self.looked_ms + 50) / 100;
+        format!("{} of the last {}.{} s{who}", percent(self.millionths), tenths / 10, tenths % 10)
     }
 
     /// What ends it.

@@ -128,7 +128,7 @@ fn causes_come_with_amounts_the_most_costly_first() {
     let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
     let lost =
         "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 µs, longest 8000 µs";
-    let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 %; up to 4 ms an order, of which most meet nothing: a loop that";
+    let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 % of the last 1.0 s; up to 4 ms an order, of which most meet nothing: a loop that";
     let disk_of = |p50| {
         format!(
             "durable answers wait for the disk: {p50} µs at p50, 3000 µs at p99 for 4 KiB, one at a time with \
