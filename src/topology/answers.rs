@@ -27,7 +27,7 @@ pub use brief::Brief;
 pub const BATCH: u64 = 15;
 
 /// What a durable answer waits for besides the write where the journal's thread sleeps at once, as it was measured
-/// on a good day and on a bad one: the thread is woken, and the loop looks at its mark.
+/// on a good day and on a bad one: the thread is woken, and the loop, which is awake, looks at its mark.
 const HAND_OVER_NS: [u64; 2] = [7_000, 20_000];
 
 /// How much less that is where the thread looks on, as it was measured.
@@ -110,6 +110,13 @@ pub fn brief(answers: &[Answer]) -> String {
 /// How soon the loop with the sockets sleeps, of several the one that sleeps first.
 fn sleeps(scene: &Scene<'_>) -> Sleeps {
     with_sockets(scene).map(|work| work.sleeps).min().unwrap_or(Sleeps::AtOnce)
+}
+
+/// What a durable answer waits for besides the write, at least and at most: a loop that sleeps at once has nothing to do
+/// meanwhile if the order came alone, and is woken once more.
+fn hand_over_ns(scene: &Scene<'_>) -> [u64; 2] {
+    let [least_ns, most_ns] = HAND_OVER_NS;
+    [least_ns, most_ns + if sleeps(scene) == Sleeps::AtOnce { scene.wake_ns() } else { 0 }]
 }
 
 /// What an order alone takes in the server, without a disk.
@@ -380,7 +387,8 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let mut free: Vec<String> = others.iter().map(|_| cost::STOP_WRITERS.to_owned()).collect();
     let disk = scene.probes.disk.as_ref();
     let order_ns = median_ns(scene, capacity);
-    let sum_ns = disk.ok().map(|disk| HAND_OVER_NS.map(|ns| order_ns + disk.durable_us().0 * 1_000 + ns));
+    let sum_ns =
+        disk.ok().map(|disk| hand_over_ns(scene).map(|ns| order_ns + disk.durable_us().0 * 1_000 + ns));
     let now = match disk {
         Err(_) => {
             "an order's median and a write of the disk, which was not tried here: `outcry check` tries it"
@@ -388,8 +396,12 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         }
         Ok(disk) => {
             let (p50, p99) = disk.durable_us();
-            let [least, most] = HAND_OVER_NS;
+            let [least, most] = hand_over_ns(scene);
             let sums = sum_ns.map(|sums| sums.map(micros).join(" to ")).unwrap_or_default();
+            let again = match sleeps(scene) {
+                Sleeps::AtOnce => " (the most if the loop slept meanwhile and is woken again)",
+                Sleeps::AfterSpinning | Sleeps::Never => "",
+            };
             let taken = cpu_others(scene).map_or_else(String::new, |others| {
                 let slice = cost::time(cost::SLICE_NS);
                 format!(
@@ -404,7 +416,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
             });
             format!(
                 "about {sums}: an order's median {}, a write of the disk {p50} µs ({p99} µs at p99, tried for a moment, {}), and {} to {} to hand over to the journal's thread and \
-                 back; some {} such writes a second, each with all that waits, so the disk does not bound \
+                 back{again}, without the network and the client's own waking; some {} such writes a second, each with all that waits, so the disk does not bound \
                  orders a second{taken}{stops}",
                 micros(order_ns),
                 beside_writers(others),
