@@ -72,18 +72,37 @@ pub(crate) fn wake_ns(cpu: usize, allowed: &[usize]) -> Result<u64, String> {
     })
 }
 
+/// How long anybody waits for what is tried: beside a shell that starts one busy program after another, a thread of the
+/// lowest priority may get no CPU at all.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What a thread of the lowest priority found: an exchange that runs here keeps its CPUs.
 fn tried<T: Send + 'static>(
     cpus: &[usize],
     try_it: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
+    tried_within(PATIENCE, cpus, try_it)
+}
+
+fn tried_within<T: Send + 'static>(
+    patience: Duration,
+    cpus: &[usize],
+    try_it: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
     let cpus = cpus.to_vec();
+    let (finder, found) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().name("speed".to_owned()).spawn(move || {
         executor::stand_back(&cpus);
-        try_it()
+        // Nobody may be waiting any more.
+        let _ = finder.send(try_it());
     });
-    let thread = thread.map_err(|fault| format!("no thread to try it on: {fault}"))?;
-    thread.join().map_err(|_| "the try died".to_owned())
+    thread.map_err(|fault| format!("no thread to try it on: {fault}"))?;
+    found.recv_timeout(patience).map_err(|missing| match missing {
+        mpsc::RecvTimeoutError::Timeout => {
+            format!("others left no CPU for it within {} s", patience.as_secs_f64())
+        }
+        mpsc::RecvTimeoutError::Disconnected => "the try died".to_owned(),
+    })
 }
 
 fn checks() -> Tried {
@@ -126,6 +145,18 @@ fn quantile(mut tries: Vec<u64>, part: usize) -> u64 {
 mod tests {
     use super::*;
     use crate::server::topology::allowed_cpus;
+
+    #[test]
+    fn a_try_that_gets_no_cpu_is_given_up() {
+        let (sender, never) = mpsc::channel::<()>();
+        let tried = tried_within(Duration::ZERO, &[], move || never.recv().is_ok());
+        assert_eq!(tried, Err("others left no CPU for it within 0 s".to_owned()));
+        drop(sender);
+        assert_eq!(
+            tried_within(PATIENCE, &[], || -> u64 { panic!("tried") }),
+            Err("the try died".to_owned())
+        );
+    }
 
     #[test]
     fn a_try_takes_some_time_and_any_cpu_will_do() {
