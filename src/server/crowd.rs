@@ -55,12 +55,6 @@ pub struct Largest {
 }
 
 impl Largest {
-    /// Without how much.
-    #[must_use]
-    pub fn named(self) -> Named {
-        Named { who: self.who, is_kernels: self.is_kernels }
-    }
-
     /// The same, or of what has ended who had started it, if that starts others of one name while it is watched for `time`:
     /// then it is what can be stopped.
     #[must_use]
@@ -117,9 +111,15 @@ impl Crowd {
     pub fn most_of(&self, later: &Self, cpu: usize, millionths: u64, time: Duration) -> Option<Named> {
         let is_most = |largest: &Largest| largest.is_most_of(millionths, time);
         let there = later.0.iter().filter(|one| one.cpus.contains(&cpu));
-        let largest = there.map(|one| self.of_itself(later, one)).max_by_key(|largest| largest.ns);
-        if let Some(largest) = largest.filter(is_most) {
-            return Some(largest.named());
+        let largest =
+            there.map(|one| (one, self.of_itself(later, one))).max_by_key(|(_, largest)| largest.ns);
+        if let Some((one, largest)) = largest.filter(|(_, largest)| is_most(largest)) {
+            // Who stops one of a row only has the next one.
+            let is_next =
+                self.then(one).is_none() && self.gone(later, one.parent).any(|then| then.name == one.name);
+            let starter = later.0.iter().find(|other| is_next && other.id == one.parent);
+            let who = starter.map_or(largest.who, |starter| starter.who_keeps_starting(&one.name));
+            return Some(Named { who, is_kernels: largest.is_kernels });
         }
         let had_ns = u128::from(millionths) * time.as_nanos() / 1_000_000 + u128::from(TICK_NS);
         let ended = later.0.iter().map(|parent| (parent, self.of_ended(later, parent)));
@@ -353,6 +353,11 @@ mod tests {
             (
                 vec![shell(0), old.clone()],
                 vec![shell(60), one(99, "dd", 8, [0, 0], 1)],
+                Some("sh (8), which keeps starting dd"),
+            ),
+            (
+                vec![shell(0), one(98, "dd", 8, [20 * tick, 0], 1)],
+                vec![shell(20), One { has_ended: true, ..one(99, "dd", 8, [40 * tick, 0], 1) }],
                 Some("sh (8), which keeps starting dd"),
             ),
             // Not half, and more than was had there.

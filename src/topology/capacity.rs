@@ -420,7 +420,7 @@ pub(super) fn rounded(count: u64) -> String {
 /// Why the capacity is not known, for people.
 #[must_use]
 pub fn unknown(why: &str) -> String {
-    format!("what it can take: not measured: {why}; `outcry topology` on the machine itself measures it\n")
+    format!("what it can take: not measured: {why}\n")
 }
 
 #[cfg(test)]

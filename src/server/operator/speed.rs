@@ -72,6 +72,9 @@ pub(crate) fn wake_ns(cpu: usize, allowed: &[usize]) -> Result<u64, String> {
     })
 }
 
+/// What threads that try something, and those that they start, are called.
+const NAME: &str = "speed";
+
 /// How long anybody waits for what is tried: beside a shell that starts one busy program after another, a thread of the
 /// lowest priority may get no CPU at all.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -91,7 +94,7 @@ fn tried_within<T: Send + 'static>(
 ) -> Result<T, String> {
     let cpus = cpus.to_vec();
     let (finder, found) = mpsc::sync_channel(1);
-    let thread = std::thread::Builder::new().name("speed".to_owned()).spawn(move || {
+    let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
         executor::stand_back(&cpus);
         // Nobody may be waiting any more.
         let _ = finder.send(try_it());
@@ -99,10 +102,24 @@ fn tried_within<T: Send + 'static>(
     thread.map_err(|fault| format!("no thread to try it on: {fault}"))?;
     found.recv_timeout(patience).map_err(|missing| match missing {
         mpsc::RecvTimeoutError::Timeout => {
+            let_go();
             format!("others left no CPU for it within {} s", patience.as_secs_f64())
         }
         mpsc::RecvTimeoutError::Disconnected => "the try died".to_owned(),
     })
+}
+
+/// Lets what is still being tried run where this thread may: a thread that gets no CPU cannot end either, nor can its
+/// process.
+fn let_go() {
+    let Ok(everywhere) = rustix::thread::sched_getaffinity(None) else { return };
+    for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        let id = task.file_name().to_str().and_then(|id| rustix::process::Pid::from_raw(id.parse().ok()?));
+        if name.trim_end() == NAME && id.is_some() {
+            let _ = rustix::thread::sched_setaffinity(id, &everywhere);
+        }
+    }
 }
 
 fn checks() -> Tried {
