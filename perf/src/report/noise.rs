@@ -137,10 +137,13 @@ fn noise(summary: &Summary) -> Option<String> {
     const QUIET: &str = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
-    // What was there while the load was on comes first.
+    // What was there while the load was on comes first; what was before and after has its own names.
     let cpu = taker::most_taken(summary).or(most.map(|row| row.cpu));
-    let taken =
-        cpu.filter(|_| has_reason(summary, "others had CPU")).and_then(|cpu| taker::of_cpu(summary, cpu));
+    let of = |cpu| {
+        let of = if taker::is_meanwhile(summary, cpu) { taker::of_cpu } else { taker::of_around };
+        of(summary, cpu)
+    };
+    let taken = cpu.filter(|_| has_reason(summary, "others had CPU")).and_then(of);
     // A run is INVALID for all that was lost, not for what the slowest met.
     Some(match taken.map(Taken::in_all) {
         Some(taken) => format!(
@@ -304,6 +307,21 @@ mod tests {
         // Who had a little of it is not who to stop.
         summary.share.others = 0.5;
         assert!(next_time(&summary)[0].starts_with("Stop what else runs here"), "{:?}", next_time(&summary));
+    }
+
+    #[test]
+    fn what_was_lost_before_the_run_has_the_taker_that_it_had_then() {
+        let mut summary = crate::summary::example();
+        (summary.client_cpu, summary.client_lost_percent) = (1, Some(0.5));
+        summary.jitter_before = vec![Jitter {
+            lost_percent: 47.3,
+            threads_percent: Some(29.5),
+            largest: Some("sh (7), which keeps starting dd".to_owned()),
+            ..Jitter { cpu: 1, ..summary.jitter_before[0].clone() }
+        }];
+        summary.verdict = Verdict::because(vec!["others had CPU 1: before".to_owned()]);
+        let next = "CPU 1 before and after, most of what it lost: sh (7), which keeps starting dd; to change: stop sh (7), ";
+        assert!(next_time(&summary)[0].starts_with(next), "{:?}", next_time(&summary));
     }
 
     #[test]

@@ -123,13 +123,17 @@ pub(super) fn of_around(summary: &Summary, cpu: usize) -> Option<Taken> {
 /// Who had the client's CPU, if so much of it that the client sent and read such requests late for that: as many as are due
 /// while it has none, or a CPU that was hardly there.
 pub(super) fn of_client(summary: &Summary, of: &str) -> Option<Taken> {
-    let percent_min = match of {
+    summary.client_lost_percent.filter(|percent| met_percent(of) <= *percent)?;
+    of_cpu(summary, summary.client_cpu)
+}
+
+/// From this part of a CPU's time on, in hundredths, such requests meet that it is taken.
+fn met_percent(of: &str) -> f64 {
+    match of {
         "p50" => 25.0,
         "p99" => 1.0,
         _ => 0.1,
-    };
-    summary.client_lost_percent.filter(|percent| percent_min <= *percent)?;
-    of_cpu(summary, summary.client_cpu)
+    }
 }
 
 /// The CPU of which others had most while the load was on, if that was more than a VALID run may lose.
@@ -156,14 +160,18 @@ fn around(summary: &Summary, cpu: usize) -> impl Iterator<Item = &Jitter> {
     summary.jitter_before.iter().chain(&summary.jitter_after).filter(move |row| row.cpu == cpu)
 }
 
-/// Who had most of so much of a CPU while the load was on: whoever had most meanwhile, of those that may have had it there,
-/// or most of this one around the run, if that was as much.
+/// Who had most of so much of a CPU while the load was on: whoever had most meanwhile, of those that may have had it there;
+/// if nobody looked meanwhile, most of this one around the run, if that was as much.
 fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
     let enough = MOST * threads_percent;
     // Of less than that, ticks of the kernel's clock say little, and not on which CPU it was.
     let fits = |other: &&Other| LOST_MAX <= other.cpus && enough <= 100.0 * other.cpus;
     let meanwhile = meanwhile(summary, cpu, threads_percent).filter(fits);
+    let is_looked_at = !summary.others_of_cpus.is_empty();
     meanwhile.map(Other::named).or_else(|| {
+        if is_looked_at {
+            return None;
+        }
         let fits = |row: &&Jitter| row.threads_percent.is_some_and(|percent| enough <= percent);
         let row = worst(around(summary, cpu).filter(|row| row.largest.is_some()).filter(fits))?;
         row.gaps().largest
@@ -171,11 +179,14 @@ fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
 }
 
 /// Who had most meanwhile of those that may have had so much of this CPU: who had far more and may run elsewhere had most of
-/// that there.
+/// that there, and of whom others together had more than it nobody knows where it had its own.
 fn meanwhile(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<&Other> {
     let of_cpu = summary.others_of_cpus.iter().find(|(of, _)| *of == cpu).map(|(_, other)| other);
     let is_only_here = |other: &Other| other.may_have.as_ref().is_some_and(|cpus| *cpus == [cpu]);
-    let is_here = |other: &&Other| is_only_here(other) || 100.0 * other.cpus * MOST <= threads_percent;
+    let is_here = |other: &&Other| {
+        is_only_here(other)
+            || (100.0 * other.cpus * MOST <= threads_percent && MOST * summary.share.others <= other.cpus)
+    };
     // In records from before they were told by their CPUs.
     let of_all = summary.largest_other.as_ref().filter(|_| summary.others_of_cpus.is_empty());
     of_cpu.or(of_all).filter(is_here)
@@ -199,10 +210,13 @@ fn seen(summary: &Summary, cpu: usize, threads_percent: Option<f64>) -> Vec<Stri
 
 /// When that was.
 pub(super) fn when(summary: &Summary, cpu: usize) -> &'static str {
-    let is_meanwhile = of_loop(summary) == Some(cpu)
-        && room::away(summary).is_some_and(|away| away.threads_percent.is_some())
-        || most_taken(summary) == Some(cpu);
-    if is_meanwhile { "while the load was on" } else { "before and after" }
+    if is_meanwhile(summary, cpu) { "while the load was on" } else { "before and after" }
+}
+
+/// Whether what was taken of a CPU is known of the time in which the load was on.
+pub(super) fn is_meanwhile(summary: &Summary, cpu: usize) -> bool {
+    of_loop(summary) == Some(cpu) && room::away(summary).is_some_and(|away| away.threads_percent.is_some())
+        || most_taken(summary) == Some(cpu)
 }
 
 /// The same of the busiest loop's CPU or, if it has none of its own, of the one that lost most.
@@ -230,11 +244,14 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
         "p99.9" => |row| row.wait_p999_us,
         _ => return None,
     };
+    // What was around the run is not what was in it.
+    let is_quiet =
+        summary.client_lost_percent.is_some_and(|percent| percent + host_percent(summary) < met_percent(of));
     let wait_us = |cpu: usize| {
         if let Some(away) = room::away(summary).filter(|_| of_loop(summary) == Some(cpu)) {
             return Some(if of == "p99" { away.wait_p99_us } else { away.wait_p999_us });
         }
-        around(summary, cpu).filter_map(wait_around).reduce(f64::max)
+        around(summary, cpu).filter_map(wait_around).reduce(f64::max).filter(|_| !is_quiet)
     };
     let met = cpus().filter_map(|cpu| Some((wait_us(cpu)?, of_cpu(summary, cpu)?)));
     met.max_by(|(one, _), (other, _)| one.total_cmp(other))
@@ -373,6 +390,67 @@ mod tests {
             let taken = of(&summary).expect("the loop spun");
             assert_eq!((taken.who(), taken.gaps.cpu), (who, 0), "{lost}");
             assert!(taken.remedy().starts_with(remedy), "{}", taken.remedy());
+        }
+    }
+
+    #[test]
+    fn who_was_there_in_the_second_beside_the_run_is_not_told_of_the_run() {
+        let kdamond = |cpus| Other {
+            who: "kdamond.0 (77)".to_owned(),
+            is_kernels: true,
+            cpus,
+            may_have: Some(vec![0, 1]),
+        };
+        let kernels = "the kernel's own work, kdamond.0 (77)";
+        let unknown =
+            "other threads here, which had 0.60 % of it, not known which (seen: during it kdamond.0 (77), ";
+        let after = "after it agent (9), most of 0.61 % of it)";
+        for (others_of_cpus, share, expected) in [
+            (vec![], 0.0, "agent (9)".to_owned()),
+            (vec![(0, kdamond(0.005))], 0.0, format!("{unknown}0.50 % of a CPU; {after}")),
+            (vec![(0, kdamond(0.01))], 0.015, kernels.to_owned()),
+            // Of what all had it had too little to say where it had it.
+            (vec![(0, kdamond(0.01))], 0.03, unknown.replace("during it kdamond.0 (77), ", after)),
+        ] {
+            let mut summary = Summary { others_of_cpus, ..example() };
+            summary.share.others = share;
+            summary.loops[0].away = Some(Away { lost_percent: 0.6, ..away(0.6) });
+            summary.jitter_after = vec![Jitter {
+                lost_percent: 0.61,
+                threads_percent: Some(0.61),
+                largest: Some("agent (9)".to_owned()),
+                ..Jitter { cpu: 0, ..example().jitter_before[0].clone() }
+            }];
+            assert_eq!(of(&summary).expect("the loop spun").who(), expected, "{share}");
+        }
+    }
+
+    #[test]
+    fn the_clients_cpu_is_met_only_if_it_was_taken_during_the_run() {
+        for (client_lost_percent, stolen, of, cpu) in [
+            (None, 0.0, "p99", 1),
+            (Some(0.05), 0.0, "p99", 0),
+            (Some(1.0), 0.0, "p99", 1),
+            (Some(0.05), 0.0, "p99.9", 0),
+            (Some(0.1), 0.0, "p99.9", 1),
+            // Of two CPUs: 1 % of each.
+            (Some(0.05), 0.02, "p99", 1),
+        ] {
+            let mut summary = Summary { client_lost_percent, ..example() };
+            summary.environment.cpus = vec![0, 1];
+            summary.share.stolen = stolen;
+            summary.loops[0].away = Some(Away { wait_p999_us: 100.0, wait_p99_us: 50.0, ..away(0.6) });
+            summary.jitter_before = vec![Jitter {
+                lost_percent: 3.0,
+                host_percent: Some(3.0),
+                wait_p999_us: Some(9_000.0),
+                wait_p99_us: Some(400.0),
+                ..Jitter { cpu: 1, ..example().jitter_before[0].clone() }
+            }];
+            let of_loop = Jitter { cpu: 0, ..example().jitter_before[0].clone() };
+            summary.jitter_after = vec![of_loop];
+            let (_, taken) = met(&summary, of).expect("both were watched");
+            assert_eq!(taken.gaps.cpu, cpu, "{client_lost_percent:?} {stolen} {of}");
         }
     }
 
