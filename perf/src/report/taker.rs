@@ -181,15 +181,19 @@ fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
 /// Who had most meanwhile of those that may have had so much of this CPU: who had far more and may run elsewhere had most of
 /// that there, and of whom others together had more than it nobody knows where it had its own.
 fn meanwhile(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<&Other> {
-    let of_cpu = summary.others_of_cpus.iter().find(|(of, _)| *of == cpu).map(|(_, other)| other);
     let is_only_here = |other: &Other| other.may_have.as_ref().is_some_and(|cpus| *cpus == [cpu]);
     let is_here = |other: &&Other| {
         is_only_here(other)
             || (100.0 * other.cpus * MOST <= threads_percent && MOST * summary.share.others <= other.cpus)
     };
+    largest(summary, cpu).filter(is_here)
+}
+
+/// Who had most meanwhile of those that may have had this CPU.
+fn largest(summary: &Summary, cpu: usize) -> Option<&Other> {
+    let of_cpu = summary.others_of_cpus.iter().find(|(of, _)| *of == cpu).map(|(_, other)| other);
     // In records from before they were told by their CPUs.
-    let of_all = summary.largest_other.as_ref().filter(|_| summary.others_of_cpus.is_empty());
-    of_cpu.or(of_all).filter(is_here)
+    of_cpu.or(summary.largest_other.as_ref().filter(|_| summary.others_of_cpus.is_empty()))
 }
 
 /// Who was seen around the run on that CPU, and may have been there during it, with how much.
@@ -202,7 +206,7 @@ fn seen(summary: &Summary, cpu: usize, threads_percent: Option<f64>) -> Vec<Stri
     let during = |other: &Other| format!("during it {}, {:.2} % of a CPU", other.who, 100.0 * other.cpus);
     let all = [
         row("before the run", &summary.jitter_before),
-        threads_percent.and_then(|percent| meanwhile(summary, cpu, percent)).map(during),
+        threads_percent.and_then(|_| largest(summary, cpu)).map(during),
         row("after it", &summary.jitter_after),
     ];
     all.into_iter().flatten().collect()
@@ -410,7 +414,7 @@ mod tests {
             (vec![(0, kdamond(0.005))], 0.0, format!("{unknown}0.50 % of a CPU; {after}")),
             (vec![(0, kdamond(0.01))], 0.015, kernels.to_owned()),
             // Of what all had it had too little to say where it had it.
-            (vec![(0, kdamond(0.01))], 0.03, unknown.replace("during it kdamond.0 (77), ", after)),
+            (vec![(0, kdamond(0.01))], 0.03, format!("{unknown}1.00 % of a CPU; {after}")),
         ] {
             let mut summary = Summary { others_of_cpus, ..example() };
             summary.share.others = share;
@@ -462,7 +466,7 @@ mod tests {
             cpus,
             may_have: may_have.map(<[usize]>::to_vec),
         };
-        let unknown = "other threads here, which had 10.00 % of it, not known which";
+        let unknown = "other threads here, which had 10.00 % of it, not known which (seen: during it sh (7), 50.00 % of a CPU)";
         // Of CPU 0 others had 10 %.
         for (other, who) in [
             (sh(0.1, Some(&[0])), "sh (7)"),
