@@ -1,7 +1,7 @@
 //! One run: the machine, the server, the load, and what came of it.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::disk;
 use crate::generator::{Generator, NEVER, Times};
@@ -202,7 +202,7 @@ impl Rig {
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
-        let disk = (disk::writes(self.folder.path()), Instant::now());
+        let disk = disk::Count::now(self.folder.path());
         let before = Look::at(&self.server);
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
@@ -218,10 +218,7 @@ impl Rig {
         // Last, as it looks at every process.
         let others = watch.others(&cpus.both());
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        let of_disk = disk::writes(self.folder.path()).zip(disk.0).map(|(after, before)| after - before);
-        #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
-        let beside = |(all, own): (u64, u64)| all.saturating_sub(own) as f64 / disk.1.elapsed().as_secs_f64();
-        let others_writes_per_s = of_disk.zip(writes).map(beside);
+        let others_writes_per_s = disk.zip(writes).and_then(|(disk, own)| disk.others_per_s(own));
         Ok(Loaded {
             requests,
             times,

@@ -134,15 +134,7 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         Sleeps::AtOnce => format!(", waking the loop {}", scene.wake()),
     };
     let parts = format!("its signature check {}, the rest {}", micros(check_ns), micros(capacity::REST_NS));
-    let others = brief::with_half(scene).map_or_else(String::new, |others| {
-        let after =
-            if sleeps == Sleeps::Never { "" } else { ", before whom a loop that sleeps is mostly woken" };
-        format!(
-            "; more where it waits for cpu {}, of which others had {}{after}",
-            others.cpu,
-            others.amount()
-        )
-    });
+    let others = brief::more_beside_others(scene);
     let now = format!(
         "about {} from arrival to answer while little is going on: {parts}{woken}{others}; from about {} orders a second ({COMFORTABLE_PERCENT} % of what \
          it can take) on they also wait in line",

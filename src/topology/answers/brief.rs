@@ -64,6 +64,18 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
 /// The median is that of orders which wait for others as soon as they have a CPU for half of the time, in millionths.
 const HALF: u64 = 500_000;
 
+/// That an order takes longer beside those, as the end of a sentence.
+pub(super) fn more_beside_others(scene: &Scene<'_>) -> String {
+    let after = match sleeps(scene) {
+        Sleeps::Never => "",
+        Sleeps::AtOnce | Sleeps::AfterSpinning => ", before whom a loop that sleeps is mostly woken",
+    };
+    with_half(scene).map_or_else(String::new, |others| {
+        let (cpu, had) = (others.cpu, others.amount());
+        format!("; more where it waits for cpu {cpu}, of which others had {had}{after}")
+    })
+}
+
 /// Who has so much of a CPU that orders wait for.
 pub(super) fn with_half(scene: &Scene<'_>) -> Option<Others> {
     scene.others_on(&scene.cpus_of_orders()).filter(|others| HALF <= others.millionths)
