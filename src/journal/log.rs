@@ -508,8 +508,9 @@ fn put_each(words: &[AtomicU64], chunks: &[[u8; 8]]) {
 #[cfg(not(loom))]
 #[inline]
 fn put_line(line: &[AtomicU64; 8], chunks: &[[u8; 8]; 8]) {
-    // SAFETY: what the compiler sees is that the line's words are stored, as by `put_each`. Each is stored whole, since
-    // it lies on a multiple of 8: no processor divides what is aligned so, however wide the store.
+    // SAFETY: it stores the line's words and nothing else, as `put_each` would. A line begins on a multiple of 16, and such
+    // stores of 16 bytes are whole on processors with AVX (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2); whoever reads a word
+    // meanwhile has been overtaken, and drops it (LOG-4).
     unsafe {
         asm!(
             "movups {a}, [{from}]",
