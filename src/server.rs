@@ -14,6 +14,7 @@
 
 pub mod command;
 pub mod crowd;
+pub mod disk_count;
 pub mod jitter;
 pub mod options;
 pub mod plan;

@@ -1,0 +1,69 @@
+//! What a disk has done, whoever asked for it, by the kernel's own count.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{major, minor};
+
+use crate::topology::checks::DiskUse;
+
+/// What a block device has done since the boot, by its `stat` (the kernel's Documentation/block/stat.rst).
+#[derive(Debug, PartialEq, Eq)]
+pub struct DiskCount {
+    /// Writes.
+    pub writes: u64,
+    /// Of 512 bytes, whatever the device's are.
+    sectors_written: u64,
+    busy_ms: u64,
+}
+
+impl DiskCount {
+    /// Of the device that a folder is on; else what could not be read, as behind memory.
+    pub fn of(folder: &Path) -> Result<Self, String> {
+        let device = std::fs::metadata(folder).map_err(|fault| format!("stat: {fault}"))?.dev();
+        let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
+        let text = std::fs::read_to_string(&path).map_err(|_| path.clone())?;
+        Self::parse(&text).ok_or(path)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        Some(Self { writes: *numbers.get(4)?, sectors_written: *numbers.get(6)?, busy_ms: *numbers.get(9)? })
+    }
+
+    /// What was done from this count to a later one, `time` apart.
+    pub(crate) fn until(&self, later: &Self, time: Duration) -> DiskUse {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
+        let since = |of: fn(&Self) -> u64| of(later).saturating_sub(of(self));
+        DiskUse {
+            writes_per_second: since(|count| count.writes) * 1_000 / ms,
+            bytes_per_second: since(|count| count.sectors_written) * 512 * 1_000 / ms,
+            busy_millionths: (since(|count| count.busy_ms) * 1_000_000 / ms).min(1_000_000),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_had_of_a_disk_is_told_by_the_second() {
+        let line = |writes: u64, sectors: u64, busy_ms: u64| {
+            DiskCount::parse(&format!("  17 0 99 3 {writes} 0 {sectors} 8 0 {busy_ms} 11 0 0 0 0 0 0\n"))
+        };
+        let (before, after) = (line(10, 800, 100).expect("counts"), line(60, 2_848, 350).expect("counts"));
+        let used = before.until(&after, Duration::from_millis(500));
+        assert_eq!(
+            (used.writes_per_second, used.bytes_per_second, used.busy_millionths),
+            (100, 2 << 20, 500_000)
+        );
+        assert!(used.is_felt());
+        assert_eq!(
+            used.amount(),
+            "busy 50.00 % of the time with others' work, 100 writes and 2048 KiB a second"
+        );
+        assert_eq!(DiskCount::parse("1 2 3"), None);
+    }
+}
