@@ -13,7 +13,7 @@ use crate::jitter::Jitter;
 use crate::stats::as_micros;
 
 /// What a loop that spun had no CPU for, in moments of 20 µs or more.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Away {
     /// Of the time in which it had no work, in hundredths.
     pub(crate) lost_percent: f64,
@@ -24,9 +24,12 @@ pub(crate) struct Away {
     /// Likewise of one in a hundred.
     #[serde(default)]
     pub(crate) wait_p99_us: f64,
-    /// Likewise of one in two hundred, which those around p99 reach to.
+    /// For how long those between p98.5 and p99.5 wait on average, as [`Parts`](crate::parts::Parts) picks them.
     #[serde(default)]
-    pub(crate) wait_p995_us: f64,
+    pub(crate) around_p99_us: f64,
+    /// Likewise of the slowest thousandth.
+    #[serde(default)]
+    pub(crate) slowest_us: f64,
     /// Of all the time, what other threads of this machine had of its CPU, by its run delay; none if nobody says.
     #[serde(default)]
     pub(crate) threads_percent: Option<f64>,
@@ -42,8 +45,18 @@ impl Away {
             max_us: as_micros(gaps.last().copied().unwrap_or(0)),
             wait_p999_us: as_micros(jitter::wait(&gaps, idle_ns / 1_000)),
             wait_p99_us: as_micros(jitter::wait(&gaps, idle_ns / 100)),
-            wait_p995_us: as_micros(jitter::wait(&gaps, idle_ns / 200)),
+            around_p99_us: mean_us(&gaps, [idle_ns / 200, 3 * idle_ns / 200]),
+            slowest_us: mean_us(&gaps, [0, idle_ns / 1_000]),
             threads_percent,
+        }
+    }
+
+    /// For how long such requests wait on average until the loop has its CPU back; those in the middle meet no gap.
+    pub(crate) fn of_us(&self, of: &str) -> Option<f64> {
+        match of {
+            "p99" => Some(self.around_p99_us),
+            "p99.9" => Some(self.slowest_us),
+            _ => None,
         }
     }
 
@@ -66,6 +79,19 @@ impl Away {
     }
 }
 
+/// What the moments that wait longest wait on average: of all that come within `gaps`, those from the first to the second
+/// of `times_ns`, longest first. Gaps ascending, in nanoseconds.
+fn mean_us(gaps: &[u64], [from_ns, to_ns]: [u64; 2]) -> f64 {
+    let [less, more] = [from_ns, to_ns].map(|time_ns| {
+        let least_us = as_micros(jitter::wait(gaps, time_ns));
+        // Who comes within a gap waits for its end, so that all waits above the least are met alike.
+        let longer = gaps.iter().map(|&gap| as_micros(gap)).filter(|us| least_us < *us);
+        longer.map(|us| (us * us - least_us * least_us) / 2.0).sum::<f64>()
+    });
+    let time_us = as_micros(to_ns.saturating_sub(from_ns));
+    if time_us > 0.0 { (more - less) / time_us } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,34 +111,30 @@ mod tests {
             (Some(0.1), 900.0, Taker::Unseen),
             (Some(0.1), 90.0, Taker::Interrupts),
         ] {
-            let away = Away {
-                lost_percent: 3.0,
-                max_us: 4_000.0,
-                wait_p999_us,
-                wait_p99_us: 0.0,
-                wait_p995_us: 0.0,
-                threads_percent,
-            };
+            let away =
+                Away { lost_percent: 3.0, max_us: 4_000.0, wait_p999_us, threads_percent, ..Away::default() };
             assert_eq!(away.gaps(&threads_around, 0.0).taker(), expected, "{away:?}");
         }
     }
 
     #[test]
     fn what_a_loop_had_no_cpu_for_is_of_the_time_without_work() {
-        for (counts, idle_ns, lost_percent, max_us, wait_p999_us) in [
-            (vec![], 1_000_000_000, 0.0, 0.0, 0.0),
-            (vec![[50_000, 1]], 1_000_000_000, 0.005, 50.0, 0.0),
+        for (counts, idle_ns, lost_percent, max_us, wait_p999_us, means_us) in [
+            (vec![], 1_000_000_000, 0.0, 0.0, 0.0, [0.0, 0.0]),
+            // One in 20,000 comes in it, and waits for half of it.
+            (vec![[50_000, 1]], 1_000_000_000, 0.005, 50.0, 0.0, [0.0, 1.25]),
             // Of a second a thousandth is a millisecond: of 4 ms that which lies further than 3 ms from the end.
-            (vec![[4_000_000, 1]], 1_000_000_000, 0.4, 4_000.0, 3_000.0),
+            (vec![[4_000_000, 1]], 1_000_000_000, 0.4, 4_000.0, 3_000.0, [0.0, 3_500.0]),
+            // Of those around p99, from the fifth to the fifteenth millisecond, half meet its last 5 ms.
+            (vec![[10_000_000, 1]], 1_000_000_000, 1.0, 10_000.0, 9_000.0, [1_250.0, 9_500.0]),
         ] {
             let away = Away::of(&counts, idle_ns, None);
             assert!((away.lost_percent - lost_percent).abs() < 1e-9, "{away:?}");
+            assert!(away.wait_p99_us <= away.wait_p999_us, "{away:?}");
+            let told = [away.max_us, away.wait_p999_us, away.around_p99_us, away.slowest_us];
+            let expected = [max_us, wait_p999_us, means_us[0], means_us[1]];
             assert!(
-                away.wait_p99_us <= away.wait_p995_us && away.wait_p995_us <= away.wait_p999_us,
-                "{away:?}"
-            );
-            assert!(
-                (away.max_us - max_us).abs() < 1e-9 && (away.wait_p999_us - wait_p999_us).abs() < 1e-9,
+                told.iter().zip(expected).all(|(told, expected)| (told - expected).abs() < 1e-9),
                 "{away:?}"
             );
         }

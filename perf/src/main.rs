@@ -34,6 +34,7 @@
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
+mod answers;
 mod away;
 mod bench;
 mod commands;

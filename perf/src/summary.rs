@@ -13,7 +13,7 @@ use crate::machine::Environment;
 use crate::parts::Parts;
 use crate::placement::{MachineLimit, Planned, Thread};
 use crate::stats::Quantiles;
-use crate::verdict::Verdict;
+use crate::verdict::{self, Meanwhile, Verdict};
 use crate::watch::{Other, Share};
 
 /// Raised when a field changes its meaning.
@@ -302,6 +302,18 @@ impl Summary {
         let acts = self.offered_per_s * (self.time_s + self.warm_up_s);
         #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
         self.journal_writes.map(|writes| acts / writes.max(1) as f64)
+    }
+
+    /// What is known of each CPU while the load was on.
+    pub(crate) fn meanwhile(&self) -> Vec<Meanwhile> {
+        verdict::meanwhile(&self.loops, &self.threads, (self.client_cpu, self.client_lost_percent))
+    }
+
+    /// What a thread that only spins lost before and after of each CPU of which that is not known.
+    pub(crate) fn around(&self) -> impl Iterator<Item = &Jitter> {
+        let meanwhile = self.meanwhile();
+        let rows = self.jitter_before.iter().chain(&self.jitter_after);
+        rows.filter(move |row| meanwhile.iter().all(|told| told.cpu != row.cpu))
     }
 
     /// Reads one that was written.

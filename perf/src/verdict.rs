@@ -4,6 +4,8 @@ use outcry::topology::valid;
 use serde::{Deserialize, Serialize};
 
 use crate::jitter::Jitter;
+use crate::placement::Thread;
+use crate::summary::LoopBusy;
 use crate::watch::{LOST_MAX, Other, Share};
 
 /// The part of the offered rate that has to be achieved.
@@ -17,6 +19,45 @@ pub(crate) const GENERATOR_LATE: &str = "generator late";
 
 /// What a thread that only spins may lose of a CPU, in hundredths, as `outcry check --jitter` has it too.
 pub(crate) const LOST_PERCENT_MAX: f64 = valid::LOST_PERCENT_MAX as f64;
+
+/// A loop that works more of the time notices too little of what is taken in between.
+const NOTICING_BUSY_MAX: f64 = 0.9;
+
+/// What was lost of a CPU while the load was on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Meanwhile {
+    pub(crate) cpu: usize,
+    pub(crate) lost_percent: f64,
+    /// The same in words, by whoever noticed it.
+    pub(crate) text: String,
+}
+
+/// What is known of each CPU while the load was on: of a trading loop's that spun by its own rounds, of the client's by how
+/// long it waited for it.
+pub(crate) fn meanwhile(
+    loops: &[LoopBusy],
+    threads: &[Thread],
+    (client_cpu, client_lost_percent): (usize, Option<f64>),
+) -> Vec<Meanwhile> {
+    let of_thread = |thread: &Thread| {
+        let told = loops.iter().find(|told| told.name == thread.name && told.busy <= NOTICING_BUSY_MAX)?;
+        let lost_percent = told.away.as_ref()?.lost_percent;
+        let (cpu, name) = (thread.cpu?, &told.name);
+        let text = format!(
+            "{name}, which spins, had none of CPU {cpu} for {lost_percent:.1} % of its time without work"
+        );
+        Some(Meanwhile { cpu, lost_percent, text })
+    };
+    let trading = threads.iter().filter(|thread| thread.is_trading() && thread.spins());
+    let mut all: Vec<Meanwhile> = trading.filter_map(of_thread).collect();
+    let clients = client_lost_percent.filter(|_| all.iter().all(|told| told.cpu != client_cpu));
+    all.extend(clients.map(|lost_percent| Meanwhile {
+        cpu: client_cpu,
+        lost_percent,
+        text: format!("others had {lost_percent:.1} % of CPU {client_cpu}, which is the client's"),
+    }));
+    all
+}
 
 /// What the verdict goes by.
 #[derive(Clone, Debug)]
@@ -91,21 +132,21 @@ impl Verdict {
         Self { valid: reasons.is_empty(), reasons }
     }
 
-    /// Judges the client's CPU as well, by what others had of it while the load was on.
-    pub(crate) fn and_client(mut self, cpu: usize, lost_percent: Option<f64>) -> Self {
-        if let Some(lost) = lost_percent.filter(|lost| LOST_PERCENT_MAX < *lost) {
-            self.reasons.push(format!(
-                "others had CPU {cpu}: while the load was on they had {lost:.1} % of it, which is the client's (at most \
-                 {LOST_PERCENT_MAX:.0} %)"
-            ));
+    /// Judges the CPUs of the run as well: by what was lost of them while the load was on, and where nobody knows that, by
+    /// what a thread that only spins lost of them before or after, whichever was more.
+    pub(crate) fn and_cpus(mut self, meanwhile: &[Meanwhile], before: &[Jitter], after: &[Jitter]) -> Self {
+        for Meanwhile { cpu, text, .. } in
+            meanwhile.iter().filter(|told| LOST_PERCENT_MAX < told.lost_percent)
+        {
+            let reason = format!(
+                "others had CPU {cpu}: while the load was on, {text} (at most {LOST_PERCENT_MAX:.0} %)"
+            );
+            self.reasons.push(reason);
         }
-        self.valid = self.reasons.is_empty();
-        self
-    }
-
-    /// Judges the CPUs of the run as well, by what a thread that only spins lost of them before or after, whichever was more.
-    pub(crate) fn and_gaps(mut self, before: &[Jitter], after: &[Jitter]) -> Self {
-        let all = || before.iter().map(|row| ("before", row)).chain(after.iter().map(|row| ("after", row)));
+        let is_told = |row: &Jitter| meanwhile.iter().any(|told| told.cpu == row.cpu);
+        let around =
+            || before.iter().map(|row| ("before", row)).chain(after.iter().map(|row| ("after", row)));
+        let all = || around().filter(|(_, row)| !is_told(row));
         let is_worst = |row: &Jitter| {
             all().all(|(_, other)| other.cpu != row.cpu || other.lost_percent <= row.lost_percent)
         };
@@ -157,6 +198,7 @@ fn lost(share: Share, largest: Option<&Other>, cpus: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::away::Away;
 
     const QUIET: Evidence = Evidence {
         offered: 1_000.0,
@@ -241,13 +283,13 @@ mod tests {
             (&busy, &quiet, vec!["others had CPU 0: before the run", "others had CPU 1: before the run"]),
             (&louder, &busy, vec!["others had CPU 0: before the run", "others had CPU 1: after the run"]),
         ] {
-            let verdict = Verdict::of(&QUIET).and_gaps(before, after);
+            let verdict = Verdict::of(&QUIET).and_cpus(&[], before, after);
             assert_eq!((verdict.valid, verdict.reasons.len()), (starts.is_empty(), starts.len()));
             for (reason, start) in verdict.reasons.iter().zip(starts) {
                 assert!(reason.starts_with(start), "{reason}");
             }
         }
-        let all = Verdict::of(&Evidence { unanswered: 1, ..QUIET }).and_gaps(&busy, &quiet);
+        let all = Verdict::of(&Evidence { unanswered: 1, ..QUIET }).and_cpus(&[], &busy, &quiet);
         assert!(
             all.reasons[0].starts_with("errors") && all.reasons[2].contains("lost 67.0 % of it"),
             "{all:?}"
@@ -255,12 +297,35 @@ mod tests {
     }
 
     #[test]
-    fn a_clients_cpu_that_others_had_is_a_reason() {
-        for (lost, is_valid) in [(None, true), (Some(2.0), true), (Some(2.1), false)] {
-            let verdict = Verdict::of(&QUIET).and_client(1, lost);
-            assert_eq!(verdict.valid, is_valid, "{verdict:?}");
+    fn what_a_cpu_lost_while_the_load_was_on_counts_before_what_it_lost_around() {
+        let example = crate::summary::example();
+        let around = [0, 1].map(|cpu| Jitter { cpu, lost_percent: 3.0, ..example.jitter_before[0].clone() });
+        let (of_loop, of_client) = (
+            "CPU 0: while the load was on, outcry-shard0, which spins, had none of CPU 0 for 2.1 % of its time without work",
+            "CPU 1: while the load was on, others had 2.1 % of CPU 1, which is the client's (at most 2 %)",
+        );
+        let after = ["CPU 0: before the run", "CPU 1: before the run"];
+        for (wait, busy, of_its_loop, of_clients, starts) in [
+            ("spin", 0.5, Some(2.0), Some(2.0), vec![]),
+            ("spin", 0.5, Some(2.1), Some(0.1), vec![of_loop]),
+            ("spin", 0.5, Some(0.1), Some(2.1), vec![of_client]),
+            // Where nobody noticed: a loop that sleeps, one that hardly had time, a server or a kernel that does not tell.
+            ("park", 0.5, Some(0.1), Some(0.1), vec![after[0]]),
+            ("spin", 0.95, Some(0.1), Some(0.1), vec![after[0]]),
+            ("spin", 0.5, None, None, after.to_vec()),
+        ] {
+            let away = of_its_loop.map(|lost_percent| Away { lost_percent, ..Away::default() });
+            let loops = [LoopBusy { busy, away, ..example.loops[0].clone() }];
+            let threads = [Thread { cpu: Some(0), wait: wait.to_owned(), ..example.threads[0].clone() }];
+            let told = meanwhile(&loops, &threads, (1, of_clients));
+            let Verdict { reasons, .. } = Verdict::of(&QUIET).and_cpus(&told, &around, &[]);
+            assert_eq!(reasons.len(), starts.len(), "{reasons:?}");
             assert!(
-                verdict.reasons.iter().all(|reason| reason.starts_with("others had CPU 1: while the load"))
+                reasons
+                    .iter()
+                    .zip(starts)
+                    .all(|(reason, start)| reason["others had ".len()..].starts_with(start)),
+                "{reasons:?}"
             );
         }
     }

@@ -79,7 +79,7 @@ fn in_server(parts: &Parts, times: &ClassTimes, summary: &Summary) -> String {
 /// Most of the time of some requests, and what would shorten it.
 fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
     if let Some(percent) = went::waited_percent(parts, summary) {
-        return (format!("{}, {percent:.0} % or more", taker::by(summary)), taker::remedy(summary));
+        return (format!("{}, some {percent:.0} %", taker::by(summary)), taker::remedy(summary));
     }
     let places = went::places(parts);
     let Some(Place { us, at }) = places.first() else { return (String::new(), String::new()) };
@@ -134,10 +134,6 @@ fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     let told = |by: &str, first: &str| (by.to_owned(), first.to_owned());
     match taker::met(summary, &parts.of) {
         Some((wait_us, taken)) if writes::CAUSE_MIN * us <= wait_us => (taken.by(), taken.remedy()),
-        Some(_) if let Some(percent) = taker::edge(summary, &parts.of, writes::CAUSE_MIN * us) => (
-            format!("at the edge of stops that {percent:.1} % of them meet: {}", taker::by(summary)),
-            taker::remedy(summary),
-        ),
         Some((wait_us, taken)) => (
             format!("no stage (stops of CPU {} explain {})", taken.gaps.cpu, micros(wait_us)),
             "nothing that is known here".to_owned(),
@@ -190,7 +186,7 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
         // What it was busy for has their time in, so this is no least any more.
         Some(taken) => (
             format!(
-                "{} beside others, who had {:.0} % of CPU {} {}; some {} without them",
+                "{} beside others, who had {:.0} % of CPU {} {}; more without them, {} at most",
                 about(orders.full_at),
                 taken.had_percent(),
                 taken.gaps.cpu,
@@ -302,8 +298,7 @@ mod tests {
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: None };
         let busy = "the CPU of outcry-shard0, 6 % busy";
         let all = "33,000 or more would fill it (33,000 requests of this mix)";
-        let left =
-            "33,000 beside others, who had 50 % of CPU 0 while the load was on; some 67,000 without them";
+        let left = "33,000 beside others, who had 50 % of CPU 0 while the load was on; more without them, 67,000 at most";
         for (lost_percent, expected) in [
             (2.0, [all.to_owned(), busy.to_owned(), "a core and a shard more (cpu.shards)".to_owned()]),
             (
@@ -320,10 +315,8 @@ mod tests {
                 // Of the time without work more is lost.
                 lost_percent: 1.2 * lost_percent,
                 max_us: 4_000.0,
-                wait_p999_us: 4_000.0,
-                wait_p99_us: 3_000.0,
-                wait_p995_us: 0.0,
                 threads_percent: Some(lost_percent),
+                ..Away::default()
             });
             let [shown, by, first, _] = told(&summary, "orders a second");
             assert_eq!([shown, by, first], expected);
@@ -481,10 +474,10 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_at_the_edge_of_stops_is_told_with_who_had_the_cpu() {
-        for (wait_p995_us, expected) in [
-            (1_000.0, "at the edge of stops that 1.3 % of them meet: CPU 0 was taken: sh (7), 99 %"),
-            (900.0, "no stage (stops of CPU 0 explain 116 µs), 99 %"),
+    fn a_percentile_whose_slowest_met_stops_is_told_with_who_had_the_cpu() {
+        for (around_p99_us, expected) in [
+            (1_000.0, "CPU 0 was taken: sh (7), some 50 %"),
+            (500.0, "no stage (stops of CPU 0 explain 500 µs), 99 %"),
         ] {
             let sh =
                 Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.013, may_have: Some(vec![0]) };
@@ -492,10 +485,9 @@ mod tests {
             summary.loops[0].away = Some(Away {
                 lost_percent: 1.33,
                 max_us: 6_500.0,
-                wait_p999_us: 4_000.0,
-                wait_p99_us: 116.0,
-                wait_p995_us,
+                around_p99_us,
                 threads_percent: Some(1.3),
+                ..Away::default()
             });
             let tail = &mut summary.parts[1];
             "p99".clone_into(&mut tail.of);
@@ -557,15 +549,9 @@ mod tests {
     #[test]
     fn a_cpu_that_stood_still_is_told_before_the_stage_in_which_that_shows() {
         let mut summary = example();
-        summary.loops[0].away = Some(Away {
-            lost_percent: 1.0,
-            max_us: 9_000.0,
-            wait_p999_us: 3_000.0,
-            wait_p99_us: 0.0,
-            wait_p995_us: 0.0,
-            threads_percent: None,
-        });
-        let by = "CPU 0 was taken: interrupts or the host (nobody is charged), 75 % or more";
+        summary.loops[0].away =
+            Some(Away { lost_percent: 1.0, max_us: 9_000.0, slowest_us: 3_000.0, ..Away::default() });
+        let by = "CPU 0 was taken: interrupts or the host (nobody is charged), some 75 %";
         assert_eq!(told(&summary, "orders that rest, p99.9")[1], by);
         // Where nobody looks, it is the same CPU's stop and the same taker, if it was for as long.
         summary.parts[1].stages[1].1 = 10.0;

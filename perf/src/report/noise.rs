@@ -32,8 +32,6 @@ pub(crate) fn can_be_valid(summary: &Summary) -> String {
 
 /// What others had of the CPUs, by every account there is.
 fn lost(summary: &Summary) -> String {
-    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
-    let most = rows.map(|row| row.lost_percent).fold(0.0, f64::max);
     let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
     let share = |cpus: f64| {
         let of_all = cpus / CPUS_OF_SHARES;
@@ -41,10 +39,18 @@ fn lost(summary: &Summary) -> String {
     };
     let ((others, beside_others), (host, beside_host)) =
         (share(summary.share.others), share(summary.share.stolen));
-    let beside_most = valid::beside(most <= LOST_PERCENT_MAX, valid::LOST_PERCENT_MAX);
+    let beside = |percent: f64| valid::beside(percent <= LOST_PERCENT_MAX, valid::LOST_PERCENT_MAX);
+    let meanwhile = summary.meanwhile().into_iter();
+    let mut lost: Vec<String> =
+        meanwhile.map(|told| format!("{} ({})", told.text, beside(told.lost_percent))).collect();
+    let around = summary.around().map(|row| row.lost_percent).reduce(f64::max);
+    lost.extend(around.map(|most| {
+        format!("before and after, a thread that only spins lost {most:.1} % of a CPU ({})", beside(most))
+    }));
     format!(
         "other processes had {others:.1} % of the {CPUS_OF_SHARES} CPUs ({beside_others}) and the host {host:.1} % \
-         ({beside_host}){kernel}; before and after, a thread that only spins lost {most:.1} % of a CPU ({beside_most})"
+         ({beside_host}){kernel}; {}",
+        lost.join("; ")
     )
 }
 
@@ -135,8 +141,7 @@ fn has_reason(summary: &Summary, start: &str) -> bool {
 /// Who had what was measured on, whether that can be ended here, and what to do else, if it made the run INVALID.
 fn noise(summary: &Summary) -> Option<String> {
     const QUIET: &str = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
-    let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
-    let most = rows.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
+    let most = summary.around().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
     // What was there while the load was on comes first; what was before and after has its own names.
     let cpu = taker::most_taken(summary).or(most.map(|row| row.cpu));
     let of = |cpu| {
@@ -188,14 +193,8 @@ mod tests {
         ] {
             let mut summary = crate::summary::example();
             wait.clone_into(&mut summary.threads[0].wait);
-            summary.loops[0].away = Some(Away {
-                lost_percent,
-                max_us: 8_000.0,
-                wait_p999_us,
-                wait_p99_us: 0.0,
-                wait_p995_us: 0.0,
-                threads_percent: None,
-            });
+            summary.loops[0].away =
+                Some(Away { lost_percent, max_us: 8_000.0, wait_p999_us, ..Away::default() });
             let has = |said: &[String]| said.iter().any(|words| words.starts_with("While the load was on"));
             let (limits, cautions) = (limits(&summary), cautions(&summary));
             assert_eq!(has(&limits), is_limit, "{limits:?}");
@@ -240,6 +239,12 @@ mod tests {
             summary.verdict = Verdict::because(reasons.iter().map(|&reason| reason.to_owned()).collect());
             assert_eq!(can_be_valid(&summary), expected);
         }
+        let mut summary = crate::summary::example();
+        (summary.client_cpu, summary.client_lost_percent) = (1, Some(0.5));
+        summary.loops[0].away = Some(Away { lost_percent: 0.3, ..Away::default() });
+        let meanwhile = "outcry-shard0, which spins, had none of CPU 0 for 0.3 % of its time without work (within 2 %); others had \
+                         0.5 % of CPU 1, which is the client's (within 2 %).";
+        assert!(can_be_valid(&summary).ends_with(meanwhile), "{}", can_be_valid(&summary));
     }
 
     #[test]
@@ -312,7 +317,7 @@ mod tests {
     #[test]
     fn what_was_lost_before_the_run_has_the_taker_that_it_had_then() {
         let mut summary = crate::summary::example();
-        (summary.client_cpu, summary.client_lost_percent) = (1, Some(0.5));
+        (summary.client_cpu, summary.client_lost_percent) = (1, None);
         summary.jitter_before = vec![Jitter {
             lost_percent: 47.3,
             threads_percent: Some(29.5),
@@ -333,8 +338,8 @@ mod tests {
             max_us: 8_000.0,
             wait_p999_us: 4_000.0,
             wait_p99_us: 900.0,
-            wait_p995_us: 0.0,
             threads_percent: Some(0.5),
+            ..Away::default()
         });
         // Around the run the kernel had most of the same CPU.
         summary.jitter_before[0] = Jitter {

@@ -455,14 +455,8 @@ mod tests {
             let told = came.as_ref().map(|line| line.rsplit_once(": ").expect("a line says what").1);
             assert_eq!(told, expected, "{count}");
             let mut meanwhile = summary.clone();
-            meanwhile.loops[0].away = Some(Away {
-                lost_percent: 1.0,
-                max_us: 900.0,
-                wait_p999_us: 20.0,
-                wait_p99_us: 0.0,
-                wait_p995_us: 0.0,
-                threads_percent: None,
-            });
+            meanwhile.loops[0].away =
+                Some(Away { lost_percent: 1.0, max_us: 900.0, wait_p999_us: 20.0, ..Away::default() });
             "spin".clone_into(&mut meanwhile.threads[0].wait);
             let came =
                 lines(&meanwhile).into_iter().find(|line| line.contains("(the loop's, during the run)"));

@@ -144,7 +144,7 @@ fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
     if let Some(taken) = taker::beside(summary) {
         return format!(
             " With requests of this mix it would be full at about {} a second (1 s / {each}) beside others, who had {:.0} % of its CPU \
-             {}, and some {} without them; from 80 % of that on they wait in line.",
+             {}, and at more without them, {} at most; from 80 % of that on they wait in line.",
             about(rate),
             taken.had_percent(),
             taker::when(summary, taken.gaps.cpu),
@@ -189,14 +189,7 @@ mod tests {
 
     #[test]
     fn at_the_end_of_a_sweep_a_loop_was_full_or_the_rig_was() {
-        let away = Away {
-            lost_percent: 12.0,
-            max_us: 900.0,
-            wait_p999_us: 20.0,
-            wait_p99_us: 0.0,
-            wait_p995_us: 0.0,
-            threads_percent: None,
-        };
+        let away = Away { lost_percent: 12.0, max_us: 900.0, wait_p999_us: 20.0, ..Away::default() };
         let rigs = "What ended first is the rig's: the client's CPU, or what shares it.";
         for (busy, away, expected) in [
             (

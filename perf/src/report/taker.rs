@@ -136,12 +136,10 @@ fn met_percent(of: &str) -> f64 {
     }
 }
 
-/// The CPU of which others had most while the load was on, if that was more than a VALID run may lose.
+/// The CPU of which most was lost while the load was on, if that was more than a VALID run may lose.
 pub(super) fn most_taken(summary: &Summary) -> Option<usize> {
-    let of_loop = of_loop(summary).zip(room::away(summary).and_then(|away| away.threads_percent));
-    let of_client = summary.client_lost_percent.map(|percent| (summary.client_cpu, percent));
-    let taken = of_loop.into_iter().chain(of_client).filter(|(_, percent)| LOST_PERCENT_MAX < *percent);
-    taken.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(cpu, _)| cpu)
+    let taken = summary.meanwhile().into_iter().filter(|told| LOST_PERCENT_MAX < told.lost_percent);
+    taken.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent)).map(|told| told.cpu)
 }
 
 /// What others had of the busiest loop's CPU, if it was more than a VALID run may lose. A loop that was stopped at its work
@@ -234,7 +232,7 @@ pub(super) fn by(summary: &Summary) -> String {
     of(summary).map_or_else(|| "its CPU was taken".to_owned(), |taken| taken.by())
 }
 
-/// For how long such requests wait at least until a CPU that they need is back, the loop's or the client's, and who had
+/// For how long such requests wait until a CPU that they need is back, the loop's or the client's, and who had
 /// it; with no end where that CPU was hardly there. Those in the middle else meet no gap.
 pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
     let cpus = || of_loop(summary).into_iter().chain([summary.client_cpu]);
@@ -253,19 +251,12 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
         summary.client_lost_percent.is_some_and(|percent| percent + host_percent(summary) < met_percent(of));
     let wait_us = |cpu: usize| {
         if let Some(away) = room::away(summary).filter(|_| of_loop(summary) == Some(cpu)) {
-            return Some(if of == "p99" { away.wait_p99_us } else { away.wait_p999_us });
+            return away.of_us(of);
         }
         around(summary, cpu).filter_map(wait_around).reduce(f64::max).filter(|_| !is_quiet)
     };
     let met = cpus().filter_map(|cpu| Some((wait_us(cpu)?, of_cpu(summary, cpu)?)));
     met.max_by(|(one, _), (other, _)| one.total_cmp(other))
-}
-
-/// The part of what came that met a stop of the loop's CPU, in hundredths, if the slowest of those around p99 met one of
-/// `us` or more, whatever the others of them met.
-pub(super) fn edge(summary: &Summary, of: &str, us: f64) -> Option<f64> {
-    let away = room::away(summary).filter(|away| of == "p99" && us <= away.wait_p995_us)?;
-    Some(away.lost_percent)
 }
 
 /// What gives it back.
@@ -300,9 +291,8 @@ mod tests {
             lost_percent: 3.0,
             max_us: 9_000.0,
             wait_p999_us: 3_000.0,
-            wait_p99_us: 0.0,
-            wait_p995_us: 0.0,
             threads_percent: Some(threads_percent),
+            ..Away::default()
         }
     }
 
@@ -443,7 +433,7 @@ mod tests {
             let mut summary = Summary { client_lost_percent, ..example() };
             summary.environment.cpus = vec![0, 1];
             summary.share.stolen = stolen;
-            summary.loops[0].away = Some(Away { wait_p999_us: 100.0, wait_p99_us: 50.0, ..away(0.6) });
+            summary.loops[0].away = Some(Away { slowest_us: 100.0, around_p99_us: 50.0, ..away(0.6) });
             summary.jitter_before = vec![Jitter {
                 lost_percent: 3.0,
                 host_percent: Some(3.0),

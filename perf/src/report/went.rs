@@ -131,11 +131,7 @@ const WAITED_PERCENT_MIN: f64 = 30.0;
 /// For how long slow requests waited for their loop's CPU, if the loop noticed so much of it during the run.
 fn waited_us(parts: &Parts, summary: &Summary) -> Option<f64> {
     let away = room::away(summary).filter(|_| !parts.stages.is_empty())?;
-    let waits_us = match parts.of.as_str() {
-        "p99" => away.wait_p99_us,
-        "p99.9" => away.wait_p999_us,
-        _ => return None,
-    };
+    let waits_us = away.of_us(&parts.of)?;
     // What was the rig's while the loop had no CPU is not told twice.
     let rigs_us = parts.late_us + parts.client_us.unwrap_or(0.0);
     Some(waits_us).filter(|us| WAITED_PERCENT_MIN <= parts.percent(*us) && rigs_us < *us)
@@ -148,13 +144,13 @@ pub(super) fn waited_percent(parts: &Parts, summary: &Summary) -> Option<f64> {
 
 /// The same as a sentence.
 fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
-    let one_in = if parts.of == "p99" { "a hundred" } else { "a thousand" };
     waited_us(parts, summary).map(|waits_us| {
         format!(
-            " The machine's is {:.0} % or more of it, whatever place it shows in: by the loop's own rounds during the run one in \
-             {one_in} that came waited for {} or longer until the loop had its CPU back, and stages go by the clock, so what \
-             came meanwhile lay unseen, in recv and in queue. {}; to change: {}.",
+            " The machine's is some {:.0} % of it, whatever place it shows in: by the loop's own rounds during the run those around \
+             {} waited for {} on average until the loop had its CPU back, and stages go by the clock, so what came meanwhile lay \
+             unseen, in recv and in queue. {}; to change: {}.",
             parts.percent(waits_us).min(100.0),
+            parts.of,
             micros(waits_us),
             taker::by(summary),
             taker::remedy(summary)
@@ -454,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_tail_that_waited_for_its_loops_cpu_is_the_machines_whatever_stage_it_shows_in() {
-        for (wait, wait_p999_us, late_us, is_machines) in [
+        for (wait, slowest_us, late_us, is_machines) in [
             ("spin", 750.0, 0.0, true),
             ("spin", 250.0, 0.0, false),
             ("park", 750.0, 0.0, false),
@@ -464,20 +460,13 @@ mod tests {
             let mut summary = crate::summary::example();
             summary.loops[0].busy = ROOM;
             wait.clone_into(&mut summary.threads[0].wait);
-            let away = Away {
-                lost_percent: 1.0,
-                max_us: 9_000.0,
-                wait_p999_us,
-                wait_p99_us: 0.0,
-                wait_p995_us: 0.0,
-                threads_percent: None,
-            };
+            let away = Away { lost_percent: 1.0, max_us: 9_000.0, slowest_us, ..Away::default() };
             summary.loops[0].away = Some(away);
             let tail = summary.parts.last_mut().expect("there is a tail");
             (tail.latency_us, tail.late_us) = (1_000.0, late_us);
             tail.stages = vec![("queue".to_owned(), 975.0 - late_us)];
             let said = &limits(&summary)[1];
-            assert_eq!(said.contains("The machine's is 75 % or more of it"), is_machines, "{said}");
+            assert_eq!(said.contains("The machine's is some 75 % of it"), is_machines, "{said}");
             assert_eq!(said.contains("more shards"), !is_machines && late_us == 0.0, "{said}");
         }
     }
