@@ -1,6 +1,7 @@
 //! Each answer in a line of a table: what limits, by how much, and what to change first.
 
-use super::{BATCH, HAND_OVER_NS, LINES, beside, cpu_others, cpus_of_reads, is_unseen, median_ns, sleeps};
+use super::reads::cpus_of_reads;
+use super::{BATCH, HAND_OVER_NS, LINES, beside, cpu_others, is_unseen, median_ns, sleeps};
 use crate::topology::capacity::{
     Capacity, KNOWN_SETTING, REST_NS, if_signers_are_known, known_ns, micros, rounded,
 };
