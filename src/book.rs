@@ -109,18 +109,25 @@ impl Books {
     #[allow(clippy::inline_always, reason = "an order handed over in memory is waited for, see above")]
     #[inline(always)]
     pub fn rest(&mut self, tick: Tick, order: &Resting) -> Result<Slot, Full> {
-        self.room(order.market, tick)?;
         assert!(order.open > Shares::ZERO, "BOOK-3");
-        let slot = self.orders.insert(order);
-        let place = &mut self.ladders[order.market.index()];
-        let ladder = place.get_or_insert_with(|| {
-            let block = self.pool.take(Ladder::words(tick)).expect("the room was looked at");
-            Ladder::empty(tick, block, &mut self.pool)
-        });
+        let market = order.market.index();
+        if self.ladders[market].is_none() {
+            self.open_ladder(order.market, tick)?;
+        }
+        let slot = self.orders.insert(order).ok_or(Full::Orders)?;
+        let ladder = self.ladders[market].as_mut().expect("it is there, or was just made");
         assert!(ladder.tick() == tick, "a tick changes by `retick` only");
         assert!(ladder.holds(order.price), "orders rest on the grid");
         ladder.append(order.face(), slot, &mut self.pool, &mut self.queues);
         Ok(slot)
+    }
+
+    #[cold]
+    fn open_ladder(&mut self, market: MarketNo, tick: Tick) -> Result<(), Full> {
+        self.room(market, tick)?;
+        let block = self.pool.take(Ladder::words(tick)).expect("the room was looked at");
+        self.ladders[market.index()] = Some(Ladder::empty(tick, block, &mut self.pool));
+        Ok(())
     }
 
     /// Has an order's line and links fetched into the cache, and waits for nothing.
@@ -133,13 +140,23 @@ impl Books {
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub fn remove(&mut self, slot: Slot) {
+        // The level's ends are written only if they change. A level is known when the order's line is there, and whoever
+        // rests next may rest there: it waits for a store of which nobody knows yet that it goes elsewhere.
+        if !self.queues.remove_between(slot) {
+            self.remove_from_end(slot);
+        }
+        self.orders.remove(slot);
+    }
+
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
+    fn remove_from_end(&mut self, slot: Slot) {
         let order = &self.orders[slot];
         let market = order.market;
         let ladder = self.ladders[market.index()].as_mut().expect("a book with an order has a ladder");
         if ladder.unlink(order.face(), slot, &mut self.pool, &mut self.queues) {
             self.give_ladder_back(market);
         }
-        self.orders.remove(slot);
     }
 
     #[cold]
@@ -155,7 +172,7 @@ impl Books {
         assert!(order.market == old.market && order.face() == face, "a place is on one level");
         assert!(order.open > Shares::ZERO, "BOOK-3");
         self.orders.remove(former);
-        let slot = self.orders.insert(order);
+        let slot = self.orders.insert(order).expect("one has just left");
         let ladder = self.ladders[order.market.index()].as_mut().expect("a book with an order has a ladder");
         ladder.put_in_place(face.price, former, slot, &mut self.pool, &mut self.queues);
         slot

@@ -2,7 +2,7 @@
 //!
 //! | words of the block | hold |
 //! |---|---|
-//! | `0..levels` | one word a level: first order (low half) and last order (high half) |
+//! | `0..levels` | one word a level: first order (low half) and last order (high half), [`VACANT`] without any |
 //! | then | the bitmap, see [`crate::memory::bitset`] |
 //!
 //! Bids and asks share the array, as no price has both (BOOK-1). Level `i` is the price
@@ -31,6 +31,9 @@ pub struct Ladder {
     best: [u32; 2],
 }
 
+/// The word of a level without orders.
+const VACANT: u64 = u64::MAX;
+
 /// Below every bid, and above every ask.
 const NOBODY: [u32; 2] = [0, PRICE_ONE as u32];
 
@@ -47,7 +50,8 @@ impl Ladder {
         let levels = usize::from(tick.levels());
         let shape = Shape::of(levels);
         let ladder = Self { block, tick, levels, shape, per_tick, best: NOBODY };
-        let (_, bitmap) = ladder.parts_mut(pool);
+        let (levels, bitmap) = ladder.parts_mut(pool);
+        levels.fill(VACANT);
         shape.clear(bitmap);
         ladder
     }
@@ -102,16 +106,14 @@ impl Ladder {
         let level = self.level(face.price);
         let shape = self.shape;
         let (levels, bitmap) = self.parts_mut(pool);
-        let queue = if shape.contains(bitmap, level) {
-            ends(levels[level])
-        } else {
+        let queue = ends(levels[level]);
+        if queue.is_empty() {
             shape.insert(bitmap, level);
-            Ends::EMPTY
-        };
+        }
         levels[level] = word(queues.push(queue, slot));
     }
 
-    /// Takes an order out of its level; true if it was the last of the book.
+    /// Takes an order out of its level, wherever it stands; true if it was the last of the book.
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) -> bool {

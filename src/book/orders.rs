@@ -117,15 +117,15 @@ impl Orders {
         ahead::fetch(&self.lines[slot]);
     }
 
-    /// The caller saw the room.
+    /// None if there is no room.
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
-    pub(super) fn insert(&mut self, order: &Resting) -> Slot {
+    pub(super) fn insert(&mut self, order: &Resting) -> Option<Slot> {
         debug_assert!(self.find(&order.id).is_none(), "a digest rests once");
-        let slot = self.lines.insert(*order).expect("the room was looked at");
+        let slot = self.lines.insert(*order)?;
         let indexed = self.by_id.insert(self.hash(&order.id), slot.number());
         assert!(indexed, "the index holds as many as the arena");
-        slot
+        Some(slot)
     }
 
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]

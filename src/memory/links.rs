@@ -59,6 +59,17 @@ impl Links {
         Ends { last: slot, ..list }
     }
 
+    /// Takes `slot` out of its list if it stands between two others, so that the list's ends stay; else does nothing
+    /// and is false. Nobody has to know, or to look at, the list for that.
+    #[must_use]
+    pub fn remove_between(&mut self, slot: Slot) -> bool {
+        let Link { next, previous } = self.links[slot.index()];
+        let (Some(before), Some(behind)) = (previous.some(), next.some()) else { return false };
+        self.links[before.index()].next = behind;
+        self.links[behind.index()].previous = before;
+        true
+    }
+
     /// The list without `slot`.
     #[must_use]
     pub fn remove(&mut self, list: Ends, slot: Slot) -> Ends {
@@ -108,7 +119,7 @@ mod tests {
     proptest! {
         #[test]
         fn two_lists_over_the_same_slots_are_those_of_two_plain_lists(
-            acts in proptest::collection::vec((0_usize..3, 0_usize..2, 0_u32..SLOTS, 0_u32..SLOTS), 1..200),
+            acts in proptest::collection::vec((0_usize..4, 0_usize..2, 0_u32..SLOTS, 0_u32..SLOTS), 1..200),
         ) {
             let mut links = Links::with_capacity(SLOTS);
             let mut lists = [Ends::EMPTY; 2];
@@ -125,6 +136,13 @@ mod tests {
                     (1, Some(place)) => {
                         lists[which] = links.remove(lists[which], slot);
                         plain[which].remove(place);
+                    }
+                    (3, Some(place)) => {
+                        let is_between = 0 < place && place + 1 < plain[which].len();
+                        prop_assert_eq!(links.remove_between(slot), is_between);
+                        if is_between {
+                            plain[which].remove(place);
+                        }
                     }
                     (2, Some(place)) if one == other || is_free(other) => {
                         lists[which] = links.replace(lists[which], slot, heir);

@@ -86,7 +86,9 @@ impl Placements {
 
     /// Takes an order out of its account's list.
     pub(super) fn leave(&mut self, list: &mut Ends, slot: Slot) {
-        *list = self.by_account.remove(*list, slot);
+        if !self.by_account.remove_between(slot) {
+            *list = self.by_account.remove(*list, slot);
+        }
     }
 }
 
