@@ -8,7 +8,8 @@
 
 use crc_fast::{CrcAlgorithm, Digest, checksum_combine, crc32_iscsi};
 use std::arch::x86_64::{
-    _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u64, _mm_cvtsi64_si128, _mm_cvtsi128_si64,
+    _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u16, _mm_crc32_u32, _mm_crc32_u64, _mm_cvtsi64_si128,
+    _mm_cvtsi128_si64,
 };
 
 /// Up to here a sum is quicker made word by word than begun by the library.
@@ -20,7 +21,7 @@ const POLYNOMIAL: u32 = 0x82f6_3b78;
 /// The checksum of `bytes`.
 #[must_use]
 pub(crate) fn sum(bytes: &[u8]) -> u32 {
-    if bytes.len() <= FEW_BYTES && has_instructions() {
+    if bytes.len() <= FEW_BYTES && sums_words() {
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
         return unsafe { few(bytes) };
     }
@@ -35,14 +36,27 @@ pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     narrow(digest.finalize())
 }
 
-/// The same for a few words, without the state that [`append`] makes for stretches of any length.
+/// The same for three words, without the state that [`append`] makes for stretches of any length.
 #[must_use]
-pub(crate) fn append_words<const N: usize>(sum: u32, words: [u64; N]) -> u32 {
-    if has_instructions() {
+#[inline]
+pub(crate) fn append_words(sum: u32, words: [u64; 3]) -> u32 {
+    if sums_words() {
+        // One by one, so that they are handed over in registers.
+        let [first, second, third] = words;
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
-        return unsafe { on(sum, words) };
+        return unsafe { on(sum, first, second, third) };
     }
     on_by_library(sum, words)
+}
+
+/// The checksum of a word and the first `bytes` of `last` behind it, whose other bytes are zero.
+#[must_use]
+pub(crate) fn sum_behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
+    if bytes <= FEW_BYTES && sums_words() {
+        // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
+        return unsafe { behind(first, last, bytes) };
+    }
+    append(crc32_iscsi(&first.to_le_bytes()), &last.as_flattened()[..bytes])
 }
 
 /// What bytes in the middle add to a checksum, worked out before anybody knows what stands around them.
@@ -65,15 +79,14 @@ impl Stretch {
     }
 }
 
-/// The checksum of a word, a stretch and the first `bytes` of `last`, one behind the other.
+/// The same with a stretch behind the word.
 #[must_use]
 pub(crate) fn sum_around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 {
-    let last = &last.as_flattened()[..bytes];
-    if has_instructions() {
+    if sums_words() && joins_stretches() {
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
-        return unsafe { around(first, stretch, last) };
+        return unsafe { around(first, stretch, last, bytes) };
     }
-    around_by_library(first, stretch, last)
+    around_by_library(first, stretch, &last.as_flattened()[..bytes])
 }
 
 /// x^(8 `bytes` - 33) modulo the polynomial, of at least five bytes: a sum times this, times the x^33 that the two
@@ -90,18 +103,24 @@ pub(crate) const fn factor(bytes: usize) -> u32 {
 }
 
 /// A checksum is linear: one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
-fn on_by_library<const N: usize>(sum: u32, mut words: [u64; N]) -> u32 {
+#[cold]
+fn on_by_library(sum: u32, mut words: [u64; 3]) -> u32 {
     words[0] ^= u64::from(sum);
     crc32_iscsi(words.map(u64::to_le_bytes).as_flattened())
 }
 
+#[cold]
 fn around_by_library(first: u64, stretch: &Stretch, last: &[u8]) -> u32 {
     let front = combine(crc32_iscsi(&first.to_le_bytes()), stretch.sum, stretch.bytes as usize);
     append(front, last)
 }
 
-fn has_instructions() -> bool {
-    is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("pclmulqdq")
+fn sums_words() -> bool {
+    is_x86_feature_detected!("sse4.2")
+}
+
+fn joins_stretches() -> bool {
+    is_x86_feature_detected!("pclmulqdq")
 }
 
 #[target_feature(enable = "sse4.2")]
@@ -115,23 +134,45 @@ fn few(bytes: &[u8]) -> u32 {
 }
 
 #[target_feature(enable = "sse4.2")]
-fn on<const N: usize>(sum: u32, words: [u64; N]) -> u32 {
-    !narrow(words.iter().fold(u64::from(!sum), |state, word| _mm_crc32_u64(state, *word)))
+fn on(sum: u32, first: u64, second: u64, third: u64) -> u32 {
+    !narrow(_mm_crc32_u64(_mm_crc32_u64(_mm_crc32_u64((!sum).into(), first), second), third))
+}
+
+#[target_feature(enable = "sse4.2")]
+fn behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
+    !end(_mm_crc32_u64(u64::from(u32::MAX), first), last, bytes)
 }
 
 #[target_feature(enable = "sse4.2,pclmulqdq")]
-fn around(first: u64, stretch: &Stretch, last: &[u8]) -> u32 {
+fn around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 {
     let low = |word: u32| _mm_cvtsi64_si128(i64::from(word));
     let front = !narrow(_mm_crc32_u64(u64::from(u32::MAX), first));
     // The product's powers stand one place too low in 64 bits, and the checksum of a word moves it by 32.
     let product = _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(low(front), low(stretch.factor)));
     let moved = narrow(_mm_crc32_u64(0, product.cast_unsigned()));
-    let (whole, rest) = last.as_chunks::<8>();
-    let mut state = u64::from(!(moved ^ stretch.sum));
+    !end((!(moved ^ stretch.sum)).into(), last, bytes)
+}
+
+/// The state of a sum behind the first `bytes` of `words`. What the last word has is taken in four bytes, two and one,
+/// not byte by byte: each instruction waits for the one before.
+#[target_feature(enable = "sse4.2")]
+#[inline]
+fn end(mut state: u64, words: &[[u8; 8]], bytes: usize) -> u32 {
+    let (whole, mut last) = words.as_flattened()[..bytes].as_chunks::<8>();
     for word in whole {
         state = _mm_crc32_u64(state, u64::from_le_bytes(*word));
     }
-    !rest.iter().fold(narrow(state), |state, byte| _mm_crc32_u8(state, *byte))
+    let mut state = narrow(state);
+    if let Some((four, behind)) = last.split_first_chunk() {
+        (state, last) = (_mm_crc32_u32(state, u32::from_le_bytes(*four)), behind);
+    }
+    if let Some((two, behind)) = last.split_first_chunk() {
+        (state, last) = (_mm_crc32_u16(state, u16::from_le_bytes(*two)), behind);
+    }
+    if let Some(byte) = last.first() {
+        state = _mm_crc32_u8(state, *byte);
+    }
+    state
 }
 
 /// The checksum of two stretches one behind the other, from theirs; `length` is the second's.
@@ -171,6 +212,15 @@ mod tests {
             );
             let (last, count) = padded(last);
             assert_eq!(sum_around(u64::from_le_bytes(*word), &stretch, &last, count), crc32_iscsi(&bytes));
+        }
+        for length in 8..bytes.len() {
+            let (word, last) = bytes[..length].split_first_chunk().expect("a word and more");
+            let (last, count) = padded(last);
+            assert_eq!(
+                sum_behind(u64::from_le_bytes(*word), &last, count),
+                crc32_iscsi(&bytes[..length]),
+                "{length} bytes"
+            );
         }
     }
 

@@ -196,7 +196,14 @@ impl Log {
         self.write(claim, kind, payload, checksum)
     }
 
+    /// The same with a payload in parts.
+    pub fn append_parts(&self, kind: u16, parts: &Parts<'_>) -> Span {
+        self.commit_parts(self.claim(parts.bytes), kind, parts)
+    }
+
     /// Takes the next position for a frame with `payload_bytes` of payload.
+    #[allow(clippy::inline_always, reason = "what it gives is else handed over in memory, once a command")]
+    #[inline(always)]
     pub fn claim(&self, payload_bytes: usize) -> Claim {
         let bytes = frame_bytes(payload_bytes);
         loop {
@@ -227,9 +234,11 @@ impl Log {
     /// wrote or zeroed them last was another core, or they are long out of every cache. If another loop claims them, it
     /// waits as it would have. Behind the ring's end there is nothing to fetch, and a hint does no harm.
     fn fetch_ahead(&self, word: usize, words: usize) {
-        let ahead = self.ring().as_ptr().wrapping_add(word + AHEAD_WORDS);
-        for line in 0..words / 8 {
-            ahead::fetch_to_write(ahead.wrapping_add(8 * line));
+        let mut ahead = self.ring().as_ptr().wrapping_add(word + AHEAD_WORDS);
+        let end = ahead.wrapping_add(words);
+        while ahead != end {
+            ahead::fetch_to_write(ahead);
+            ahead = ahead.wrapping_add(8);
         }
     }
 
@@ -239,6 +248,9 @@ impl Log {
     }
 
     /// The same with a payload in parts.
+    // In line, with what it calls: what the shards' two kinds of frame have in their parts is then known.
+    #[allow(clippy::inline_always, reason = "once a command, see above")]
+    #[inline(always)]
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     pub fn commit_parts(&self, claim: Claim, kind: u16, parts: &Parts<'_>) -> Span {
         let words = self.open(&claim, kind, parts.bytes);
@@ -262,6 +274,8 @@ impl Log {
     }
 
     /// The words of a claim for a record.
+    #[allow(clippy::inline_always, reason = "see `commit_parts`")]
+    #[inline(always)]
     fn open(&self, claim: &Claim, kind: u16, payload_bytes: usize) -> &[AtomicU64] {
         assert!(kind != PADDING, "records have kinds of their own");
         assert!(frame_bytes(payload_bytes) == claim.bytes, "a claim is filled by what it was made for");
@@ -279,6 +293,8 @@ impl Log {
     }
 
     /// Writes the header in front of what was put into `words`, and commits the claim.
+    #[allow(clippy::inline_always, reason = "see `commit_parts`")]
+    #[inline(always)]
     fn close(
         &self,
         claim: &Claim,
@@ -487,7 +503,7 @@ fn put_bytes(frame: &[AtomicU64], at: usize, bytes: &[u8]) {
 fn put_words(frame: &[AtomicU64], at: usize, chunks: &[[u8; 8]]) {
     let words = &frame[at..at + chunks.len()];
     // Whole lines, and before and behind them word by word.
-    let before = (at.next_multiple_of(8) - at).min(chunks.len());
+    let before = (at.wrapping_neg() % 8).min(chunks.len());
     let ((begun, words), (begin, chunks)) = (words.split_at(before), chunks.split_at(before));
     let ((lines, few), (whole, few_chunks)) = (words.as_chunks(), chunks.as_chunks());
     put_each(begun, begin);

@@ -84,6 +84,10 @@ impl<'a> Input<'a> {
 pub trait Out {
     /// Appends bytes.
     fn bytes(&mut self, bytes: &[u8]);
+    /// Appends the lowest `count` bytes of a value that has no others.
+    fn low_bytes(&mut self, value: u64, count: u32) {
+        self.bytes(&value.to_le_bytes()[..count as usize]);
+    }
 }
 
 impl Out for Vec<u8> {
@@ -163,12 +167,21 @@ impl<'a> Words<'a> {
             (self.part, self.bits) = (word, all);
             return;
         }
-        self.room[self.full] = word.to_le_bytes();
+        match self.room.get_mut(self.full) {
+            Some(place) => *place = word.to_le_bytes(),
+            None => no_room(),
+        }
         self.full += 1;
         // What did not fit; in two steps, for it may be nothing of 64 bits.
         let fitted = 64 - self.bits;
         (self.part, self.bits) = (value >> 1 >> (fitted - 1), all - 64);
     }
+}
+
+/// Apart for the same reason as [`too_many`].
+#[cold]
+fn no_room() -> ! {
+    unreachable!("there is room for whatever is put");
 }
 
 impl Out for Words<'_> {
@@ -184,6 +197,12 @@ impl Out for Words<'_> {
             let bits = [0, 8, 16, 24, 32, 40, 48, 56][rest.len()];
             self.push(value, bits);
         }
+    }
+
+    #[allow(clippy::inline_always, reason = "see `push`")]
+    #[inline(always)]
+    fn low_bytes(&mut self, value: u64, count: u32) {
+        self.push(value, 8 * count);
     }
 }
 
@@ -464,7 +483,16 @@ impl Wire for String {
 
 /// The count in front of a list's values or a text's bytes.
 pub fn put_count(count: usize, out: &mut impl Out) {
-    u32::try_from(count).expect("no list has four thousand million values").put(out);
+    let Ok(count) = u32::try_from(count) else {
+        too_many();
+    };
+    count.put(out);
+}
+
+/// Apart, and without an argument: what a panic says is else made ready on the way of those that do not panic.
+#[cold]
+fn too_many() -> ! {
+    unreachable!("no list has four thousand million values");
 }
 
 fn take_count(input: &mut Input<'_>) -> Result<usize, Damage> {

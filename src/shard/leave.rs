@@ -256,8 +256,8 @@ impl Shard {
             let end = count.min(left + REMOVED_MAX);
             let orders = self.books.orders();
             let positions = self.slots[left..end].iter().map(|slot| orders[*slot].position);
-            let payload = OrdersRemoved::write(self.time, reason, positions, self.payload.as_flattened_mut());
-            self.last = self.log.append(OrdersRemoved::KIND, payload).end;
+            let payload = OrdersRemoved::write(self.time, reason, positions, &mut self.payload);
+            self.last = self.log.append_parts(OrdersRemoved::KIND, &payload).end;
             for index in left..end {
                 self.unrest(self.slots[index], Collateral::ZERO);
             }

@@ -4,7 +4,9 @@ use super::record;
 use crate::domain::{
     Collateral, MarketNo, Mode, OrderId, Payout, Position, Shares, Tick, TimeMs, WalletNo, Word,
 };
-use crate::memory::wire::{Room, Wire, bytes, put_count};
+use crate::journal::checksum;
+use crate::journal::log::Parts;
+use crate::memory::wire::{Wire, Words, bytes, put_count};
 
 /// Why a resting order left its book without being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,20 +96,20 @@ record! {
 }
 
 impl OrdersRemoved {
-    /// Writes such a payload to the start of `buffer`, which has room for it, and gives it.
+    /// Writes such a payload into `room`, which has place for it, and gives it.
     pub fn write(
         time: TimeMs,
         reason: RemovalReason,
         orders: impl ExactSizeIterator<Item = Position>,
-        buffer: &mut [u8],
-    ) -> &[u8] {
-        let mut room = Room::new(buffer);
-        time.put(&mut room);
-        reason.put(&mut room);
-        put_count(orders.len(), &mut room);
-        orders.for_each(|order| order.put(&mut room));
-        let left = room.left();
-        &buffer[..buffer.len() - left]
+        room: &mut [[u8; 8]],
+    ) -> Parts<'_> {
+        let mut end = Words::behind(room, 0, 0);
+        reason.put(&mut end);
+        put_count(orders.len(), &mut end);
+        orders.for_each(|order| order.put(&mut end));
+        let (last, bytes) = end.finish();
+        let checksum = checksum::sum_behind(time.0, last, bytes);
+        Parts { first: time.0, middle: &[], last, bytes: 8 + bytes, checksum }
     }
 }
 

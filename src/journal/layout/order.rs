@@ -109,13 +109,19 @@ pub enum PlacedResult {
     Killed(Reject),
 }
 
+impl PlacedResult {
+    const fn bytes(self) -> [u8; 2] {
+        match self {
+            Self::Rests => [0, 0],
+            Self::Filled => [1, 0],
+            Self::Killed(reject) => [2, reject as u8],
+        }
+    }
+}
+
 impl Wire for PlacedResult {
     fn put(&self, out: &mut impl Out) {
-        match self {
-            Self::Rests => out.bytes(&[0, 0]),
-            Self::Filled => out.bytes(&[1, 0]),
-            Self::Killed(reject) => out.bytes(&[2, *reject as u8]),
-        }
+        out.bytes(&self.bytes());
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         match (u8::take(input)?, u8::take(input)?) {
@@ -199,9 +205,13 @@ where
 {
     /// Writes it.
     pub fn put(self, out: &mut impl Out) {
-        self.price.put(out);
-        self.result.put(out);
-        self.stopped.put(out);
+        // Price, result and reason in one piece: each piece is shifted to where it goes.
+        let result = u16::from_le_bytes(self.result.bytes());
+        let head = u64::from(self.price.ten_thousandths()) | u64::from(result) << 16;
+        match self.stopped {
+            None => out.low_bytes(head, 5),
+            Some(reject) => out.low_bytes(head | 1 << 32 | (reject as u64) << 40, 6),
+        }
         self.open.put(out);
         self.reserved.put(out);
         put_count(self.fills.len(), out);

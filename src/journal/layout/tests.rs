@@ -111,13 +111,18 @@ fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
 
 #[test]
 fn orders_that_leave_are_written_as_their_record_is() {
-    for count in [0, 1, 3] {
+    for count in [0, 1, 3, 20] {
         let orders = vec![Position(64); count];
-        let mut buffer = [0xff; 64];
-        let written =
-            OrdersRemoved::write(TimeMs(7), RemovalReason::Expired, orders.iter().copied(), &mut buffer);
+        let mut room = [[0xff; 8]; 64];
+        let payload =
+            OrdersRemoved::write(TimeMs(7), RemovalReason::Expired, orders.iter().copied(), &mut room);
+        let log = Arc::new(Log::anonymous(1 << 12));
+        let span = log.append_parts(OrdersRemoved::KIND, &payload);
+        let mut follower = Follower::new(log, span.start, None);
+        let frame = follower.next(span.end).expect("it is in the ring").expect("it is committed");
         let record = OrdersRemoved { time: TimeMs(7), reason: RemovalReason::Expired, orders };
-        assert_eq!(OrdersRemoved::decode(written), Ok(record), "{count}");
+        assert_eq!(frame.kind, OrdersRemoved::KIND);
+        assert_eq!(OrdersRemoved::decode(frame.payload), Ok(record), "{count}");
     }
 }
 
