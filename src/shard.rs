@@ -57,7 +57,7 @@ use crate::memory::arena::Slot;
 use crate::memory::cells::Cells;
 use crate::registry::Registry;
 use expiries::Expiries;
-use place::Work;
+use place::{Framed, Work};
 use placements::Placements;
 use recall::Recall;
 use std::sync::Arc;
@@ -255,8 +255,8 @@ pub struct Shard {
     /// Counts walks, so that what one spent in thought is not the next one's.
     walks: u64,
     plan: Plan,
-    /// Out of its place only within a stage.
-    work: Option<Box<Work>>,
+    /// The order that is taken step by step, and its frame once that is claimed.
+    begun: Option<(Work, Option<Framed>)>,
     slots: Vec<Slot>,
     moved: PositionAct,
     scratch: replace::Scratch,
@@ -282,7 +282,7 @@ impl Shard {
             last: log.claimed(),
             walks: 0,
             plan: Plan::with_capacity(),
-            work: Some(Box::new(Work::idle())),
+            begun: None,
             slots: Vec::with_capacity(resting_max as usize),
             moved: acts::blank(),
             scratch: replace::Scratch::new(),

@@ -59,13 +59,15 @@ impl Shard {
         })
     }
 
-    /// Judges everything that needs no walk, and gives the order's limit.
+    /// Judges everything that needs no walk, and gives the order with its limit.
+    #[allow(clippy::inline_always, reason = "a taker is made where it will lie, see `place`")]
+    #[inline(always)]
     pub(super) fn judge_order(
         &self,
         now: TimeMs,
         order: &ReadyOrder,
         row: &MarketRow,
-    ) -> Result<Price, Refusal> {
+    ) -> Result<Taker, Refusal> {
         if !self.log.room_for_order(self.settings.shards) {
             return Err(Reject::Busy.into());
         }
@@ -77,10 +79,14 @@ impl Shard {
             return Err(Reject::FillRateTripped.into());
         }
         self.judge_stamp(now, order.stamp_ms)?;
-        judge_mode(row.mode(), order.post_only)?;
+        match row.mode() {
+            Mode::Open => {}
+            mode => judge_market_mode(mode, order.post_only)?,
+        }
         judge_amounts(order.signed)?;
+        let tick = row.tick();
         let buys_for_collateral = !order.order_type.rests() && order.side == Side::Buy;
-        let price = judge_price(order.signed, row.tick(), buys_for_collateral)?;
+        let price = judge_price(order.signed, tick, buys_for_collateral)?;
         if order.post_only && !order.order_type.rests() {
             return Err(Reject::PostOnlyType.into());
         }
@@ -94,14 +100,7 @@ impl Shard {
         if order.deadline_ms != 0 && order.deadline_ms <= now.0 {
             return Err(Refusal { reject: Reject::DeadlinePassed, got: order.deadline_ms, allowed: now.0 });
         }
-        Ok(price)
-    }
-
-    /// An order that was judged, with its limit.
-    #[allow(clippy::inline_always, reason = "it is made where it will lie, see `place`")]
-    #[inline(always)]
-    pub(super) fn taker(&self, now: TimeMs, order: &ReadyOrder, row: &MarketRow, price: Price) -> Taker {
-        Taker {
+        Ok(Taker {
             now,
             account: self.accounts.find(order.wallet, order.market),
             principal: order.principal,
@@ -115,20 +114,17 @@ impl Shard {
             order_type: order.order_type,
             post_only: order.post_only,
             self_trade: order.self_trade,
-            tick: row.tick(),
+            tick,
             fee: row.fee,
             min_size: row.min_size,
-        }
+        })
     }
 
     /// What the whole exchange takes.
     pub(super) fn judge_exchange(&self, rests_only: bool) -> Result<(), Refusal> {
         match self.registry.exchange_mode() {
             Mode::Open => Ok(()),
-            Mode::PostOnly if rests_only => Ok(()),
-            Mode::PostOnly => Err(Reject::PostOnlyMode.into()),
-            Mode::CancelOnly => Err(Reject::CancelOnly.into()),
-            Mode::Closed | Mode::Resolved => Err(Reject::TradingDisabled.into()),
+            mode => judge_exchange_mode(mode, rests_only),
         }
     }
 
@@ -197,6 +193,7 @@ impl Shard {
 
     /// A buy is covered if the cell holds what was signed, and what it costs with its fee, each
     /// together with the wallet's other open buys in this market; a sell if the shares do.
+    #[inline]
     pub(super) fn judge_funds(&self, taker: &Taker, cost: Collateral) -> Result<(), Refusal> {
         let account = taker.account.map(|slot| &self.accounts[slot]);
         let (needed, there) = match taker.side {
@@ -262,7 +259,21 @@ impl Shard {
     }
 }
 
-fn judge_mode(mode: Mode, post_only: bool) -> Result<(), Refusal> {
+// Apart, as is the mode of a market: of several modes in line the compiler makes a jump from a table, which an open
+// exchange would take twice an order.
+#[cold]
+fn judge_exchange_mode(mode: Mode, rests_only: bool) -> Result<(), Refusal> {
+    match mode {
+        Mode::Open => Ok(()),
+        Mode::PostOnly if rests_only => Ok(()),
+        Mode::PostOnly => Err(Reject::PostOnlyMode.into()),
+        Mode::CancelOnly => Err(Reject::CancelOnly.into()),
+        Mode::Closed | Mode::Resolved => Err(Reject::TradingDisabled.into()),
+    }
+}
+
+#[cold]
+fn judge_market_mode(mode: Mode, post_only: bool) -> Result<(), Refusal> {
     match mode {
         Mode::Open => Ok(()),
         Mode::PostOnly if post_only => Ok(()),
@@ -288,6 +299,12 @@ fn judge_amounts(signed: Ratio) -> Result<(), Refusal> {
 /// The order's limit on the grid: exactly what was signed, for market buys the nearest.
 fn judge_price(signed: Ratio, tick: Tick, nearest: bool) -> Result<Price, Refusal> {
     let price = if nearest { signed.nearest_price(tick) } else { signed.exact_price(tick) };
+    price.ok_or_else(|| no_price(signed, tick))
+}
+
+/// Why an order has no price on the grid.
+#[cold]
+fn no_price(signed: Ratio, tick: Tick) -> Refusal {
     let refuse = |reject| {
         let one = 10_u64.pow(REFUSED_PRICE_PLACES);
         let ratio = u128::from(signed.collateral.0) * u128::from(one) / u128::from(signed.shares.0);
@@ -300,9 +317,5 @@ fn judge_price(signed: Ratio, tick: Tick, nearest: bool) -> Result<Price, Refusa
         let shares = u128::from(signed.shares.0);
         shares * u128::from(step) <= scaled && scaled <= shares * u128::from(ONE - step)
     };
-    match price {
-        Some(price) => Ok(price),
-        None if inside() => Err(refuse(Reject::PriceOffTick)),
-        None => Err(refuse(Reject::PriceOutOfRange)),
-    }
+    refuse(if inside() { Reject::PriceOffTick } else { Reject::PriceOutOfRange })
 }

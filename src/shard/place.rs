@@ -5,7 +5,8 @@
 //!
 //! What the stages know lies in one place, is filled in there and read there, field by field. A value that was
 //! just written in its fields and is read in larger pieces, as to copy it, waits until every store before it has
-//! reached the cache, and the frames' lines in the log are never there.
+//! reached the cache, and the frames' lines in the log are never there. Only an order that is taken step by step is
+//! put away in between.
 
 use super::judge::Verdict;
 use super::placements::Placement;
@@ -40,53 +41,44 @@ pub enum Stage {
 /// What lies between two stages.
 #[derive(Debug)]
 pub(super) struct Work {
-    taker: Option<Taker>,
+    taker: Taker,
     /// True once a take was given back: the next one is the last.
     again: bool,
     /// Debits that are not claimed yet may be out.
     taking: bool,
     verdict: Verdict,
-    ending: Ending,
-    claim: Option<Claim>,
 }
 
 impl Work {
-    pub(super) const fn idle() -> Self {
-        Self {
-            taker: None,
-            again: false,
-            taking: false,
-            verdict: Verdict::NOTHING,
-            ending: Ending::NONE,
-            claim: None,
-        }
-    }
-
-    const fn taker(&self) -> &Taker {
-        self.taker.as_ref().expect(BEGUN)
+    #[allow(clippy::inline_always, reason = "a taker is made where it will lie, see above")]
+    #[inline(always)]
+    const fn on(taker: Taker) -> Self {
+        Self { taker, again: false, taking: false, verdict: Verdict::NOTHING }
     }
 }
 
-const BEGUN: &str = "an order was begun";
+/// A finished frame's end, and its place in the log.
+#[derive(Debug)]
+pub(super) struct Framed {
+    ending: Ending,
+    claim: Claim,
+}
 
 impl Shard {
     /// Places an order: fills what it meets, rests what may rest, writes one frame.
     pub fn place(&mut self, now: TimeMs, order: &ReadyOrder) -> Placed {
-        let stage = match self.begin(now, order) {
-            ControlFlow::Continue(stage) => stage,
-            ControlFlow::Break(placed) => return placed,
+        let taker = match self.judge(now, order) {
+            Ok(taker) => taker,
+            Err(placed) => return placed,
         };
-        let mut work = self.work.take().expect("it is put back below");
-        let decided = if stage == Stage::Claim { Ok(()) } else { self.look_and_take(&mut work) };
-        let placed = match decided {
-            Ok(()) => {
-                self.claim(&mut work, order);
-                self.apply(&mut work, order)
-            }
-            Err(refusal) => Placed::Refused(refusal),
-        };
-        self.work = Some(work);
-        placed
+        let mut work = Work::on(taker);
+        if !self.is_cancelled(&mut work, order)
+            && let Err(refusal) = self.look_and_take(&mut work)
+        {
+            return Placed::Refused(refusal);
+        }
+        let framed = self.claim(&mut work, order);
+        self.apply(&work, framed, order)
     }
 
     fn look_and_take(&mut self, work: &mut Work) -> Result<(), Refusal> {
@@ -122,68 +114,78 @@ impl Shard {
     /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
     /// not, or what it came to before. Loads only, and nothing is remembered.
     pub fn foresee(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<(), Placed> {
-        let stage = match self.begin(now, order) {
-            ControlFlow::Continue(Stage::Look) => self.advance(order, Stage::Look),
-            other => other,
-        };
-        match (stage, self.begun().verdict.killed) {
-            (ControlFlow::Break(placed), _) => Err(placed),
-            (ControlFlow::Continue(_), Some(reject)) => Err(Placed::Refused(reject.into())),
-            (ControlFlow::Continue(_), None) => Ok(()),
+        let taker = self.judge(now, order)?;
+        let mut work = Work::on(taker);
+        if !self.is_cancelled(&mut work, order) {
+            self.look(&mut work).map_err(Placed::Refused)?;
         }
+        work.verdict.killed.map_or(Ok(()), |reject| Err(Placed::Refused(reject.into())))
     }
 
     /// Judges the order itself. Whatever continues must be advanced to its end before another
     /// command (SHARD-1).
     pub fn begin(&mut self, now: TimeMs, order: &ReadyOrder) -> ControlFlow<Placed, Stage> {
-        let now = self.clock(now);
-        let row = self.registry.market(order.market);
-        assert!(row.shard(self.settings.shards) == self.settings.shard, "a market has one shard");
-        assert!(self.begun().claim.is_none() && !self.begun().taking, "SHARD-1");
-        if let Some(first) = self.replay(order) {
-            return ControlFlow::Break(first);
-        }
-        let price = match self.judge_order(now, order, row) {
-            Ok(price) => price,
-            Err(refusal) => return ControlFlow::Break(Placed::Refused(refusal)),
+        let taker = match self.judge(now, order) {
+            Ok(taker) => taker,
+            Err(placed) => return ControlFlow::Break(placed),
         };
-        let taker = self.taker(now, order, row, price);
-        let wants = taker.wants();
-        **self.work.as_mut().expect(BEGUN) = Work { taker: Some(taker), ..Work::idle() };
-        if self.tombstones.waits(&order.id, order.principal, now) {
-            self.plan.begin(wants);
-            self.begun_mut().verdict.killed = Some(Reject::CancelledBeforeArrival);
-            return ControlFlow::Continue(Stage::Claim);
-        }
-        ControlFlow::Continue(Stage::Look)
+        let mut work = Work::on(taker);
+        let stage = if self.is_cancelled(&mut work, order) { Stage::Claim } else { Stage::Look };
+        self.begun = Some((work, None));
+        ControlFlow::Continue(stage)
     }
 
     /// Does one step of the order that was begun.
     pub fn advance(&mut self, order: &ReadyOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
-        let mut work = self.work.take().expect("it is put back below");
+        let (mut work, mut framed) = self.begun.take().expect("an order was begun");
         let next = match stage {
             Stage::Look => self.look(&mut work),
             Stage::Take => self.take(&mut work),
             Stage::Claim => {
-                self.claim(&mut work, order);
+                framed = Some(self.claim(&mut work, order));
                 Ok(Stage::Apply)
             }
             Stage::Apply => {
-                let placed = self.apply(&mut work, order);
-                self.work = Some(work);
-                return ControlFlow::Break(placed);
+                let framed = framed.expect("claimed just before");
+                return ControlFlow::Break(self.apply(&work, framed, order));
             }
         };
-        self.work = Some(work);
         match next {
-            Ok(stage) => ControlFlow::Continue(stage),
+            Ok(stage) => {
+                self.begun = Some((work, framed));
+                ControlFlow::Continue(stage)
+            }
             Err(refusal) => ControlFlow::Break(Placed::Refused(refusal)),
         }
     }
 
+    /// Judges the order itself: a taker, or what is to be answered at once.
+    #[allow(clippy::inline_always, reason = "a taker is made where it will lie, see above")]
+    #[inline(always)]
+    fn judge(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<Taker, Placed> {
+        let now = self.clock(now);
+        let row = self.registry.market(order.market);
+        assert!(row.shard(self.settings.shards) == self.settings.shard, "a market has one shard");
+        assert!(self.begun.is_none(), "SHARD-1");
+        if let Some(first) = self.replay(order) {
+            return Err(first);
+        }
+        self.judge_order(now, order, row).map_err(Placed::Refused)
+    }
+
+    /// Whether a cancel came before the order. Then it is killed, and has nothing to look for.
+    fn is_cancelled(&mut self, work: &mut Work, order: &ReadyOrder) -> bool {
+        let is_cancelled = self.tombstones.waits(&order.id, order.principal, self.now);
+        if is_cancelled {
+            self.plan.begin(work.taker.wants());
+            work.verdict.killed = Some(Reject::CancelledBeforeArrival);
+        }
+        is_cancelled
+    }
+
     /// The next stage is *claim* or *take*.
     fn look(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
-        let taker = work.taker.as_ref().expect(BEGUN);
+        let taker = &work.taker;
         if taker.side == Side::Buy && taker.order_type.rests() {
             self.watch(taker.wallet);
         }
@@ -201,7 +203,7 @@ impl Shard {
 
     /// The next stage is *claim*, or once more *look*.
     fn take(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
-        let taker = work.taker.as_ref().expect(BEGUN);
+        let taker = &work.taker;
         self.cells.begin_take(self.settings.shard);
         work.taking = true;
         if self.pay_as_looked(taker, &work.verdict) {
@@ -275,19 +277,24 @@ impl Shard {
         self.plan.stopped = stopped;
     }
 
-    fn claim(&mut self, work: &mut Work, order: &ReadyOrder) {
-        work.ending = self.write_decision(work, order);
-        work.claim = Some(self.log.claim(work.ending.bytes));
+    #[allow(clippy::inline_always, reason = "what it gives is not handed over in memory, see above")]
+    #[inline(always)]
+    fn claim(&mut self, work: &mut Work, order: &ReadyOrder) -> Framed {
+        let ending = self.write_decision(work, order);
+        let claim = self.log.claim(ending.bytes);
         // From here nothing can fail, and what was taken is spent.
         if work.taking {
             self.cells.end_take(self.settings.shard);
             work.taking = false;
         }
+        Framed { ending, claim }
     }
 
-    fn apply(&mut self, work: &mut Work, order: &ReadyOrder) -> Placed {
-        let claim = work.claim.take().expect("claimed just before");
-        let payload = order.received.payload(self.time, work.ending, &self.payload);
+    #[allow(clippy::inline_always, reason = "see `claim`")]
+    #[inline(always)]
+    fn apply(&mut self, work: &Work, framed: Framed, order: &ReadyOrder) -> Placed {
+        let Framed { ending, claim } = framed;
+        let payload = order.received.payload(self.time, ending, &self.payload);
         let span = self.log.commit_parts(claim, OrderPlaced::KIND, &payload);
         self.last = span.end;
         for index in 0..self.plan.leaves.len() {
@@ -299,7 +306,7 @@ impl Shard {
             self.fill_maker(&met);
         }
         if work.verdict.killed.is_none() {
-            self.fill_taker(work.taker(), &work.verdict, order, span);
+            self.fill_taker(&work.taker, &work.verdict, order, span);
         }
         let fees = self.plan.taker_fees + self.plan.maker_fees;
         self.cells.fee_credit(self.settings.shard, fees);
@@ -361,11 +368,12 @@ impl Shard {
                 self.cells.credit(taker.wallet, self.plan.collateral - self.plan.taker_fees);
             }
         }
-        if !open.is_zero() {
+        if open.is_zero() {
+            self.accounts.settle(account);
+        } else {
             let placement = Placement::new(order.owner, account, reserved);
             self.rest(taker.tick, &new_order(taker, order, open, span.start), placement, resting);
         }
-        self.accounts.settle(account);
         if !due.is_zero() {
             self.cells.lowered(taker.wallet);
         }
@@ -402,7 +410,7 @@ impl Shard {
             None if filled => Status::Matched,
             None => Status::Live,
         };
-        let (making, taking) = match work.taker().side {
+        let (making, taking) = match work.taker.side {
             Side::Buy => (plan.collateral.0, plan.shares.0),
             Side::Sell => (plan.shares.0, plan.collateral.0),
         };
@@ -411,7 +419,7 @@ impl Shard {
 
     /// Writes what was decided behind what was received.
     fn write_decision(&mut self, work: &Work, order: &ReadyOrder) -> Ending {
-        let taker = work.taker();
+        let taker = &work.taker;
         let Verdict { killed, open, reserved, .. } = work.verdict;
         let result = match killed {
             Some(reject) => PlacedResult::Killed(reject),
@@ -438,14 +446,6 @@ impl Shard {
         let (price, stopped) = (taker.price, self.plan.stopped.or(killed));
         let decision = Decision { price, result, stopped, open, reserved, fills, removed };
         order.received.decide(self.time, decision, &mut self.payload)
-    }
-
-    fn begun(&self) -> &Work {
-        self.work.as_ref().expect(BEGUN)
-    }
-
-    fn begun_mut(&mut self) -> &mut Work {
-        self.work.as_mut().expect(BEGUN)
     }
 }
 

@@ -186,8 +186,7 @@ impl Shard {
             return Err(Reject::ReplaceType.into());
         }
         let row = self.registry.market(order.market);
-        let price = self.judge_order(now, order, row)?;
-        let taker = self.taker(now, order, row, price);
+        let taker = self.judge_order(now, order, row)?;
         if self.tombstones.waits(&order.id, order.principal, now) {
             return Err(Reject::CancelledBeforeArrival.into());
         }

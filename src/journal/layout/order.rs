@@ -325,11 +325,6 @@ pub struct Ending {
     checksum: u32,
 }
 
-impl Ending {
-    /// Of no payload.
-    pub const NONE: Self = Self { bytes: 0, words: 0, checksum: 0 };
-}
-
 impl std::fmt::Debug for Received {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "Received({} bytes)", self.bytes)
