@@ -103,6 +103,7 @@ impl Accounts {
 
     /// The row of (wallet, market), if there is one.
     #[must_use]
+    #[inline]
     pub fn find(&self, wallet: WalletNo, market: MarketNo) -> Option<Slot> {
         let same = |number| {
             let row = &self.rows[Slot::from_number(number)];
@@ -142,14 +143,21 @@ impl Accounts {
     }
 
     /// Gives a row back if it has neither shares nor open orders.
+    #[inline]
     pub fn settle(&mut self, slot: Slot) {
         let row = &self.rows[slot];
         debug_assert!(row.selling[0] <= row.shares[0] && row.selling[1] <= row.shares[1], "ACCOUNT-1");
         if row.is_idle() {
-            assert!(row.buying.is_zero(), "without orders nothing is being bought");
-            self.index.remove(self.hash(row.wallet, row.market), slot.number());
-            self.rows.remove(slot);
+            self.give_back(slot);
         }
+    }
+
+    #[cold]
+    fn give_back(&mut self, slot: Slot) {
+        let row = &self.rows[slot];
+        assert!(row.buying.is_zero(), "without orders nothing is being bought");
+        self.index.remove(self.hash(row.wallet, row.market), slot.number());
+        self.rows.remove(slot);
     }
 
     /// What the wallet holds of both outcomes.

@@ -10,8 +10,14 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 /// Has the line in which `value` begins fetched into the core's own cache, and waits for nothing.
 #[inline]
 pub fn fetch<T>(value: &T) {
+    fetch_at(value);
+}
+
+/// The same of a place that need not be there, so that nobody looks whether it is.
+#[inline]
+pub fn fetch_at<T>(place: *const T) {
     // SAFETY: a hint that reads nothing and faults nowhere.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *value).cast()) };
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
 }
 
 /// Has the line at `place` fetched into the core's own cache to be written there, out of every other core's, and waits

@@ -33,7 +33,7 @@ impl Links {
 
     /// Has a member's links fetched into the cache, and waits for nothing.
     pub fn fetch_ahead(&self, slot: Slot) {
-        ahead::fetch(&self.links[slot.index()]);
+        ahead::fetch_at(self.links.as_ptr().wrapping_add(slot.index()));
     }
 
     /// The member behind this one.

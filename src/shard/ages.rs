@@ -59,7 +59,15 @@ impl Ages {
         if let Some(lane) = self.lanes.iter_mut().filter(fits).max_by_key(|lane| lane.last_ms) {
             entries[lane.last as usize].set_next(number);
             (lane.last, lane.last_ms) = (number, stamp_ms);
-        } else if self.lanes.len() < LANES && stamp_ms <= now_ms {
+        } else {
+            self.join_nobody(number, stamp_ms, now_ms);
+        }
+    }
+
+    /// Begins a lane, or adds to the heap.
+    #[cold]
+    fn join_nobody(&mut self, number: u32, stamp_ms: u64, now_ms: u64) {
+        if self.lanes.len() < LANES && stamp_ms <= now_ms {
             self.lanes.push(Lane { first_ms: stamp_ms, last_ms: stamp_ms, first: number, last: number });
         } else {
             self.heap.push(Reverse((stamp_ms, number)));

@@ -104,6 +104,7 @@ impl Recall {
 
     /// The first result of this digest and whose it was. Stamps at the horizon are forgotten
     /// together, though their entries are only used again one by one.
+    #[inline]
     pub(super) fn find(&self, id: &OrderId) -> Option<(WalletNo, First)> {
         let number = self.index.find(self.hash(id), |number| self.entries[number as usize].id == *id)?;
         let entry = &self.entries[number as usize];

@@ -54,11 +54,14 @@ impl Tombstones {
     }
 
     /// Whether this principal's cancel waits for this order at `now`.
+    #[inline]
     pub(super) fn waits(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
         // Mostly nobody waits; then the index, which lies in no cache, is not looked at.
-        if self.ring.back().is_none_or(|newest| newest.until <= now) {
-            return false;
-        }
+        self.ring.back().is_some_and(|newest| now < newest.until) && self.is_waiting(id, principal, now)
+    }
+
+    #[cold]
+    fn is_waiting(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
         let same = |number| {
             let waiting = &self.ring[self.place(number)];
             waiting.id == *id && waiting.principal == principal && !waiting.is_over(now)

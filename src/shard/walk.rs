@@ -205,14 +205,20 @@ enum Payment {
 
 impl Shard {
     /// Walks the makers that `taker` reaches and leaves what it found in `self.plan`.
+    #[inline]
     pub(super) fn walk(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
         self.plan.begin(taker.wants());
         self.walks += 1;
+        let opposite = taker.face.side.opposite();
+        let reaches = self.books.best(taker.market, opposite).is_some_and(|best| taker.face.reaches(best));
+        if reaches { self.walk_makers(walk, taker) } else { Ok(()) }
+    }
+
+    /// Apart, so that an order that meets nobody does without what this needs.
+    #[inline(never)]
+    fn walk_makers(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
         let breakers = self.registry.any_breaker();
         let opposite = taker.face.side.opposite();
-        if self.books.best(taker.market, opposite).is_none_or(|best| !taker.face.reaches(best)) {
-            return Ok(());
-        }
         let mut next = self.books.first(taker.market, opposite);
         while let Some(slot) = next {
             let maker = self.books.orders()[slot];
