@@ -27,7 +27,7 @@ pub(crate) struct Look {
 /// What came between two.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    pub(crate) loops: Vec<LoopBusy>,
+    loops: Vec<LoopBusy>,
     pub(crate) journal: Option<Journal>,
     /// What reads took in the server; none if there were none.
     pub(crate) reads: Option<Quantiles>,
@@ -59,6 +59,7 @@ impl Look {
         for one in &mut loops {
             let idle = time.mul_f64((1.0 - one.busy).max(0.0));
             let threads_percent = self.percent(later, |look| of(&look.waited_ns, &one.name));
+            one.waited_percent = threads_percent;
             one.away = since(&one.name, "away").map(|counts| Away::of(&counts, nanos(idle), threads_percent));
         }
         let spans = |stage: &str| Some(counts::spans(&since("journal", stage)?, nanos(time)));
@@ -88,17 +89,27 @@ fn of(threads_ns: &[(String, u64)], thread: &str) -> Option<u64> {
 }
 
 impl Told {
-    /// Of the time, what threads that are neither the client's nor the server's had of the client's CPU while it was ready:
-    /// what those of the server's ran for that are not on another CPU is taken off.
+    /// Of the time, what threads that are neither the client's nor the server's had of the client's CPU while it was ready.
     pub(crate) fn client_lost_percent(&self, threads: &[Thread], client_cpu: usize) -> Option<f64> {
-        let is_elsewhere = |name: &str| {
-            threads
-                .iter()
-                .any(|thread| thread.name == name && thread.cpu.is_some_and(|cpu| cpu != client_cpu))
+        self.client_waited_percent.map(|percent| self.without_servers(percent, threads, client_cpu, ""))
+    }
+
+    /// The loops, each with what threads that are not the server's had of its CPU while it was ready.
+    pub(crate) fn loops(&self, threads: &[Thread]) -> Vec<LoopBusy> {
+        let waited = |one: &LoopBusy| {
+            let cpu = threads.iter().find(|thread| thread.name == one.name)?.cpu?;
+            Some(self.without_servers(one.waited_percent?, threads, cpu, &one.name))
         };
-        let servers = self.ran_percent.iter().filter(|(name, _)| !is_elsewhere(name));
-        let servers: f64 = servers.map(|(_, percent)| percent).sum();
-        self.client_waited_percent.map(|percent| (percent - servers).max(0.0))
+        self.loops.iter().map(|one| LoopBusy { waited_percent: waited(one), ..one.clone() }).collect()
+    }
+
+    /// What the server's threads but `own` ran for that are not on another CPU is taken off.
+    fn without_servers(&self, waited_percent: f64, threads: &[Thread], cpu: usize, own: &str) -> f64 {
+        let is_elsewhere = |name: &str| {
+            threads.iter().any(|thread| thread.name == name && thread.cpu.is_some_and(|on| on != cpu))
+        };
+        let servers = self.ran_percent.iter().filter(|(name, _)| name != own && !is_elsewhere(name));
+        (waited_percent - servers.map(|(_, percent)| percent).sum::<f64>()).max(0.0)
     }
 }
 
@@ -111,6 +122,7 @@ fn busy(before: &[Worked], after: &[Worked], seconds: f64) -> Vec<LoopBusy> {
         LoopBusy {
             name: now.name.clone(),
             busy: (now.turns_s - had).max(0.0) / seconds,
+            waited_percent: None,
             sending: now.sends_s.map(|sends_s| (sends_s - wrote).max(0.0) / seconds),
             away: None,
         }

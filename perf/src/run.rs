@@ -336,6 +336,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
     let rates = rates(plan, schedule, &loaded.times);
     let late = Quantiles::of(&late);
     let client_lost_percent = loaded.told.client_lost_percent(&about.threads, about.cpus.client);
+    let loops = loaded.told.loops(&about.threads);
     let verdict = Verdict::of(&Evidence {
         offered: rates.offered,
         achieved: rates.achieved,
@@ -347,7 +348,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         cpus: about.cpus.both().len(),
     })
     .and_cpus(
-        &meanwhile(&loaded.told.loops, &about.threads, (about.cpus.client, client_lost_percent)),
+        &meanwhile(&loops, &about.threads, (about.cpus.client, client_lost_percent)),
         &about.jitter_before,
         &about.jitter_after,
     );
@@ -374,7 +375,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         late,
         stages: stages(counted.clone(), &loaded.times, None),
         parts: classes.parts,
-        loops: loaded.told.loops.clone(),
+        loops,
         loops_needed: loops_needed(counted.clone(), &loaded.times, plan.time),
         time_line: time_line(plan, schedule, &loaded.times),
         curves: classes.curves,

@@ -218,6 +218,10 @@ pub(crate) struct LoopBusy {
     /// Of the time, what it wrote answers to sockets for, if the server tells.
     #[serde(default)]
     pub(crate) sending: Option<f64>,
+    /// Of the time, in hundredths, for how long it was ready while threads that are not the server's had its CPU; none if it
+    /// has none of its own, or nobody tells.
+    #[serde(default)]
+    pub(crate) waited_percent: Option<f64>,
     /// What it had no CPU for while it spun; none if it does not spin, or the server does not tell.
     #[serde(default)]
     pub(crate) away: Option<Away>,
@@ -409,7 +413,7 @@ pub(crate) fn example() -> Summary {
             example_parts("p50", 2_000, 40.0, 26.0, 1.0),
             example_parts("p99.9", 10, 4_000.0, 26.0, 3_900.0),
         ],
-        loops: vec![LoopBusy { name: "outcry-shard0".to_owned(), busy: 0.06, sending: None, away: None }],
+        loops: vec![example_loop()],
         loops_needed: 0.06,
         time_line: vec![Moment { at_s: 0.0, count: 200, p50_us: 40.0, p99_us: 60.0, max_us: 110.0 }],
         curves: vec![Curve {
@@ -465,6 +469,12 @@ fn example_planned() -> Planned {
 #[cfg(test)]
 fn example_thread(wait: &str) -> Thread {
     Thread { name: "outcry-shard0".to_owned(), cpu: Some(0), wait: wait.to_owned() }
+}
+
+#[cfg(test)]
+fn example_loop() -> LoopBusy {
+    let name = "outcry-shard0".to_owned();
+    LoopBusy { name, busy: 0.06, sending: None, waited_percent: None, away: None }
 }
 
 #[cfg(test)]

@@ -32,23 +32,30 @@ pub(crate) struct Meanwhile {
     pub(crate) text: String,
 }
 
-/// What is known of each CPU while the load was on: of a trading loop's that spun by its own rounds, of the client's by how
-/// long it waited for it.
+/// What is known of each CPU while the load was on: of a trading loop's that spun by its own rounds, of one's that slept, and
+/// of the client's, by how long it waited for it.
 pub(crate) fn meanwhile(
     loops: &[LoopBusy],
     threads: &[Thread],
     (client_cpu, client_lost_percent): (usize, Option<f64>),
 ) -> Vec<Meanwhile> {
     let of_thread = |thread: &Thread| {
-        let told = loops.iter().find(|told| told.name == thread.name && told.busy <= NOTICING_BUSY_MAX)?;
-        let lost_percent = told.away.as_ref()?.lost_percent;
+        let told = loops.iter().find(|told| told.name == thread.name)?;
         let (cpu, name) = (thread.cpu?, &told.name);
-        let text = format!(
-            "{name}, which spins, had none of CPU {cpu} for {lost_percent:.1} % of its time without work"
-        );
+        if thread.spins() {
+            let away = told.away.as_ref().filter(|_| told.busy <= NOTICING_BUSY_MAX)?;
+            let lost_percent = away.lost_percent;
+            let text = format!(
+                "{name}, which spins, had none of CPU {cpu} for {lost_percent:.1} % of its time without work"
+            );
+            return Some(Meanwhile { cpu, lost_percent, text });
+        }
+        let lost_percent = told.waited_percent?;
+        let text =
+            format!("{name} waited for CPU {cpu}, which others had, for {lost_percent:.1} % of the time");
         Some(Meanwhile { cpu, lost_percent, text })
     };
-    let trading = threads.iter().filter(|thread| thread.is_trading() && thread.spins());
+    let trading = threads.iter().filter(|thread| thread.is_trading());
     let mut all: Vec<Meanwhile> = trading.filter_map(of_thread).collect();
     let clients = client_lost_percent.filter(|_| all.iter().all(|told| told.cpu != client_cpu));
     all.extend(clients.map(|lost_percent| Meanwhile {
@@ -305,17 +312,20 @@ mod tests {
             "CPU 1: while the load was on, others had 2.1 % of CPU 1, which is the client's (at most 2 %)",
         );
         let after = ["CPU 0: before the run", "CPU 1: before the run"];
+        let of_sleeper = "CPU 0: while the load was on, outcry-shard0 waited for CPU 0, which others had, for 2.1 % of the time";
         for (wait, busy, of_its_loop, of_clients, starts) in [
             ("spin", 0.5, Some(2.0), Some(2.0), vec![]),
             ("spin", 0.5, Some(2.1), Some(0.1), vec![of_loop]),
             ("spin", 0.5, Some(0.1), Some(2.1), vec![of_client]),
-            // Where nobody noticed: a loop that sleeps, one that hardly had time, a server or a kernel that does not tell.
-            ("park", 0.5, Some(0.1), Some(0.1), vec![after[0]]),
+            ("park", 0.5, Some(2.0), Some(0.1), vec![]),
+            ("park", 0.5, Some(2.1), Some(0.1), vec![of_sleeper]),
+            // Where nobody noticed: a loop that hardly had time, a server or a kernel that does not tell.
+            ("park", 0.5, None, Some(0.1), vec![after[0]]),
             ("spin", 0.95, Some(0.1), Some(0.1), vec![after[0]]),
             ("spin", 0.5, None, None, after.to_vec()),
         ] {
             let away = of_its_loop.map(|lost_percent| Away { lost_percent, ..Away::default() });
-            let loops = [LoopBusy { busy, away, ..example.loops[0].clone() }];
+            let loops = [LoopBusy { busy, away, waited_percent: of_its_loop, ..example.loops[0].clone() }];
             let threads = [Thread { cpu: Some(0), wait: wait.to_owned(), ..example.threads[0].clone() }];
             let told = meanwhile(&loops, &threads, (1, of_clients));
             let Verdict { reasons, .. } = Verdict::of(&QUIET).and_cpus(&told, &around, &[]);

@@ -55,8 +55,8 @@ pub struct Largest {
 }
 
 impl Largest {
-    /// The same, or of what has ended who had started it, if that starts others of one name while it is watched for `time`:
-    /// then it is what can be stopped.
+    /// The same, or of what has ended who had started it, if that starts others of one name while it is watched for `time`,
+    /// or has another one at work: then it is what can be stopped.
     #[must_use]
     pub fn or_who_keeps_starting(self, time: Duration) -> Self {
         let Some(id) = self.starter else { return self };
@@ -68,9 +68,11 @@ impl Largest {
             std::thread::sleep(LOOKS_APART);
         }
         let starter = One::read(Path::new(&format!("/proc/{id}")));
-        match starter.zip(kept_starting(&seen)) {
-            Some((starter, child)) => Self { who: starter.who_keeps_starting(child), ..self },
-            None => self,
+        let Some(starter) = starter else { return self };
+        match (kept_starting(&seen), at_work(&seen)) {
+            (Some(child), _) => Self { who: starter.who_keeps_starting(child), ..self },
+            (None, Some(child)) => Self { who: starter.who_has_started(child), ..self },
+            (None, None) => self,
         }
     }
 
@@ -96,8 +98,12 @@ impl Crowd {
         let rows = numbers("/proc").filter(|&id| !is_ours(id, None)).flat_map(|id| {
             let folder = format!("/proc/{id}/task");
             let tids: Vec<u32> = numbers(&folder).collect();
-            let read =
-                move |tid| Some(One { process: id, ..One::read(Path::new(&format!("{folder}/{tid}")))? });
+            let read = move |tid| {
+                let folder = format!("{folder}/{tid}");
+                let one = One::read(Path::new(&folder))?;
+                let own_ns = ran_ns(Path::new(&folder)).unwrap_or(one.own_ns);
+                Some(One { process: id, own_ns, ..one })
+            };
             tids.into_iter().filter_map(read)
         });
         // What a thread waited for is its process', and is told once.
@@ -206,8 +212,23 @@ fn kept_starting(seen: &[One]) -> Option<&str> {
     seen.iter().filter(is_again).max_by_key(|one| one.own_ns).map(|one| one.name.as_str())
 }
 
+/// Of children that were seen, one after the other, the one that had most CPU meanwhile.
+fn at_work(seen: &[One]) -> Option<&One> {
+    let since_ns = |now: &One| {
+        let first = seen.iter().find(|then| (then.id, then.started) == (now.id, now.started));
+        first.map_or(0, |then| (now.own_ns + now.ended_ns).saturating_sub(then.own_ns + then.ended_ns))
+    };
+    seen.iter().filter(|one| 0 < since_ns(one)).max_by_key(|one| since_ns(one))
+}
+
 fn is_ours(id: u32, server: Option<u32>) -> bool {
     id == std::process::id() || Some(id) == server
+}
+
+/// What a thread ran for, to the nanosecond where the kernel says so: in `stat` a thread that ran for a moment may have
+/// a whole tick.
+fn ran_ns(folder: &Path) -> Option<u64> {
+    std::fs::read_to_string(folder.join("schedstat")).ok()?.split_whitespace().next()?.parse().ok()
 }
 
 /// The folders below `folder` that are numbers.
@@ -220,6 +241,10 @@ impl One {
     /// Its name and its number.
     fn who(&self) -> String {
         format!("{} ({})", self.name, self.id)
+    }
+
+    fn who_has_started(&self, child: &Self) -> String {
+        format!("{}, which has started {} too", self.who(), child.who())
     }
 
     fn who_keeps_starting(&self, child: &str) -> String {
@@ -404,6 +429,19 @@ mod tests {
         ] {
             assert_eq!(kept_starting(&seen), expected, "{seen:?}");
         }
+    }
+
+    #[test]
+    fn who_has_another_one_at_work_is_told_with_it() {
+        let child = |id, own_ns| one(id, "cargo", 8, [own_ns, 0], 0);
+        for (seen, expected) in [
+            (vec![child(9, 10), child(9, 10)], None),
+            (vec![child(9, 10), child(10, 70), child(9, 30), child(10, 75)], Some(9)),
+        ] {
+            assert_eq!(at_work(&seen).map(|one| one.id), expected, "{seen:?}");
+        }
+        let told = one(8, "bash", 1, [0, 0], 0).who_has_started(&child(9, 30));
+        assert_eq!(told, "bash (8), which has started cargo (9) too");
     }
 
     #[test]

@@ -128,7 +128,7 @@ pub(super) fn of_woken() -> String {
 pub(super) fn time(ns: u64) -> String {
     match ns {
         0..1_000 => "below 1 µs".to_owned(),
-        1_000..1_000_000 => format!("{} µs", ns / 1_000),
+        1_000..1_000_000 => format!("{} µs", (ns + 500) / 1_000),
         _ if ns.is_multiple_of(1_000_000) || 100_000_000 <= ns => format!("{} ms", ns / 1_000_000),
         _ => format!("{}.{} ms", ns / 1_000_000, ns % 1_000_000 / 100_000),
     }
@@ -144,7 +144,7 @@ mod tests {
             (0, "below 1 µs"),
             (999, "below 1 µs"),
             (1_000, "1 µs"),
-            (38_999, "38 µs"),
+            (38_999, "39 µs"),
             (1_000_000, "1 ms"),
             (8_031_600, "8.0 ms"),
             (123_400_000, "123 ms"),
@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(time(ns), expected);
         }
         assert_eq!(text("cpu.governor").as_deref(), Some("about 12 µs an order after a pause"));
-        assert_eq!(of_share(9_700, "an order"), "about 38 µs an order on average, up to 4 ms");
+        assert_eq!(of_share(9_700, "an order"), "about 39 µs an order on average, up to 4 ms");
         assert_eq!((text("cpu.none"), weight_ns("cpu.none")), (None, 0));
     }
 }

@@ -504,8 +504,8 @@ mod tests {
         for (late_us, client_us, lost_percent, (by, first)) in [
             (3_800.0, 10.0, Some(50.0), taken),
             (10.0, 3_800.0, Some(50.0), taken),
-            (3_800.0, 10.0, Some(0.05), ("sent late, 95 %", NOT_THE_SERVERS)),
-            (10.0, 3_800.0, Some(0.05), ("the client's own time, 95 %", NOT_THE_SERVERS)),
+            (3_800.0, 10.0, Some(0.04), ("sent late, 95 %", NOT_THE_SERVERS)),
+            (10.0, 3_800.0, Some(0.04), ("the client's own time, 95 %", NOT_THE_SERVERS)),
             (3_800.0, 10.0, None, ("sent late, 95 %", NOT_THE_SERVERS)),
         ] {
             let mut summary = Summary { client_lost_percent: lost_percent, ..example() };

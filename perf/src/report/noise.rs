@@ -6,7 +6,7 @@ use super::numbers::micros;
 use super::room;
 use super::taker::{self, Taken};
 use super::words::{Told, kernel};
-use crate::jitter::GAP_US_MAX;
+use crate::jitter::{GAP_US_MAX, Jitter};
 use crate::summary::Summary;
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 use crate::watch::LOST_MAX;
@@ -40,12 +40,21 @@ fn lost(summary: &Summary) -> String {
     let ((others, beside_others), (host, beside_host)) =
         (share(summary.share.others), share(summary.share.stolen));
     let beside = |percent: f64| valid::beside(percent <= LOST_PERCENT_MAX, valid::LOST_PERCENT_MAX);
-    let meanwhile = summary.meanwhile().into_iter();
+    let meanwhile = summary.meanwhile();
     let mut lost: Vec<String> =
-        meanwhile.map(|told| format!("{} ({})", told.text, beside(told.lost_percent))).collect();
+        meanwhile.iter().map(|told| format!("{} ({})", told.text, beside(told.lost_percent))).collect();
     let around = summary.around().map(|row| row.lost_percent).reduce(f64::max);
     lost.extend(around.map(|most| {
         format!("before and after, a thread that only spins lost {most:.1} % of a CPU ({})", beside(most))
+    }));
+    let all = summary.jitter_before.iter().chain(&summary.jitter_after);
+    let is_told = |row: &&Jitter| meanwhile.iter().any(|told| told.cpu == row.cpu);
+    let most = all.filter(is_told).max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
+    lost.extend(most.filter(|row| LOST_PERCENT_MAX < row.lost_percent).map(|row| {
+        format!(
+            "the {:.1} % of CPU {} that a thread which only spins lost before or after do not count",
+            row.lost_percent, row.cpu
+        )
     }));
     format!(
         "other processes had {others:.1} % of the {CPUS_OF_SHARES} CPUs ({beside_others}) and the host {host:.1} % \
@@ -179,7 +188,6 @@ mod tests {
     use super::super::words::{cautions, limits};
     use super::*;
     use crate::away::Away;
-    use crate::jitter::Jitter;
     use crate::verdict::Verdict;
     use crate::watch::Other;
 
@@ -245,6 +253,10 @@ mod tests {
         let meanwhile = "outcry-shard0, which spins, had none of CPU 0 for 0.3 % of its time without work (within 2 %); others had \
                          0.5 % of CPU 1, which is the client's (within 2 %).";
         assert!(can_be_valid(&summary).ends_with(meanwhile), "{}", can_be_valid(&summary));
+        summary.jitter_before[0].lost_percent = 64.1;
+        let around =
+            "; the 64.1 % of CPU 0 that a thread which only spins lost before or after do not count.";
+        assert!(can_be_valid(&summary).ends_with(around), "{}", can_be_valid(&summary));
     }
 
     #[test]

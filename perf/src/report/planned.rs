@@ -269,16 +269,20 @@ fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
         Some(_) => ("a batch of 15", BATCH as f64),
         None => ("another order", 1.0),
     };
-    let both = (checks * planned.check_us, shown_us);
+    let most_us = checks * planned.check_us;
     let met_one = MET_MIN * planned.check_us <= shown_us;
-    (both.0 > 0.0 && met_one).then(|| {
-        row(
-            format!("an order's wait in line (stages recv and queue, average around p99), planned behind {who}"),
-            both,
-            micros,
-            "The plan is of an order that meets one of them as it begins; it does not say how often one does. The fuller the \
-             loop, the more of them stand before it, and what was sent late, or came while a CPU was taken, comes at once.",
-        )
+    (most_us > 0.0 && met_one).then(|| Row {
+        what: format!("an order's wait in line (stages recv and queue, average around p99), planned behind {who}"),
+        plan: format!("up to {}", micros(most_us)),
+        showed: micros(shown_us),
+        times: if shown_us <= most_us {
+            "within it".to_owned()
+        } else {
+            format!("{:.2} times", shown_us / most_us)
+        },
+        why: "The plan is of an order that meets one of them as it begins; it does not say how often one does. The fuller the \
+             loop, the more of them stand before it, and what was sent late, or came while a CPU was taken, comes at once."
+            .to_owned(),
     })
 }
 
@@ -338,8 +342,15 @@ mod tests {
 
     #[test]
     fn the_plan_and_the_run_are_held_against_each_other_for_the_same_mix() {
-        let busy =
-            |name: &str| vec![LoopBusy { name: name.to_owned(), busy: 0.08, sending: None, away: None }];
+        let busy = |name: &str| {
+            vec![LoopBusy {
+                name: name.to_owned(),
+                busy: 0.08,
+                sending: None,
+                waited_percent: None,
+                away: None,
+            }]
+        };
         let sign = "an order in the server (stage total, p50): planned 35.0 µs: sign 25.0 µs, the rest 10.0 µs, shown 30.0 µs: sign \
                     26.0 µs, the rest 4.0 µs (0.86 times, most of the difference in the rest)";
         let full = |request: &str| {
@@ -398,12 +409,12 @@ mod tests {
             (
                 vec![class("place", 90), class("batch", 10)],
                 slow("place", &waits),
-                Some(row("a batch of 15", "planned 375 µs, shown 300 µs (0.80 times)")),
+                Some(row("a batch of 15", "planned up to 375 µs, shown 300 µs (within it)")),
             ),
             (
                 vec![class("place", 100)],
                 slow("place", &waits),
-                Some(row("another order", "planned 25.0 µs, shown 300 µs (12.00 times)")),
+                Some(row("another order", "planned up to 25.0 µs, shown 300 µs (12.00 times)")),
             ),
             // Behind nobody they say nothing of the plan, whether there were batches or not.
             (vec![class("place", 100)], slow("place", &waits[..2]), None),
@@ -411,7 +422,7 @@ mod tests {
             (
                 vec![class("place", 100)],
                 slow("place", &[("recv", 12.5)]),
-                Some(row("another order", "planned 25.0 µs, shown 12.5 µs (0.50 times)")),
+                Some(row("another order", "planned up to 25.0 µs, shown 12.5 µs (within it)")),
             ),
             // Of another class, or without a tail, nothing is known.
             (vec![class("place", 100)], slow("take", &waits), None),

@@ -164,7 +164,7 @@ mod tests {
     use crate::summary::example;
 
     fn share(name: &str, busy: f64, sending: Option<f64>) -> LoopBusy {
-        LoopBusy { name: name.to_owned(), busy, sending, away: None }
+        LoopBusy { name: name.to_owned(), busy, sending, waited_percent: None, away: None }
     }
 
     #[test]

@@ -12,13 +12,16 @@ use crate::away::Away;
 use crate::jitter::Jitter;
 use crate::summary::Summary;
 use crate::verdict::LOST_PERCENT_MAX;
-use crate::watch::{LOST_MAX, Other};
+use crate::watch::Other;
 
 /// From this part of a CPU on what takes it is met by those in the middle too, and again and again by the slow ones.
 const HARDLY_THERE_MILLIONTHS: u64 = 250_000;
 
 /// Who has at least this part of what was lost is who had it.
 const MOST: f64 = 0.5;
+
+/// Who had less than this during a run may have had none: ticks of the kernel's clock are coarser.
+const TELLING_S: f64 = 0.05;
 
 /// Of a CPU that was hardly there, nobody can say what it would do with all of it.
 const LEFT_MIN: f64 = 0.1;
@@ -29,6 +32,8 @@ pub(super) struct Taken {
     pub(super) gaps: Gaps,
     /// Who was seen at all, with how much, for where none of them had enough.
     seen: Vec<String>,
+    /// Which of them had most during the run.
+    perhaps: Option<Named>,
 }
 
 impl Taken {
@@ -47,7 +52,11 @@ impl Taken {
     /// What gives the CPU back, in a few words.
     pub(super) fn remedy(&self) -> String {
         if self.is_nobody_known() {
-            return "`outcry check --jitter` while it lasts says who".to_owned();
+            let ask = "`outcry check --jitter` while it lasts says who";
+            return self.perhaps.as_ref().map_or_else(
+                || ask.to_owned(),
+                |named| format!("perhaps {} had it: {}; {ask}", named.who, named.remedy()),
+            );
         }
         self.gaps.remedy()
     }
@@ -67,7 +76,7 @@ impl Taken {
 
     /// See [`Gaps::in_all`].
     pub(super) fn in_all(self) -> Self {
-        Self { gaps: self.gaps.in_all(), seen: self.seen }
+        Self { gaps: self.gaps.in_all(), ..self }
     }
 
     /// That it was taken, and by whom, as the end of a sentence.
@@ -94,7 +103,10 @@ pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
     if let Some(threads_percent) = threads_percent {
         gaps.largest = had(summary, cpu, threads_percent);
     }
-    Some(Taken { gaps, seen: seen(summary, cpu, threads_percent) })
+    let seen_there = threads_percent.and_then(|_| largest(summary, cpu));
+    // What has ended cannot be stopped, so that nobody is helped by a guess.
+    let perhaps = seen_there.filter(|other| other.may_have.is_some()).map(Other::named);
+    Some(Taken { gaps, seen: seen(summary, cpu, threads_percent), perhaps })
 }
 
 /// What others had of a CPU while the load was on, if it is the client's and no loop's that noticed more.
@@ -117,7 +129,7 @@ fn beside_client(around: &Jitter, threads_percent: f64) -> Jitter {
 
 /// What was taken of a CPU before and after the run, whatever was meanwhile.
 pub(super) fn of_around(summary: &Summary, cpu: usize) -> Option<Taken> {
-    Some(Taken { gaps: worst(around(summary, cpu))?.gaps(), seen: Vec::new() })
+    Some(Taken { gaps: worst(around(summary, cpu))?.gaps(), seen: Vec::new(), perhaps: None })
 }
 
 /// Who had the client's CPU, if so much of it that the client sent and read such requests late for that: as many as are due
@@ -131,8 +143,9 @@ pub(super) fn of_client(summary: &Summary, of: &str) -> Option<Taken> {
 fn met_percent(of: &str) -> f64 {
     match of {
         "p50" => 25.0,
-        "p99" => 1.0,
-        _ => 0.1,
+        // Of those around it the slowest are met from half of that on.
+        "p99" => 0.5,
+        _ => 0.05,
     }
 }
 
@@ -162,8 +175,8 @@ fn around(summary: &Summary, cpu: usize) -> impl Iterator<Item = &Jitter> {
 /// if nobody looked meanwhile, most of this one around the run, if that was as much.
 fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
     let enough = MOST * threads_percent;
-    // Of less than that, ticks of the kernel's clock say little, and not on which CPU it was.
-    let fits = |other: &&Other| LOST_MAX <= other.cpus && enough <= 100.0 * other.cpus;
+    let time_s = summary.time_s + summary.warm_up_s;
+    let fits = |other: &&Other| TELLING_S <= other.cpus * time_s && enough <= 100.0 * other.cpus;
     let meanwhile = meanwhile(summary, cpu, threads_percent).filter(fits);
     let is_looked_at = !summary.others_of_cpus.is_empty();
     meanwhile.map(Other::named).or_else(|| {
@@ -424,9 +437,9 @@ mod tests {
         for (client_lost_percent, stolen, of, cpu) in [
             (None, 0.0, "p99", 1),
             (Some(0.05), 0.0, "p99", 0),
-            (Some(1.0), 0.0, "p99", 1),
-            (Some(0.05), 0.0, "p99.9", 0),
-            (Some(0.1), 0.0, "p99.9", 1),
+            (Some(0.5), 0.0, "p99", 1),
+            (Some(0.04), 0.0, "p99.9", 0),
+            (Some(0.05), 0.0, "p99.9", 1),
             // Of two CPUs: 1 % of each.
             (Some(0.05), 0.02, "p99", 1),
         ] {

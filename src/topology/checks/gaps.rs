@@ -215,10 +215,13 @@ pub(in crate::topology) fn stop(who: Option<&Named>) -> String {
             "it is the kernel's own work, which nobody can stop: a core to spare, so that this one can be isolated".to_owned()
         }
         Some(Named { who, .. }) if who.ends_with(Named::HAS_ENDED) => {
-            "nothing while it is gone: it has ended; if it comes again, keep it off this CPU".to_owned()
+            "nothing while it is gone: it has ended; if it comes again, stop who starts it, or keep it off this CPU".to_owned()
         }
         Some(named) if named.is_first_process() => {
-            format!("keep {} off this CPU: it is the first process, which must not be stopped", named.who)
+            format!(
+                "keep {} off this CPU (`taskset -acp` with the other CPUs): it is the first process, which must not be stopped",
+                named.who
+            )
         }
         Some(Named { who, .. }) => format!("stop {who}, or keep it off this CPU"),
         None => "stop what runs there (`top -H` says who), or keep it off this CPU".to_owned(),
@@ -238,14 +241,19 @@ mod tests {
                 "sh (8), which keeps starting dd",
                 "stop sh (8), which keeps starting dd, or keep it off this CPU",
             ),
-            ("init (1)", "keep init (1) off this CPU: it is the first process, which must not be stopped"),
+            (
+                "init (1)",
+                "keep init (1) off this CPU (`taskset -acp` with the other CPUs): it is the first process, which must not be \
+                 stopped",
+            ),
             (
                 "init (1), thread worker (75)",
-                "keep init (1), thread worker (75) off this CPU: it is the first process, which must not be stopped",
+                "keep init (1), thread worker (75) off this CPU (`taskset -acp` with the other CPUs): it is the first process, which \
+                 must not be stopped",
             ),
             (
                 "loop (9), which has ended",
-                "nothing while it is gone: it has ended; if it comes again, keep it off this CPU",
+                "nothing while it is gone: it has ended; if it comes again, stop who starts it, or keep it off this CPU",
             ),
         ] {
             assert_eq!(stop(Some(&Named { who: who.to_owned(), is_kernels: false })), expected);
