@@ -14,7 +14,8 @@
 //! trading core 45 and 100 ns without what was received, whose writing the last line tells.
 //!
 //! `cargo bench --bench matching -- core 60000` is one round of the trading core alone at the first size, with so many
-//! commands: what `valgrind --tool=callgrind` counts. `full` is what one costs whose memory of digests is full.
+//! commands, and `book 60000` one of book and floor whose commands come alone: what `valgrind --tool=callgrind` counts.
+//! `full` is what one costs whose memory of digests is full.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
@@ -52,7 +53,7 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     match words.as_slice() {
         [] => {
-            books();
+            books(&SIZES, COMMANDS, ROUNDS, &COMING);
             trading_cores(&SIZES, CORE_COMMANDS, ROUNDS);
             full_memory();
         }
@@ -60,27 +61,30 @@ fn main() {
         [core, commands] if core == "core" => {
             trading_cores(&SIZES[..1], commands.parse().expect("how many commands"), 1);
         }
-        _ => panic!("`core COMMANDS`, `full`, or nothing"),
+        [book, commands] if book == "book" => {
+            books(&SIZES[..1], commands.parse().expect("how many commands"), 1, &COMING[..1]);
+        }
+        _ => panic!("`core COMMANDS`, `book COMMANDS`, `full`, or nothing"),
     }
 }
 
 /// Book and floor.
-fn books() {
+fn books(sizes: &[(u16, usize)], commands: usize, rounds: usize, ways: &[Coming]) {
     println!(
-        "{COMMANDS} commands, seed {SEED}, CPU {CPU}, {ROUNDS} rounds in turn; ns a command: median (best)"
+        "{commands} commands, seed {SEED}, CPU {CPU}, {rounds} rounds in turn; ns a command: median (best)"
     );
     println!("ticks    live |       come |         book |        floor | ratio of medians | fills");
-    for (ticks, live) in SIZES {
-        let workload = Workload::new(ticks, live, COMMANDS, SEED);
+    for &(ticks, live) in sizes {
+        let workload = Workload::new(ticks, live, commands, SEED);
         let orders_max = live + live / 2;
-        let mut rounds = [const { (Vec::new(), Vec::new()) }; COMING.len()];
-        for _ in 0..ROUNDS {
-            for (coming, (ours, theirs)) in COMING.into_iter().zip(&mut rounds) {
+        let mut took = vec![(Vec::new(), Vec::new()); ways.len()];
+        for _ in 0..rounds {
+            for (&coming, (ours, theirs)) in ways.iter().zip(&mut took) {
                 ours.push(run(&workload, Book::new(ticks, orders_max), coming));
                 theirs.push(run(&workload, Floor::new(ticks, orders_max), coming));
             }
         }
-        for (coming, (ours, theirs)) in COMING.into_iter().zip(rounds) {
+        for (coming, (ours, theirs)) in ways.iter().zip(took) {
             let (ours, theirs) = (figure(ours), figure(theirs));
             println!(
                 "{ticks:>5} {live:>7} | {:>10} | {:5.1} ({:4.1}) | {:5.1} ({:4.1}) | {:16.2} | {}",
@@ -180,6 +184,15 @@ fn run(workload: &Workload, mut engine: impl Engine, coming: Coming) -> f64 {
         engine.add(command);
     }
     let before = cpu_ns();
+    execute_all(workload, &mut engine, coming, &mut tally);
+    let took = cpu_ns() - before;
+    assert_eq!(tally, workload.tally, "the fills are the model's");
+    took / workload.commands.len() as f64
+}
+
+// A function of its own for the same reason as the trading core's.
+#[inline(never)]
+fn execute_all(workload: &Workload, engine: &mut impl Engine, coming: Coming, tally: &mut Tally) {
     for (index, command) in workload.commands.iter().enumerate() {
         if let (Coming::InARing, Some(ring)) = (coming, workload.commands.get(index..=index + 2 * FAR)) {
             // The workload is larger than every cache, where a server has its ring in the nearest.
@@ -190,12 +203,9 @@ fn run(workload: &Workload, mut engine: impl Engine, coming: Coming) -> f64 {
         match command.kind {
             Kind::Add => engine.add(command),
             Kind::Cancel => engine.cancel(&command.digest),
-            Kind::Take => engine.take(command.side, command.shares, &mut tally),
+            Kind::Take => engine.take(command.side, command.shares, tally),
         }
     }
-    let took = cpu_ns() - before;
-    assert_eq!(tally, workload.tally, "the fills are the model's");
-    took / workload.commands.len() as f64
 }
 
 fn cpu_ns() -> f64 {
