@@ -143,9 +143,8 @@ pub(super) fn of_client(summary: &Summary, of: &str) -> Option<Taken> {
 fn met_percent(of: &str) -> f64 {
     match of {
         "p50" => 25.0,
-        // Of those around it the slowest are met from half of that on.
-        "p99" => 0.5,
-        _ => 0.05,
+        "p99" => 1.0,
+        _ => 0.1,
     }
 }
 
@@ -437,9 +436,9 @@ mod tests {
         for (client_lost_percent, stolen, of, cpu) in [
             (None, 0.0, "p99", 1),
             (Some(0.05), 0.0, "p99", 0),
-            (Some(0.5), 0.0, "p99", 1),
-            (Some(0.04), 0.0, "p99.9", 0),
-            (Some(0.05), 0.0, "p99.9", 1),
+            (Some(1.0), 0.0, "p99", 1),
+            (Some(0.05), 0.0, "p99.9", 0),
+            (Some(0.1), 0.0, "p99.9", 1),
             // Of two CPUs: 1 % of each.
             (Some(0.05), 0.02, "p99", 1),
         ] {
