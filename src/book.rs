@@ -140,8 +140,7 @@ impl Books {
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub fn remove(&mut self, slot: Slot) {
-        // The level's ends are written only if they change. A level is known when the order's line is there, and whoever
-        // rests next may rest there: it waits for a store of which nobody knows yet that it goes elsewhere.
+        // Most stand between two others: then nobody has to know their level, whose ends stay.
         if !self.queues.remove_between(slot) {
             self.remove_from_end(slot);
         }

@@ -113,7 +113,7 @@ impl Ladder {
         levels[level] = word(queues.push(queue, slot));
     }
 
-    /// Takes an order out of its level, wherever it stands; true if it was the last of the book.
+    /// Takes an order out of its level; true if it was the last of the book.
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) -> bool {

@@ -125,12 +125,7 @@ fn joins_stretches() -> bool {
 
 #[target_feature(enable = "sse4.2")]
 fn few(bytes: &[u8]) -> u32 {
-    let (whole, rest) = bytes.as_chunks::<8>();
-    let mut state = u64::from(u32::MAX);
-    for word in whole {
-        state = _mm_crc32_u64(state, u64::from_le_bytes(*word));
-    }
-    !rest.iter().fold(narrow(state), |state, byte| _mm_crc32_u8(state, *byte))
+    !end(u32::MAX.into(), bytes)
 }
 
 #[target_feature(enable = "sse4.2")]
@@ -140,7 +135,7 @@ fn on(sum: u32, first: u64, second: u64, third: u64) -> u32 {
 
 #[target_feature(enable = "sse4.2")]
 fn behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
-    !end(_mm_crc32_u64(u64::from(u32::MAX), first), last, bytes)
+    !end(_mm_crc32_u64(u64::from(u32::MAX), first), &last.as_flattened()[..bytes])
 }
 
 #[target_feature(enable = "sse4.2,pclmulqdq")]
@@ -150,15 +145,15 @@ fn around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 
     // The product's powers stand one place too low in 64 bits, and the checksum of a word moves it by 32.
     let product = _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(low(front), low(stretch.factor)));
     let moved = narrow(_mm_crc32_u64(0, product.cast_unsigned()));
-    !end((!(moved ^ stretch.sum)).into(), last, bytes)
+    !end((!(moved ^ stretch.sum)).into(), &last.as_flattened()[..bytes])
 }
 
-/// The state of a sum behind the first `bytes` of `words`. What the last word has is taken in four bytes, two and one,
-/// not byte by byte: each instruction waits for the one before.
+/// The state of a sum behind `bytes`. What the last word has is taken in four bytes, two and one, not byte by byte: each
+/// instruction waits for the one before.
 #[target_feature(enable = "sse4.2")]
 #[inline]
-fn end(mut state: u64, words: &[[u8; 8]], bytes: usize) -> u32 {
-    let (whole, mut last) = words.as_flattened()[..bytes].as_chunks::<8>();
+fn end(mut state: u64, bytes: &[u8]) -> u32 {
+    let (whole, mut last) = bytes.as_chunks::<8>();
     for word in whole {
         state = _mm_crc32_u64(state, u64::from_le_bytes(*word));
     }
