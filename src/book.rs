@@ -26,7 +26,7 @@ use crate::domain::{MarketNo, Outcome, Price, Shares, Side, Tick};
 use crate::memory::arena::Slot;
 use crate::memory::links::Links;
 use ladder::Ladder;
-use orders::{Orders, Resting};
+use orders::{Found, Orders, Resting};
 use pool::Pool;
 
 /// Why an order cannot rest. Nothing has changed.
@@ -136,20 +136,46 @@ impl Books {
         self.queues.fetch_ahead(slot);
     }
 
+    /// Has the links of those beside it fetched likewise. Its own are looked at now: they were to be fetched before.
+    pub fn fetch_beside(&self, slot: Slot) {
+        self.queues.fetch_beside(slot);
+    }
+
+    /// Has the links of the last order in this face's level fetched likewise.
+    pub fn fetch_last(&self, market: MarketNo, face: Face) {
+        if let Some(ladder) = &self.ladders[market.index()] {
+            self.queues.fetch_ahead(ladder.last_at(face.price, &self.pool));
+        }
+    }
+
     /// Takes an order out of its book, wherever in its level it stands.
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub fn remove(&mut self, slot: Slot) {
-        // Most stand between two others: then nobody has to know their level, whose ends stay.
-        if !self.queues.remove_between(slot) {
-            self.remove_from_end(slot);
-        }
+        self.unlink(slot);
         self.orders.remove(slot);
+    }
+
+    /// The same of an order that was just looked up.
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
+    pub fn remove_found(&mut self, found: Found) {
+        self.unlink(found.slot());
+        self.orders.remove_found(found);
     }
 
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
-    fn remove_from_end(&mut self, slot: Slot) {
+    fn unlink(&mut self, slot: Slot) {
+        // Most stand between two others: then nobody has to know their level, whose ends stay.
+        if !self.queues.remove_between(slot) {
+            self.unlink_end(slot);
+        }
+    }
+
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
+    fn unlink_end(&mut self, slot: Slot) {
         let order = &self.orders[slot];
         let market = order.market;
         let ladder = self.ladders[market.index()].as_mut().expect("a book with an order has a ladder");
@@ -197,10 +223,16 @@ impl Books {
         Some(ladder.first_at(ladder.best(side)?, &self.pool))
     }
 
+    /// The order behind this one in its level.
+    #[must_use]
+    pub fn behind(&self, slot: Slot) -> Option<Slot> {
+        self.queues.next(slot)
+    }
+
     /// The order that trades after `slot`: behind it in its level, else first in the next level.
     #[must_use]
     pub fn after(&self, slot: Slot) -> Option<Slot> {
-        if let Some(next) = self.queues.next(slot) {
+        if let Some(next) = self.behind(slot) {
             return Some(next);
         }
         let order = &self.orders[slot];

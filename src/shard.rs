@@ -30,6 +30,7 @@
 
 mod acts;
 mod ages;
+pub mod ahead;
 mod expiries;
 mod judge;
 mod leave;

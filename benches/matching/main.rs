@@ -162,7 +162,7 @@ impl Coming {
 }
 
 /// How many commands ahead an order is fetched, and where the index has it: lines from memory take as long as four
-/// commands. A trading core's commands take longer, and it looks one and two ahead.
+/// commands. A trading core's commands take longer, and it looks one to three ahead.
 const NEAR: usize = 4;
 const FAR: usize = 8;
 
@@ -173,7 +173,7 @@ trait Engine {
     /// Has fetched what it will look at then.
     fn look_ahead(&self, command: &Command);
     fn add(&mut self, command: &Command);
-    fn cancel(&mut self, digest: &[u8; 32]);
+    fn cancel(&mut self, id: &OrderId);
     fn take(&mut self, side: Side, shares: u32, tally: &mut Tally);
 }
 
@@ -216,7 +216,7 @@ fn cpu_ns() -> f64 {
 impl Engine for Floor {
     fn look_far_ahead(&self, command: &Command) {
         match command.kind {
-            Kind::Add | Kind::Cancel => self.fetch_place(&command.digest),
+            Kind::Add | Kind::Cancel => self.fetch_place(&command.digest.0),
             Kind::Take => {
                 if let Some(first) = self.first(command.side) {
                     self.fetch(first);
@@ -229,7 +229,7 @@ impl Engine for Floor {
         match command.kind {
             Kind::Add => {}
             Kind::Cancel => {
-                if let Some(probably) = self.guess(&command.digest) {
+                if let Some(probably) = self.guess(&command.digest.0) {
                     self.fetch(probably);
                 }
             }
@@ -242,11 +242,11 @@ impl Engine for Floor {
     }
 
     fn add(&mut self, command: &Command) {
-        self.add(&command.digest, command.order, command.side, command.price, command.shares);
+        self.add(&command.digest.0, command.order, command.side, command.price, command.shares);
     }
 
-    fn cancel(&mut self, digest: &[u8; 32]) {
-        assert!(self.cancel(digest), "only what rests is cancelled");
+    fn cancel(&mut self, id: &OrderId) {
+        assert!(self.cancel(&id.0), "only what rests is cancelled");
     }
 
     fn take(&mut self, side: Side, shares: u32, tally: &mut Tally) {
@@ -280,7 +280,7 @@ const fn side(side: Side) -> domain::Side {
 impl Engine for Book {
     fn look_far_ahead(&self, command: &Command) {
         match command.kind {
-            Kind::Add | Kind::Cancel => self.books.orders().fetch_ahead(&OrderId(command.digest)),
+            Kind::Add | Kind::Cancel => self.books.orders().fetch_ahead(&command.digest),
             Kind::Take => {
                 if let Some(first) = self.books.first(MARKET, side(command.side)) {
                     self.books.fetch_ahead(first);
@@ -294,7 +294,7 @@ impl Engine for Book {
         match command.kind {
             Kind::Add => {}
             Kind::Cancel => {
-                if let Some(probably) = orders.guess(&OrderId(command.digest)) {
+                if let Some(probably) = orders.guess(&command.digest) {
                     self.books.fetch_ahead(probably);
                 }
             }
@@ -308,7 +308,7 @@ impl Engine for Book {
 
     fn add(&mut self, command: &Command) {
         let order = Resting {
-            id: OrderId(command.digest),
+            id: command.digest,
             open: Shares(command.shares.into()),
             position: Position(command.order.into()),
             expires_s: NEVER,
@@ -321,9 +321,9 @@ impl Engine for Book {
         self.books.rest(self.tick, &order).expect("there is room");
     }
 
-    fn cancel(&mut self, digest: &[u8; 32]) {
-        let slot = self.books.orders().find(&OrderId(*digest)).expect("only what rests is cancelled");
-        self.books.remove(slot);
+    fn cancel(&mut self, id: &OrderId) {
+        let found = self.books.orders().look_up(id).expect("only what rests is cancelled");
+        self.books.remove_found(found);
     }
 
     fn take(&mut self, from: Side, mut shares: u32, tally: &mut Tally) {

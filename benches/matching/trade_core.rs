@@ -5,7 +5,7 @@
 //! is timed apart, see [`receiving`].
 //!
 //! As in the server, where commands of other loops lie in a ring, cancels in a list, and before an order its
-//! signature's check, the core looks two commands ahead: what those will look at first is fetched meanwhile.
+//! signature's check, the core looks three commands ahead: what those will look at is fetched meanwhile.
 //!
 //! A thousand wallets make, a hundred others take. Between two blocks of commands the log is read back, its fills
 //! are compared with the model's, and its ring is freed; that is not timed, as other threads do it in an exchange.
@@ -21,6 +21,7 @@ use outcry::journal::layout::{ActKind, Record};
 use outcry::journal::{Follower, Log};
 use outcry::memory::cells::Cells;
 use outcry::registry::{MarketFacts, Registry};
+use outcry::shard::ahead::{Before, Coming};
 use outcry::shard::{Funding, PlaceOrder, Placed, ReadyOrder, Shard, ShardSettings, Status, UserAct};
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -146,20 +147,22 @@ impl Core {
     #[inline(never)]
     fn execute_all(&mut self, commands: &[Command]) {
         for (index, command) in commands.iter().enumerate() {
-            if let Some(second) = commands.get(index + 2) {
-                self.shard.fetch_ahead(&OrderId(second.digest));
-            }
-            match commands.get(index + 1) {
-                Some(Command { kind: Kind::Cancel, digest, .. }) => {
-                    self.shard.fetch_ahead_of_cancels(&[OrderId(*digest)]);
+            for (ahead, before) in [(3, Before::Two), (2, Before::One), (1, Before::None)] {
+                if let Some(command) = commands.get(index + ahead) {
+                    self.shard.fetch_ahead(self.coming(index + ahead, command), before);
                 }
-                Some(_) => {
-                    let next = &self.ready[index + 1];
-                    self.shard.fetch_maker_ahead(MARKET, Outcome::Zero, next.side());
-                }
-                None => {}
             }
             self.execute(index, command);
+        }
+    }
+
+    fn coming<'a>(&'a self, index: usize, command: &'a Command) -> Coming<'a> {
+        match command.kind {
+            Kind::Cancel => Coming::Cancel(&command.digest),
+            Kind::Add | Kind::Take => {
+                let id = &command.digest;
+                Coming::Order { id, market: MARKET, outcome: Outcome::Zero, side: self.ready[index].side() }
+            }
         }
     }
 
@@ -167,7 +170,7 @@ impl Core {
         let expected = match command.kind {
             Kind::Cancel => {
                 let principal = maker(command.order);
-                let cancelled = self.shard.cancel(NOW, principal, &OrderId(command.digest));
+                let cancelled = self.shard.cancel(NOW, principal, &command.digest);
                 cancelled.expect("only what rests is cancelled");
                 return;
             }
@@ -193,7 +196,7 @@ impl Core {
             }
         };
         let order = &mut self.order;
-        (order.id, order.wallet, order.principal) = (OrderId(command.digest), wallet, wallet);
+        (order.id, order.wallet, order.principal) = (command.digest, wallet, wallet);
         let shares = u64::from(command.shares) * ONE;
         let collateral = shares / 10_000 * u64::from(price);
         let fields = &mut order.order.fields;

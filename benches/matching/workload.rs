@@ -6,6 +6,7 @@
 //! name it, as it would lie in a request: what it costs to look up a digest that is long out of every cache is not the
 //! book's.
 
+use outcry::domain::OrderId;
 use std::collections::VecDeque;
 
 /// Which side an order rests on, or is taken from.
@@ -37,7 +38,7 @@ pub(crate) struct Command {
     /// The order that rests or is cancelled.
     pub(crate) order: u32,
     /// Its digest; of an order that takes, its own.
-    pub(crate) digest: [u8; 32],
+    pub(crate) digest: OrderId,
 }
 
 /// All of it.
@@ -88,13 +89,13 @@ impl Random {
 }
 
 /// The digest of an order: four words that nothing but its number tells.
-fn digest(order: u32) -> [u8; 32] {
+fn digest(order: u32) -> OrderId {
     let mut random = Random(u64::from(order) << 32);
     let mut digest = [0; 32];
     for word in digest.as_chunks_mut().0 {
         *word = random.next().to_le_bytes();
     }
-    digest
+    OrderId(digest)
 }
 
 /// The model: a queue for each price, from which what was cancelled is passed over.

@@ -81,6 +81,11 @@ impl Ladder {
         ends(words[self.level(price)]).first
     }
 
+    /// The last order of a level, or [`Slot::NONE`].
+    pub(super) fn last_at(&self, price: Price, pool: &Pool) -> Slot {
+        ends(pool.words(self.block)[self.level(price)]).last
+    }
+
     /// The next occupied price on the face's side, worse than the face's.
     pub(super) fn beyond(&self, face: Face, pool: &Pool) -> Option<Price> {
         let bitmap = self.bitmap(pool.words(self.block));

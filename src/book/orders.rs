@@ -14,7 +14,7 @@ use super::Face;
 use crate::domain::{MarketNo, OrderId, Outcome, Position, Price, Shares, Side, TimeMs, WalletNo};
 use crate::memory::ahead;
 use crate::memory::arena::{Arena, Slot};
-use crate::memory::table::{Index, digest_key, spread};
+use crate::memory::table::{self, Index, digest_key, spread};
 
 /// The expiry of an order without one, which is in 2106.
 pub const NEVER: u32 = u32::MAX;
@@ -59,6 +59,18 @@ impl Resting {
     }
 }
 
+/// An order that was looked up by its digest, until another comes or goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Found(table::Found);
+
+impl Found {
+    /// Its slot.
+    #[must_use]
+    pub const fn slot(self) -> Slot {
+        Slot::from_number(self.0.number)
+    }
+}
+
 /// Every resting order of a shard.
 #[derive(Debug)]
 pub struct Orders {
@@ -96,14 +108,28 @@ impl Orders {
     /// The slot of the order with this digest.
     #[must_use]
     pub fn find(&self, id: &OrderId) -> Option<Slot> {
+        self.look_up(id).map(Found::slot)
+    }
+
+    /// The same with its place in the index, for who may want it removed.
+    #[must_use]
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
+    pub fn look_up(&self, id: &OrderId) -> Option<Found> {
         let same = |number: u32| self.lines[Slot::from_number(number)].id == *id;
-        self.by_id.find(self.hash(id), same).map(Slot::from_number)
+        self.by_id.look_up(self.hash(id), same).map(Found)
     }
 
     /// Has the bucket that finding, resting or removing an order begins with fetched into the cache, and waits for
     /// nothing.
     pub fn fetch_ahead(&self, id: &OrderId) {
         self.by_id.fetch_ahead(self.hash(id));
+    }
+
+    /// Where that bucket lies.
+    #[must_use]
+    pub fn place_of(&self, id: &OrderId) -> *const u8 {
+        self.by_id.place_of(self.hash(id))
     }
 
     /// The slot of the order that probably has this digest, without a look at its line. Where the index has it is
@@ -134,6 +160,13 @@ impl Orders {
         let hash = self.hash(&self.lines[slot].id);
         self.by_id.remove(hash, slot.number());
         self.lines.remove(slot);
+    }
+
+    #[allow(clippy::inline_always, reason = "see `Books::rest`")]
+    #[inline(always)]
+    pub(super) fn remove_found(&mut self, found: Found) {
+        self.by_id.remove_found(found.0);
+        self.lines.remove(found.slot());
     }
 
     fn hash(&self, id: &OrderId) -> u64 {

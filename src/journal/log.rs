@@ -197,6 +197,8 @@ impl Log {
     }
 
     /// The same with a payload in parts.
+    #[allow(clippy::inline_always, reason = "see `commit_parts`")]
+    #[inline(always)]
     pub fn append_parts(&self, kind: u16, parts: &Parts<'_>) -> Span {
         self.commit_parts(self.claim(parts.bytes), kind, parts)
     }

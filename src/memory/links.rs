@@ -31,9 +31,17 @@ impl Links {
         Self { links: filled(slots_max as usize, Link { next: Slot::NONE, previous: Slot::NONE }) }
     }
 
-    /// Has a member's links fetched into the cache, and waits for nothing.
+    /// Has a member's links fetched into the cache, and waits for nothing; [`Slot::NONE`] does no harm.
     pub fn fetch_ahead(&self, slot: Slot) {
         ahead::fetch_at(self.links.as_ptr().wrapping_add(slot.index()));
+    }
+
+    /// Has the links of the members beside this one fetched likewise. Its own are looked at now: they were to be fetched
+    /// before.
+    pub fn fetch_beside(&self, slot: Slot) {
+        let Link { next, previous } = self.links[slot.index()];
+        self.fetch_ahead(next);
+        self.fetch_ahead(previous);
     }
 
     /// The member behind this one.

@@ -73,6 +73,15 @@ impl Iterator for Places {
     }
 }
 
+/// A number, and where an index has it: there until the index changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The number.
+    pub number: u32,
+    bucket: usize,
+    place: usize,
+}
+
 /// Numbers by the hash of their keys.
 #[derive(Debug)]
 pub struct Index {
@@ -96,7 +105,13 @@ impl Index {
     /// Has the bucket that a search for this hash begins with fetched into the cache, and waits for nothing: of a
     /// large index it mostly lies in memory.
     pub fn fetch_ahead(&self, hash: u64) {
-        ahead::fetch(&self.buckets[self.home(tag(hash))]);
+        ahead::fetch_at(self.place_of(hash));
+    }
+
+    /// Where that bucket lies, to be fetched.
+    #[must_use]
+    pub fn place_of(&self, hash: u64) -> *const u8 {
+        self.buckets.as_ptr().wrapping_add(self.home(tag(hash))).cast()
     }
 
     /// A number with this hash or, seldom, with one of the same tag: what [`Index::find`] will look at first.
@@ -107,15 +122,22 @@ impl Index {
 
     /// The number with this hash whose key is the `same`.
     #[must_use]
+    #[inline]
+    pub fn find(&self, hash: u64, same: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.look_up(hash, same).map(|found| found.number)
+    }
+
+    /// The same with its place.
+    #[must_use]
     #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
     #[inline(always)]
-    pub fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn look_up(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<Found> {
         let tag = tag(hash);
         let mut at = self.home(tag);
         loop {
             let bucket = &self.buckets[at];
             if let Some(place) = bucket.with(tag).find(|place| same(bucket.numbers[*place])) {
-                return Some(bucket.numbers[place]);
+                return Some(Found { number: bucket.numbers[place], bucket: at, place });
             }
             if !bucket.is_full() {
                 return None;
@@ -148,21 +170,22 @@ impl Index {
     #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
     #[inline(always)]
     pub fn remove(&mut self, hash: u64, number: u32) {
-        let tag = tag(hash);
-        let mut at = self.home(tag);
-        loop {
-            let bucket = &mut self.buckets[at];
-            let was_full = bucket.is_full();
-            if let Some(place) = bucket.with(tag).find(|place| bucket.numbers[*place] == number) {
-                bucket.tags[place] = EMPTY;
-                self.len -= 1;
-                if was_full {
-                    self.fetch_back(at);
-                }
-                return;
-            }
-            assert!(was_full, "only what was inserted is removed");
-            at = self.behind(at);
+        let found = self.look_up(hash, |other| other == number);
+        self.remove_found(found.expect("only what was inserted is removed"));
+    }
+
+    /// Takes out what was looked up, before anything else changes the index.
+    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    #[inline(always)]
+    pub fn remove_found(&mut self, found: Found) {
+        let Found { number, bucket: at, place } = found;
+        let bucket = &mut self.buckets[at];
+        assert!(bucket.numbers[place] == number && bucket.tags[place] != EMPTY, "it is where it was found");
+        let was_full = bucket.is_full();
+        bucket.tags[place] = EMPTY;
+        self.len -= 1;
+        if was_full {
+            self.fetch_back(at);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::auth;
 use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{OrderId, Position, TimeMs};
 use crate::json::answer::TradeName;
+use crate::shard::ahead::{Before, Coming};
 use crate::shard::{Placed, Shard, Status};
 
 /// What shards said, here and elsewhere.
@@ -59,22 +60,22 @@ impl Trade {
         }
     }
 
-    /// Has what the next two requests of another loop will look at fetched into the cache, while the one before
+    /// Has what the next three requests of another loop will look at fetched into the cache, while the one before
     /// them is done.
     fn fetch_ahead_of(&self, from: usize, mesh: &Mesh) {
         let shard = self.shard.as_ref().expect("shards are asked on their own loops");
-        mesh.peek_asked(from, 1, |asked| match &asked.question {
-            Question::Place(place) => shard.fetch_ahead(place.id()),
-            Question::Cancel { id, .. } | Question::Bury { id, .. } => shard.fetch_ahead(id),
-            Question::Act(_) => {}
-        });
-        mesh.peek_asked(from, 0, |asked| match &asked.question {
-            Question::Place(place) => {
-                shard.fetch_maker_ahead(place.market(), place.outcome(), place.side());
-            }
-            Question::Cancel { id, .. } => shard.fetch_ahead_of_cancels(std::slice::from_ref(id)),
-            Question::Bury { .. } | Question::Act(_) => {}
-        });
+        for (behind, before) in [(2, Before::Two), (1, Before::One), (0, Before::None)] {
+            mesh.peek_asked(from, behind, |asked| match &asked.question {
+                Question::Place(place) => {
+                    let (id, market, outcome) = (place.id(), place.market(), place.outcome());
+                    shard.fetch_ahead(Coming::Order { id, market, outcome, side: place.side() }, before);
+                }
+                Question::Cancel { id, .. } | Question::Bury { id, .. } => {
+                    shard.fetch_ahead(Coming::Cancel(id), before);
+                }
+                Question::Act(_) => {}
+            });
+        }
     }
 
     /// Does what another loop asks of this shard.

@@ -15,6 +15,7 @@ use super::work::{Item, Outcome, Refused};
 use crate::auth::Verifier;
 use crate::domain::{Address, Mode, OrderId, Reject, SignedOrder, TimeMs};
 use crate::shard::ReadyOrder;
+use crate::shard::ahead::{Before, Coming};
 use crate::stats::Stage;
 
 /// Orders of one request that wait for their curve operations.
@@ -129,8 +130,9 @@ impl Trade {
         let shard = self.shard.as_ref();
         let ahead = |id: &OrderId| {
             if let Some(shard) = shard {
-                shard.fetch_ahead(id);
-                shard.fetch_maker_ahead(market, outcome, fields.side);
+                let coming = Coming::Order { id, market, outcome, side: fields.side };
+                shard.fetch_ahead(coming, Before::Two);
+                shard.fetch_ahead(coming, Before::None);
             }
         };
         let id = match self.verifier.order(&order, &caller.address, venue, neg_risk, ahead) {

@@ -6,6 +6,7 @@
 use super::placements::Placement;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
+use crate::book::orders::Found;
 use crate::domain::{ApiKey, Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
@@ -22,26 +23,21 @@ impl Shard {
     /// Cancels one order of `principal`.
     pub fn cancel(&mut self, now: TimeMs, principal: WalletNo, id: &OrderId) -> Result<(), CancelRefusal> {
         self.clock(now);
-        let mine = |slot: &Slot| self.books.orders()[*slot].principal == principal;
-        let Some(slot) = self.books.orders().find(id).filter(mine) else {
+        let orders = self.books.orders();
+        let mine = |found: &Found| orders[found.slot()].principal == principal;
+        let Some(found) = orders.look_up(id).filter(mine) else {
             let known = self.recall.find(id).is_some_and(|(owner, _)| owner == principal);
             return Err(if known { CancelRefusal::Gone } else { CancelRefusal::Unknown });
         };
-        self.slots.clear();
-        self.slots.push(slot);
-        if self.remove_chosen(RemovalReason::Cancelled) { Ok(()) } else { Err(CancelRefusal::Busy) }
-    }
-
-    /// Has what the cancels to come will look at fetched into the cache, and waits for nothing: the order of the
-    /// first of `ids`, and where the second one's is found. Called with all that are left before each cancel of a
-    /// list, it keeps two ahead.
-    pub fn fetch_ahead_of_cancels(&self, ids: &[OrderId]) {
-        if let Some(second) = ids.get(1) {
-            self.books.orders().fetch_ahead(second);
+        if !self.log.room_for_cancel(self.settings.shards) {
+            return Err(CancelRefusal::Busy);
         }
-        if let Some(slot) = ids.first().and_then(|first| self.books.orders().guess(first)) {
-            self.fetch_resting(slot);
-        }
+        let positions = [orders[found.slot()].position].into_iter();
+        let payload = OrdersRemoved::write(self.time, RemovalReason::Cancelled, positions, &mut self.payload);
+        self.last = self.log.append_parts(OrdersRemoved::KIND, &payload).end;
+        self.release(found.slot(), Collateral::ZERO);
+        self.books.remove_found(found);
+        Ok(())
     }
 
     /// Cancels every order of `principal`; `out` gets the ids of those that left, in the order of
@@ -275,6 +271,12 @@ impl Shard {
     /// Takes an order out of its book and out of every count; what was set aside and is not `spent`
     /// goes back.
     pub(super) fn unrest(&mut self, slot: Slot, spent: Collateral) {
+        self.release(slot, spent);
+        self.books.remove(slot);
+    }
+
+    /// The same but for its book, of which the caller takes it out.
+    fn release(&mut self, slot: Slot, spent: Collateral) {
         let Placement { account, reserved, .. } = self.placements[slot];
         let back = reserved - spent;
         if !back.is_zero() {
@@ -282,7 +284,6 @@ impl Shard {
         }
         self.uncount(slot);
         self.accounts.settle(account);
-        self.books.remove(slot);
     }
 
     /// Takes an order out of every count, but not out of its book.

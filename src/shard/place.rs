@@ -15,9 +15,7 @@ use super::walk::{Met, Taker, Walk};
 use super::{Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::book::legs::Meeting;
 use crate::book::orders::{NEVER, Resting};
-use crate::domain::{
-    Collateral, MarketNo, OrderId, Outcome, Position, Reject, Shares, Side, Tick, TimeMs, WalletNo,
-};
+use crate::domain::{Collateral, Position, Reject, Shares, Side, Tick, TimeMs, WalletNo};
 use crate::journal::layout::{
     Decision, Ending, Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason,
 };
@@ -84,31 +82,6 @@ impl Shard {
     fn look_and_take(&mut self, work: &mut Work) -> Result<(), Refusal> {
         while self.look(work)? != Stage::Claim && self.take(work)? != Stage::Claim {}
         Ok(())
-    }
-
-    /// Has what [`Shard::place`] will look for under this digest fetched into the cache, and waits for nothing.
-    /// Between digest and decision lies the check of the signature.
-    pub fn fetch_ahead(&self, id: &OrderId) {
-        self.recall.fetch_ahead(id);
-        self.books.orders().fetch_ahead(id);
-    }
-
-    /// Has the maker that such an order would meet first fetched into the cache, and waits for nothing: makers
-    /// trade oldest first, so most have long left every cache. Nothing if another shard has the market.
-    pub fn fetch_maker_ahead(&self, market: MarketNo, outcome: Outcome, side: Side) {
-        let opposite = match outcome {
-            Outcome::Zero => side.opposite(),
-            Outcome::One => side,
-        };
-        if let Some(slot) = self.books.first(market, opposite) {
-            self.fetch_resting(slot);
-        }
-    }
-
-    /// Has all that is kept of an order that rests fetched into the cache.
-    pub(super) fn fetch_resting(&self, slot: Slot) {
-        self.books.fetch_ahead(slot);
-        self.placements.fetch_ahead(slot);
     }
 
     /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
@@ -188,6 +161,9 @@ impl Shard {
         let taker = &work.taker;
         if taker.side == Side::Buy && taker.order_type.rests() {
             self.watch(taker.wallet);
+        }
+        if taker.order_type.rests() {
+            self.fetch_last(taker);
         }
         self.walk(Walk::Look, taker)?;
         self.judge_plan(taker, &mut work.verdict)?;

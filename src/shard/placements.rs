@@ -69,6 +69,16 @@ impl Placements {
         self.by_account.fetch_ahead(slot);
     }
 
+    /// Has the links of those beside it fetched likewise. Its own are looked at now: they were to be fetched before.
+    pub(super) fn fetch_beside(&self, slot: Slot) {
+        self.by_account.fetch_beside(slot);
+    }
+
+    /// Has the links of an account's newest order fetched likewise.
+    pub(super) fn fetch_last(&self, list: Ends) {
+        self.by_account.fetch_ahead(list.last);
+    }
+
     /// The orders of an account, oldest first.
     pub(super) fn of_account(&self, list: Ends) -> impl Iterator<Item = Slot> + '_ {
         std::iter::successors(list.first.some(), |slot| self.by_account.next(*slot))

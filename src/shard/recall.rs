@@ -86,10 +86,14 @@ impl Recall {
         self.horizon_ms
     }
 
-    /// Has what [`Recall::find`] looks at fetched into the cache meanwhile; of a full memory also what
-    /// [`Recall::remember`] drops for it, and who is next to be dropped.
-    pub(super) fn fetch_ahead(&self, id: &OrderId) {
-        self.index.fetch_ahead(self.hash(id));
+    /// Where [`Recall::find`] looks first, to be fetched.
+    pub(super) fn place_of(&self, id: &OrderId) -> *const u8 {
+        self.index.place_of(self.hash(id))
+    }
+
+    /// Has what [`Recall::remember`] will write to fetched meanwhile; of a full memory what it drops for that, and who
+    /// is next to be dropped.
+    pub(super) fn fetch_ahead(&self) {
         if self.entries.len() < self.entries_max {
             // The place behind the one that is taken before.
             ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));

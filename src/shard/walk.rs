@@ -220,6 +220,7 @@ impl Shard {
         let breakers = self.registry.any_breaker();
         let opposite = taker.face.side.opposite();
         let mut next = self.books.first(taker.market, opposite);
+        self.fetch_behind(next);
         while let Some(slot) = next {
             let maker = self.books.orders()[slot];
             if !taker.face.reaches(maker.face().price) || self.plan.left.is_nothing() {
@@ -253,12 +254,16 @@ impl Shard {
         Ok(())
     }
 
-    /// Has what this walk and those behind it look at next fetched meanwhile: the maker behind, and where the index
-    /// has the one that is met, as it may be removed.
+    /// Has what this walk and those behind it look at fetched meanwhile: where the index has the one that is met, as it
+    /// may be removed, and who stands behind the next one.
     fn fetch_met(&self, met: &OrderId, next: Option<Slot>) {
         self.books.orders().fetch_ahead(met);
-        if let Some(next) = next {
-            self.fetch_resting(next);
+        self.fetch_behind(next);
+    }
+
+    fn fetch_behind(&self, next: Option<Slot>) {
+        if let Some(second) = next.and_then(|next| self.books.behind(next)) {
+            self.fetch_resting(second);
         }
     }
 

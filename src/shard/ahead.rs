@@ -1,0 +1,106 @@
+//! What the commands to come will look at, fetched into the cache while those before them are done.
+//!
+//! With many orders most of what a command looks at lies in memory, and takes as long to come as the command itself.
+//! Each of the next three commands is looked at once a command; what one step fetches, the next one reads.
+//!
+//! | commands before it | of an order | of a cancel |
+//! |---|---|---|
+//! | two | where the digest would be remembered, and would rest | where the order's digest is |
+//! | one | | the order, and who stands beside it |
+//! | none | the maker that it would meet first | the links of those beside it |
+
+use super::Shard;
+use super::walk::Taker;
+use crate::domain::{MarketNo, OrderId, Outcome, Side};
+use crate::memory::ahead;
+use crate::memory::arena::Slot;
+use std::hint::select_unpredictable;
+
+/// A command to come, as far as it tells where its shard will look.
+#[derive(Clone, Copy, Debug)]
+pub enum Coming<'a> {
+    /// An order for `outcome` with this digest.
+    Order {
+        /// Its digest.
+        id: &'a OrderId,
+        /// The market of its token; another shard's is passed over.
+        market: MarketNo,
+        /// Its token's side of the market.
+        outcome: Outcome,
+        /// Buy or sell of its own token.
+        side: Side,
+    },
+    /// A cancel of the order with this digest.
+    Cancel(&'a OrderId),
+}
+
+/// How many commands are before a command to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// It is the next one.
+    None,
+    /// One, which is done then.
+    One,
+    /// Two.
+    Two,
+}
+
+impl Shard {
+    /// Has fetched what the command will look at, as far as it is known with so many before it, and waits for nothing.
+    #[inline]
+    pub fn fetch_ahead(&self, coming: Coming<'_>, before: Before) {
+        match (before, coming) {
+            (Before::Two, Coming::Order { id, .. } | Coming::Cancel(id)) => {
+                let index = self.books.orders().place_of(id);
+                let is_order = matches!(coming, Coming::Order { .. });
+                // Which of the two comes is not to be predicted, so this is no branch.
+                ahead::fetch_at(select_unpredictable(is_order, self.recall.place_of(id), index));
+                ahead::fetch_at(index);
+                self.recall.fetch_ahead();
+            }
+            (Before::One, Coming::Order { .. }) => {}
+            (Before::One, Coming::Cancel(id)) => {
+                if let Some(slot) = self.books.orders().guess(id) {
+                    self.fetch_resting(slot);
+                }
+            }
+            // Makers trade oldest first, so most have long left every cache.
+            (Before::None, Coming::Order { market, outcome, side, .. }) => {
+                let opposite = match outcome {
+                    Outcome::Zero => side.opposite(),
+                    Outcome::One => side,
+                };
+                if let Some(slot) = self.books.first(market, opposite) {
+                    self.fetch_resting(slot);
+                }
+            }
+            (Before::None, Coming::Cancel(id)) => {
+                if let Some(slot) = self.books.orders().guess(id) {
+                    self.books.fetch_beside(slot);
+                    self.placements.fetch_beside(slot);
+                }
+            }
+        }
+    }
+
+    /// The same of a list of cancels, called before each with all that are left behind it.
+    pub fn fetch_ahead_of_cancels(&self, ids: &[OrderId]) {
+        for (id, before) in ids.iter().zip([Before::None, Before::One, Before::Two]) {
+            self.fetch_ahead(Coming::Cancel(id), before);
+        }
+    }
+
+    /// Has the links fetched of those behind which an order would come to rest, in its level and among its account's.
+    pub(super) fn fetch_last(&self, taker: &Taker) {
+        self.books.fetch_last(taker.market, taker.face);
+        if let Some(account) = taker.account {
+            self.placements.fetch_last(self.accounts[account].orders);
+        }
+    }
+
+    /// Has all that is kept of an order that rests fetched.
+    pub(super) fn fetch_resting(&self, slot: Slot) {
+        self.books.fetch_ahead(slot);
+        self.placements.fetch_ahead(slot);
+    }
+}
