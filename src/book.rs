@@ -223,16 +223,10 @@ impl Books {
         Some(ladder.first_at(ladder.best(side)?, &self.pool))
     }
 
-    /// The order behind this one in its level.
-    #[must_use]
-    pub fn behind(&self, slot: Slot) -> Option<Slot> {
-        self.queues.next(slot)
-    }
-
     /// The order that trades after `slot`: behind it in its level, else first in the next level.
     #[must_use]
     pub fn after(&self, slot: Slot) -> Option<Slot> {
-        if let Some(next) = self.behind(slot) {
+        if let Some(next) = self.queues.next(slot) {
             return Some(next);
         }
         let order = &self.orders[slot];

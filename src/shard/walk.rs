@@ -255,14 +255,14 @@ impl Shard {
     }
 
     /// Has what this walk and those behind it look at fetched meanwhile: where the index has the one that is met, as it
-    /// may be removed, and who stands behind the next one.
+    /// may be removed, and who trades behind the next one.
     fn fetch_met(&self, met: &OrderId, next: Option<Slot>) {
         self.books.orders().fetch_ahead(met);
         self.fetch_behind(next);
     }
 
     fn fetch_behind(&self, next: Option<Slot>) {
-        if let Some(second) = next.and_then(|next| self.books.behind(next)) {
+        if let Some(second) = next.and_then(|next| self.books.after(next)) {
             self.fetch_resting(second);
         }
     }
