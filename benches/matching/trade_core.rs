@@ -147,7 +147,7 @@ impl Core {
     #[inline(never)]
     fn execute_all(&mut self, commands: &[Command]) {
         for (index, command) in commands.iter().enumerate() {
-            for (ahead, before) in [(3, Before::Two), (2, Before::One), (1, Before::None)] {
+            for (ahead, before) in [3, 2, 1].into_iter().zip(Before::ALL) {
                 if let Some(command) = commands.get(index + ahead) {
                     self.shard.fetch_ahead(self.coming(index + ahead, command), before);
                 }

@@ -123,7 +123,7 @@ impl Orders {
     /// Has the bucket that finding, resting or removing an order begins with fetched into the cache, and waits for
     /// nothing.
     pub fn fetch_ahead(&self, id: &OrderId) {
-        self.by_id.fetch_ahead(self.hash(id));
+        ahead::fetch_at(self.place_of(id));
     }
 
     /// Where that bucket lies.

@@ -64,7 +64,7 @@ impl Trade {
     /// them is done.
     fn fetch_ahead_of(&self, from: usize, mesh: &Mesh) {
         let shard = self.shard.as_ref().expect("shards are asked on their own loops");
-        for (behind, before) in [(2, Before::Two), (1, Before::One), (0, Before::None)] {
+        for (behind, before) in [2, 1, 0].into_iter().zip(Before::ALL) {
             mesh.peek_asked(from, behind, |asked| match &asked.question {
                 Question::Place(place) => {
                     let (id, market, outcome) = (place.id(), place.market(), place.outcome());

@@ -131,8 +131,9 @@ impl Trade {
         let ahead = |id: &OrderId| {
             if let Some(shard) = shard {
                 let coming = Coming::Order { id, market, outcome, side: fields.side };
-                shard.fetch_ahead(coming, Before::Two);
-                shard.fetch_ahead(coming, Before::None);
+                for before in Before::ALL {
+                    shard.fetch_ahead(coming, before);
+                }
             }
         };
         let id = match self.verifier.order(&order, &caller.address, venue, neg_risk, ahead) {

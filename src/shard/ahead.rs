@@ -1,13 +1,16 @@
 //! What the commands to come will look at, fetched into the cache while those before them are done.
 //!
-//! With many orders most of what a command looks at lies in memory, and takes as long to come as the command itself.
-//! Each of the next three commands is looked at once a command; what one step fetches, the next one reads.
+//! With many orders most of what a command looks at is in no near cache, and would be waited for. So each of the next
+//! three commands is looked at while one is done, and what one look fetches, the next one reads.
 //!
 //! | commands before it | of an order | of a cancel |
 //! |---|---|---|
-//! | two | where the digest would be remembered, and would rest | where the order's digest is |
-//! | one | | the order, and who stands beside it |
-//! | none | the maker that it would meet first | the links of those beside it |
+//! | two | where its digest would be remembered and would rest | where the order's digest is |
+//! | one | | the order, with its links and placement |
+//! | none | the maker that it would meet first | the links of those beside the order |
+//!
+//! Two before any command, a cancel too, the memory of digests has fetched where the next order's result goes and what is
+//! forgotten for it: before orders alone that comes too late where each order makes the shard forget another.
 
 use super::Shard;
 use super::walk::Taker;
@@ -43,6 +46,11 @@ pub enum Before {
     One,
     /// Two.
     Two,
+}
+
+impl Before {
+    /// All, in the order in which a command that comes nearer is looked at.
+    pub const ALL: [Self; 3] = [Self::Two, Self::One, Self::None];
 }
 
 impl Shard {

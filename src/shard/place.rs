@@ -159,11 +159,11 @@ impl Shard {
     /// The next stage is *claim* or *take*.
     fn look(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
         let taker = &work.taker;
-        if taker.side == Side::Buy && taker.order_type.rests() {
-            self.watch(taker.wallet);
-        }
         if taker.order_type.rests() {
             self.fetch_last(taker);
+            if taker.side == Side::Buy {
+                self.watch(taker.wallet);
+            }
         }
         self.walk(Walk::Look, taker)?;
         self.judge_plan(taker, &mut work.verdict)?;
