@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::generator::{NEVER, Times};
+use crate::line::{self, Line};
 use crate::parts::{self, Seen};
 use crate::run::Loaded;
 use crate::scenario::{Class, Plan, Waits};
@@ -27,18 +28,29 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    pub(crate) fn of(schedule: &Schedule, loaded: &Loaded) -> Self {
+    /// `is_one_loops` if one loop of the server had all connections; of a client that sleeps nobody can tell when an
+    /// answer left.
+    pub(crate) fn of(schedule: &Schedule, loaded: &Loaded, is_one_loops: bool) -> Self {
         let mut all = Self::default();
+        let line = (is_one_loops && loaded.client_waits != Waits::Sleeps)
+            .then(|| Line::of(&loaded.requests, &loaded.times));
         for class in Class::ALL {
             let counted = schedule.warm_up..schedule.due_ns.len();
             let of_class = counted.filter(|&index| loaded.requests[index].class == class);
-            all.add(class, &of_class.collect::<Vec<_>>(), schedule, loaded);
+            all.add(class, &of_class.collect::<Vec<_>>(), schedule, loaded, line.as_ref());
         }
         all
     }
 
     /// Adds a class of which these are the requests.
-    fn add(&mut self, class: Class, requests: &[usize], schedule: &Schedule, loaded: &Loaded) {
+    fn add(
+        &mut self,
+        class: Class,
+        requests: &[usize],
+        schedule: &Schedule,
+        loaded: &Loaded,
+        line: Option<&Line>,
+    ) {
         let times = &loaded.times;
         let (mut due, mut sent, mut seen) = (histogram(), histogram(), Vec::new());
         for &index in requests {
@@ -49,7 +61,8 @@ impl Classes {
             let late_ns = latency_ns.saturating_sub(service_ns);
             let away_ns = (loaded.client_waits != Waits::Sleeps).then(|| times.away_ns[index]);
             let timing = times.timing(index).unwrap_or_default();
-            seen.push(Seen { latency_ns, late_ns, away_ns, timing });
+            let lay_ns = [times.sent_ns[index], line::seen_ns(times, index)];
+            seen.push(Seen { latency_ns, late_ns, away_ns, lay_ns, timing });
         }
         if due.is_empty() {
             return;
@@ -57,7 +70,7 @@ impl Classes {
         let name = class.name().to_owned();
         let (latency, service) = (Quantiles::of(&due), Quantiles::of(&sent));
         let stages = stages(requests.iter().copied(), times, None);
-        self.parts.extend(parts::of_class(&name, seen));
+        self.parts.extend(parts::of_class(&name, seen, line));
         self.curves.push(Curve { class: name.clone(), points: curve(&due) });
         self.times.push(ClassTimes { class: name, latency, service, stages });
         self.histograms.push((class, due));

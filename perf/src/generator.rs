@@ -74,6 +74,12 @@ impl Times {
         self.answered_ns.iter().filter(|&&answered_ns| answered_ns == NEVER).count()
     }
 
+    /// When the answer of a request that was answered left the server, as far as the client knows: for so long it was
+    /// away itself.
+    pub(crate) fn left_ns(&self, request: usize) -> u64 {
+        self.answered_ns[request].saturating_sub(self.away_ns[request])
+    }
+
     /// What the server said about the stages of one request, if it did.
     pub(crate) fn timing(&self, request: usize) -> Option<&str> {
         let (from, to) = self.timing_ends[request];
@@ -336,6 +342,19 @@ impl Pipe {
             self.unread.drain(..used);
         }
         Ok(answered)
+    }
+}
+
+#[cfg(test)]
+impl Times {
+    /// When requests went and were answered, what the server said, and for how long the client was away.
+    pub(crate) fn told(sent_ns: &[u64], answered_ns: &[u64], timings: &[&str], away_ns: &[u64]) -> Self {
+        let mut times = Self::of(sent_ns.len());
+        times.sent_ns.copy_from_slice(sent_ns);
+        times.answered_ns.copy_from_slice(answered_ns);
+        times.away_ns.copy_from_slice(away_ns);
+        timings.iter().enumerate().for_each(|(index, timing)| times.keep_timing(index, timing.as_bytes()));
+        times
     }
 }
 

@@ -50,6 +50,7 @@ mod in_force;
 mod jitter;
 mod layers;
 mod leftovers;
+mod line;
 mod looks;
 mod machine;
 mod orders;

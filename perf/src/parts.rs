@@ -5,10 +5,13 @@
 //! each stage took of *them* is averaged. What is left between sending and answer lies outside the
 //! server's stages. Of that the client knows its own part, for it knows when it looked at its sockets; the remainder
 //! is seen by nobody: the kernel's sockets, the network, the scheduler, other processes. So a request's time is
-//! what was late, its stages, the client's part and that remainder, which add up to it.
+//! what was late, its stages, the client's part and that remainder, which add up to it. Of the remainder it is told what
+//! the loop was at others for, where that is known ([`Line`]).
 
 use serde::{Deserialize, Serialize};
 
+use crate::line::Line;
+use crate::scenario::Class;
 use crate::stats::as_micros;
 use crate::timing;
 
@@ -18,6 +21,9 @@ pub(crate) const BUSY: [&str; 4] = ["parse", "auth", "sign", "match"];
 
 /// The stage that a request is in first.
 const FIRST: &str = "recv";
+
+/// Who took longer than so many times p99 is slow for other reasons, and its time would be most of an average.
+const AROUND_TIMES_MAX: u64 = 2;
 
 /// Fewer requests than this have no middle and no tail.
 const REQUESTS_MIN: usize = 10;
@@ -31,6 +37,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) late_ns: u64,
     /// For how long the client was away at most, between sending and answer; none of one that sleeps.
     pub(crate) away_ns: Option<u64>,
+    /// From when on it was sent, and when the server looked at it: nanoseconds since the start.
+    pub(crate) lay_ns: [u64; 2],
     /// What the server said, or nothing.
     pub(crate) timing: &'a str,
 }
@@ -44,6 +52,12 @@ impl Seen<'_> {
         let before_ns = sum.saturating_sub(self.latency_ns - self.late_ns);
         told().map(move |(name, ns)| (name, if name == FIRST { ns.saturating_sub(before_ns) } else { ns }))
     }
+
+    /// At whom its loop was while it lay there.
+    fn met<'a>(&self, line: Option<&'a Line>) -> impl Iterator<Item = (Class, u64)> + use<'a> {
+        let [from_ns, to_ns] = self.lay_ns;
+        line.into_iter().flat_map(move |line| line.within(from_ns, to_ns))
+    }
 }
 
 /// Where the time of some requests went, on average of them.
@@ -51,8 +65,8 @@ impl Seen<'_> {
 pub(crate) struct Parts {
     /// Their class.
     pub(crate) class: String,
-    /// Which of the class: `p50`, those between p40 and p60; `p99`, those between p98.5 and p99.5; `p99.9`, the
-    /// slowest thousandth.
+    /// Which of the class: `p50`, those between p40 and p60; `p99`, those between p98.5 and p99.5 that took no more than
+    /// twice p99; `p99.9`, the slowest thousandth.
     pub(crate) of: String,
     /// How many they are.
     pub(crate) requests: u64,
@@ -66,6 +80,12 @@ pub(crate) struct Parts {
     /// between, or did not tell.
     #[serde(default)]
     pub(crate) client_us: Option<f64>,
+    /// Of that, for which at most the loop was at others before it; none if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) line_us: Option<f64>,
+    /// The class at whose requests it was most of that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) behind: Option<String>,
     /// The server's stages, `total` left out.
     pub(crate) stages: Vec<(String, f64)>,
 }
@@ -76,9 +96,30 @@ impl Parts {
         if self.latency_us > 0.0 { 100.0 * part_us / self.latency_us } else { 0.0 }
     }
 
-    /// What neither a stage nor the client has.
+    /// What neither a stage nor the client has, nor those before it.
     pub(crate) fn unseen_us(&self) -> f64 {
-        (self.outside_us - self.client_us.unwrap_or(0.0)).max(0.0)
+        (self.outside_us - self.client_us.unwrap_or(0.0) - self.line_us.unwrap_or(0.0)).max(0.0)
+    }
+
+    /// What slow requests took longer than those around the median, part by part.
+    pub(crate) fn beyond(&self, middle: &Self) -> Self {
+        let more =
+            |slow: Option<f64>, quick: Option<f64>| slow.map(|us| (us - quick.unwrap_or(0.0)).max(0.0));
+        let client_us = more(self.client_us, middle.client_us);
+        let line_us = more(self.line_us, middle.line_us);
+        let unseen_us = (self.unseen_us() - middle.unseen_us()).max(0.0);
+        let of_stage = |(stage, us): &(String, f64)| {
+            (stage.clone(), (us - middle.stage_us(stage).unwrap_or(0.0)).max(0.0))
+        };
+        Self {
+            latency_us: self.latency_us - middle.latency_us,
+            late_us: (self.late_us - middle.late_us).max(0.0),
+            outside_us: client_us.unwrap_or(0.0) + line_us.unwrap_or(0.0) + unseen_us,
+            client_us,
+            line_us,
+            stages: self.stages.iter().map(of_stage).collect(),
+            ..self.clone()
+        }
     }
 
     /// What a stage took, if the server told it.
@@ -86,7 +127,7 @@ impl Parts {
         self.stages.iter().find(|(name, _)| name == stage).map(|(_, us)| *us)
     }
 
-    fn of(class: &str, of: &str, seen: &[Seen<'_>]) -> Self {
+    fn of(class: &str, of: &str, seen: &[Seen<'_>], line: Option<&Line>) -> Self {
         #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
         let count = seen.len() as f64;
         let mean = |ns: &dyn Fn(&Seen<'_>) -> u64| as_micros(seen.iter().map(ns).sum::<u64>()) / count;
@@ -94,6 +135,15 @@ impl Parts {
             (one.latency_ns - one.late_ns).saturating_sub(one.stages().map(|(_, ns)| ns).sum())
         };
         let away = |one: &Seen<'_>| one.away_ns.unwrap_or(0).min(outside(one));
+        let in_line = |one: &Seen<'_>| {
+            let met_ns: u64 = one.met(line).map(|(_, ns)| ns).sum();
+            met_ns.min(outside(one) - away(one))
+        };
+        let at_ns = |class: &Class| -> u64 {
+            let met = seen.iter().flat_map(|one| one.met(line));
+            met.filter(|(met, _)| met == class).map(|(_, ns)| ns).sum()
+        };
+        let behind = Class::ALL.into_iter().max_by_key(at_ns).filter(|class| 0 < at_ns(class));
         let mut stages: Vec<(String, f64)> = Vec::new();
         for (name, ns) in seen.iter().flat_map(Seen::stages) {
             let part = as_micros(ns) / count;
@@ -110,14 +160,17 @@ impl Parts {
             late_us: mean(&|one| one.late_ns),
             outside_us: mean(&outside),
             client_us: seen.iter().all(|one| one.away_ns.is_some()).then(|| mean(&away)),
+            line_us: line.map(|_| mean(&in_line)),
+            behind: behind.map(|class| class.name().to_owned()),
             stages,
         }
     }
 }
 
 /// The middle and the tail of a class; none of one that has few requests. Of one whose stages are never told, as of
-/// reads, there are the client's part and the remainder, if the client told its own.
-pub(crate) fn of_class(class: &str, mut seen: Vec<Seen<'_>>) -> Vec<Parts> {
+/// reads, there are the client's part and the remainder, if the client told its own. `line` is of the one loop that had
+/// all connections.
+pub(crate) fn of_class(class: &str, mut seen: Vec<Seen<'_>>, line: Option<&Line>) -> Vec<Parts> {
     let is_silent = seen.iter().all(|one| one.timing.is_empty());
     seen.retain(|one| if is_silent { one.away_ns.is_some() } else { !one.timing.is_empty() });
     let count = seen.len();
@@ -126,13 +179,15 @@ pub(crate) fn of_class(class: &str, mut seen: Vec<Seen<'_>>) -> Vec<Parts> {
     }
     seen.sort_unstable_by_key(|one| one.latency_ns);
     let middle = &seen[count * 4 / 10..count * 6 / 10];
-    let slow = &seen[count * 985 / 1_000..count * 995 / 1_000];
+    let around = &seen[count * 985 / 1_000..count * 995 / 1_000];
+    let most_ns = AROUND_TIMES_MAX * seen[count * 99 / 100].latency_ns;
+    let slow = &around[..around.partition_point(|one| one.latency_ns <= most_ns)];
     let tail = &seen[count - count.div_ceil(1_000)..];
-    let mut parts = vec![Parts::of(class, "p50", middle)];
-    if REQUESTS_MIN <= slow.len() {
-        parts.push(Parts::of(class, "p99", slow));
+    let mut parts = vec![Parts::of(class, "p50", middle, line)];
+    if REQUESTS_MIN <= around.len() {
+        parts.push(Parts::of(class, "p99", slow, line));
     }
-    parts.push(Parts::of(class, "p99.9", tail));
+    parts.push(Parts::of(class, "p99.9", tail, line));
     parts
 }
 
@@ -144,6 +199,7 @@ pub(crate) fn busy_ns(timing: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::Span;
 
     /// 999 requests of 40 µs, 26 of them signature, and one of 4 ms, 3.9 of them the disk.
     fn thousand() -> Vec<Seen<'static>> {
@@ -151,6 +207,7 @@ mod tests {
             latency_ns: 40_000,
             late_ns: 1_000,
             away_ns: Some(2_000),
+            lay_ns: [0, 0],
             timing: "sign;dur=0.026, journal;dur=0.001, total;dur=0.03",
         };
         let slow = Seen {
@@ -158,6 +215,7 @@ mod tests {
             late_ns: 0,
             // More than is outside: it was away while the disk wrote, too.
             away_ns: Some(3_000_000),
+            lay_ns: [0, 0],
             timing: "sign;dur=0.026, journal;dur=3.9, total;dur=3.95",
         };
         std::iter::repeat_n(quick, 999).chain([slow]).collect()
@@ -165,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_middle_and_the_tail_spend_their_time_elsewhere() {
-        let [middle, slow, tail] = of_class("place", thousand()).try_into().unwrap();
+        let [middle, slow, tail] = of_class("place", thousand(), None).try_into().unwrap();
         let parts = |parts: &Parts| {
             let most = parts.stages.iter().max_by(|one, other| one.1.total_cmp(&other.1));
             let (stage, us) = most.cloned().unwrap();
@@ -193,8 +251,8 @@ mod tests {
             // Its bytes came behind those of others, which waited since before it was sent.
             (Some(2_000), "recv;dur=0.05, sign;dur=0.026, queue;dur=0.002, total;dur=0.078"),
         ] {
-            let one = Seen { latency_ns: 40_000, late_ns: 1_000, away_ns, timing };
-            for parts in of_class("place", vec![one; 2_000]) {
+            let one = Seen { latency_ns: 40_000, late_ns: 1_000, away_ns, lay_ns: [0, 0], timing };
+            for parts in of_class("place", vec![one; 2_000], None) {
                 let stages: f64 = parts.stages.iter().map(|(_, us)| us).sum();
                 let sum = parts.late_us + stages + parts.client_us.unwrap_or(0.0) + parts.unseen_us();
                 assert!((sum - parts.latency_us).abs() < 1e-6, "{parts:?}");
@@ -204,17 +262,62 @@ mod tests {
     }
 
     #[test]
+    fn what_a_loop_was_at_others_for_is_told_and_what_is_slow_for_other_reasons_is_left_out() {
+        // Some lay behind a batch for 40 µs, some until a stop of 400 ended.
+        let one = |latency_ns, lay_ns| Seen {
+            latency_ns,
+            late_ns: 0,
+            away_ns: Some(5_000),
+            lay_ns,
+            timing: "sign;dur=0.026, total;dur=0.03",
+        };
+        let quick = one(40_000, [900_000, 900_000]);
+        let behind = one(80_000, [440_000, 480_000]);
+        let stopped = one(440_000, [900_000, 900_000]);
+        let all = |[quicks, behinds, stops]: [usize; 3]| {
+            let quicks = std::iter::repeat_n(quick.clone(), quicks);
+            let behinds = std::iter::repeat_n(behind.clone(), behinds);
+            quicks.chain(behinds).chain(std::iter::repeat_n(stopped.clone(), stops)).collect()
+        };
+        let batch = Span { from_ns: 10_000, to_ns: 500_000, class: Class::Batch };
+        let line = Line::in_order(vec![batch]);
+        let told = |counts| {
+            let parts = of_class("place", all(counts), Some(&line));
+            let slow = parts[1].beyond(&parts[0]);
+            let sum = slow.late_us
+                + slow.stages.iter().map(|(_, us)| us).sum::<f64>()
+                + slow.client_us.unwrap()
+                + slow.line_us.unwrap()
+                + slow.unseen_us();
+            assert!((sum - slow.latency_us).abs() < 1e-6, "{slow:?}");
+            let text = format!(
+                "{:.0}: {:.0} in line, {:.0} unseen",
+                slow.latency_us,
+                slow.line_us.unwrap(),
+                slow.unseen_us()
+            );
+            (parts[0].behind.clone(), parts[0].line_us, slow.behind.clone(), text)
+        };
+        let batch = Some("batch".to_owned());
+        let expected = (None, Some(0.0), batch.clone(), "40: 40 in line, 0 unseen".to_owned());
+        assert_eq!(told([980, 20, 0]), expected);
+        assert_eq!(told([972, 20, 8]), expected);
+        assert_eq!(told([1_000, 0, 0]), (None, Some(0.0), None, "0: 0 in line, 0 unseen".to_owned()));
+        assert_eq!(of_class("place", all([980, 20, 0]), None)[1].line_us, None);
+    }
+
+    #[test]
     fn few_requests_and_silent_servers_have_no_parts() {
         let all = thousand();
-        assert_eq!(of_class("place", all[..9].to_vec()), []);
-        assert_eq!(of_class("place", all[..10].to_vec()).len(), 2);
+        assert_eq!(of_class("place", all[..9].to_vec(), None), []);
+        assert_eq!(of_class("place", all[..10].to_vec(), None).len(), 2);
         assert_eq!(
-            (of_class("place", all[..899].to_vec()).len(), of_class("place", all.clone()).len()),
+            (of_class("place", all[..899].to_vec(), None).len(), of_class("place", all.clone(), None).len()),
             (2, 3)
         );
         let silent = |away_ns: Option<u64>| {
             let seen = all.iter().map(|one| Seen { timing: "", away_ns, ..one.clone() });
-            of_class("read", seen.collect())
+            of_class("read", seen.collect(), None)
         };
         assert_eq!(silent(None), []);
         let middle = &silent(Some(2_000))[0];

@@ -328,7 +328,8 @@ struct About {
 
 fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> Outcome {
     let counted = schedule.warm_up..schedule.due_ns.len();
-    let classes = Classes::of(schedule, loaded);
+    let is_one_loops = about.threads.iter().filter(|thread| thread.is_trading()).count() == 1;
+    let classes = Classes::of(schedule, loaded, is_one_loops);
     let mut late = histogram();
     for index in counted.clone().filter(|&index| loaded.times.sent_ns[index] != NEVER) {
         record(&mut late, loaded.times.sent_ns[index].saturating_sub(schedule.due_ns[index]));

@@ -487,6 +487,8 @@ fn example_parts(of: &str, requests: u64, latency_us: f64, sign_us: f64, journal
         late_us: 0.0,
         outside_us: latency_us - sign_us - journal_us,
         client_us: None,
+        line_us: None,
+        behind: None,
         stages: vec![("sign".to_owned(), sign_us), ("journal".to_owned(), journal_us)],
     }
 }

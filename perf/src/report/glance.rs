@@ -65,7 +65,14 @@ fn quantiles<'a>(
             "median" => planned::median(summary).unwrap_or_default(),
             asked => had_said(summary, asked).to_owned(),
         };
-        Some(row(what, micros(us) + &in_server(parts, times, summary), largest(parts, summary), &said))
+        let above = went::beyond(parts, summary)
+            .map_or_else(String::new, |_| format!(", {} above the median", micros(us - latency.p50_us)));
+        Some(row(
+            what,
+            micros(us) + &in_server(parts, times, summary) + &above,
+            largest(parts, summary),
+            &said,
+        ))
     })
 }
 
@@ -76,15 +83,23 @@ fn in_server(parts: &Parts, times: &ClassTimes, summary: &Summary) -> String {
     us.map_or_else(String::new, |us| format!(", {} in the server", micros(us)))
 }
 
-/// Most of the time of some requests, and what would shorten it.
+/// What has less of a time than this is not called its reason.
+const ALONE_PERCENT_MIN: f64 = 35.0;
+
+/// Most of the time of some requests, of slow ones of what is above the median, and what would shorten it.
 fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
+    let more = went::beyond(parts, summary);
+    let of = if more.is_some() { " of that" } else { "" };
+    let parts = more.as_ref().unwrap_or(parts);
     if let Some(percent) = went::waited_percent(parts, summary) {
-        return (format!("{}, some {percent:.0} %", taker::by(summary)), taker::remedy(summary));
+        return (format!("{}, some {percent:.0} %{of}", taker::by(summary)), taker::remedy(summary));
     }
     let places = went::places(parts);
     let Some(Place { us, at }) = places.first() else { return (String::new(), String::new()) };
     let (by, first) = place(at, *us, parts, summary);
-    (format!("{by}, {:.0} %", parts.percent(*us)), first)
+    let percent = parts.percent(*us).min(100.0);
+    let alone = if percent < ALONE_PERCENT_MIN { "nothing alone; the largest part: " } else { "" };
+    (format!("{alone}{by}, {percent:.0} %{of}"), first)
 }
 
 /// A place in a few words, and what would shorten the time there.
@@ -99,6 +114,9 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
             told("the reader and the client, in turn on one CPU", "a core for each")
         }
         Where::Client => told("the client's own time", NOT_THE_SERVERS),
+        Where::Line => {
+            told(&format!("in line before the loop, behind {}", went::behind(parts)), shorter_line(summary))
+        }
         Where::Unseen if parts.stages.is_empty() => match went::in_server_us(parts, summary) {
             None => {
                 told("the server and the kernel, not told apart", "stage `read` of /debug/latency says which")
@@ -116,15 +134,17 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
         Where::Stage(stage) => match stage.as_str() {
             "sign" if went::knows_signers(summary) => told("the signature check", "a faster core"),
             "sign" => told("the signature check", KNOWN),
-            "recv" | "queue" => told(
-                "in line behind others on its loop",
-                if went::has_batches(summary) { "smaller batches; more shards" } else { "more shards" },
-            ),
+            "recv" | "queue" => told("in line behind others on its loop", shorter_line(summary)),
             "journal" if words::is_durable(summary) => of_journal(us, parts, summary),
             "journal" => told("behind answers before it", "reads on connections of their own"),
             stage => (format!("stage {stage}"), "a faster core".to_owned()),
         },
     }
+}
+
+/// What makes the line before a loop shorter.
+fn shorter_line(summary: &Summary) -> &'static str {
+    if went::has_batches(summary) { "smaller batches; more shards" } else { "more shards" }
 }
 
 /// Time that no stage has: a CPU that was taken for as long, or the way through the kernel, which has the wake-up in it
@@ -335,35 +355,41 @@ mod tests {
                 "queue",
                 &committed,
                 None,
-                "CPU 0 was taken: interrupts or the host (nobody is charged), which shows in queue, 98 %",
+                "CPU 0 was taken: interrupts or the host (nobody is charged), which shows in queue, 98 % of that",
                 QUIETER,
             ),
             (
                 "sign",
                 &committed,
                 None,
-                "CPU 0 was taken: interrupts or the host (nobody is charged), which shows in sign, 98 %",
+                "CPU 0 was taken: interrupts or the host (nobody is charged), which shows in sign, 98 % of that",
                 QUIETER,
             ),
-            ("send", &committed, None, "stage send, 98 %", "a faster core"),
+            ("send", &committed, None, "stage send, 98 % of that", "a faster core"),
             (
                 "journal",
                 &committed,
                 None,
-                "behind answers before it, 98 %",
+                "behind answers before it, 98 % of that",
                 "reads on connections of their own",
             ),
-            ("journal", &durable, None, "the journal, 98 %", SOONER),
-            ("journal", &durable, journal(3_000.0, 1.0), "a write of the disk, 98 %", SOONER),
+            ("journal", &durable, None, "the journal, 98 % of that", SOONER),
+            ("journal", &durable, journal(3_000.0, 1.0), "a write of the disk, 98 % of that", SOONER),
             (
                 "journal",
                 &durable,
                 journal(3_000.0, 2_000.0),
-                "the journal's thread without a CPU, 98 %",
+                "the journal's thread without a CPU, 98 % of that",
                 "a core for it",
             ),
-            ("journal", &durable, journal(1_000.0, 1.0), "two writes of the disk, 98 %", SOONER),
-            ("journal", &durable, journal(900.0, 1.0), "the journal, neither disk nor CPU alone, 98 %", BOTH),
+            ("journal", &durable, journal(1_000.0, 1.0), "two writes of the disk, 98 % of that", SOONER),
+            (
+                "journal",
+                &durable,
+                journal(900.0, 1.0),
+                "the journal, neither disk nor CPU alone, 98 % of that",
+                BOTH,
+            ),
         ] {
             let mut summary = Summary { settings: settings.clone(), journal, ..example() };
             summary.parts[1].stages[1].0 = stage.to_owned();
@@ -380,7 +406,7 @@ mod tests {
             let [_, by, told_first, _] = told(&in_line, "orders that rest, p99.9");
             assert_eq!(
                 [by.as_str(), told_first.as_str()],
-                ["in line behind others on its loop, 98 %", first]
+                ["in line behind others on its loop, 100 % of that", first]
             );
         }
         // Of reads no stage is told.
@@ -476,8 +502,8 @@ mod tests {
     #[test]
     fn a_percentile_whose_slowest_met_stops_is_told_with_who_had_the_cpu() {
         for (around_p99_us, expected) in [
-            (1_000.0, "CPU 0 was taken: sh (7), some 50 %"),
-            (500.0, "no stage (stops of CPU 0 explain 500 µs), 99 %"),
+            (1_000.0, "CPU 0 was taken: sh (7), some 51 % of that"),
+            (500.0, "no stage (stops of CPU 0 explain 500 µs), 100 % of that"),
         ] {
             let sh =
                 Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.013, may_have: Some(vec![0]) };
@@ -498,15 +524,42 @@ mod tests {
     }
 
     #[test]
+    fn slow_orders_that_lay_behind_others_are_told_behind_whom() {
+        let mut summary = example();
+        let batch = ClassTimes { class: "batch".to_owned(), ..summary.classes[0].clone() };
+        summary.classes.push(batch);
+        (summary.classes[0].latency.p99_us, summary.loops[0].away) = (85.0, None);
+        let slow = &mut summary.parts[1];
+        "p99".clone_into(&mut slow.of);
+        (slow.latency_us, slow.outside_us) = (90.0, 63.0);
+        (slow.line_us, slow.behind) = (Some(48.0), Some("batch".to_owned()));
+        slow.stages = vec![("sign".to_owned(), 26.0), ("journal".to_owned(), 1.0)];
+        let [shown, by, first, _] = told(&summary, "orders that rest, p99");
+        assert_eq!(shown, "85.0 µs, 45.0 µs above the median");
+        assert_eq!(by, "in line before the loop, behind batches of 15 orders, 96 % of that");
+        assert_eq!(first, "smaller batches; more shards");
+        let said = &words::limits(&summary)[1];
+        assert!(
+            said.contains("in line before their loop, behind batches of 15 orders, 96 % (48.0 µs)"),
+            "{said}"
+        );
+        assert!(said.contains("mostly at batches of 15 orders: smaller batches, more shards"), "{said}");
+        // Hardly slower than the median, they went where that did.
+        summary.parts[1].latency_us = 49.0;
+        let [shown, by, ..] = told(&summary, "orders that rest, p99");
+        assert_eq!((shown.as_str(), by.contains("of that")), ("85.0 µs", false));
+    }
+
+    #[test]
     fn a_client_that_lost_its_cpu_to_others_is_not_to_blame() {
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: Some(vec![1]) };
-        let taken = ("CPU 1 was taken: sh (7), 95 %", "stop sh (7), or keep it off this CPU");
+        let taken = ("CPU 1 was taken: sh (7), 96 % of that", "stop sh (7), or keep it off this CPU");
         for (late_us, client_us, lost_percent, (by, first)) in [
             (3_800.0, 10.0, Some(50.0), taken),
             (10.0, 3_800.0, Some(50.0), taken),
-            (3_800.0, 10.0, Some(0.04), ("sent late, 95 %", NOT_THE_SERVERS)),
-            (10.0, 3_800.0, Some(0.04), ("the client's own time, 95 %", NOT_THE_SERVERS)),
-            (3_800.0, 10.0, None, ("sent late, 95 %", NOT_THE_SERVERS)),
+            (3_800.0, 10.0, Some(0.04), ("sent late, 96 % of that", NOT_THE_SERVERS)),
+            (10.0, 3_800.0, Some(0.04), ("the client's own time, 96 % of that", NOT_THE_SERVERS)),
+            (3_800.0, 10.0, None, ("sent late, 96 % of that", NOT_THE_SERVERS)),
         ] {
             let mut summary = Summary { client_lost_percent: lost_percent, ..example() };
             summary.others_of_cpus = vec![(1, sh.clone())];
@@ -540,7 +593,7 @@ mod tests {
             summary.settings = vec!["journal.durability=durable".to_owned()];
             summary.journal = Some(Journal { write: spans(3_000.0), run_delay: spans(1.0) });
             let [_, told_by, told_first, _] = told(&summary, "orders that rest, p99.9");
-            assert_eq!((told_by, told_first.as_str()), (format!("a write of {by}, 98 %"), first));
+            assert_eq!((told_by, told_first.as_str()), (format!("a write of {by}, 98 % of that"), first));
             let [_, told_by, told_first, _] = told(&summary, "the journal's writes");
             assert!(told_by.starts_with(&format!("{by}; its thread")) && told_first == first, "{told_by}");
         }
@@ -551,15 +604,15 @@ mod tests {
         let mut summary = example();
         summary.loops[0].away =
             Some(Away { lost_percent: 1.0, max_us: 9_000.0, slowest_us: 3_000.0, ..Away::default() });
-        let by = "CPU 0 was taken: interrupts or the host (nobody is charged), some 75 %";
+        let by = "CPU 0 was taken: interrupts or the host (nobody is charged), some 76 % of that";
         assert_eq!(told(&summary, "orders that rest, p99.9")[1], by);
         // Where nobody looks, it is the same CPU's stop and the same taker, if it was for as long.
         summary.parts[1].stages[1].1 = 10.0;
         summary.parts[1].outside_us = 3_964.0;
         summary.threads[0].wait = "park".to_owned();
         for (wait_p999_us, expected) in [
-            (2_000.0, "CPU 1 was taken: interrupts or the host (nobody is charged), 99 %"),
-            (1_000.0, "no stage (stops of CPU 1 explain 1.0 ms), 99 %"),
+            (2_000.0, "CPU 1 was taken: interrupts or the host (nobody is charged), 100 % of that"),
+            (1_000.0, "no stage (stops of CPU 1 explain 1.0 ms), 100 % of that"),
         ] {
             summary.jitter_after[1].wait_p999_us = Some(wait_p999_us);
             assert_eq!(told(&summary, "orders that rest, p99.9")[1], expected);

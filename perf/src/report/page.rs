@@ -257,7 +257,7 @@ impl Page {
     fn parts(&mut self, summary: &Summary) {
         let Some(most) = summary.parts.iter().max_by_key(|parts| parts.stages.len()) else { return };
         let names: Vec<&str> = most.stages.iter().map(|(name, _)| name.as_str()).collect();
-        let head = [&["", "requests", "took", "late"][..], &names, &["client", "unseen"]];
+        let head = [&["", "requests", "took", "late"][..], &names, &["client", "in line", "unseen"]];
         let row = |parts: &Parts| {
             let of = |name: &&str| match parts.stage_us(name) {
                 None if parts.stages.is_empty() => "-".to_owned(),
@@ -267,8 +267,9 @@ impl Page {
                 [format!("{}, {}", words::class(&parts.class), parts.of), numbers::count_of(parts.requests)];
             let times = [parts.latency_us, parts.late_us].map(numbers::micros).into_iter();
             let times = times.chain(names.iter().map(of));
-            let client = parts.client_us.map_or_else(|| "-".to_owned(), numbers::micros);
-            first.into_iter().chain(times).chain([client, numbers::micros(parts.unseen_us())]).collect()
+            let told = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), numbers::micros);
+            let outside = [parts.client_us, parts.line_us, Some(parts.unseen_us())].map(told);
+            first.into_iter().chain(times).chain(outside).collect()
         };
         self.table(
             "Where the time went, on average of the requests around the median, around p99 and of the slowest thousandth",
@@ -277,8 +278,8 @@ impl Page {
         );
         self.note(
             "What follows behind `took` adds up to it. `late`: before it was sent. `client`: the request or its answer may \
-             have lain there so long while the client sent, read others, or others had its CPU; the rig's. `unseen`: the \
-             remainder, of the kernel, the network, the scheduler and other processes, and of reads, of which the server tells no \
+             have lain there so long while the client sent, read others, or others had its CPU; the rig's. `in line`: \
+             its loop was at others meanwhile, known where one loop has all connections. `unseen`: the remainder, of the kernel, the network, the scheduler and other processes, and of reads, of which the server tells no \
              stage, what it took itself.",
         );
     }

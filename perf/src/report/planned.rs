@@ -5,7 +5,8 @@
 //! each that there was and the rest for each request that trades.
 //!
 //! Of p99 the plan says what an order waits for behind a batch, or behind another order; that is in the stages before
-//! its signature, so they are what is held against it, and not p99 as a whole ([`left_out`]).
+//! its signature and before its loop looked at it, so these are what is held against it, and not p99 as a whole
+//! ([`left_out`]).
 
 use super::numbers::{about, micros, range};
 use super::{room, went, words};
@@ -263,7 +264,8 @@ const MET_MIN: f64 = 0.5;
 fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
     let class = &commonest(summary)?.class;
     let slow = summary.parts.iter().find(|parts| parts.class == *class && parts.of == "p99")?;
-    let shown_us: f64 = went::IN_LINE.iter().filter_map(|stage| slow.stage_us(stage)).sum();
+    let in_stages_us: f64 = went::IN_LINE.iter().filter_map(|stage| slow.stage_us(stage)).sum();
+    let shown_us = in_stages_us + slow.line_us.unwrap_or(0.0);
     #[allow(clippy::cast_precision_loss, reason = "a batch is small")]
     let (who, checks) = match summary.class("batch") {
         Some(_) => ("a batch of 15", BATCH as f64),
@@ -272,7 +274,7 @@ fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
     let most_us = checks * planned.check_us;
     let met_one = MET_MIN * planned.check_us <= shown_us;
     (most_us > 0.0 && met_one).then(|| Row {
-        what: format!("an order's wait in line (stages recv and queue, average around p99), planned behind {who}"),
+        what: format!("an order's wait in line (before its loop and in stages recv and queue, average around p99), planned behind {who}"),
         plan: format!("up to {}", micros(most_us)),
         showed: micros(shown_us),
         times: if shown_us <= most_us {
@@ -402,7 +404,7 @@ mod tests {
         };
         let waits = [("recv", 1.5), ("sign", 26.0), ("queue", 298.5)];
         let row = |who: &str, told: &str| {
-            let what = "an order's wait in line (stages recv and queue, average around p99), planned behind";
+            let what = "an order's wait in line (before its loop and in stages recv and queue, average around p99), planned behind";
             format!("{what} {who}: {told}")
         };
         for (classes, parts, expected) in [

@@ -31,25 +31,42 @@ fn went(parts: &Parts, summary: &Summary) -> String {
         "p99" => "Around p99",
         _ => "In the slowest thousandth",
     };
+    let (all, more) = (parts, beyond(parts, summary));
+    let parts = more.as_ref().unwrap_or(parts);
     let of = |us: f64| format!("{:.0} % ({})", parts.percent(us), micros(us));
     let by_size = places(parts);
     let is_told = |place: &&Place| TOLD_PERCENT_MIN <= parts.percent(place.us);
+    let it = more.as_ref().map_or_else(
+        || "it".to_owned(),
+        |more| format!("the {} that they took longer than those around the median", micros(more.latency_us)),
+    );
     let told = by_size.iter().take_while(is_told).take(TOLD_MAX).count();
     let places = by_size[..told].iter().map(|Place { us, at }| format!("{}, {}", at.words(parts), of(*us)));
     let places: Vec<String> = places.collect();
     let rest_us = by_size[told..].iter().map(|place| place.us).sum::<f64>().max(0.0);
     format!(
-        "{which} of {} ({} of them, {} on average{}) most of it passed {}; in all else, {}.{}",
+        "{which} of {} ({} of them, {} on average{}) most of {it} passed {}; in all else, {}.{}",
         class(&parts.class),
         count_of(parts.requests),
-        micros(parts.latency_us),
-        shares(parts, summary),
+        micros(all.latency_us),
+        shares(all, summary),
         places.join("; then "),
         of(rest_us),
         waited(parts, summary).unwrap_or_else(|| by_size
             .first()
             .map_or_else(String::new, |place| place.advice(parts, summary)))
     )
+}
+
+/// From so many times the median on it is asked what slow requests took longer.
+const SLOW_TIMES_MIN: f64 = 1.25;
+
+/// What slow requests took longer than those around the median; none of those themselves, of requests that are hardly
+/// slower, and of reads, of which the server tells no stages.
+pub(super) fn beyond(parts: &Parts, summary: &Summary) -> Option<Parts> {
+    let is_middle = |other: &&Parts| other.class == parts.class && other.of == "p50";
+    let middle = summary.parts.iter().find(is_middle).filter(|_| !parts.stages.is_empty())?;
+    (SLOW_TIMES_MIN * middle.latency_us <= parts.latency_us).then(|| parts.beyond(middle))
 }
 
 /// Where time of requests went.
@@ -61,6 +78,8 @@ pub(super) enum Where {
     Late,
     /// While the client was away.
     Client,
+    /// Before a loop that was at others.
+    Line,
     /// Where nobody measures.
     Unseen,
 }
@@ -78,6 +97,7 @@ pub(super) fn places(parts: &Parts) -> Vec<Place> {
     let mut all: Vec<Place> = stages.collect();
     all.push(Place { us: parts.late_us, at: Where::Late });
     all.extend(parts.client_us.map(|us| Place { us, at: Where::Client }));
+    all.extend(parts.line_us.map(|us| Place { us, at: Where::Line }));
     all.push(Place { us: parts.unseen_us(), at: Where::Unseen });
     all.sort_by(|one, other| other.us.total_cmp(&one.us));
     all
@@ -89,6 +109,7 @@ impl Where {
             Self::Stage(stage) => format!("in {stage}"),
             Self::Late => "before they were sent".to_owned(),
             Self::Client => "while the client was away".to_owned(),
+            Self::Line => format!("in line before their loop, behind {}", behind(parts)),
             Self::Unseen if parts.client_us.is_none() => {
                 "outside the server's stages (the client, kernel, network, a CPU that was taken)".to_owned()
             }
@@ -114,9 +135,25 @@ impl Place {
                 .unwrap_or_else(|| of_stage(stage, self.us, parts, summary)),
             Where::Late => String::new(),
             Where::Client => of_client(parts, summary),
+            Where::Line => of_line(parts, summary),
             Where::Unseen => of_unseen(parts, summary),
         }
     }
+}
+
+/// Behind whom requests lay before their loop, most of the time.
+pub(super) fn behind(parts: &Parts) -> &'static str {
+    parts.behind.as_deref().map_or("others", class)
+}
+
+/// What can be done about those before them.
+fn of_line(parts: &Parts, summary: &Summary) -> String {
+    let batch = if has_batches(summary) { "smaller batches, " } else { "" };
+    format!(
+        " By the client's clock and the server's stages the loop was at others while these lay in the kernel, mostly at {}: \
+         {batch}more shards (`cpu.shards`) or known signers (`auth.known_signers_bytes`) make that shorter.",
+        behind(parts)
+    )
 }
 
 /// Who had the client's CPU, where the time is the client's and others had its CPU for long enough.
@@ -132,9 +169,10 @@ const WAITED_PERCENT_MIN: f64 = 30.0;
 fn waited_us(parts: &Parts, summary: &Summary) -> Option<f64> {
     let away = room::away(summary).filter(|_| !parts.stages.is_empty())?;
     let waits_us = away.of_us(&parts.of)?;
-    // What was the rig's while the loop had no CPU is not told twice.
+    // What was the rig's while the loop had no CPU, or shows behind others, is not told twice.
     let rigs_us = parts.late_us + parts.client_us.unwrap_or(0.0);
-    Some(waits_us).filter(|us| WAITED_PERCENT_MIN <= parts.percent(*us) && rigs_us < *us)
+    let known_us = rigs_us.max(parts.line_us.unwrap_or(0.0));
+    Some(waits_us).filter(|us| WAITED_PERCENT_MIN <= parts.percent(*us) && known_us < *us)
 }
 
 /// The part of their time that was, in hundredths.
@@ -171,7 +209,10 @@ fn shares(parts: &Parts, summary: &Summary) -> String {
     let stages_us: f64 = parts.stages.iter().map(|(_, us)| us).sum();
     let [rig, server, neither] =
         [parts.late_us + client_us, stages_us, parts.unseen_us()].map(|us| parts.percent(us));
-    format!("; {rig:.0} % {whose}, {server:.0} % in the server's stages, {neither:.0} % neither's")
+    let line = parts
+        .line_us
+        .map_or_else(String::new, |us| format!(", {:.0} % in line before its loop", parts.percent(us)));
+    format!("; {rig:.0} % {whose}, {server:.0} % in the server's stages{line}, {neither:.0} % neither's")
 }
 
 /// Where nobody measures.
@@ -466,7 +507,7 @@ mod tests {
             (tail.latency_us, tail.late_us) = (1_000.0, late_us);
             tail.stages = vec![("queue".to_owned(), 975.0 - late_us)];
             let said = &limits(&summary)[1];
-            assert_eq!(said.contains("The machine's is some 75 % of it"), is_machines, "{said}");
+            assert_eq!(said.contains("The machine's is some 78 % of it"), is_machines, "{said}");
             assert_eq!(said.contains("more shards"), !is_machines && late_us == 0.0, "{said}");
         }
     }
@@ -491,10 +532,10 @@ mod tests {
             limits(&summary).remove(1)
         };
         let shared = "The client shared CPU 0 with outcry-shard0: what it waited for them is in there too";
-        let outside = "passed outside the server's stages (the client, kernel, network, a CPU that was taken), 97 % (3.9 ms)";
+        let outside = "passed outside the server's stages (the client, kernel, network, a CPU that was taken), 98 % (3.9 ms)";
         let unseen = "passed where no stage looks (kernel, network, a CPU that was taken), 92 % (3.7 ms); then while the client was away, 5 % (200 µs)";
-        let away = "passed while the client was away, 92 % (3.7 ms); then where no stage looks (kernel, network, a CPU \
-                    that was taken), 4 % (174 µs); in all else, 3 % (126 µs). That is the rig's";
+        let away = "passed while the client was away, 93 % (3.7 ms); then where no stage looks (kernel, network, a CPU \
+                    that was taken), 4 % (161 µs); in all else, 2 % (99.0 µs). That is the rig's";
         let turns = "read others or had no CPU, for it takes turns on CPU 0 with outcry-shard0.";
         for (longest_us, client_cpu, client_us, parts, is_shared) in [
             (
@@ -535,7 +576,7 @@ mod tests {
         // A disk that takes most is told, and nothing is said of the machine's stops.
         let tail = limits(&example).remove(1);
         assert!(
-            tail.contains("98 % (3.9 ms); in all else, 2 % (100 µs). In journal a durable answer waits for the disk. `outcry check`"),
+            tail.contains("98 % (3.9 ms); in all else, 2 % (61.0 µs). In journal a durable answer waits for the disk. `outcry check`"),
             "{tail}"
         );
         let settings = vec!["journal.durability=committed".to_owned()];

@@ -264,7 +264,7 @@ mod tests {
             ),
             (
                 1,
-                "In the slowest thousandth of orders that rest (10 of them, 4.0 ms on average) most of it passed in journal, 98 %",
+                "In the slowest thousandth of orders that rest (10 of them, 4.0 ms on average) most of the 4.0 ms that they took longer than those around the median passed in journal, 98 %",
             ),
         ] {
             assert!(said[place].starts_with(start), "{}", said[place]);
