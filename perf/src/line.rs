@@ -4,11 +4,20 @@
 //! each request went and when its answer came, and the server how long it was at each. So where one loop has all
 //! connections, it can be told whom it was at before it came to a request. A loop is at a request from its first
 //! stage behind `recv` until its answer could leave; reads tell no stages, and take little of a loop.
+//!
+//! A loop whose CPU was taken meanwhile was at nobody: what is longer than such requests take, or than a turn's end and
+//! the next one's beginning, is left out.
 
 use crate::generator::{NEVER, Times};
 use crate::scenario::Class;
 use crate::timing;
 use crate::workload::Request;
+
+/// From so many times the median of its class on a loop was not at a request alone.
+const SPAN_TIMES_MAX: u64 = 2;
+
+/// A turn ends and the next one begins within this; some 10 µs are usual.
+const BETWEEN_NS_MAX: u64 = 50_000;
 
 /// What one loop was at, and when: spans in their order, none of which overlap.
 #[derive(Debug)]
@@ -35,7 +44,14 @@ impl Line {
             let from_ns = to_ns.saturating_sub(stage_ns(timing, "total").saturating_sub(waits_ns));
             Some(Span { from_ns, to_ns, class: requests[index].class })
         };
-        Self::in_order(answered.filter_map(span).collect())
+        let mut spans: Vec<Span> = answered.filter_map(span).collect();
+        for class in Class::ALL {
+            let most_ns = SPAN_TIMES_MAX * median_ns(&spans, class);
+            for span in spans.iter_mut().filter(|span| span.class == class) {
+                span.from_ns = span.from_ns.max(span.to_ns.saturating_sub(most_ns));
+            }
+        }
+        Self::in_order(spans)
     }
 
     /// Where two overlap, that is the first one's.
@@ -51,8 +67,8 @@ impl Line {
     }
 
     /// What of a time the loop was at requests of each class; of one that ends before it begins nothing. Where the loop
-    /// was at one as the time began, that is all of it: between two it ends a turn, whose answers it writes, and begins
-    /// the next.
+    /// was at one as the time began, what lies between two counts too: it ends a turn, whose answers it writes, and
+    /// begins the next.
     pub(crate) fn within(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = (Class, u64)> + '_ {
         let first = self.spans.partition_point(|span| span.to_ns <= from_ns);
         let spans = &self.spans[first..];
@@ -61,7 +77,8 @@ impl Line {
         let met = met.take_while(move |(_, span)| from_ns < to_ns && span.from_ns < to_ns);
         met.map(move |(index, span)| {
             let next_ns = spans.get(index + 1).map_or(to_ns, |next| next.from_ns);
-            let until_ns = if was_at_one { next_ns } else { span.to_ns };
+            let turns_ns = if was_at_one { BETWEEN_NS_MAX } else { 0 };
+            let until_ns = next_ns.min(span.to_ns + turns_ns);
             (span.class, until_ns.min(to_ns) - span.from_ns.max(from_ns))
         })
     }
@@ -71,6 +88,14 @@ impl Line {
 pub(crate) fn seen_ns(times: &Times, index: usize) -> u64 {
     let total_ns = times.timing(index).map_or(0, |timing| stage_ns(timing, "total"));
     times.left_ns(index).saturating_sub(total_ns)
+}
+
+/// What half of a class took at most.
+fn median_ns(spans: &[Span], class: Class) -> u64 {
+    let of_class = spans.iter().filter(|span| span.class == class);
+    let mut took: Vec<u64> = of_class.map(|span| span.to_ns - span.from_ns).collect();
+    took.sort_unstable();
+    took.get(took.len() / 2).copied().unwrap_or(0)
 }
 
 fn stage_ns(timing: &str, stage: &str) -> u64 {
@@ -83,12 +108,16 @@ mod tests {
 
     #[test]
     fn a_time_in_line_is_of_those_at_whom_the_loop_was() {
-        let span = |(from_ns, to_ns, class)| Span { from_ns, to_ns, class };
+        let span = |(from_us, to_us, class): (u64, u64, Class)| Span {
+            from_ns: from_us * 1_000,
+            to_ns: to_us * 1_000,
+            class,
+        };
         let (place, batch, cancel) = (Class::Place, Class::Batch, Class::Cancel);
         let line = Line::in_order(
             [(40, 60, place), (10, 50, batch), (20, 45, cancel), (70, 80, cancel)].map(span).to_vec(),
         );
-        for (from_ns, to_ns, expected) in [
+        for (from_us, to_us, expected) in [
             (0, 10, vec![]),
             (5, 15, vec![(batch, 5)]),
             (10, 50, vec![(batch, 40)]),
@@ -99,10 +128,14 @@ mod tests {
             (75, 75, vec![]),
             (79, 72, vec![]),
             (75, 90, vec![(cancel, 15)]),
+            // A loop that comes back later was elsewhere.
+            (75, 900, vec![(cancel, 55)]),
             (65, 90, vec![(cancel, 10)]),
             (80, 90, vec![]),
         ] {
-            assert_eq!(line.within(from_ns, to_ns).collect::<Vec<_>>(), expected, "{from_ns} to {to_ns}");
+            let met = line.within(from_us * 1_000, to_us * 1_000);
+            let met: Vec<(Class, u64)> = met.map(|(class, ns)| (class, ns / 1_000)).collect();
+            assert_eq!(met, expected, "{from_us} to {to_us}");
         }
     }
 
@@ -127,5 +160,22 @@ mod tests {
         assert_eq!(at(0, 1_000_000), [(Class::Batch, 500_000), (Class::Place, 30_000)]);
         assert_eq!((seen_ns(&times, 0), seen_ns(&times, 1), seen_ns(&times, 2)), (5_000, 520_000, 590_000));
         assert_eq!(at(500_000, seen_ns(&times, 1)), [(Class::Batch, 20_000)]);
+    }
+
+    #[test]
+    fn while_its_cpu_was_taken_a_loop_was_at_nobody() {
+        let request = Request {
+            class: Class::Place,
+            connection: 0,
+            bytes: Vec::new(),
+            expect: crate::workload::Expect::Rests,
+        };
+        let stopped = "sign;dur=9.0, total;dur=9.0";
+        let usual = "sign;dur=0.03, total;dur=0.03";
+        let answered_ns = [30_000, 60_000, 9_060_000];
+        let times = Times::told(&[0; 3], &answered_ns, &[usual, usual, stopped], &[0; 3]);
+        let line = Line::of(&vec![request; 3], &times);
+        assert_eq!(line.within(0, 60_000).map(|(_, ns)| ns).sum::<u64>(), 60_000);
+        assert_eq!(line.within(1_000_000, 9_060_000).collect::<Vec<_>>(), [(Class::Place, 60_000)]);
     }
 }

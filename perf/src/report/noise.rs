@@ -51,8 +51,12 @@ fn lost(summary: &Summary) -> String {
     let is_told = |row: &&Jitter| meanwhile.iter().any(|told| told.cpu == row.cpu);
     let most = all.filter(is_told).max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
     lost.extend(most.filter(|row| LOST_PERCENT_MAX < row.lost_percent).map(|row| {
+        let taken = taker::of_around(summary, row.cpu).map(Taken::in_all);
+        let who = taken.map_or_else(String::new, |taken| {
+            format!(" (then it was taken by {}; to change: {})", taken.who(), taken.remedy())
+        });
         format!(
-            "the {:.1} % of CPU {} that a thread which only spins lost before or after do not count",
+            "the {:.1} % of CPU {} that a thread which only spins lost before or after do not count{who}",
             row.lost_percent, row.cpu
         )
     }));
@@ -253,9 +257,11 @@ mod tests {
         let meanwhile = "outcry-shard0, which spins, had none of CPU 0 for 0.3 % of its time without work (within 2 %); others had \
                          0.5 % of CPU 1, which is the client's (within 2 %).";
         assert!(can_be_valid(&summary).ends_with(meanwhile), "{}", can_be_valid(&summary));
-        summary.jitter_before[0].lost_percent = 64.1;
-        let around =
-            "; the 64.1 % of CPU 0 that a thread which only spins lost before or after do not count.";
+        let before = &mut summary.jitter_before[0];
+        (before.lost_percent, before.threads_percent) = (64.1, Some(64.0));
+        before.largest = Some("sh (7)".to_owned());
+        let around = "; the 64.1 % of CPU 0 that a thread which only spins lost before or after do not count (then it was taken \
+                      by sh (7); to change: stop sh (7), or keep it off this CPU).";
         assert!(can_be_valid(&summary).ends_with(around), "{}", can_be_valid(&summary));
     }
 
