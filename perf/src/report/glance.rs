@@ -1,13 +1,11 @@
 //! What limits this box, in a table: each figure of the run, what most of it was, what to change first, and what
 //! `outcry topology` had said.
 
-use super::numbers::{about, count, micros};
+use super::numbers::{about, micros};
 use super::went::{self, Place, READER, Where};
 use super::words::class;
-use super::writes::{self, Cause};
-use super::{planned, room, taker, words};
+use super::{planned, room, taker, words, writes};
 use crate::parts::Parts;
-use crate::stats::Quantiles;
 use crate::summary::{ClassTimes, Summary};
 
 /// The table's head.
@@ -17,7 +15,6 @@ pub(super) const HEAD: [&str; 5] =
 const KNOWN: &str = "known signers (auth.known_signers_bytes, not reviewed)";
 const NOT_THE_SERVERS: &str = "nothing: it is the rig's";
 const SPIN: &str = "cpu.wait=shard=spin, which burns a CPU for each shard";
-const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
 
 /// All that can be told of a run.
 pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
@@ -32,7 +29,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
         rows.extend(quantiles(summary, most, if is_order { ["median", "slow", "slowest"] } else { [""; 3] }));
     }
     rows.extend(full(summary));
-    rows.extend(writes(summary));
+    rows.extend(writes::row(summary));
     if let Some(reads) = told(|times| times.class == "read") {
         rows.extend(quantiles(summary, reads, ["reads", "slow-reads", ""]));
         rows.extend(reader_full(summary, reads));
@@ -135,7 +132,7 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
             "sign" if went::knows_signers(summary) => told("the signature check", "a faster core"),
             "sign" => told("the signature check", KNOWN),
             "recv" | "queue" => told("in line behind others on its loop", shorter_line(summary)),
-            "journal" if words::is_durable(summary) => of_journal(us, parts, summary),
+            "journal" if words::is_durable(summary) => writes::place(us, parts, summary),
             "journal" => told("behind answers before it", "reads on connections of their own"),
             stage => (format!("stage {stage}"), "a faster core".to_owned()),
         },
@@ -164,32 +161,6 @@ fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
         None if sleeps => told("waking the loop, and the way through the kernel", SPIN),
         None => told("the way through the kernel", "a faster core"),
     }
-}
-
-/// What shortens the journal's time where neither alone explains it.
-const BOTH: &str = "a core for the journal's thread, and a disk that writes sooner";
-
-fn of_journal(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
-    // Its stops are rare.
-    let sooner = if parts.of == "p50" { "a disk that writes sooner" } else { SOONER };
-    let cause = writes::cause(us, parts, summary);
-    if let (Cause::Disk | Cause::Disks, Some(by)) = (cause, beside_others(summary)) {
-        return (format!("a write of {by}"), writes::STOP_WRITERS.to_owned());
-    }
-    let (by, first) = match cause {
-        Cause::Disk => ("a write of the disk", sooner),
-        Cause::Disks => ("two writes of the disk", sooner),
-        Cause::Cpu => ("the journal's thread without a CPU", "a core for it"),
-        Cause::Neither => ("the journal, neither disk nor CPU alone", BOTH),
-        Cause::Untold => ("the journal", sooner),
-    };
-    (by.to_owned(), first.to_owned())
-}
-
-/// The disk, if others write there a lot.
-fn beside_others(summary: &Summary) -> Option<String> {
-    writes::of_others(summary)
-        .map(|per_s| format!("the disk, to which others write too, {} times a second", count(per_s)))
 }
 
 /// At which rate the busiest loop would be full, if the run says that of orders.
@@ -243,29 +214,6 @@ fn reader_full(summary: &Summary, reads: &ClassTimes) -> Option<[String; 5]> {
     Some(row("reads a second".to_owned(), shown, (by, first), had_said(summary, "reads")))
 }
 
-/// What the journal's writes took, where answers wait for them.
-fn writes(summary: &Summary) -> Option<[String; 5]> {
-    let journal =
-        summary.journal.filter(|journal| words::is_durable(summary) && 0 < journal.write.each.count)?;
-    let Quantiles { p50_us, max_us, .. } = journal.write.each;
-    let (waits_us, delay) = (journal.write.wait_p99_us, journal.run_delay);
-    let shared = summary.acts_per_write().map_or_else(String::new, |acts| format!(" for {acts:.1} requests"));
-    let shown = format!(
-        "{}{shared}, longest {}; 1 in 100 meets {}",
-        micros(p50_us),
-        micros(max_us),
-        micros(waits_us)
-    );
-    let is_cpu = writes::CAUSE_MIN * waits_us <= delay.wait_p99_us;
-    let (cause, first) = match beside_others(summary) {
-        _ if is_cpu => ("the CPU".to_owned(), "a core for the journal's thread"),
-        Some(disk) => (disk, writes::STOP_WRITERS),
-        None => ("the disk".to_owned(), SOONER),
-    };
-    let by = format!("{cause}; its thread had no CPU for {} at most", micros(delay.each.max_us));
-    Some(row("the journal's writes".to_owned(), shown, (by, first.to_owned()), ""))
-}
-
 /// The rows for a terminal.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
     let line =
@@ -276,9 +224,11 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::writes::{BOTH, SOONER};
     use super::*;
     use crate::away::Away;
     use crate::placement::Thread;
+    use crate::stats::Quantiles;
     use crate::summary::{Journal, Spans, example};
     use crate::watch::Other;
 

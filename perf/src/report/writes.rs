@@ -1,8 +1,9 @@
 //! What answers that wait for the disk waited for: the disk, or the CPU of the journal's thread.
 
 use super::numbers::{count, count_of, micros};
-use super::words::beside_client;
+use super::words::{beside_client, is_durable};
 use crate::parts::Parts;
+use crate::stats::Quantiles;
 use crate::summary::{Journal, Spans, Summary};
 
 /// From which share of what requests waited for the journal on one of its causes is told to be the cause.
@@ -30,6 +31,12 @@ const OTHERS_TIMES_MIN: f64 = 2.0;
 
 /// What ends others' writes to the same disk.
 pub(super) const STOP_WRITERS: &str = "stop who writes there (`iotop -o` says who), or give another data_dir";
+
+/// What makes a write of this disk shorter, and its stops fewer.
+pub(super) const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
+
+/// What shortens the journal's time where neither alone explains it.
+pub(super) const BOTH: &str = "a core for the journal's thread, and a disk that writes sooner";
 
 /// What others wrote to the same disk a second while the load was on, if that was a lot.
 pub(super) fn of_others(summary: &Summary) -> Option<f64> {
@@ -99,6 +106,52 @@ pub(super) fn of(us: f64, parts: &Parts, summary: &Summary) -> String {
         }
         Cause::Neither | Cause::Untold => format!("{told} neither explains it alone."),
     }
+}
+
+/// What of the disk or the CPU they waited for as long, and what would shorten it.
+pub(super) fn place(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
+    // Its stops are rare.
+    let sooner = if parts.of == "p50" { "a disk that writes sooner" } else { SOONER };
+    let cause = cause(us, parts, summary);
+    if let (Cause::Disk | Cause::Disks, Some(by)) = (cause, beside_others(summary)) {
+        return (format!("a write of {by}"), STOP_WRITERS.to_owned());
+    }
+    let (by, first) = match cause {
+        Cause::Disk => ("a write of the disk", sooner),
+        Cause::Disks => ("two writes of the disk", sooner),
+        Cause::Cpu => ("the journal's thread without a CPU", "a core for it"),
+        Cause::Neither => ("the journal, neither disk nor CPU alone", BOTH),
+        Cause::Untold => ("the journal", sooner),
+    };
+    (by.to_owned(), first.to_owned())
+}
+
+/// The disk, if others write there a lot.
+fn beside_others(summary: &Summary) -> Option<String> {
+    of_others(summary)
+        .map(|per_s| format!("the disk, to which others write too, {} times a second", count(per_s)))
+}
+
+/// A row of what limits the box: what the journal's writes took, where answers wait for them.
+pub(super) fn row(summary: &Summary) -> Option<[String; 5]> {
+    let journal = summary.journal.filter(|journal| is_durable(summary) && 0 < journal.write.each.count)?;
+    let Quantiles { p50_us, max_us, .. } = journal.write.each;
+    let (waits_us, delay) = (journal.write.wait_p99_us, journal.run_delay);
+    let shared = summary.acts_per_write().map_or_else(String::new, |acts| format!(" for {acts:.1} requests"));
+    let shown = format!(
+        "{}{shared}, longest {}; 1 in 100 meets {}",
+        micros(p50_us),
+        micros(max_us),
+        micros(waits_us)
+    );
+    let is_cpu = CAUSE_MIN * waits_us <= delay.wait_p99_us;
+    let (cause, first) = match beside_others(summary) {
+        _ if is_cpu => ("the CPU".to_owned(), "a core for the journal's thread"),
+        Some(disk) => (disk, STOP_WRITERS),
+        None => ("the disk".to_owned(), SOONER),
+    };
+    let by = format!("{cause}; its thread had no CPU for {} at most", micros(delay.each.max_us));
+    Some(["the journal's writes".to_owned(), shown, by, first.to_owned(), String::new()])
 }
 
 #[cfg(test)]
