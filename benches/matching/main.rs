@@ -162,7 +162,7 @@ impl Coming {
 }
 
 /// How many commands ahead an order is fetched, and where the index has it: lines from memory take as long as four
-/// commands. A trading core's commands take longer, and it looks one to three ahead.
+/// commands. A trading core's commands take longer, and it looks one, three and five ahead.
 const NEAR: usize = 4;
 const FAR: usize = 8;
 

@@ -5,7 +5,7 @@
 //! is timed apart, see [`receiving`].
 //!
 //! As in the server, where commands of other loops lie in a ring, cancels in a list, and before an order its
-//! signature's check, the core looks three commands ahead: what those will look at is fetched meanwhile.
+//! signature's check, the core looks up to five commands ahead: what those will look at is fetched meanwhile.
 //!
 //! A thousand wallets make, a hundred others take. Between two blocks of commands the log is read back, its fills
 //! are compared with the model's, and its ring is freed; that is not timed, as other threads do it in an exchange.
@@ -147,9 +147,10 @@ impl Core {
     #[inline(never)]
     fn execute_all(&mut self, commands: &[Command]) {
         for (index, command) in commands.iter().enumerate() {
-            for (ahead, before) in [3, 2, 1].into_iter().zip(Before::ALL) {
-                if let Some(command) = commands.get(index + ahead) {
-                    self.shard.fetch_ahead(self.coming(index + ahead, command), before);
+            for before in Before::ALL {
+                let coming = index + 1 + before.commands();
+                if let Some(command) = commands.get(coming) {
+                    self.shard.fetch_ahead(self.coming(coming, command), before);
                 }
             }
             self.execute(index, command);

@@ -60,12 +60,12 @@ impl Trade {
         }
     }
 
-    /// Has what the next three requests of another loop will look at fetched into the cache, while the one before
-    /// them is done.
+    /// Has what the next requests of another loop will look at fetched into the cache, while the one before them is
+    /// done.
     fn fetch_ahead_of(&self, from: usize, mesh: &Mesh) {
         let shard = self.shard.as_ref().expect("shards are asked on their own loops");
-        for (behind, before) in [2, 1, 0].into_iter().zip(Before::ALL) {
-            mesh.peek_asked(from, behind, |asked| match &asked.question {
+        for before in Before::ALL {
+            mesh.peek_asked(from, before.commands() as u64, |asked| match &asked.question {
                 Question::Place(place) => {
                     let (id, market, outcome) = (place.id(), place.market(), place.outcome());
                     shard.fetch_ahead(Coming::Order { id, market, outcome, side: place.side() }, before);

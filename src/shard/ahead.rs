@@ -1,15 +1,16 @@
 //! What the commands to come will look at, fetched into the cache while those before them are done.
 //!
-//! With many orders most of what a command looks at is in no near cache, and would be waited for. So each of the next
-//! three commands is looked at while one is done, and what one look fetches, the next one reads.
+//! With many orders most of what a command looks at is in no near cache, and would be waited for. So each command is
+//! looked at three times before it is its turn, and what one look fetches, the next one reads: two commands later, as
+//! one takes no longer than memory does.
 //!
 //! | commands before it | of an order | of a cancel |
 //! |---|---|---|
-//! | two | where its digest would be remembered and would rest | where the order's digest is |
-//! | one | | the order, with its links and placement |
+//! | four | where its digest would be remembered and would rest | where the order's digest is |
+//! | two | | the order, with its links and placement |
 //! | none | the maker that it would meet first | the links of those beside the order |
 //!
-//! Two before any command, a cancel too, the memory of digests has fetched where the next order's result goes and what is
+//! Four before any command, a cancel too, the memory of digests has fetched where the next order's result goes and what is
 //! forgotten for it: before orders alone that comes too late where each order makes the shard forget another.
 
 use super::Shard;
@@ -42,15 +43,25 @@ pub enum Coming<'a> {
 pub enum Before {
     /// It is the next one.
     None,
-    /// One, which is done then.
-    One,
     /// Two.
     Two,
+    /// Four.
+    Four,
 }
 
 impl Before {
     /// All, in the order in which a command that comes nearer is looked at.
-    pub const ALL: [Self; 3] = [Self::Two, Self::One, Self::None];
+    pub const ALL: [Self; 3] = [Self::Four, Self::Two, Self::None];
+
+    /// How many they are, none of which has begun.
+    #[must_use]
+    pub const fn commands(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Two => 2,
+            Self::Four => 4,
+        }
+    }
 }
 
 impl Shard {
@@ -58,7 +69,7 @@ impl Shard {
     #[inline]
     pub fn fetch_ahead(&self, coming: Coming<'_>, before: Before) {
         match (before, coming) {
-            (Before::Two, Coming::Order { id, .. } | Coming::Cancel(id)) => {
+            (Before::Four, Coming::Order { id, .. } | Coming::Cancel(id)) => {
                 let index = self.books.orders().place_of(id);
                 let is_order = matches!(coming, Coming::Order { .. });
                 // Which of the two comes is not to be predicted, so this is no branch.
@@ -66,8 +77,8 @@ impl Shard {
                 ahead::fetch_at(index);
                 self.recall.fetch_ahead();
             }
-            (Before::One, Coming::Order { .. }) => {}
-            (Before::One, Coming::Cancel(id)) => {
+            (Before::Two, Coming::Order { .. }) => {}
+            (Before::Two, Coming::Cancel(id)) => {
                 if let Some(slot) = self.books.orders().guess(id) {
                     self.fetch_resting(slot);
                 }
@@ -93,8 +104,10 @@ impl Shard {
 
     /// The same of a list of cancels, called before each with all that are left behind it.
     pub fn fetch_ahead_of_cancels(&self, ids: &[OrderId]) {
-        for (id, before) in ids.iter().zip([Before::None, Before::One, Before::Two]) {
-            self.fetch_ahead(Coming::Cancel(id), before);
+        for before in Before::ALL {
+            if let Some(id) = ids.get(before.commands()) {
+                self.fetch_ahead(Coming::Cancel(id), before);
+            }
         }
     }
 
