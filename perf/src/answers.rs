@@ -28,16 +28,13 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// `is_one_loops` if one loop of the server had all connections; of a client that sleeps nobody can tell when an
-    /// answer left.
-    pub(crate) fn of(schedule: &Schedule, loaded: &Loaded, is_one_loops: bool) -> Self {
+    /// `line` is of the one loop that had all connections, if that is known.
+    pub(crate) fn of(schedule: &Schedule, loaded: &Loaded, line: Option<&Line>) -> Self {
         let mut all = Self::default();
-        let line = (is_one_loops && loaded.client_waits != Waits::Sleeps)
-            .then(|| Line::of(&loaded.requests, &loaded.times));
         for class in Class::ALL {
             let counted = schedule.warm_up..schedule.due_ns.len();
             let of_class = counted.filter(|&index| loaded.requests[index].class == class);
-            all.add(class, &of_class.collect::<Vec<_>>(), schedule, loaded, line.as_ref());
+            all.add(class, &of_class.collect::<Vec<_>>(), schedule, loaded, line);
         }
         all
     }

@@ -9,6 +9,7 @@ use crate::generator::{Generator, NEVER, Times};
 use crate::in_force;
 use crate::jitter::{self, Jitter};
 use crate::leftovers::Folder;
+use crate::line::Line;
 use crate::looks::{Look, Told};
 use crate::machine::{self, Environment};
 use crate::orders::Account;
@@ -329,7 +330,10 @@ struct About {
 fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> Outcome {
     let counted = schedule.warm_up..schedule.due_ns.len();
     let is_one_loops = about.threads.iter().filter(|thread| thread.is_trading()).count() == 1;
-    let classes = Classes::of(schedule, loaded, is_one_loops);
+    // Of a client that sleeps nobody can tell when an answer left.
+    let is_told = is_one_loops && loaded.client_waits != Waits::Sleeps;
+    let line = is_told.then(|| Line::of(&loaded.requests, &loaded.times));
+    let classes = Classes::of(schedule, loaded, line.as_ref());
     let mut late = histogram();
     for index in counted.clone().filter(|&index| loaded.times.sent_ns[index] != NEVER) {
         record(&mut late, loaded.times.sent_ns[index].saturating_sub(schedule.due_ns[index]));

@@ -42,11 +42,11 @@ pub enum Coming<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
     /// It is the next one.
-    None,
+    None = 0,
     /// Two.
-    Two,
+    Two = 2,
     /// Four.
-    Four,
+    Four = 4,
 }
 
 impl Before {
@@ -56,11 +56,7 @@ impl Before {
     /// How many they are, none of which has begun.
     #[must_use]
     pub const fn commands(self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Two => 2,
-            Self::Four => 4,
-        }
+        self as usize
     }
 }
 
