@@ -83,6 +83,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     let came = |words: String| words.split(", whatever").next().map(|came| came.replace('`', ""));
     lines.extend(arrivals.and_then(came));
     lines.extend(words::beside_record(summary));
+    lines.extend(as_serve::note(summary));
     lines.extend(glance::lines(summary));
     lines.extend(spell::of(summary));
     lines.extend(as_serve::lines(summary));

@@ -199,8 +199,9 @@ impl Capacity {
     /// What was in the way while the signature check was tried, if it is in doubt for that.
     pub(super) fn disturbed(&self) -> Option<String> {
         let lost = self.signature_lost_millionths;
-        (DISTURBED_MILLIONTHS <= lost)
-            .then(|| format!("disturbed while it was tried: others had {} of that CPU", percent(lost)))
+        (DISTURBED_MILLIONTHS <= lost).then(|| {
+            format!("disturbed while it was tried: others had {} of the CPU it was tried on", percent(lost))
+        })
     }
 
     /// What it can take, in one sentence.

@@ -4,7 +4,7 @@
 //! here: estimates of a size, each marked by `about` or `up to`, for a condition that fails and no more.
 //! `--jitter` measures what several of them add together.
 
-/// A thread that is ready waits about this long for one that has its CPU.
+/// A thread that is ready waits about this long for one that has its CPU, and again for the next.
 pub(super) const SLICE_NS: u64 = 4_000_000;
 /// What waking a loop costs where that was not tried (an eventfd's 16 µs).
 pub(super) const WAKE_NS: u64 = 16_000;
@@ -113,13 +113,13 @@ pub(super) const fn share_of_slice(millionths: u64) -> u64 {
 
 /// `share_of_slice` as what `one` waits, an order or a read.
 pub(super) fn of_share(millionths: u64, one: &str) -> String {
-    format!("about {} {one} on average, up to {}", time(share_of_slice(millionths)), time(SLICE_NS))
+    format!("about {} {one} on average, {} a turn", time(share_of_slice(millionths)), time(SLICE_NS))
 }
 
 /// What an order waits for a CPU that others have where its loop sleeps: what is woken goes before who runs.
 pub(super) fn of_woken() -> String {
     format!(
-        "up to {} an order, of which most meet nothing: a loop that sleeps is woken before them",
+        "{} an order that waits for its turn, or several; most meet nothing: a loop that sleeps is woken before them",
         time(SLICE_NS)
     )
 }
@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(time(ns), expected);
         }
         assert_eq!(text("cpu.governor").as_deref(), Some("about 12 µs an order after a pause"));
-        assert_eq!(of_share(9_700, "an order"), "about 39 µs an order on average, up to 4 ms");
+        assert_eq!(of_share(9_700, "an order"), "about 39 µs an order on average, 4 ms a turn");
         assert_eq!((text("cpu.none"), weight_ns("cpu.none")), (None, 0));
     }
 }

@@ -368,10 +368,20 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     causes
 }
 
-/// Whether every loop that orders wait for could spin: the journal's thread and the reader keep a CPU.
+/// Whether every loop that orders wait for could spin: the journal's thread and the reader keep a CPU, and nobody else
+/// has theirs, for a loop that never sleeps is never woken before them either, but waits for its turn.
 pub(super) fn may_spin(scene: &Scene<'_>) -> bool {
     let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
-    0 < trading && trading < scene.machine.allowed.len() && scene.machine.quota_milli.is_none()
+    let is_room = 0 < trading && trading < scene.machine.allowed.len() && scene.machine.quota_milli.is_none();
+    is_room && with_half(scene).is_none()
+}
+
+/// The median is that of orders which wait for others as soon as they have a CPU for half of the time, in millionths.
+const HALF: u64 = 500_000;
+
+/// Who has so much of a CPU that orders wait for.
+pub(super) fn with_half(scene: &Scene<'_>) -> Option<Others> {
+    scene.others_on(&scene.cpus_of_orders()).filter(|others| HALF <= others.millionths)
 }
 
 /// What takes the wake-ups away: what costs nothing but a CPU, where there is one left, before `bought`.

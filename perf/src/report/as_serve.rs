@@ -67,7 +67,7 @@ pub(super) fn rows(summary: &Summary, as_serve: &AsServe) -> Vec<Vec<String>> {
     as_serve.classes.iter().filter_map(row).collect()
 }
 
-/// The same for a terminal.
+/// The table for a terminal.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
     let table = summary.as_serve.as_ref().map_or_else(Vec::new, |as_serve| {
         let head = format!("placed and waiting as `serve` does, without a disk ({}):", verdict(as_serve));
@@ -78,7 +78,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
         let table = rows(summary, as_serve).into_iter().map(line);
         [head].into_iter().chain(table).chain(reasons).collect()
     });
-    note(summary).into_iter().chain(table).chain(without_disk(summary)).collect()
+    table.into_iter().chain(without_disk(summary)).collect()
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
             let summary = Summary { as_serve, ..example() };
             let reasons = summary.as_serve.as_ref().map_or(0, |as_serve| reasons(as_serve).len());
             assert_eq!((besides(&summary).is_empty(), reasons), if expected.len() < 4 { (true, 0) } else { (false, 3) });
-            let mut said = lines(&summary);
+            let mut said: Vec<String> = note(&summary).into_iter().chain(lines(&summary)).collect();
             assert!(said.pop().is_some_and(|last| last.starts_with("No answer waited for a disk")));
             assert_eq!(said, expected);
         }

@@ -103,7 +103,7 @@ fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
 fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     let told = |by: &str, first: &str| (by.to_owned(), first.to_owned());
     if let Some(taken) = went::clients(at, parts, summary) {
-        return (taken.by(), taken.remedy());
+        return (format!("the rig's client, whose {}", taken.by()), taken.remedy());
     }
     match at {
         Where::Late => told("sent late", NOT_THE_SERVERS),
@@ -177,12 +177,11 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
         // What it was busy for has their time in, so this is no least any more.
         Some(taken) => (
             format!(
-                "{} beside others, who had {:.0} % of CPU {} {}; more without them, {} at most",
+                "{} beside others, who had {:.0} % of CPU {} {}; more without them",
                 about(orders.full_at),
                 taken.had_percent(),
                 taken.gaps.cpu,
-                taker::when(summary, taken.gaps.cpu),
-                about(orders.full_at / taken.left())
+                taker::when(summary, taken.gaps.cpu)
             ),
             format!("{by}, which others had too"),
             taken.remedy(),
@@ -268,7 +267,7 @@ mod tests {
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: None };
         let busy = "the CPU of outcry-shard0, 6 % busy";
         let all = "33,000 or more would fill it (33,000 requests of this mix)";
-        let left = "33,000 beside others, who had 50 % of CPU 0 while the load was on; more without them, 67,000 at most";
+        let left = "33,000 beside others, who had 50 % of CPU 0 while the load was on; more without them";
         for (lost_percent, expected) in [
             (2.0, [all.to_owned(), busy.to_owned(), "a core and a shard more (cpu.shards)".to_owned()]),
             (
@@ -503,7 +502,10 @@ mod tests {
     #[test]
     fn a_client_that_lost_its_cpu_to_others_is_not_to_blame() {
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: Some(vec![1]) };
-        let taken = ("CPU 1 was taken: sh (7), 96 % of that", "stop sh (7), or keep it off this CPU");
+        let taken = (
+            "the rig's client, whose CPU 1 was taken: sh (7), 96 % of that",
+            "stop sh (7), or keep it off this CPU",
+        );
         for (late_us, client_us, lost_percent, (by, first)) in [
             (3_800.0, 10.0, Some(50.0), taken),
             (10.0, 3_800.0, Some(50.0), taken),

@@ -41,13 +41,13 @@ impl Page {
         if let Some(words) = words::beside_record(summary) {
             self.paragraph(&words);
         }
+        if let Some(words) = as_serve::note(summary) {
+            self.note(&words);
+        }
         self.heading("What limits this box");
         let rows: Vec<_> = glance::rows(summary).into_iter().map(Vec::from).collect();
         if !rows.is_empty() {
             self.words("At a glance", &glance::HEAD, &rows);
-        }
-        if let Some(words) = as_serve::note(summary) {
-            self.note(&words);
         }
         if let Some(as_serve) = &summary.as_serve {
             self.table(&as_serve::title(as_serve), &as_serve::HEAD, &as_serve::rows(summary, as_serve));

@@ -144,11 +144,10 @@ fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
     if let Some(taken) = taker::beside(summary) {
         return format!(
             " With requests of this mix it would be full at about {} a second (1 s / {each}) beside others, who had {:.0} % of its CPU \
-             {}, and at more without them, {} at most; from 80 % of that on they wait in line.",
+             {}, and at more without them; from 80 % of that on they wait in line.",
             about(rate),
             taken.had_percent(),
-            taker::when(summary, taken.gaps.cpu),
-            about(rate / taken.left())
+            taker::when(summary, taken.gaps.cpu)
         );
     }
     format!(

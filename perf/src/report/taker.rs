@@ -23,9 +23,6 @@ const MOST: f64 = 0.5;
 /// Who had less than this during a run may have had none: ticks of the kernel's clock are coarser.
 const TELLING_S: f64 = 0.05;
 
-/// Of a CPU that was hardly there, nobody can say what it would do with all of it.
-const LEFT_MIN: f64 = 0.1;
-
 /// What was taken of a CPU, and who had it, as far as anybody knows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
@@ -67,11 +64,6 @@ impl Taken {
     pub(super) fn had_percent(&self) -> f64 {
         let threads = self.gaps.threads_millionths.filter(|_| self.gaps.taker() == Taker::Threads);
         threads.unwrap_or(self.gaps.lost_millionths) as f64 / 1e4
-    }
-
-    /// The part of it that was left.
-    pub(super) fn left(&self) -> f64 {
-        (1.0 - self.had_percent() / 100.0).max(LEFT_MIN)
     }
 
     /// See [`Gaps::in_all`].

@@ -21,7 +21,7 @@ pub struct Brief {
 
 pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let all_ns = median_ns(scene, capacity);
-    let others = with_half(scene);
+    let others = limit::with_half(scene);
     // A loop that sleeps is woken before whoever runs there, most of the time: then the wait is p99's.
     if let Some(others) = others.as_ref().filter(|_| sleeps(scene) == Sleeps::Never) {
         let without = format!(", {} without them", micros(all_ns));
@@ -62,24 +62,16 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     }
 }
 
-/// The median is that of orders which wait for others as soon as they have a CPU for half of the time, in millionths.
-const HALF: u64 = 500_000;
-
 /// That an order takes longer beside those, as the end of a sentence.
 pub(super) fn more_beside_others(scene: &Scene<'_>) -> String {
     let after = match sleeps(scene) {
         Sleeps::Never => "",
         Sleeps::AtOnce | Sleeps::AfterSpinning => ", before whom a loop that sleeps is mostly woken",
     };
-    with_half(scene).map_or_else(String::new, |others| {
+    limit::with_half(scene).map_or_else(String::new, |others| {
         let (cpu, had) = (others.cpu, others.amount());
         format!("; more where it waits for cpu {cpu}, of which others had {had}{after}")
     })
-}
-
-/// Who has so much of a CPU that orders wait for.
-pub(super) fn with_half(scene: &Scene<'_>) -> Option<Others> {
-    scene.others_on(&scene.cpus_of_orders()).filter(|others| HALF <= others.millionths)
 }
 
 /// That others have a CPU, where nobody measured for how long at a time.
@@ -87,7 +79,7 @@ fn had_by_others(others: &Others, without: &str) -> Brief {
     Brief {
         by: format!("CPU {} is taken: {}", others.cpu, named(others.who.as_ref())),
         amount: format!(
-            "{} of it; a wait of up to {}{without}",
+            "{} of it; waits of {}, or several{without}",
             percent(others.millionths),
             cost::time(cost::SLICE_NS)
         ),
@@ -215,7 +207,7 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         return Brief {
             by: format!("{by}, beside others on CPU {cpu}"),
             amount: format!(
-                "{} or more, {p50_us} µs of it the disk; up to {} more for CPU {cpu} ({} others')",
+                "{} or more, {p50_us} µs of it the disk; {} more, or several, for CPU {cpu} ({} others')",
                 micros(least_ns),
                 cost::time(cost::SLICE_NS),
                 percent(others.millionths)

@@ -263,7 +263,7 @@ fn a_reader_of_readme_learns_how_much_slower_or_faster_this_machine_is() {
 
 #[test]
 fn a_check_that_was_disturbed_says_nothing_of_the_cpu() {
-    let text = "disturbed while it was tried: others had 50.00 % of that CPU";
+    let text = "disturbed while it was tried: others had 50.00 % of the CPU it was tried on";
     for (signature_lost_millionths, is_disturbed) in [(0, false), (499_999, false), (500_000, true)] {
         let capacity = Capacity { signature_lost_millionths, ..capacity(&plain(2), &needs("sm@0 r@1")) };
         assert_eq!(capacity.disturbed().as_deref(), is_disturbed.then_some(text));

@@ -6,6 +6,7 @@ use crate::topology::cost;
 use crate::topology::list;
 use crate::topology::machine::{Cpu, counted, cpus_of};
 use crate::topology::placement::SPARE_CORES;
+use crate::topology::valid::LOST_PERCENT_MAX;
 
 /// Idle states that take longer to leave than this are felt by an order.
 const IDLE_EXIT_MAX_US: u64 = 10;
@@ -511,7 +512,7 @@ fn jitter(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "jitter",
         Severity::Warning,
-        format!("p99, 1 in 1,000 at most {} µs, 1 % lost", GAP_P99_MAX_NS / 1_000),
+        format!("p99, 1 in 1,000 at most {} µs, {LOST_PERCENT_MAX} % lost", GAP_P99_MAX_NS / 1_000),
         "a thread that never sleeps was stopped this long: no order can be answered faster",
     );
     let Some(measured) = &scene.probes.jitter else {

@@ -1,6 +1,7 @@
 //! The moments at which a CPU was taken from a thread that never sleeps.
 
 use super::percent;
+use crate::topology::valid::LOST_PERCENT_MAX;
 
 /// How often and how long one CPU was taken from a thread that never slept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,8 +54,8 @@ pub enum Taker {
 
 /// What a CPU with a loop may lose to others, as one gap in a hundred: as long as a loop sleeps and wakes.
 pub(super) const GAP_P99_MAX_NS: u64 = 100_000;
-/// And in all: one part in a hundred.
-const LOST_MAX_MILLIONTHS: u64 = 10_000;
+/// And in all: as much as a run of the rig may.
+const LOST_MAX_MILLIONTHS: u64 = LOST_PERCENT_MAX as u64 * 10_000;
 /// What to do about others on a host, who come and go.
 const TRY_AGAIN: &str = "or wait and try again";
 /// A share of the time that one order in a thousand meets.

@@ -128,7 +128,7 @@ fn causes_come_with_amounts_the_most_costly_first() {
     let stat = |busy| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0\n", 200 - busy);
     let lost =
         "cpu 1 (reader): a thread that never sleeps lost 50.00 % of it, p99 gap 4000 µs, longest 8000 µs";
-    let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 % of the last 1.0 s; up to 4 ms an order, of which most meet nothing: a loop that";
+    let used = "other processes use our CPUs: cpu 0 (shard0): 40.00 % of the last 1.0 s; 4 ms an order that waits for its turn, or several; most meet nothing: a loop that";
     let disk_of = |p50| {
         format!(
             "durable answers wait for the disk: {p50} µs at p50, 3000 µs at p99 for 4 KiB, one at a time with \
@@ -234,7 +234,7 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         (Some("kdamond.0 (77)"), "`outcry tune` switches kdamond off (mem.damon)"),
     ] {
         let kernels = Gaps {
-            lost_millionths: 20_000,
+            lost_millionths: 20_001,
             threads_millionths: Some(20_000),
             largest: largest.map(|who| Named { who: who.to_owned(), is_kernels: true }),
             ..Gaps::default()
@@ -337,11 +337,15 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
         p999_ns: 900_000,
         max_ns: 900_000,
         wait_p99_ns: 200_000,
-        lost_millionths: 20_000,
+        lost_millionths: 20_001,
         ..Gaps::default()
     };
     for (cpu, touches, one) in [
-        (0, Touches::P99, "up to 4 ms an order, of which most meet nothing: a loop that sleeps is woken"),
+        (
+            0,
+            Touches::P99,
+            "4 ms an order that waits for its turn, or several; most meet nothing: a loop that sleeps is woken",
+        ),
         (1, Touches::Reads, "about 1.6 ms a read on average"),
     ] {
         let mut busy = [0, 0];

@@ -53,10 +53,10 @@ fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
             Sleeps::Never,
             980,
             "median",
-            [taken, "98.00 % of it; a wait of up to 4 ms, 36 µs without them", stop],
+            [taken, "98.00 % of it; waits of 4 ms, or several, 36 µs without them", stop],
         ),
-        (Sleeps::Never, 980, "slow", [taken, "98.00 % of it; a wait of up to 4 ms", stop]),
-        (Sleeps::Never, 980, "slowest", [taken, "98.00 % of it; a wait of up to 4 ms", stop]),
+        (Sleeps::Never, 980, "slow", [taken, "98.00 % of it; waits of 4 ms, or several", stop]),
+        (Sleeps::Never, 980, "slowest", [taken, "98.00 % of it; waits of 4 ms, or several", stop]),
         (
             Sleeps::Never,
             980,
@@ -78,20 +78,20 @@ fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
                 stop,
             ],
         ),
-        (Sleeps::AtOnce, 980, "slow", [taken, "98.00 % of it; a wait of up to 4 ms", stop]),
+        (Sleeps::AtOnce, 980, "slow", [taken, "98.00 % of it; waits of 4 ms, or several", stop]),
         (
             Sleeps::AtOnce,
             980,
             "durable",
             [
                 "a write of the disk, beside others on CPU 0",
-                "149 µs or more, 90 µs of it the disk; up to 4 ms more for CPU 0 (98.00 % others')",
+                "149 µs or more, 90 µs of it the disk; 4 ms more, or several, for CPU 0 (98.00 % others')",
                 stop,
             ],
         ),
         // Most orders find the CPU free; one in a hundred does not.
         (Sleeps::AtOnce, 200, "median", ["signature check: the CPU's speed", "52 µs, 26 µs of it", BOTH]),
-        (Sleeps::AtOnce, 200, "slow", [taken, "20.00 % of it; a wait of up to 4 ms", stop]),
+        (Sleeps::AtOnce, 200, "slow", [taken, "20.00 % of it; waits of 4 ms, or several", stop]),
         (
             Sleeps::AtOnce,
             40,
@@ -114,7 +114,11 @@ fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
         probes.busy_with = vec![(0, compiler())];
         probes.disk = Ok(DiskProbe { write_us: (90, 180), ..local_disk() });
         let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
-        assert_eq!(line(&of(&scene, &capacity::of(&scene)), asked), expected, "{sleeps:?} {busy}");
+        let came = of(&scene, &capacity::of(&scene));
+        assert_eq!(line(&came, asked), expected, "{sleeps:?} {busy}");
+        // A loop that spins waits for its turn where one that sleeps is woken before who runs.
+        let may_spin = sleeps == Sleeps::AtOnce && busy < 500;
+        assert_eq!(text(&came).contains("cpu.wait=shard=spin"), may_spin, "{sleeps:?} {busy}");
     }
 }
 
