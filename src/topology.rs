@@ -12,7 +12,7 @@
 //! | [`answers`] | what limits the median, the slow and the slowest orders, orders a second, durable answers, reads; what is free, what to buy |
 //! | [`capacity`] | how many orders a second the plan can take, and which loop is full first |
 //! | `cost` | what a condition that is not met costs an order |
-//! | [`limit`] | what was found on this machine that limits it, what can add most to one order first |
+//! | [`limit`] | what was found on this machine that limits it, what can add most to one order, or to a read, first |
 //! | [`valid`] | whether a run of the latency rig could be VALID here |
 //! | [`tune`] | a shell script for what the checks found wanting, and one that takes it back |
 //! | [`list`], [`table`] | CPU lists as the kernel writes them, tables for people |

@@ -87,7 +87,11 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.extend(glance::lines(summary));
     lines.extend(spell::of(summary));
     lines.extend(as_serve::lines(summary));
-    lines.extend(planned::lines(summary));
+    let planned = planned::lines(summary).into_iter().map(|line| format!("  {line}"));
+    let mut planned = planned.peekable();
+    let head = "what was planned, and what this run shows (why they may differ is on the page):";
+    lines.extend(planned.peek().map(|_| head.to_owned()));
+    lines.extend(planned);
     lines.extend(words::kernel(summary));
     lines.push(noise::can_be_valid(summary));
     lines.push(format!("{}{}", summary.verdict.word(), as_serve::besides(summary)));

@@ -199,7 +199,8 @@ pub fn text(limits: &[Limit]) -> String {
             lines.push(format!("what was found here: {}", limit.text));
         } else {
             number += 1;
-            let head = "what was found here, what can add most to one order first:";
+            let head =
+                "what was found here, what can add most to one order (marked [reads]: one read) first:";
             lines.extend(lines.is_empty().then(|| head.to_owned()));
             let mark = limit.touches.map_or_else(String::new, |touches| format!("[{}] ", touches.text()));
             lines.push(format!("  {number}. {mark}{}", limit.text));

@@ -317,7 +317,7 @@ fn limits_are_numbered_and_none_is_not() {
     let one = said(false);
     assert!(
         one.starts_with(
-            "what was found here, what can add most to one order first:\n  1. [p50] no loop spins"
+            "what was found here, what can add most to one order (marked [reads]: one read) first:\n  1. [p50] no loop spins"
         ),
         "{one}"
     );
