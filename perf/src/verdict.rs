@@ -176,6 +176,9 @@ impl Verdict {
     }
 }
 
+/// Where the largest of those that were seen had less than this part of it, it was not they.
+const LARGEST_MIN: f64 = 0.1;
+
 /// Who else had the CPUs, if that was enough to matter.
 fn lost(share: Share, largest: Option<&Other>, cpus: usize) -> Vec<String> {
     #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
@@ -184,7 +187,12 @@ fn lost(share: Share, largest: Option<&Other>, cpus: usize) -> Vec<String> {
     let most = largest.map_or_else(
         || "; nobody is charged: interrupts, or what has ended".to_owned(),
         |Other { who, cpus: had, .. }| {
-            format!("; the largest of them: {who}, {:.1} %", 100.0 * had.min(share.others) / cpus)
+            let ended = if *had < LARGEST_MIN * share.others {
+                "; so most of it had what has ended meanwhile, or nobody is charged: interrupts, the host"
+            } else {
+                ""
+            };
+            format!("; the largest of them: {who}, {:.1} %{ended}", 100.0 * had.min(share.others) / cpus)
         },
     );
     for (what, had, who) in [
@@ -265,6 +273,11 @@ mod tests {
             |cpus| Some(Other { who: "rustc (4711)".to_owned(), is_kernels: false, cpus, may_have: None });
         for (largest, others) in [
             (rustc(0.052), "the largest of them: rustc (4711), 2.6 %"),
+            (
+                rustc(0.004),
+                "the largest of them: rustc (4711), 0.2 %; so most of it had what has ended meanwhile, or nobody is charged: \
+                 interrupts, the host",
+            ),
             // Ticks are coarser than what is left when all that is known is taken off.
             (rustc(0.1), "the largest of them: rustc (4711), 3.1 %"),
             (None, "nobody is charged: interrupts, or what has ended"),

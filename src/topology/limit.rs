@@ -138,7 +138,12 @@ impl Touches {
 
     /// What a CPU loses for such a share of the time touches that share of the orders, if they wait for it.
     fn on_cpu(scene: &Scene<'_>, cpu: usize, millionths: u64) -> Self {
-        if scene.needs.orders_wait_for(cpu) { Self::by_share(millionths) } else { Self::Reads }
+        match Self::by_share(millionths) {
+            _ if !scene.needs.orders_wait_for(cpu) => Self::Reads,
+            // What is woken goes before who runs, so the median meets nothing.
+            Self::P50 if scene.needs.orders_wake(cpu) => Self::P99,
+            touches => touches,
+        }
     }
 
     /// What is lost for such a share of the time touches that share of the orders.
@@ -279,11 +284,8 @@ fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
 fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let stolen = scene.stolen_millionths().map(|millionths| (Touches::by_share(millionths), millionths));
     let busiest = scene.busiest();
-    let is_woken = busiest.as_ref().is_some_and(|others| scene.needs.orders_wake(others.cpu));
-    let used = busiest.map(|Others { cpu, millionths, .. }| match Touches::on_cpu(scene, cpu, millionths) {
-        Touches::P50 if is_woken => (Touches::P99, millionths),
-        touches => (touches, millionths),
-    });
+    let used =
+        busiest.map(|Others { cpu, millionths, .. }| (Touches::on_cpu(scene, cpu, millionths), millionths));
     let rows = [
         (Kind::Host, "cpu.steal", stolen, "the host ran others on our CPUs"),
         (Kind::Others, "cpu.others", used, "other processes use our CPUs"),

@@ -66,11 +66,22 @@ fn quantiles<'a>(
             .map_or_else(String::new, |_| format!(", {} above the median", micros(us - latency.p50_us)));
         Some(row(
             what,
-            micros(us) + &in_server(parts, times, summary) + &above,
+            micros(us) + &as_serve(of, times, summary) + &in_server(parts, times, summary) + &above,
             largest(parts, summary),
             &said,
         ))
     })
+}
+
+/// What the same took placed as `serve` does, which is what users get; of p99.9 one run has too few.
+fn as_serve(of: &str, times: &ClassTimes, summary: &Summary) -> String {
+    let classes = summary.as_serve.iter().flat_map(|as_serve| &as_serve.classes);
+    let own = classes.filter(|(class, _)| *class == times.class).find_map(|(_, own)| match of {
+        "p50" => Some(own.p50_us),
+        "p99" => Some(own.p99_us),
+        _ => None,
+    });
+    own.map_or_else(String::new, |us| format!(" (as serve: {})", micros(us)))
 }
 
 /// What of it was in the server: of reads by its own count of as many, of others in the middle.
@@ -228,7 +239,7 @@ mod tests {
     use crate::away::Away;
     use crate::placement::Thread;
     use crate::stats::Quantiles;
-    use crate::summary::{Journal, Spans, example};
+    use crate::summary::{AsServe, Journal, Spans, example};
     use crate::watch::Other;
 
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
@@ -249,6 +260,12 @@ mod tests {
             ["40.0 µs, 30.0 µs in the server", "the signature check, 65 %"]
         );
         assert_eq!([first.as_str(), plan.as_str()], [KNOWN, "35.0 µs in the server"]);
+        let mut both = example();
+        both.as_serve = Some(AsServe::of(example()));
+        assert_eq!(
+            told(&both, "orders that rest, p50")[0],
+            "40.0 µs (as serve: 40.0 µs), 30.0 µs in the server"
+        );
         let mut known = example();
         known.settings = vec!["auth.known_signers_bytes=16777216".to_owned()];
         assert_eq!(told(&known, "orders that rest, p50")[2], "a faster core");

@@ -53,11 +53,11 @@ fn lost(summary: &Summary) -> String {
     lost.extend(most.filter(|row| LOST_PERCENT_MAX < row.lost_percent).map(|row| {
         let taken = taker::of_around(summary, row.cpu).map(Taken::in_all);
         let who = taken.map_or_else(String::new, |taken| {
-            format!(", {}; to change: {}", taken.who(), taken.remedy())
+            format!(" of {}; to change: {}", taken.who(), taken.remedy())
         });
         format!(
-            "the {:.1} % of CPU {} that a thread which only spins lost before or after do not count: while the load was on it lost \
-             what is told above. A server without the rig waits for who had it{who}",
+            "the {:.1} % of CPU {} that a thread which only spins lost before or after do not count, for it lost what is told above \
+             while the load was on; so this run does not show what users meet{who}",
             row.lost_percent, row.cpu
         )
     }));
@@ -261,8 +261,8 @@ mod tests {
         let before = &mut summary.jitter_before[0];
         (before.lost_percent, before.threads_percent) = (64.1, Some(64.0));
         before.largest = Some("sh (7)".to_owned());
-        let around = "; the 64.1 % of CPU 0 that a thread which only spins lost before or after do not count: while the load was \
-                      on it lost what is told above. A server without the rig waits for who had it, sh (7); to change: stop sh \
+        let around = "; the 64.1 % of CPU 0 that a thread which only spins lost before or after do not count, for it lost what is \
+                      told above while the load was on; so this run does not show what users meet of sh (7); to change: stop sh \
                       (7), or keep it off this CPU.";
         assert!(can_be_valid(&summary).ends_with(around), "{}", can_be_valid(&summary));
     }

@@ -171,7 +171,10 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
 pub(super) fn without_disk(summary: &Summary) -> Option<String> {
     let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable_us);
     let planned = summary.durable_us.or(of_serve).map_or_else(String::new, |both_us| {
-        format!(": {} from arrival to answer on this disk, by `outcry check`", range(both_us))
+        format!(
+            ": {} from arrival to answer on this disk, or more where others use it, by `outcry check`",
+            range(both_us)
+        )
     });
     (!is_durable(summary)).then(|| {
         format!(
@@ -189,12 +192,12 @@ pub(crate) fn beside_record(summary: &Summary) -> Option<String> {
     let holds = if times < 1.0 / ALIKE {
         format!("{:.1} times faster: README's figures are longer than those here", 1.0 / times)
     } else if times <= ALIKE {
-        "as fast: README's figures may hold here".to_owned()
+        "as fast: README's figures may hold here while it is quiet".to_owned()
     } else {
         format!("{times:.1} times slower: README's figures do not hold here")
     };
     Some(format!(
-        "Beside the newest record ({}) this box is {holds} (a signature check, stage sign, p50: {} there, {} here).",
+        "Beside the newest record ({}) a core of this box is {holds} (a signature check, stage sign, p50: {} there, {} here).",
         recorded.of,
         micros(recorded.check_us),
         micros(sign_us)
@@ -342,14 +345,14 @@ mod tests {
         assert_eq!(beside_record(&summary), None);
         for (check_us, told) in [
             (13.0, "2.0 times slower: README's figures do not hold here"),
-            (25.0, "as fast: README's figures may hold here"),
+            (25.0, "as fast: README's figures may hold here while it is quiet"),
             (52.0, "2.0 times faster: README's figures are longer than those here"),
         ] {
             let of = "maker-quote on Some CPU, 2026-11-22".to_owned();
             summary.recorded = Some(Recorded { check_us, of });
             let check = format!("(a signature check, stage sign, p50: {check_us:.1} µs there, 26.0 µs here)");
             let expected = format!(
-                "Beside the newest record (maker-quote on Some CPU, 2026-11-22) this box is {told} {check}."
+                "Beside the newest record (maker-quote on Some CPU, 2026-11-22) a core of this box is {told} {check}."
             );
             assert_eq!(beside_record(&summary), Some(expected));
         }
@@ -363,8 +366,7 @@ mod tests {
             "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`). "
         ));
         summary.durable_us = Some([152.0, 165.0]);
-        let planned =
-            "(`durable`): 152 µs to 165 µs from arrival to answer on this disk, by `outcry check`. ";
+        let planned = "(`durable`): 152 µs to 165 µs from arrival to answer on this disk, or more where others use it, by `outcry check`. ";
         assert!(without_disk(&summary).unwrap().contains(planned));
         summary.as_serve = Some(crate::summary::AsServe::of(summary.clone()));
         summary.durable_us = None;

@@ -207,6 +207,8 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         (20_000, 999, Some(0), Some(0), 0, Touches::P999, interrupts),
         (20_000, 999, Some(0), None, 100_001, Touches::P99, interrupts),
         (20_000, 15_000, None, None, 0, Touches::P999, unknown),
+        // A loop that sleeps is woken before who runs.
+        (600_000, 600_000, Some(600_000), Some(0), 7_000_000, Touches::P99, stop),
     ] {
         let gaps = Gaps {
             cpu: 0,
