@@ -232,7 +232,7 @@ fn ran_ns(folder: &Path) -> Option<u64> {
 }
 
 /// The folders below `folder` that are numbers.
-fn numbers(folder: &str) -> impl Iterator<Item = u32> {
+pub(super) fn numbers(folder: &str) -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }

@@ -32,14 +32,20 @@ impl DiskCount {
         Some(Self { writes: *numbers.get(4)?, sectors_written: *numbers.get(6)?, busy_ms: *numbers.get(9)? })
     }
 
+    /// Bytes that were written from this count to a later one.
+    pub(crate) fn bytes_until(&self, later: &Self) -> u64 {
+        512 * later.sectors_written.saturating_sub(self.sectors_written)
+    }
+
     /// What was done from this count to a later one, `time` apart.
     pub(crate) fn until(&self, later: &Self, time: Duration) -> DiskUse {
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
         let since = |of: fn(&Self) -> u64| of(later).saturating_sub(of(self));
         DiskUse {
             writes_per_second: since(|count| count.writes) * 1_000 / ms,
-            bytes_per_second: since(|count| count.sectors_written) * 512 * 1_000 / ms,
+            bytes_per_second: self.bytes_until(later) * 1_000 / ms,
             busy_millionths: (since(|count| count.busy_ms) * 1_000_000 / ms).min(1_000_000),
+            who: None,
         }
     }
 }

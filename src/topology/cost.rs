@@ -19,8 +19,6 @@ pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
 /// The same for a table.
 pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard, which may stop it for 75 ms";
-/// What ends others' writes there.
-pub(super) const STOP_WRITERS: &str = "stop who writes there (`iotop -o` says who), or give another data_dir";
 /// What shortens every write.
 pub(super) const SOONER_BRIEF: &str = "a disk that writes 4 KiB sooner";
 /// Bytes that one write of the journal takes on the disk at least.

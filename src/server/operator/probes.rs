@@ -18,13 +18,16 @@ use crate::server::crowd::Crowd;
 use crate::server::descriptors;
 use crate::server::disk;
 use crate::server::disk_count::DiskCount;
+use crate::server::disk_writers::DiskWriters;
 use crate::server::executor::{self, Ground};
 use crate::server::jitter::percentile;
 use crate::server::plan::{Durability, Plan};
 use crate::server::run_delay::RunDelay;
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{admin, secret, socket, system};
-use crate::topology::checks::{ClientOrders, DiskProbe, LoopWork, Needs, Pinned, Probes, Sleeps, used};
+use crate::topology::checks::{
+    ClientOrders, DiskProbe, DiskUse, LoopWork, Needs, Pinned, Probes, Sleeps, used,
+};
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
 const SEGMENTS_AHEAD: u64 = 3;
@@ -155,12 +158,15 @@ pub(crate) fn wake_ns(plan: &Plan) -> Result<u64, String> {
 fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duration) {
     let crowd = Crowd::of_threads();
     let disk = of_segments.ok_or_else(no_folder).and_then(DiskCount::of);
+    let writers = DiskWriters::now();
     let quiet = std::fs::read_to_string("/proc/stat");
     std::thread::sleep(time);
     probes.stat_quiet = quiet.and_then(|before| Ok([before, std::fs::read_to_string("/proc/stat")?])).ok();
     probes.disk_quiet = disk.and_then(|before| {
         let after = of_segments.ok_or_else(no_folder).and_then(DiskCount::of)?;
-        Ok(before.until(&after, time))
+        let used = before.until(&after, time);
+        let bytes = before.bytes_until(&after);
+        Ok(DiskUse { who: writers.most_of(&DiskWriters::now(), bytes), ..used })
     });
     let later = Crowd::of_threads();
     let Some([before, after]) = &probes.stat_quiet else { return };

@@ -192,13 +192,16 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let is_disk = order_ns < p50_us * 1_000;
     if let Some(others) = scene.probes.disk_others() {
         return Brief {
-            by: "the disk, on which others write".to_owned(),
+            by: match &others.who {
+                Some(who) => format!("the disk, on which {who} writes"),
+                None => "the disk, on which others write".to_owned(),
+            },
             amount: format!(
                 "{} or more; {} of the time theirs",
                 micros(least_ns),
                 percent(others.busy_millionths)
             ),
-            first: "stop who writes there (`iotop -o`)".to_owned(),
+            first: others.remedy(),
         };
     }
     let by = if is_disk { "a write of the disk" } else { "the order itself, as above" };

@@ -371,7 +371,7 @@ fn the_line_of_durable_answers_says_whether_it_is_the_disk() {
         let mut probes = Probes::none("no");
         (probes.signature_ns, probes.disk) = (Ok(SIGNATURE_NS), Ok(disk(90, true)));
         probes.disk_quiet =
-            Ok(DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths });
+            Ok(DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths, who: None });
         let (machine, needs) = (plain(2), durable());
         let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
         let all = of(&scene, &capacity::of(&scene));

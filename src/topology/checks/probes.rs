@@ -34,7 +34,7 @@ impl DiskProbe {
 }
 
 /// What others had of a disk while this process slept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskUse {
     /// Writes a second.
     pub writes_per_second: u64,
@@ -42,6 +42,8 @@ pub struct DiskUse {
     pub bytes_per_second: u64,
     /// The share of the time in which it had something to do, in millionths.
     pub busy_millionths: u64,
+    /// Who wrote most of it, if one did.
+    pub who: Option<String>,
 }
 
 impl DiskUse {
@@ -58,11 +60,21 @@ impl DiskUse {
     #[must_use]
     pub fn amount(&self) -> String {
         format!(
-            "busy {} of the time with others' work, {} writes and {} KiB a second",
+            "busy {} of the time with others' work, {} writes and {} KiB a second{}",
             percent(self.busy_millionths),
             self.writes_per_second,
-            self.bytes_per_second.div_ceil(1 << 10)
+            self.bytes_per_second.div_ceil(1 << 10),
+            self.who.as_ref().map_or_else(String::new, |who| format!(", most of it by {who}"))
         )
+    }
+
+    /// What ends it, in a few words.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match &self.who {
+            Some(who) => format!("stop {who}, which writes there"),
+            None => "stop who writes there (`iotop -o` says who)".to_owned(),
+        }
     }
 }
 

@@ -212,7 +212,7 @@ fn disk_use(scene: &Scene<'_>) -> Finding {
     finding.probed(&scene.probes.disk_quiet, |finding, found| {
         finding
             .judged(!found.is_felt(), found.amount())
-            .mended_by(vec![Fix::Advice(cost::STOP_WRITERS.into())])
+            .mended_by(vec![Fix::Advice(format!("{}, or give another data_dir", found.remedy()))])
     })
 }
 

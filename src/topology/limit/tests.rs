@@ -393,15 +393,16 @@ fn the_condition_of_gaps_tells_the_cpu_that_lost_most_and_not_the_one_with_the_l
 
 #[test]
 fn who_else_writes_to_the_disk_is_found_where_answers_wait_for_it() {
-    let found = |durable, busy_millionths| {
+    let found = |durable, busy_millionths, who: Option<&str>| {
         let needs = Needs { durable, ..needs(2, 1, Policy::Auto, false) };
         let mut probes = Probes::none("no");
-        let theirs = DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths };
+        let who = who.map(str::to_owned);
+        let theirs = DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths, who };
         probes.disk_quiet = Ok(theirs);
         limits(2, &needs, &probes).into_iter().find(|limit| limit.text.starts_with("io.others"))
     };
-    assert_eq!([found(true, 99_999), found(false, 631_000)], [None, None]);
-    let limit = found(true, 631_000).expect("others write");
+    assert_eq!([found(true, 99_999, None), found(false, 631_000, None)], [None, None]);
+    let limit = found(true, 631_000, None).expect("others write");
     assert_eq!(limit.touches, Some(Touches::Durable));
     assert!(
         limit.text.starts_with("io.others: busy 63.10 % of the time with others' work"),
@@ -410,6 +411,10 @@ fn who_else_writes_to_the_disk_is_found_where_answers_wait_for_it() {
     );
     let change = limit.change.expect("somebody can be stopped");
     assert!(change.starts_with("stop who writes there (`iotop -o` says who)"), "{change}");
+    let limit = found(true, 631_000, Some("dd (7)")).expect("others write");
+    assert!(limit.text.contains("2048 KiB a second, most of it by dd (7)"), "{}", limit.text);
+    let change = limit.change.expect("it can be stopped");
+    assert!(change.starts_with("stop dd (7), which writes there, or give another data_dir"), "{change}");
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! Who writes to disks, by the kernel's own count of each process (`write_bytes` of `/proc/PID/io`, proc(5)): root sees
+//! everybody's, others only their own.
+
+use std::collections::BTreeMap;
+
+use super::crowd::numbers;
+
+/// A look at every process but this one.
+#[derive(Debug)]
+pub(crate) struct DiskWriters(BTreeMap<u32, u64>);
+
+impl DiskWriters {
+    pub(crate) fn now() -> Self {
+        let others = numbers("/proc").filter(|&id| id != std::process::id());
+        Self(others.filter_map(|id| Some((id, written(id)?))).collect())
+    }
+
+    /// Who had written at least half of so many bytes, with its number, when it was looked at `later`. The kernel does not
+    /// tell to which disk.
+    pub(crate) fn most_of(&self, later: &Self, bytes: u64) -> Option<String> {
+        let (bytes_most, id) = self.most(later)?;
+        let name = std::fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
+        (0 < bytes_most && bytes / 2 <= bytes_most).then(|| format!("{} ({id})", name.trim_end()))
+    }
+
+    fn most(&self, later: &Self) -> Option<(u64, u32)> {
+        let since = |(id, all): (&u32, &u64)| (all.saturating_sub(*self.0.get(id).unwrap_or(&0)), *id);
+        later.0.iter().map(since).max()
+    }
+}
+
+fn written(id: u32) -> Option<u64> {
+    count(&std::fs::read_to_string(format!("/proc/{id}/io")).ok()?)
+}
+
+fn count(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wrote_most_meanwhile_is_found_however_much_others_had_written_before() {
+        let look = |counts: &[(u32, u64)]| DiskWriters(counts.iter().copied().collect());
+        let before = look(&[(1, 9_000), (2, 10)]);
+        for (later, most) in [
+            (vec![(1, 9_100), (2, 400)], Some((390, 2))),
+            // One that came meanwhile has written all that it has.
+            (vec![(1, 9_100), (3, 500)], Some((500, 3))),
+            (vec![], None),
+        ] {
+            assert_eq!(before.most(&look(&later)), most);
+        }
+        assert_eq!(count("rchar: 5\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n"), Some(4_096));
+    }
+
+    #[test]
+    fn half_of_what_a_disk_wrote_is_a_name() {
+        let id = std::os::unix::process::parent_id();
+        let look = |bytes| DiskWriters([(id, bytes)].into());
+        let named = |bytes| look(100).most_of(&look(600), bytes);
+        assert!(named(1_000).is_some_and(|who| who.ends_with(&format!(" ({id})"))));
+        assert_eq!([named(1_002), look(100).most_of(&look(100), 0)], [None, None]);
+    }
+}
