@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn half_of_what_a_disk_wrote_is_a_name() {
-        let id = std::os::unix::process::parent_id();
+        let id = std::process::id();
         let look = |bytes| DiskWriters([(id, bytes)].into());
         let named = |bytes| look(100).most_of(&look(600), bytes);
         assert!(named(1_000).is_some_and(|who| who.ends_with(&format!(" ({id})"))));
