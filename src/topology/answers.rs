@@ -369,8 +369,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         return Answer { asked, title, now, amount_ns: None, free: None, bought: None, brief: short };
     }
     let others = scene.probes.disk_others();
-    let mut free: Vec<String> =
-        others.iter().map(|others| format!("{}, or give another data_dir", others.remedy())).collect();
+    let mut free: Vec<String> = others.iter().map(|others| others.remedy()).collect();
     let disk = scene.probes.disk.as_ref();
     let order_ns = median_ns(scene, capacity);
     let sum_ns =

@@ -48,9 +48,8 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
     let (lost_max, share_max) =
         (u64::from(LOST_PERCENT_MAX) * PERCENT, u64::from(SHARE_PERCENT_MAX) * PERCENT);
     let can_be = worst.lost_millionths <= lost_max && others <= share_max && host <= share_max;
-    let lost_too_much = |gaps: &&&Gaps| lost_max < gaps.lost_millionths;
-    let mut bad = rows.iter().filter(lost_too_much).map(|gaps| gaps.cpu).peekable();
-    let is_clients_alone = bad.peek().is_some() && bad.all(|cpu| cpu == *last) && host <= share_max;
+    let bad: Vec<&Gaps> = rows.iter().copied().filter(|gaps| lost_max < gaps.lost_millionths).collect();
+    let is_clients_alone = !bad.is_empty() && bad.iter().all(|gaps| gaps.cpu == *last) && host <= share_max;
     let head = if can_be {
         "a VALID run of `scripts/perf` can be had here".to_owned()
     } else if is_clients_alone {
@@ -74,11 +73,9 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
         shared(scene, *last)
     );
     let of_cpu = |gaps: &&Gaps| format!("cpu {}: {}", gaps.cpu, gaps.in_all().remedy());
-    let mut changes: Vec<String> = rows.iter().filter(lost_too_much).map(of_cpu).collect();
-    if changes.is_empty() {
-        changes.push(of_cpu(&worst));
-    }
-    Some(Valid { can_be, text, change: (!can_be).then(|| changes.join("; ")) })
+    let to_change = if bad.is_empty() { vec![worst] } else { bad };
+    let change = || to_change.iter().map(of_cpu).collect::<Vec<_>>().join("; ");
+    Some(Valid { can_be, text, change: (!can_be).then(change) })
 }
 
 /// An amount's limit, and whether it is the reason.

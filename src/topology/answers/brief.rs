@@ -201,7 +201,7 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
                 micros(least_ns),
                 percent(others.busy_millionths)
             ),
-            first: others.remedy(),
+            first: others.remedy_brief(),
         };
     }
     let by = if is_disk { "a write of the disk" } else { "the order itself, as above" };

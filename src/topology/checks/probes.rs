@@ -68,9 +68,15 @@ impl DiskUse {
         )
     }
 
-    /// What ends it, in a few words.
+    /// What ends it, or does without that disk.
     #[must_use]
     pub fn remedy(&self) -> String {
+        format!("{}, or give another data_dir", self.remedy_brief())
+    }
+
+    /// What ends it, for a table.
+    #[must_use]
+    pub fn remedy_brief(&self) -> String {
         match &self.who {
             Some(who) => format!("stop {who}, which writes there"),
             None => "stop who writes there (`iotop -o` says who)".to_owned(),

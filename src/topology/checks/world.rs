@@ -210,9 +210,7 @@ fn disk_use(scene: &Scene<'_>) -> Finding {
     let why = "a durable answer's write waits until the disk has done what others gave it";
     let finding = Finding::new("io.others", severity, "busy below 10 % with others' work", why);
     finding.probed(&scene.probes.disk_quiet, |finding, found| {
-        finding
-            .judged(!found.is_felt(), found.amount())
-            .mended_by(vec![Fix::Advice(format!("{}, or give another data_dir", found.remedy()))])
+        finding.judged(!found.is_felt(), found.amount()).mended_by(vec![Fix::Advice(found.remedy())])
     })
 }
 
