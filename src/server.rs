@@ -15,7 +15,7 @@
 pub mod command;
 pub mod crowd;
 pub mod disk_count;
-mod disk_writers;
+pub mod disk_writers;
 pub mod jitter;
 pub mod options;
 pub mod plan;

@@ -1,31 +1,50 @@
-//! What a disk has written, by the kernel's own count: of that the journal's writes are ours, and the rest others'.
+//! What others have written to a disk, by the kernel's own counts: of its writes the journal's are ours, and the rest
+//! others'.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use outcry::server::disk_count::DiskCount;
+use outcry::server::disk_writers::DiskWriters;
 
 /// How much the disk that a folder is on has written until a moment.
 pub(crate) struct Count {
     folder: PathBuf,
-    writes: u64,
+    disk: DiskCount,
+    writers: DiskWriters,
+    server: u32,
     at: Instant,
+}
+
+/// What others wrote to a disk.
+pub(crate) struct Others {
+    pub(crate) writes_per_s: f64,
+    /// Who wrote at least half of all that was written there, if anybody is seen to have.
+    pub(crate) who: Option<String>,
 }
 
 impl Count {
     /// None if no disk is behind the folder, as behind memory.
-    pub(crate) fn now(folder: &Path) -> Option<Self> {
+    pub(crate) fn now(folder: &Path, server: u32) -> Option<Self> {
         Some(Self {
             folder: folder.to_owned(),
-            writes: DiskCount::of(folder).ok()?.writes,
+            disk: DiskCount::of(folder).ok()?,
+            writers: DiskWriters::now(Some(server)),
+            server,
             at: Instant::now(),
         })
     }
 
-    /// What others have written since, writes a second, beside `own` writes of ours.
+    /// What others have written since, beside `own` writes of the server's.
     #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
-    pub(crate) fn others_per_s(&self, own: u64) -> Option<f64> {
-        let all = DiskCount::of(&self.folder).ok()?.writes.saturating_sub(self.writes);
-        Some(all.saturating_sub(own) as f64 / self.at.elapsed().as_secs_f64())
+    pub(crate) fn others(&self, own: u64) -> Option<Others> {
+        let disk = DiskCount::of(&self.folder).ok()?;
+        let seconds = self.at.elapsed().as_secs_f64();
+        let all = disk.writes.saturating_sub(self.disk.writes);
+        let later = DiskWriters::now(Some(self.server));
+        Some(Others {
+            writes_per_s: all.saturating_sub(own) as f64 / seconds,
+            who: self.writers.most_of(&later, self.disk.bytes_until(&disk)),
+        })
     }
 }

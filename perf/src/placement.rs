@@ -132,9 +132,18 @@ pub(crate) fn of(server: &Path, settings: &[String]) -> Placement {
     command.output().map(|output| parse(&output.stdout)).unwrap_or_default()
 }
 
-/// What `server` says that a durable answer adds up to with its data in `folder`, least and most; nothing if it
-/// cannot say. Takes a second, and writes to the disk meanwhile.
-pub(crate) fn durable_us(server: &Path, settings: &[String], folder: &Path) -> Option<[f64; 2]> {
+/// What a durable answer adds up to in the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Durable {
+    /// Least and most.
+    pub(crate) us: [f64; 2],
+    /// What most of it is, and who has that too.
+    pub(crate) by: String,
+}
+
+/// What `server` says of durable answers with its data in `folder`; nothing if it cannot say. Takes a second, and writes to
+/// the disk meanwhile.
+pub(crate) fn durable(server: &Path, settings: &[String], folder: &Path) -> Option<Durable> {
     let mut command = Command::new(server);
     command.args([
         "check",
@@ -149,16 +158,21 @@ pub(crate) fn durable_us(server: &Path, settings: &[String], folder: &Path) -> O
     for setting in settings {
         command.args(["--set", setting]);
     }
-    amount_us(&command.output().ok()?.stdout, "durable")
+    durable_of(&serde_json::from_slice(&command.output().ok()?.stdout).ok()?)
+}
+
+fn durable_of(json: &Value) -> Option<Durable> {
+    let by = answer_to(json, "durable")?["limited_by"].as_str()?.to_owned();
+    Some(Durable { us: amount_us(json, "durable")?, by })
+}
+
+fn answer_to<'a>(json: &'a Value, asked: &str) -> Option<&'a Value> {
+    json["answers"].as_array()?.iter().find(|answer| answer["asked"] == asked)
 }
 
 /// What is `asked`, as its least and most, if the server says.
-fn amount_us(json: &[u8], asked: &str) -> Option<[f64; 2]> {
-    of_answers(&serde_json::from_slice(json).ok()?, asked)
-}
-
-fn of_answers(json: &Value, asked: &str) -> Option<[f64; 2]> {
-    let answer = json["answers"].as_array()?.iter().find(|answer| answer["asked"] == asked)?;
+fn amount_us(json: &Value, asked: &str) -> Option<[f64; 2]> {
+    let answer = answer_to(json, asked)?;
     let [least, most] = [0, 1].map(|index| answer["amount_ns"][index].as_u64().map(crate::stats::as_micros));
     Some([least?, most?])
 }
@@ -187,7 +201,7 @@ fn parse(json: &[u8]) -> Placement {
         threads: array("threads").filter_map(thread).collect(),
         limits: array("limits").filter_map(limit).collect(),
         answers: array("answers").filter_map(answer).collect(),
-        planned: planned(&json).map(|planned| Planned { median_us: of_answers(&json, "median"), ..planned }),
+        planned: planned(&json).map(|planned| Planned { median_us: amount_us(&json, "median"), ..planned }),
     }
 }
 
@@ -263,6 +277,10 @@ mod tests {
         "capacity":{"signature_ns":25600,"rest_of_order_ns":9700,"order_ns":35300,"orders_per_second":28328,
         "full_first":["outcry-shard0"]}}"#;
 
+    fn json(text: &str) -> Value {
+        serde_json::from_str(text).expect("it is well formed")
+    }
+
     #[test]
     fn a_placement_that_serve_would_not_choose_is_named_beside_its_own() {
         let Placement { threads: measured, limits, answers, planned } = parse(TOPOLOGY.as_bytes());
@@ -273,7 +291,11 @@ mod tests {
             "{planned:?}"
         );
         assert_eq!((planned.median_us, planned.wake_us()), (None, None));
-        assert_eq!(amount_us(TOPOLOGY.as_bytes(), "a"), Some([66.0, 79.5]));
+        assert_eq!(durable_of(&json(TOPOLOGY)), None);
+        let durable = TOPOLOGY.replace("\"asked\":\"a\"", "\"asked\":\"durable\",\"limited_by\":\"a disk\"");
+        let expected = Durable { us: [66.0, 79.5], by: "a disk".to_owned() };
+        assert_eq!(durable_of(&json(&durable)), Some(expected));
+        assert_eq!(durable_of(&json(&durable.replace("[66000,79500]", "null"))), None);
         for (median, wake_us) in
             [("[51300,51300]", Some(16)), ("[35300,51300]", Some(16)), ("[35300,35300]", None)]
         {
@@ -281,10 +303,6 @@ mod tests {
                 TOPOLOGY.replace("\"asked\":\"a\"", "\"asked\":\"median\"").replace("[66000,79500]", median);
             let told = parse(told.as_bytes()).planned.expect("it was measured");
             assert_eq!(told.wake_us().map(f64::round), wake_us.map(f64::from), "{median}");
-        }
-        for (json, asked) in [(TOPOLOGY, "b"), (&TOPOLOGY.replace("[66000,79500]", "null"), "a"), ("no", "a")]
-        {
-            assert_eq!(amount_us(json.as_bytes(), asked), None, "{json}");
         }
         let untried = TOPOLOGY.replace("35300", "null").replace("28328", "null");
         assert_eq!(parse(untried.as_bytes()).planned, None);

@@ -196,7 +196,7 @@ impl Rig {
         let _pinned = machine::pin(cpus.client)?;
         self.generator.flood(&before).map_err(|fault| format!("before the clock started: {fault}"))?;
         let writes = self.server.metric(WRITES)?;
-        let disk = disk::Count::now(self.folder.path());
+        let disk = disk::Count::now(self.folder.path(), self.server.pid());
         let before = Look::at(&self.server);
         let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
@@ -212,17 +212,8 @@ impl Rig {
         // Last, as it looks at every process.
         let others = watch.others(&cpus.both());
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
-        let others_writes_per_s = disk.zip(writes).and_then(|(disk, own)| disk.others_per_s(own));
-        Ok(Loaded {
-            requests,
-            times,
-            client_waits: waits(plan),
-            share,
-            others,
-            writes,
-            others_writes_per_s,
-            told,
-        })
+        let others_writes = disk.zip(writes).and_then(|(disk, own)| disk.others(own));
+        Ok(Loaded { requests, times, client_waits: waits(plan), share, others, writes, others_writes, told })
     }
 
     /// Places and cancels what was there before everything else.
@@ -261,8 +252,8 @@ pub(crate) struct Loaded {
     others: Others,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
-    /// What others wrote to the same disk, writes a second.
-    others_writes_per_s: Option<f64>,
+    /// What others wrote to the same disk.
+    others_writes: Option<disk::Others>,
     /// What the server's threads told of themselves.
     told: Told,
 }
@@ -280,15 +271,16 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let Placement { threads, mut planned, .. } = placement::of(&ground.server, &set);
     let is_durable = set.iter().any(|setting| setting == DURABLE);
     if let Some(planned) = planned.as_mut().filter(|_| is_durable) {
-        planned.durable_us = placement::durable_us(&ground.server, &set, &place(ground, plan.data)?);
+        let durable = placement::durable(&ground.server, &set, &place(ground, plan.data)?);
+        planned.durable_us = durable.map(|durable| durable.us);
     }
     let in_force = in_force::of(&ground.server, &server::with_the_rigs(&set));
     let by_itself = placement::of(&ground.server, &[]);
-    let durable_us = if is_durable || placement::differs(&threads, &by_itself.threads) {
+    let durable = if is_durable || placement::differs(&threads, &by_itself.threads) {
         None
     } else {
         let set = plan.clone().set(&[DURABLE.to_owned()]).settings;
-        placement::durable_us(&ground.server, &set, &place(ground, Data::Disk)?)
+        placement::durable(&ground.server, &set, &place(ground, Data::Disk)?)
     };
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter);
@@ -306,7 +298,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
         threads,
         planned,
         by_itself,
-        durable_us,
+        durable,
         recorded: records::newest_check(&ground.project.join("perf/records")),
     };
     Ok(outcome(plan, &schedule, &loaded, about))
@@ -323,7 +315,7 @@ struct About {
     threads: Vec<Thread>,
     planned: Option<Planned>,
     by_itself: Placement,
-    durable_us: Option<[f64; 2]>,
+    durable: Option<placement::Durable>,
     recorded: Option<Recorded>,
 }
 
@@ -385,7 +377,8 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         time_line: time_line(plan, schedule, &loaded.times),
         curves: classes.curves,
         journal_writes: loaded.writes,
-        others_writes_per_s: loaded.others_writes_per_s,
+        others_writes_per_s: loaded.others_writes.as_ref().map(|others| others.writes_per_s),
+        others_writer: loaded.others_writes.as_ref().and_then(|others| others.who.clone()),
         journal: loaded.told.journal,
         reads_in_server: loaded.told.reads,
         share: loaded.share,
@@ -400,7 +393,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         threads_by_itself: about.by_itself.threads,
         as_serve: None,
         planned: about.planned,
-        durable_us: about.durable_us,
+        durable: about.durable,
         recorded: about.recorded,
         typed: machine::typed(),
         machine_limits: about.by_itself.limits,

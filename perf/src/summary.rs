@@ -11,7 +11,7 @@ use crate::away::Away;
 use crate::jitter::Jitter;
 use crate::machine::Environment;
 use crate::parts::Parts;
-use crate::placement::{MachineLimit, Planned, Thread};
+use crate::placement::{Durable, MachineLimit, Planned, Thread};
 use crate::stats::Quantiles;
 use crate::verdict::{self, Meanwhile, Verdict};
 use crate::watch::{Other, Share};
@@ -88,6 +88,9 @@ pub(crate) struct Summary {
     /// What the disk under the journal wrote beside them, writes a second; none of a journal in memory, or if nobody tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) others_writes_per_s: Option<f64>,
+    /// Which of them wrote most of it, if anybody is seen to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) others_writer: Option<String>,
     /// What they took, if the server tells.
     #[serde(default)]
     pub(crate) journal: Option<Journal>,
@@ -128,9 +131,9 @@ pub(crate) struct Summary {
     #[serde(default)]
     pub(crate) planned: Option<Planned>,
     /// Of a run as `serve` places it whose answers did not wait for a disk: what `outcry check` says that they would add up
-    /// to in the server if they did, as is its default, least and most.
+    /// to in the server if they did, as is its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) durable_us: Option<[f64; 2]>,
+    pub(crate) durable: Option<Durable>,
     /// The signature check of the newest record, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) recorded: Option<Recorded>,
@@ -180,9 +183,9 @@ pub(crate) struct AsServe {
     /// What waking a loop that sleeps was planned to take, if the server said so.
     #[serde(default)]
     pub(crate) wake_us: Option<f64>,
-    /// See [`Summary::durable_us`].
+    /// See [`Summary::durable`].
     #[serde(default)]
-    pub(crate) durable_us: Option<[f64; 2]>,
+    pub(crate) durable: Option<Durable>,
 }
 
 impl AsServe {
@@ -192,7 +195,7 @@ impl AsServe {
         Self {
             in_server_us: summary.classes.iter().filter_map(total).collect(),
             wake_us: summary.planned.as_ref().and_then(Planned::wake_us),
-            durable_us: summary.durable_us,
+            durable: summary.durable,
             verdict: summary.verdict,
             classes: summary.classes.into_iter().map(|times| (times.class, times.latency)).collect(),
         }
@@ -360,24 +363,6 @@ pub(crate) fn example() -> Summary {
         p9999_us: p50_us + 60.0,
         max_us: p50_us + 70.0,
     };
-    let jitter = |cpu| Jitter {
-        cpu,
-        seconds: 1.0,
-        gaps_per_s: 250.0,
-        p50_us: 2.0,
-        p99_us: 8.0,
-        p999_us: 9.0,
-        max_us: 10.0,
-        wait_p999_us: Some(4.0),
-        wait_p99_us: Some(0.0),
-        lost_percent: 0.1,
-        threads_percent: Some(0.0),
-        largest: None,
-        largest_is_kernels: false,
-        host_percent: Some(0.0),
-        long_percent: Some(0.0),
-        threads_long_percent: Some(0.0),
-    };
     let stages = vec![
         Stage { stage: "sign".to_owned(), time: quantiles(10_000, 26.0) },
         Stage { stage: "total".to_owned(), time: quantiles(10_000, 30.0) },
@@ -422,6 +407,7 @@ pub(crate) fn example() -> Summary {
         }],
         journal_writes: Some(5_000),
         others_writes_per_s: None,
+        others_writer: None,
         journal: None,
         reads_in_server: None,
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
@@ -436,7 +422,7 @@ pub(crate) fn example() -> Summary {
         threads_by_itself: vec![example_thread("park")],
         as_serve: None,
         planned: Some(example_planned()),
-        durable_us: None,
+        durable: None,
         recorded: None,
         typed: "scripts/perf run mixed".to_owned(),
         machine_limits: vec![MachineLimit {
@@ -447,9 +433,31 @@ pub(crate) fn example() -> Summary {
         }],
         machine_answers: vec!["orders a second: about 28,000".to_owned()],
         server_said: vec!["durability committed".to_owned()],
-        jitter_before: vec![jitter(0), jitter(1)],
-        jitter_after: vec![jitter(0), jitter(1)],
+        jitter_before: vec![example_jitter(0), example_jitter(1)],
+        jitter_after: vec![example_jitter(0), example_jitter(1)],
         environment: example_environment(),
+    }
+}
+
+#[cfg(test)]
+fn example_jitter(cpu: usize) -> Jitter {
+    Jitter {
+        cpu,
+        seconds: 1.0,
+        gaps_per_s: 250.0,
+        p50_us: 2.0,
+        p99_us: 8.0,
+        p999_us: 9.0,
+        max_us: 10.0,
+        wait_p999_us: Some(4.0),
+        wait_p99_us: Some(0.0),
+        lost_percent: 0.1,
+        threads_percent: Some(0.0),
+        largest: None,
+        largest_is_kernels: false,
+        host_percent: Some(0.0),
+        long_percent: Some(0.0),
+        threads_long_percent: Some(0.0),
     }
 }
 

@@ -221,7 +221,7 @@ fn at_work(seen: &[One]) -> Option<&One> {
     seen.iter().filter(|one| 0 < since_ns(one)).max_by_key(|one| since_ns(one))
 }
 
-fn is_ours(id: u32, server: Option<u32>) -> bool {
+pub(super) fn is_ours(id: u32, server: Option<u32>) -> bool {
     id == std::process::id() || Some(id) == server
 }
 

@@ -33,7 +33,8 @@ impl DiskCount {
     }
 
     /// Bytes that were written from this count to a later one.
-    pub(crate) fn bytes_until(&self, later: &Self) -> u64 {
+    #[must_use]
+    pub fn bytes_until(&self, later: &Self) -> u64 {
         512 * later.sectors_written.saturating_sub(self.sectors_written)
     }
 

@@ -3,21 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use super::crowd::numbers;
+use super::crowd::{is_ours, numbers};
 
-/// A look at every process but this one.
+/// A look at every process but this one and another one, the server.
 #[derive(Debug)]
-pub(crate) struct DiskWriters(BTreeMap<u32, u64>);
+pub struct DiskWriters(BTreeMap<u32, u64>);
 
 impl DiskWriters {
-    pub(crate) fn now() -> Self {
-        let others = numbers("/proc").filter(|&id| id != std::process::id());
+    /// All processes but this one and `server`.
+    #[must_use]
+    pub fn now(server: Option<u32>) -> Self {
+        let others = numbers("/proc").filter(|&id| !is_ours(id, server));
         Self(others.filter_map(|id| Some((id, written(id)?))).collect())
     }
 
     /// Who had written at least half of so many bytes, with its number, when it was looked at `later`. The kernel does not
     /// tell to which disk.
-    pub(crate) fn most_of(&self, later: &Self, bytes: u64) -> Option<String> {
+    #[must_use]
+    pub fn most_of(&self, later: &Self, bytes: u64) -> Option<String> {
         let (bytes_most, id) = self.most(later)?;
         let name = std::fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
         (0 < bytes_most && bytes / 2 <= bytes_most).then(|| format!("{} ({id})", name.trim_end()))

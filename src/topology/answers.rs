@@ -312,8 +312,14 @@ impl Beside {
         journal.into_iter().chain(others).collect::<Vec<_>>().join(" and ")
     }
 
-    fn brief(&self) -> String {
-        format!("{} beside {} on CPU {}", rounded(self.orders_per_second), self.who(), self.cpu)
+    /// As it is first, then as it would be `alone`.
+    fn brief(&self, alone: &str) -> String {
+        format!(
+            "{} a second as it is, beside {} on CPU {cpu}; {alone} with CPU {cpu} to itself",
+            rounded(self.orders_per_second),
+            self.who(),
+            cpu = self.cpu
+        )
     }
 
     fn text(&self) -> String {

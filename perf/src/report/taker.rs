@@ -27,9 +27,7 @@ const TELLING_S: f64 = 0.05;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     pub(super) gaps: Gaps,
-    /// Who was seen at all, with how much, for where none of them had enough.
-    seen: Vec<String>,
-    /// Which of them had most during the run.
+    /// Who had most during the run, for where nobody had enough.
     perhaps: Option<Named>,
 }
 
@@ -39,11 +37,11 @@ impl Taken {
         if !self.is_nobody_known() {
             return self.gaps.who();
         }
-        let seen = match self.seen.as_slice() {
-            [] => String::new(),
-            seen => format!(" (seen: {})", seen.join("; ")),
-        };
-        format!("other threads here, which had {:.2} % of it, not known which{seen}", self.had_percent())
+        let which = self
+            .perhaps
+            .as_ref()
+            .map_or_else(|| "not known which".to_owned(), |named| format!("perhaps {}", named.who));
+        format!("other threads here, which had {:.2} % of it, {which}", self.had_percent())
     }
 
     /// What gives the CPU back, in a few words.
@@ -52,7 +50,7 @@ impl Taken {
             let ask = "`outcry check --jitter` while it lasts says who";
             return self.perhaps.as_ref().map_or_else(
                 || ask.to_owned(),
-                |named| format!("perhaps {} had it: {}; {ask}", named.who, named.remedy()),
+                |named| format!("if it was {}: {}; {ask}", named.who, named.remedy()),
             );
         }
         self.gaps.remedy()
@@ -98,7 +96,7 @@ pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
     let seen_there = threads_percent.and_then(|_| largest(summary, cpu));
     // What has ended cannot be stopped, so that nobody is helped by a guess.
     let perhaps = seen_there.filter(|other| other.may_have.is_some()).map(Other::named);
-    Some(Taken { gaps, seen: seen(summary, cpu, threads_percent), perhaps })
+    Some(Taken { gaps, perhaps })
 }
 
 /// What others had of a CPU while the load was on, if it is the client's and no loop's that noticed more.
@@ -121,7 +119,7 @@ fn beside_client(around: &Jitter, threads_percent: f64) -> Jitter {
 
 /// What was taken of a CPU before and after the run, whatever was meanwhile.
 pub(super) fn of_around(summary: &Summary, cpu: usize) -> Option<Taken> {
-    Some(Taken { gaps: worst(around(summary, cpu))?.gaps(), seen: Vec::new(), perhaps: None })
+    Some(Taken { gaps: worst(around(summary, cpu))?.gaps(), perhaps: None })
 }
 
 /// Who had the client's CPU, if so much of it that the client sent and read such requests late for that: as many as are due
@@ -196,22 +194,6 @@ fn largest(summary: &Summary, cpu: usize) -> Option<&Other> {
     let of_cpu = summary.others_of_cpus.iter().find(|(of, _)| *of == cpu).map(|(_, other)| other);
     // In records from before they were told by their CPUs.
     of_cpu.or(summary.largest_other.as_ref().filter(|_| summary.others_of_cpus.is_empty()))
-}
-
-/// Who was seen around the run on that CPU, and may have been there during it, with how much.
-fn seen(summary: &Summary, cpu: usize, threads_percent: Option<f64>) -> Vec<String> {
-    let row = |when: &str, rows: &[Jitter]| {
-        let row = rows.iter().find(|row| row.cpu == cpu)?;
-        let (who, percent) = (row.largest.as_ref()?, row.threads_percent?);
-        Some(format!("{when} {who}, most of {percent:.2} % of it"))
-    };
-    let during = |other: &Other| format!("during it {}, {:.2} % of a CPU", other.who, 100.0 * other.cpus);
-    let all = [
-        row("before the run", &summary.jitter_before),
-        threads_percent.and_then(|_| largest(summary, cpu)).map(during),
-        row("after it", &summary.jitter_after),
-    ];
-    all.into_iter().flatten().collect()
 }
 
 /// When that was.
@@ -342,42 +324,18 @@ mod tests {
         let ended = "what bash (22868) had started, which has ended";
         let other = |cpus| Some(Other { who: ended.to_owned(), is_kernels: false, cpus, may_have: None });
         let by_name = "the kernel's own work, kdamond.0 (77)";
-        let unknown = |lost: f64, seen: &str| {
-            format!("other threads here, which had {lost:.2} % of it, not known which (seen: {seen})")
-        };
+        // Of what has ended nobody says perhaps.
+        let unknown = |lost: f64| format!("other threads here, which had {lost:.2} % of it, not known which");
         let while_it_lasts = "`outcry check --jitter` while it lasts says who";
         for (lost, after, during, who, remedy) in [
             // A loop that had 24.8 % while the load was on, and had ended when the rest was looked at.
             (27.2, 0.51, other(0.248), ended.to_owned(), "nothing while it is gone"),
             (21.4, 1.46, other(0.212), ended.to_owned(), "nothing while it is gone"),
             // Neither had as much.
-            (
-                27.2,
-                0.51,
-                other(0.10),
-                unknown(
-                    27.2,
-                    &format!(
-                        "during it {ended}, 10.00 % of a CPU; after it kdamond.0 (77), most of 0.51 % of it"
-                    ),
-                ),
-                while_it_lasts,
-            ),
-            (
-                27.2,
-                0.51,
-                None,
-                unknown(27.2, "after it kdamond.0 (77), most of 0.51 % of it"),
-                while_it_lasts,
-            ),
+            (27.2, 0.51, other(0.10), unknown(27.2), while_it_lasts),
+            (27.2, 0.51, None, unknown(27.2), while_it_lasts),
             // Half of it is enough, if it is more than ticks tell.
-            (
-                0.6,
-                0.0,
-                other(0.003),
-                unknown(0.6, &format!("during it {ended}, 0.30 % of a CPU")),
-                while_it_lasts,
-            ),
+            (0.6, 0.0, other(0.003), unknown(0.6), while_it_lasts),
             (1.0, 0.51, None, by_name.to_owned(), "`outcry tune` switches kdamond off (mem.damon)"),
         ] {
             let mut summary = Summary { largest_other: during, ..example() };
@@ -400,15 +358,13 @@ mod tests {
             may_have: Some(vec![0, 1]),
         };
         let kernels = "the kernel's own work, kdamond.0 (77)";
-        let unknown =
-            "other threads here, which had 0.60 % of it, not known which (seen: during it kdamond.0 (77), ";
-        let after = "after it agent (9), most of 0.61 % of it)";
+        let perhaps = "other threads here, which had 0.60 % of it, perhaps kdamond.0 (77)";
         for (others_of_cpus, share, expected) in [
             (vec![], 0.0, "agent (9)".to_owned()),
-            (vec![(0, kdamond(0.005))], 0.0, format!("{unknown}0.50 % of a CPU; {after}")),
+            (vec![(0, kdamond(0.005))], 0.0, perhaps.to_owned()),
             (vec![(0, kdamond(0.01))], 0.015, kernels.to_owned()),
             // Of what all had it had too little to say where it had it.
-            (vec![(0, kdamond(0.01))], 0.03, format!("{unknown}1.00 % of a CPU; {after}")),
+            (vec![(0, kdamond(0.01))], 0.03, perhaps.to_owned()),
         ] {
             let mut summary = Summary { others_of_cpus, ..example() };
             summary.share.others = share;
@@ -460,7 +416,8 @@ mod tests {
             cpus,
             may_have: may_have.map(<[usize]>::to_vec),
         };
-        let unknown = "other threads here, which had 10.00 % of it, not known which (seen: during it sh (7), 50.00 % of a CPU)";
+        let [perhaps, unknown] = ["perhaps sh (7)", "not known which"]
+            .map(|which| format!("other threads here, which had 10.00 % of it, {which}"));
         // Of CPU 0 others had 10 %.
         for (other, who) in [
             (sh(0.1, Some(&[0])), "sh (7)"),
@@ -468,8 +425,8 @@ mod tests {
             (sh(0.5, Some(&[0])), "sh (7)"),
             (sh(0.1, Some(&[0, 1])), "sh (7)"),
             (sh(0.1, None), "sh (7)"),
-            (sh(0.5, Some(&[0, 1])), unknown),
-            (sh(0.5, None), unknown),
+            (sh(0.5, Some(&[0, 1])), perhaps.as_str()),
+            (sh(0.5, None), unknown.as_str()),
         ] {
             // The largest of all was held on the other CPU.
             let largest_other = Some(Other { who: "dd (8)".to_owned(), ..sh(0.9, Some(&[1])) });

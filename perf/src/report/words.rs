@@ -4,7 +4,7 @@ use super::numbers::{count, count_of, micros, range};
 use super::{arrivals, noise, planned, room, spell, went};
 use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
 
-use crate::placement::MachineLimit;
+use crate::placement::{Durable, MachineLimit};
 use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
@@ -169,11 +169,11 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
 
 /// That no answer waited for a disk, as those of `serve` do by default, with what that is planned to add up to.
 pub(super) fn without_disk(summary: &Summary) -> Option<String> {
-    let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable_us);
-    let planned = summary.durable_us.or(of_serve).map_or_else(String::new, |both_us| {
+    let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable.as_ref());
+    let planned = summary.durable.as_ref().or(of_serve).map_or_else(String::new, |Durable { us, by }| {
         format!(
-            ": {} from arrival to answer on this disk, or more where others use it, by `outcry check`",
-            range(both_us)
+            ": {} or more from arrival to answer, by `outcry check` just before the run (limited by {by})",
+            range(*us)
         )
     });
     (!is_durable(summary)).then(|| {
@@ -365,11 +365,13 @@ mod tests {
         assert!(said.starts_with(
             "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`). "
         ));
-        summary.durable_us = Some([152.0, 165.0]);
-        let planned = "(`durable`): 152 µs to 165 µs from arrival to answer on this disk, or more where others use it, by `outcry check`. ";
+        let by = "the disk, on which sh (7) writes".to_owned();
+        summary.durable = Some(Durable { us: [152.0, 165.0], by });
+        let planned = "(`durable`): 152 µs to 165 µs or more from arrival to answer, by `outcry check` just before the run \
+                       (limited by the disk, on which sh (7) writes). ";
         assert!(without_disk(&summary).unwrap().contains(planned));
         summary.as_serve = Some(crate::summary::AsServe::of(summary.clone()));
-        summary.durable_us = None;
+        summary.durable = None;
         assert!(without_disk(&summary).unwrap().contains(planned));
         summary.settings = vec![DURABLE.to_owned()];
         assert_eq!(without_disk(&summary), None);

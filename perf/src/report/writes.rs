@@ -1,5 +1,7 @@
 //! What answers that wait for the disk waited for: the disk, or the CPU of the journal's thread.
 
+use outcry::topology::checks::DiskUse;
+
 use super::numbers::{count, count_of, micros};
 use super::words::{beside_client, is_durable};
 use crate::parts::Parts;
@@ -28,9 +30,6 @@ pub(super) enum Cause {
 const OTHERS_MIN: f64 = 100.0;
 /// See [`OTHERS_MIN`].
 const OTHERS_TIMES_MIN: f64 = 2.0;
-
-/// What ends others' writes to the same disk.
-pub(super) const STOP_WRITERS: &str = "stop who writes there (`iotop -o` says who), or give another data_dir";
 
 /// What makes a write of this disk shorter, and its stops fewer.
 pub(super) const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
@@ -92,7 +91,10 @@ pub(super) fn of(us: f64, parts: &Parts, summary: &Summary) -> String {
     };
     let check = of_others(summary).map_or_else(
         || CHECK.to_owned(),
-        |per_s| format!("Others wrote there too, {} times a second; to change: {STOP_WRITERS}", count(per_s)),
+        |per_s| {
+            let stop = without_others(summary);
+            format!("Others wrote there too, {} times a second; to change: {stop}", count(per_s))
+        },
     );
     match cause(us, parts, summary) {
         Cause::Cpu => {
@@ -114,7 +116,7 @@ pub(super) fn place(us: f64, parts: &Parts, summary: &Summary) -> (String, Strin
     let sooner = if parts.of == "p50" { "a disk that writes sooner" } else { SOONER };
     let cause = cause(us, parts, summary);
     if let (Cause::Disk | Cause::Disks, Some(by)) = (cause, beside_others(summary)) {
-        return (format!("a write of {by}"), STOP_WRITERS.to_owned());
+        return (format!("a write of {by}"), without_others(summary));
     }
     let (by, first) = match cause {
         Cause::Disk => ("a write of the disk", sooner),
@@ -128,8 +130,14 @@ pub(super) fn place(us: f64, parts: &Parts, summary: &Summary) -> (String, Strin
 
 /// The disk, if others write there a lot.
 fn beside_others(summary: &Summary) -> Option<String> {
+    let who = summary.others_writer.as_ref().map_or_else(String::new, |who| format!(", most of it {who}"));
     of_others(summary)
-        .map(|per_s| format!("the disk, to which others write too, {} times a second", count(per_s)))
+        .map(|per_s| format!("the disk, to which others write too, {} times a second{who}", count(per_s)))
+}
+
+/// What ends others' writes there.
+fn without_others(summary: &Summary) -> String {
+    DiskUse::remedy_of(summary.others_writer.as_deref())
 }
 
 /// A row of what limits the box: what the journal's writes took, where answers wait for them.
@@ -146,12 +154,12 @@ pub(super) fn row(summary: &Summary) -> Option<[String; 5]> {
     );
     let is_cpu = CAUSE_MIN * waits_us <= delay.wait_p99_us;
     let (cause, first) = match beside_others(summary) {
-        _ if is_cpu => ("the CPU".to_owned(), "a core for the journal's thread"),
-        Some(disk) => (disk, STOP_WRITERS),
-        None => ("the disk".to_owned(), SOONER),
+        _ if is_cpu => ("the CPU".to_owned(), "a core for the journal's thread".to_owned()),
+        Some(disk) => (disk, without_others(summary)),
+        None => ("the disk".to_owned(), SOONER.to_owned()),
     };
     let by = format!("{cause}; its thread had no CPU for {} at most", micros(delay.each.max_us));
-    Some(["the journal's writes".to_owned(), shown, by, first.to_owned(), String::new()])
+    Some(["the journal's writes".to_owned(), shown, by, first, String::new()])
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ pub(crate) fn wake_ns(plan: &Plan) -> Result<u64, String> {
 fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duration) {
     let crowd = Crowd::of_threads();
     let disk = of_segments.ok_or_else(no_folder).and_then(DiskCount::of);
-    let writers = DiskWriters::now();
+    let writers = DiskWriters::now(None);
     let quiet = std::fs::read_to_string("/proc/stat");
     std::thread::sleep(time);
     probes.stat_quiet = quiet.and_then(|before| Ok([before, std::fs::read_to_string("/proc/stat")?])).ok();
@@ -166,7 +166,7 @@ fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duratio
         let after = of_segments.ok_or_else(no_folder).and_then(DiskCount::of)?;
         let used = before.until(&after, time);
         let bytes = before.bytes_until(&after);
-        Ok(DiskUse { who: writers.most_of(&DiskWriters::now(), bytes), ..used })
+        Ok(DiskUse { who: writers.most_of(&DiskWriters::now(None), bytes), ..used })
     });
     let later = Crowd::of_threads();
     let Some([before, after]) = &probes.stat_quiet else { return };

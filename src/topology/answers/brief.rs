@@ -163,12 +163,12 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         (None, None) => capacity.bought.first().cloned().unwrap_or_default(),
     };
     let beside = beside(scene, capacity);
-    let others = match &beside {
-        Some(beside) => format!("; {}", beside.brief()),
-        None if is_unseen(scene) => " or less (`outcry check`)".to_owned(),
-        None => String::new(),
+    let alone = rounded(capacity.orders_per_second);
+    let amount = match &beside {
+        Some(beside) => beside.brief(&alone),
+        None if is_unseen(scene) => format!("{alone} a second or less (`outcry check`)"),
+        None => format!("{alone} a second"),
     };
-    let amount = format!("{} a second{others}", rounded(capacity.orders_per_second));
     match beside.and_then(|beside| beside.others).filter(Others::are_felt) {
         Some(others) => Brief { by: format!("{by}, which others have too"), amount, first: others.remedy() },
         None => Brief { by, amount, first },

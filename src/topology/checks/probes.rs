@@ -71,16 +71,26 @@ impl DiskUse {
     /// What ends it, or does without that disk.
     #[must_use]
     pub fn remedy(&self) -> String {
-        format!("{}, or give another data_dir", self.remedy_brief())
+        Self::remedy_of(self.who.as_deref())
+    }
+
+    /// The same, if `who` had most of it.
+    #[must_use]
+    pub fn remedy_of(who: Option<&str>) -> String {
+        format!("{}, or give another data_dir", stop_writer(who))
     }
 
     /// What ends it, for a table.
     #[must_use]
     pub fn remedy_brief(&self) -> String {
-        match &self.who {
-            Some(who) => format!("stop {who}, which writes there"),
-            None => "stop who writes there (`iotop -o` says who)".to_owned(),
-        }
+        stop_writer(self.who.as_deref())
+    }
+}
+
+fn stop_writer(who: Option<&str>) -> String {
+    match who {
+        Some(who) => format!("stop {who}, which writes there"),
+        None => "stop who writes there (`iotop -o` says who)".to_owned(),
     }
 }
 

@@ -63,7 +63,7 @@ fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
             "orders-per-second",
             [
                 "the CPU of sm0, which others have too",
-                "28,000 a second; 14,000 beside others (98.00 %) on CPU 0",
+                "14,000 a second as it is, beside others (98.00 %) on CPU 0; 28,000 with CPU 0 to itself",
                 stop,
             ],
         ),
