@@ -17,6 +17,9 @@ use crate::stats::as_micros;
 pub(crate) struct Away {
     /// Of the time in which it had no work, in hundredths.
     pub(crate) lost_percent: f64,
+    /// The part of it in moments of half a millisecond or more.
+    #[serde(default)]
+    pub(crate) long_percent: f64,
     /// The longest.
     pub(crate) max_us: f64,
     /// For how long one in a thousand that come at any moment of that time waits at least until the CPU is back.
@@ -40,8 +43,10 @@ impl Away {
     pub(crate) fn of(counts: &[[u64; 2]], idle_ns: u64, threads_percent: Option<f64>) -> Self {
         let gaps = counts::one_by_one(counts);
         let lost_us = as_micros(gaps.iter().sum());
+        let long_us = as_micros(gaps.iter().filter(|&&gap| Gaps::LONG_NS <= gap).sum());
         Self {
             lost_percent: 100.0 * lost_us / as_micros(idle_ns.max(1)),
+            long_percent: 100.0 * long_us / as_micros(idle_ns.max(1)),
             max_us: as_micros(gaps.last().copied().unwrap_or(0)),
             wait_p999_us: as_micros(jitter::wait(&gaps, idle_ns / 1_000)),
             wait_p99_us: as_micros(jitter::wait(&gaps, idle_ns / 100)),
@@ -62,16 +67,18 @@ impl Away {
 
     /// The same as gaps of its CPU, of which the host is charged with `host_percent` meanwhile; `around` says the names:
     /// it was watched before or after. Other threads take a loop's CPU whether it has work or not, so their part of all
-    /// the time is their part of the time without.
+    /// the time is their part of the time without. Of that, as much was in short moments as around the run, if so much of
+    /// all was: who takes a turn more has it for longer.
     pub(crate) fn gaps(&self, around: &Jitter, host_percent: f64) -> Gaps {
-        #[allow(clippy::cast_precision_loss, reason = "half a millisecond is far below 2^53 nanoseconds")]
-        let is_long = Gaps::LONG_NS as f64 / 1e3 <= self.wait_p999_us;
-        let long = |percent: f64| Some(percent).filter(|_| is_long);
+        let around_short =
+            around.threads_percent.zip(around.threads_long_percent).map(|(all, long)| all - long);
+        let short = around_short.unwrap_or(0.0).min(self.lost_percent - self.long_percent).max(0.0);
+        let threads_long = |percent: f64| (percent - short).clamp(0.0, self.long_percent);
         let meanwhile = Jitter {
             lost_percent: self.lost_percent,
             threads_percent: self.threads_percent,
-            long_percent: long(self.lost_percent),
-            threads_long_percent: self.threads_percent.and_then(long),
+            long_percent: Some(self.long_percent),
+            threads_long_percent: self.threads_percent.map(threads_long),
             host_percent: Some(host_percent),
             ..around.clone()
         };
@@ -105,15 +112,20 @@ mod tests {
             host_percent: Some(0.0),
             ..crate::summary::example().jitter_before[0].clone()
         };
-        for (threads_percent, wait_p999_us, expected) in [
-            (None, 900.0, Taker::Threads),
-            (Some(1.6), 900.0, Taker::Threads),
-            (Some(0.1), 900.0, Taker::Unseen),
-            (Some(0.1), 90.0, Taker::Interrupts),
+        for (threads_percent, long_percent, long_around, expected) in [
+            (None, 3.0, 1.0, Taker::Threads),
+            (Some(1.6), 3.0, 2.0, Taker::Threads),
+            (Some(0.1), 3.0, 2.0, Taker::Unseen),
+            (Some(0.1), 0.09, 2.0, Taker::Interrupts),
+            // Short ones are many, and of the long ones they had most.
+            (Some(0.6), 0.7, 2.0, Taker::Threads),
+            // Around the run it was in short moments that they had it; more than that was in long ones.
+            (Some(0.6), 0.7, 0.2, Taker::Unseen),
+            (Some(2.5), 0.7, 0.2, Taker::Threads),
         ] {
-            let away =
-                Away { lost_percent: 3.0, max_us: 4_000.0, wait_p999_us, threads_percent, ..Away::default() };
-            assert_eq!(away.gaps(&threads_around, 0.0).taker(), expected, "{away:?}");
+            let away = Away { lost_percent: 3.0, long_percent, threads_percent, ..Away::default() };
+            let around = Jitter { threads_long_percent: Some(long_around), ..threads_around.clone() };
+            assert_eq!(away.gaps(&around, 0.0).taker(), expected, "{away:?} {long_around}");
         }
     }
 

@@ -220,7 +220,9 @@ mod tests {
             (
                 1.5,
                 0.2,
-                Some("; of 1.50 % in gaps of half a millisecond or more most: the host (nobody is charged)"),
+                Some(
+                    "; of 1.50 % in gaps of half a millisecond or more most: most likely the host (nobody is charged)",
+                ),
             ),
             (1.5, 1.4, None),
             (0.05, 0.0, None),

@@ -39,7 +39,8 @@ const TUNING: &[&str] = &[
 /// Everything about the machine and the build that a figure depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
-    /// The CPU's name.
+    /// The CPU's name, with its family and model where the kernel tells them: hypervisors shorten names, and then CPUs that
+    /// differ by half are called alike. Records from before 2026-11-26 have the name alone.
     pub(crate) cpu_model: String,
     /// CPUs that this process may run on.
     pub(crate) cpus: Vec<usize>,
@@ -84,7 +85,7 @@ impl Environment {
     pub(crate) fn capture(project: &Path, profile: &str) -> Self {
         let git = |words: &[&str]| said("git", &[&["-C", &project.display().to_string()], words].concat());
         Self {
-            cpu_model: of_cpuinfo("model name"),
+            cpu_model: cpu_model(&read("/proc/cpuinfo")),
             cpus: allowed_cpus(),
             hypervisor: hypervisor(),
             kernel: read("/proc/sys/kernel/osrelease"),
@@ -231,15 +232,26 @@ fn said(program: &str, words: &[&str]) -> String {
     )
 }
 
-fn of_cpuinfo(name: &str) -> String {
-    let text = read("/proc/cpuinfo");
-    let line = text.lines().find(|line| line.starts_with(name));
-    line.and_then(|line| line.split_once(':'))
-        .map_or_else(|| UNKNOWN.to_owned(), |(_, value)| value.trim().to_owned())
+/// What `/proc/cpuinfo` says of the first CPU (proc(5)).
+fn of_cpuinfo<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    fields
+        .map(|(field, value)| (field.trim(), value.trim()))
+        .find(|(field, _)| *field == name)
+        .map(|(_, value)| value)
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    let name = of_cpuinfo(cpuinfo, "model name").unwrap_or(UNKNOWN);
+    match (of_cpuinfo(cpuinfo, "cpu family"), of_cpuinfo(cpuinfo, "model")) {
+        (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
+        _ => name.to_owned(),
+    }
 }
 
 fn hypervisor() -> String {
-    if !of_cpuinfo("flags").split(' ').any(|flag| flag == "hypervisor") {
+    let cpuinfo = read("/proc/cpuinfo");
+    if !of_cpuinfo(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")) {
         return "none".to_owned();
     }
     or(read("/sys/class/dmi/id/sys_vendor").replace(UNKNOWN, ""), "yes, unnamed")
@@ -262,6 +274,18 @@ fn mitigations() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_is_called_by_its_name_and_by_what_hypervisors_leave_alone() {
+        let x86 = "cpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC\n\nmodel name\t: another\n";
+        for (cpuinfo, expected) in [
+            (x86, "AMD EPYC (family 25, model 1)"),
+            ("model name\t: Some CPU\n", "Some CPU"),
+            ("CPU implementer\t: 0x41\n", UNKNOWN),
+        ] {
+            assert_eq!(cpu_model(cpuinfo), expected);
+        }
+    }
 
     #[test]
     fn a_pinned_thread_comes_back() {

@@ -139,6 +139,8 @@ pub(crate) struct Durable {
     pub(crate) us: [f64; 2],
     /// What most of it is, and who has that too.
     pub(crate) by: String,
+    /// What to change first.
+    pub(crate) first: String,
 }
 
 /// What `server` says of durable answers with its data in `folder`; nothing if it cannot say. Takes a second, and writes to
@@ -162,8 +164,8 @@ pub(crate) fn durable(server: &Path, settings: &[String], folder: &Path) -> Opti
 }
 
 fn durable_of(json: &Value) -> Option<Durable> {
-    let by = answer_to(json, "durable")?["limited_by"].as_str()?.to_owned();
-    Some(Durable { us: amount_us(json, "durable")?, by })
+    let word = |key: &str| Some(answer_to(json, "durable")?[key].as_str()?.to_owned());
+    Some(Durable { us: amount_us(json, "durable")?, by: word("limited_by")?, first: word("change_first")? })
 }
 
 fn answer_to<'a>(json: &'a Value, asked: &str) -> Option<&'a Value> {
@@ -292,8 +294,11 @@ mod tests {
         );
         assert_eq!((planned.median_us, planned.wake_us()), (None, None));
         assert_eq!(durable_of(&json(TOPOLOGY)), None);
-        let durable = TOPOLOGY.replace("\"asked\":\"a\"", "\"asked\":\"durable\",\"limited_by\":\"a disk\"");
-        let expected = Durable { us: [66.0, 79.5], by: "a disk".to_owned() };
+        let durable = TOPOLOGY.replace(
+            "\"asked\":\"a\"",
+            "\"asked\":\"durable\",\"limited_by\":\"a disk\",\"change_first\":\"it\"",
+        );
+        let expected = Durable { us: [66.0, 79.5], by: "a disk".to_owned(), first: "it".to_owned() };
         assert_eq!(durable_of(&json(&durable)), Some(expected));
         assert_eq!(durable_of(&json(&durable.replace("[66000,79500]", "null"))), None);
         for (median, wake_us) in

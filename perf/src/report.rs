@@ -158,7 +158,7 @@ mod tests {
             "What limits this box",
             "To change: a machine with 4 cores.",
             "No answer waited for a disk here",
-            "this box is 2.0 times slower",
+            "this box was 2.0 times as slow",
             "Users get what <code>serve</code> does here by itself: outcry-shard0 on CPU 0 (park)",
             "This box can give a VALID run: other processes had 0.1\u{a0}% of the 2 CPUs",
             "What the plan said, and what this run showed",

@@ -14,10 +14,11 @@
 //! and interrupts add stands in the list of [`limit`].
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
-use super::checks::{ClientOrders, DiskUse, LoopWork, Others, Scene, Sleeps, percent};
+use super::checks::{ClientOrders, DiskUse, Gaps, LoopWork, Others, Scene, Sleeps, percent};
 use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
 use super::table;
+use super::valid::SHARE_PERCENT_MAX;
 
 mod brief;
 mod reads;
@@ -279,6 +280,8 @@ struct Beside {
     others: Option<Others>,
     /// What the journal's thread takes while one write follows another, in millionths.
     journal: Option<u64>,
+    /// What no thread of this machine took, in millionths.
+    host: Option<u64>,
 }
 
 /// Whether others have a part of the loops' CPUs that nobody looked at.
@@ -299,17 +302,29 @@ fn beside(scene: &Scene<'_>, capacity: &Capacity) -> Option<Beside> {
     let shares = [others.as_ref().map(|others| others.millionths), journal];
     let taken = shares.into_iter().flatten().sum::<u64>();
     let rivals = u64::try_from(shares.into_iter().flatten().count()).unwrap_or(0);
-    // Of those that are always ready each has its part, so much is always had.
+    // Of those that are always ready each has its part, so much is always had of what the host leaves.
     let left = ALL.saturating_sub(taken).max(ALL / (1 + rivals));
+    let host = of_host(scene, cpu);
+    let left = left * ALL.saturating_sub(host.unwrap_or(0)) / ALL;
     let orders_per_second = capacity.orders_per_second * left / ALL;
-    (0 < rivals).then_some(Beside { orders_per_second, cpu, others, journal })
+    (0 < rivals || host.is_some()).then_some(Beside { orders_per_second, cpu, others, journal, host })
+}
+
+/// What a CPU loses to nobody on this machine, in millionths, if that is felt: what a thread that never sleeps lost there, or
+/// else what the host is charged with.
+fn of_host(scene: &Scene<'_>, cpu: usize) -> Option<u64> {
+    let unseen = |gaps: &Gaps| gaps.lost_millionths.saturating_sub(gaps.threads_millionths.unwrap_or(0));
+    let measured = scene.probes.jitter.iter().flatten().find(|gaps| gaps.cpu == cpu).map(unseen);
+    let charged = || scene.probes.stat_before.as_ref().and_then(|_| scene.stolen_millionths());
+    measured.or_else(charged).filter(|share| u64::from(SHARE_PERCENT_MAX) * 10_000 <= *share)
 }
 
 impl Beside {
     fn who(&self) -> String {
         let journal = self.journal.map(|share| format!("the journal ({} %)", share.div_ceil(10_000)));
         let others = self.others.as_ref().map(|others| format!("others ({})", percent(others.millionths)));
-        journal.into_iter().chain(others).collect::<Vec<_>>().join(" and ")
+        let host = self.host.map(|share| format!("the host and interrupts ({})", percent(share)));
+        journal.into_iter().chain(others).chain(host).collect::<Vec<_>>().join(" and ")
     }
 
     /// As it is first, then as it would be `alone`.
@@ -330,7 +345,8 @@ impl Beside {
             )
         });
         let others = self.others.as_ref().map(|others| format!("other programs had {}", others.amount()));
-        let who = journal.into_iter().chain(others).collect::<Vec<_>>().join(", ");
+        let host = self.host.map(|share| format!("the host and interrupts took {}", percent(share)));
+        let who = journal.into_iter().chain(others).chain(host).collect::<Vec<_>>().join(", ");
         format!("about {} where it shares cpu {}: {who}", rounded(self.orders_per_second), self.cpu)
     }
 }
@@ -438,7 +454,7 @@ fn cpu_others(scene: &Scene<'_>) -> Option<Others> {
 }
 
 /// Beside which load a write was tried.
-fn beside_writers(others: Option<&DiskUse>) -> String {
+pub(super) fn beside_writers(others: Option<&DiskUse>) -> String {
     match others {
         None => "with no other load".to_owned(),
         Some(others) => format!(

@@ -28,14 +28,13 @@ use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
 /// Conditions that cost whenever they fail, and have no cause of their own below; and what they touch.
-const CONDITIONS: [(&str, Option<Touches>); 10] = [
+const CONDITIONS: [(&str, Option<Touches>); 9] = [
     ("mem.room", None),
     ("cpu.governor", Some(Touches::P50)),
     ("cpu.smt", Some(Touches::P50)),
     ("numa.local", Some(Touches::P50)),
     ("irq.affinity", Some(Touches::P99)),
     ("time.clocksource", Some(Touches::P50)),
-    ("io.others", Some(Touches::Durable)),
     ("mem.swap", Some(Touches::P99)),
     ("mem.damon", Some(Touches::P999)),
     ("time.ntp", None),
@@ -176,9 +175,7 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     causes.extend(cores(scene, findings));
     causes.extend(disk(scene));
     for (id, touches) in CONDITIONS {
-        // What nobody waits for costs nobody anything.
-        let is_met = scene.needs.durable || touches != Some(Touches::Durable);
-        let is_told = |finding: &&Finding| is_met && finding.severity != Severity::Fatal;
+        let is_told = |finding: &&Finding| finding.severity != Severity::Fatal;
         let failed = failed(findings, id).filter(is_told);
         causes.extend(failed.map(|finding| condition(finding, touches)));
     }
@@ -437,13 +434,18 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
     let stops = stops(scene).map_or_else(String::new, |stops| format!("; mounted with discard it {stops}"));
     let sooner = "a disk that writes 4 KiB sooner, or journal.durability=committed: a power cut may lose the last \
                   answers then";
-    let change = if *discards { format!("{sooner}; {WITHOUT_DISCARD}") } else { sooner.to_owned() };
+    let change = match (scene.probes.disk_others(), discards) {
+        (Some(others), _) => others.remedy(),
+        (None, true) => format!("{sooner}; {WITHOUT_DISCARD}"),
+        (None, false) => sooner.to_owned(),
+    };
+    let beside = super::answers::beside_writers(scene.probes.disk_others());
     scene.needs.durable.then(|| Limit {
         kind: Kind::Disk,
         touches: Some(Touches::Durable),
         text: format!(
-            "durable answers wait for the disk: {p50} µs at p50, {p99} µs at p99 for 4 KiB, one at a time with no load \
-             of ours ({filesystem}); orders that come meanwhile share the next write{stops}"
+            "durable answers wait for the disk: {p50} µs at p50, {p99} µs at p99 for 4 KiB, one at a time, {beside} \
+             ({filesystem}); orders that come meanwhile share the next write{stops}"
         ),
         cost_ns: Some(p50 * 1_000),
         change: Some(change),

@@ -1,11 +1,12 @@
 //! What limits this box, in a table: each figure of the run, what most of it was, what to change first, and what
 //! `outcry topology` had said.
 
-use super::numbers::{about, micros};
+use super::numbers::{about, micros, range};
 use super::went::{self, Place, READER, Where};
 use super::words::class;
 use super::{planned, room, taker, words, writes};
 use crate::parts::Parts;
+use crate::placement::Durable;
 use crate::summary::{ClassTimes, Summary};
 
 /// The table's head.
@@ -30,6 +31,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     }
     rows.extend(full(summary));
     rows.extend(writes::row(summary));
+    rows.extend(durable(summary));
     if let Some(reads) = told(|times| times.class == "read") {
         rows.extend(quantiles(summary, reads, ["reads", "slow-reads", ""]));
         rows.extend(reader_full(summary, reads));
@@ -188,7 +190,7 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
         // What it was busy for has their time in, so this is no least any more.
         Some(taken) => (
             format!(
-                "{} beside others, who had {:.0} % of CPU {} {}; more without them",
+                "{} ({mix} requests of this mix) beside others, who had {:.0} % of CPU {} {}; more without them",
                 about(orders.full_at),
                 taken.had_percent(),
                 taken.gaps.cpu,
@@ -199,6 +201,16 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
         ),
     };
     Some(row("orders a second".to_owned(), shown, (by, first), had_said(summary, "orders-per-second")))
+}
+
+/// What answers that wait for the disk would take, if none did: as `serve` is set by itself they do.
+fn durable(summary: &Summary) -> Option<[String; 5]> {
+    let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable.as_ref());
+    let Durable { us, by, first } = summary.durable.as_ref().or(of_serve)?;
+    let shown =
+        format!("none in this run; {} or more in the server, by `outcry check` just before it", range(*us));
+    let what = "durable answers, which wait for the disk".to_owned();
+    Some(row(what, shown, (by.clone(), first.clone()), had_said(summary, "durable")))
 }
 
 /// A reader that works less than this part of the time does not tell when it is full.
@@ -243,7 +255,7 @@ mod tests {
     use crate::watch::Other;
 
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
-    const QUIETER: &str = "interrupts moved off shards' CPUs by `outcry tune`; what stays is the host's: one that sells whole cores, or wait and try again";
+    const QUIETER: &str = "interrupts moved away by `outcry tune`, if irq.affinity names any; the rest is the host's: one that sells whole cores, or wait and try again";
 
     /// A row's cells behind its name.
     fn told(summary: &Summary, what: &str) -> [String; 4] {
@@ -284,7 +296,7 @@ mod tests {
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: None };
         let busy = "the CPU of outcry-shard0, 6 % busy";
         let all = "33,000 or more would fill it (33,000 requests of this mix)";
-        let left = "33,000 beside others, who had 50 % of CPU 0 while the load was on; more without them";
+        let left = "33,000 (33,000 requests of this mix) beside others, who had 50 % of CPU 0 while the load was on; more without them";
         for (lost_percent, expected) in [
             (2.0, [all.to_owned(), busy.to_owned(), "a core and a shard more (cpu.shards)".to_owned()]),
             (
@@ -434,6 +446,26 @@ mod tests {
             let row = rows.iter().find(|row| row[0] == "reads a second");
             assert_eq!(row.map(|row| row[1].as_str()), expected, "{busy}");
         }
+    }
+
+    #[test]
+    fn answers_that_wait_for_the_disk_have_a_row_where_none_did() {
+        let durable = Durable {
+            us: [152.0, 165.0],
+            by: "the disk, on which sh (7) writes".to_owned(),
+            first: "stop sh (7)".to_owned(),
+        };
+        let expected = [
+            "none in this run; 152 µs to 165 µs or more in the server, by `outcry check` just before it",
+            "the disk, on which sh (7) writes",
+            "stop sh (7)",
+            "",
+        ];
+        let what = "durable answers, which wait for the disk";
+        let own = Summary { durable: Some(durable), ..example() };
+        assert_eq!(told(&own, what), expected);
+        assert_eq!(told(&Summary { as_serve: Some(AsServe::of(own)), ..example() }, what), expected);
+        assert!(rows(&example()).iter().all(|row| row[0] != what));
     }
 
     #[test]

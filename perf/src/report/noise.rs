@@ -288,7 +288,7 @@ mod tests {
                 "others had CPU 1: after the run",
                 1.0,
                 false,
-                "CPU 1 before and after, most of what it lost: the host (nobody is charged); to change: a host that sells whole cores, or wait and try again; `scripts/perf",
+                "CPU 1 before and after, most of what it lost: most likely the host (nobody is charged); to change: a host that sells whole cores, or wait and try again; `scripts/perf",
             ),
             (
                 "others had the machine: 3 %",
@@ -354,6 +354,7 @@ mod tests {
         let mut summary = crate::summary::example();
         summary.client_cpu = 0;
         summary.loops[0].away = Some(Away {
+            long_percent: 6.0,
             lost_percent: 6.0,
             max_us: 8_000.0,
             wait_p999_us: 4_000.0,
@@ -379,12 +380,13 @@ mod tests {
             next_time(&summary),
         ]
         .concat();
-        let next = "CPU 0 while the load was on, most of what it lost: the host (nobody is charged); to change: a host";
+        let next = "CPU 0 while the load was on, most of what it lost: most likely the host (nobody is charged); to change: a host";
         assert!(all.last().is_some_and(|words| words.starts_with(next)), "{all:?}");
         let took: Vec<&String> = all.iter().filter(|words| words.contains("was taken: ")).collect();
         assert_eq!(took.len(), 3, "{all:?}");
         assert!(
-            took.iter().all(|words| words.contains("CPU 0 was taken: the host (nobody is charged)")),
+            took.iter()
+                .all(|words| words.contains("CPU 0 was taken: most likely the host (nobody is charged)")),
             "{took:?}"
         );
         assert!(!all.iter().any(|words| words.contains("kernel's own")), "{all:?}");

@@ -275,6 +275,7 @@ mod tests {
     fn away(threads_percent: f64) -> Away {
         Away {
             lost_percent: 3.0,
+            long_percent: 3.0,
             max_us: 9_000.0,
             wait_p999_us: 3_000.0,
             threads_percent: Some(threads_percent),
@@ -300,7 +301,7 @@ mod tests {
         assert_eq!(of_cpu(&summary, 7), None);
         for (threads, stolen, expected) in [
             (2.9, 0.0, "rustc (4711)"),
-            (0.1, 0.0, "the host (nobody is charged)"),
+            (0.1, 0.0, "most likely the host (nobody is charged)"),
             // Of two CPUs: 3 % of each.
             (0.1, 0.06, "the host"),
         ] {
@@ -339,7 +340,7 @@ mod tests {
             (1.0, 0.51, None, by_name.to_owned(), "`outcry tune` switches kdamond off (mem.damon)"),
         ] {
             let mut summary = Summary { largest_other: during, ..example() };
-            summary.loops[0].away = Some(Away { lost_percent: lost, ..away(lost) });
+            summary.loops[0].away = Some(Away { lost_percent: lost, long_percent: lost, ..away(lost) });
             if after > 0.0 {
                 summary.jitter_after = vec![kdamond(0, after), kdamond(1, after)];
             }
@@ -368,7 +369,7 @@ mod tests {
         ] {
             let mut summary = Summary { others_of_cpus, ..example() };
             summary.share.others = share;
-            summary.loops[0].away = Some(Away { lost_percent: 0.6, ..away(0.6) });
+            summary.loops[0].away = Some(Away { lost_percent: 0.6, long_percent: 0.6, ..away(0.6) });
             summary.jitter_after = vec![Jitter {
                 lost_percent: 0.61,
                 threads_percent: Some(0.61),

@@ -1,10 +1,10 @@
 //! What a report says in words: what was measured, and what limits the box in front of us.
 
-use super::numbers::{count, count_of, micros, range};
+use super::numbers::{count, count_of, micros};
 use super::{arrivals, noise, planned, room, spell, went};
 use outcry::topology::valid::CLIENTS_OWN_FROM_CPUS;
 
-use crate::placement::{Durable, MachineLimit};
+use crate::placement::MachineLimit;
 use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
@@ -167,20 +167,12 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
     found
 }
 
-/// That no answer waited for a disk, as those of `serve` do by default, with what that is planned to add up to.
+/// That no answer waited for a disk, as those of `serve` do by default.
 pub(super) fn without_disk(summary: &Summary) -> Option<String> {
-    let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable.as_ref());
-    let planned = summary.durable.as_ref().or(of_serve).map_or_else(String::new, |Durable { us, by }| {
-        format!(
-            ": {} or more from arrival to answer, by `outcry check` just before the run (limited by {by})",
-            range(*us)
-        )
-    });
     (!is_durable(summary)).then(|| {
-        format!(
-            "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`){planned}. `scripts/perf run \
-             journal-durable --as-serve` measures that."
-        )
+        "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`). `scripts/perf run \
+         journal-durable --as-serve` measures that."
+            .to_owned()
     })
 }
 
@@ -190,14 +182,16 @@ pub(crate) fn beside_record(summary: &Summary) -> Option<String> {
     let sign_us = summary.commonest(|times| planned::signatures(times) == 1)?.median_us("sign")?;
     let times = sign_us / recorded.check_us;
     let holds = if times < 1.0 / ALIKE {
-        format!("{:.1} times faster: README's figures are longer than those here", 1.0 / times)
+        format!("{:.1} times as fast: README's figures are longer than those here", 1.0 / times)
     } else if times <= ALIKE {
         "as fast: README's figures may hold here while it is quiet".to_owned()
     } else {
-        format!("{times:.1} times slower: README's figures do not hold here")
+        format!(
+            "{times:.1} times as slow, alone or for what others have of it: README's figures do not hold here"
+        )
     };
     Some(format!(
-        "Beside the newest record ({}) a core of this box is {holds} (a signature check, stage sign, p50: {} there, {} here).",
+        "Beside the newest record ({}) a core of this box was {holds} (a signature check, stage sign, p50: {} there, {} here).",
         recorded.of,
         micros(recorded.check_us),
         micros(sign_us)
@@ -344,15 +338,18 @@ mod tests {
         let mut summary = crate::summary::example();
         assert_eq!(beside_record(&summary), None);
         for (check_us, told) in [
-            (13.0, "2.0 times slower: README's figures do not hold here"),
+            (
+                13.0,
+                "2.0 times as slow, alone or for what others have of it: README's figures do not hold here",
+            ),
             (25.0, "as fast: README's figures may hold here while it is quiet"),
-            (52.0, "2.0 times faster: README's figures are longer than those here"),
+            (52.0, "2.0 times as fast: README's figures are longer than those here"),
         ] {
             let of = "maker-quote on Some CPU, 2026-11-22".to_owned();
             summary.recorded = Some(Recorded { check_us, of });
             let check = format!("(a signature check, stage sign, p50: {check_us:.1} µs there, 26.0 µs here)");
             let expected = format!(
-                "Beside the newest record (maker-quote on Some CPU, 2026-11-22) a core of this box is {told} {check}."
+                "Beside the newest record (maker-quote on Some CPU, 2026-11-22) a core of this box was {told} {check}."
             );
             assert_eq!(beside_record(&summary), Some(expected));
         }
@@ -365,14 +362,6 @@ mod tests {
         assert!(said.starts_with(
             "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`). "
         ));
-        let by = "the disk, on which sh (7) writes".to_owned();
-        summary.durable = Some(Durable { us: [152.0, 165.0], by });
-        let planned = "(`durable`): 152 µs to 165 µs or more from arrival to answer, by `outcry check` just before the run \
-                       (limited by the disk, on which sh (7) writes). ";
-        assert!(without_disk(&summary).unwrap().contains(planned));
-        summary.as_serve = Some(crate::summary::AsServe::of(summary.clone()));
-        summary.durable = None;
-        assert!(without_disk(&summary).unwrap().contains(planned));
         summary.settings = vec![DURABLE.to_owned()];
         assert_eq!(without_disk(&summary), None);
     }

@@ -38,7 +38,7 @@ const WORDS: &str = "ingress: connections, parsing and signature checks; shard: 
                      park: sleeps until there is work; spin: never sleeps; spin-then-park: looks on for some 50 µs after the last work (the journal's thread for 1 ms), then sleeps\n";
 
 /// What a look at files alone cannot say of the machine at hand.
-const UNTRIED: &str = "the disk, other processes and the host were not tried: `outcry check` does, and with --jitter it measures \
+const UNTRIED: &str = "the disk and the host were not tried: `outcry check` does, and with --jitter it measures \
                        each pause and says whether a VALID run of `scripts/perf` can be had here\n";
 
 /// What a number of CPUs does not say.
@@ -149,6 +149,8 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
         probes.read_ns = speed::read_ns(&cpus);
         if look.is_here {
             probes.wake_ns = probes::wake_ns(&look.plan);
+            // Beside others neither what was tried nor what spinning saves holds.
+            probes::look_at_others(&mut probes, None, probes::QUIET_TIME_MIN);
         }
     }
     let judged = look.judged(&probes);

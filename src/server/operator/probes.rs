@@ -155,7 +155,7 @@ pub(crate) fn wake_ns(plan: &Plan) -> Result<u64, String> {
 }
 
 /// What others do on every CPU for so long: while this thread sleeps, whatever is counted is somebody else's.
-fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duration) {
+pub(crate) fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duration) {
     let crowd = Crowd::of_threads();
     let disk = of_segments.ok_or_else(no_folder).and_then(DiskCount::of);
     let writers = DiskWriters::now(None);
@@ -178,7 +178,7 @@ fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duratio
 }
 
 /// How long others are counted at least: fifty of the kernel's ticks.
-const QUIET_TIME_MIN: Duration = Duration::from_millis(500);
+pub(crate) const QUIET_TIME_MIN: Duration = Duration::from_millis(500);
 
 /// Makes a file in `folder` and removes it: permissions alone do not say that one can.
 fn writable(folder: &Path) -> Result<(), String> {

@@ -415,16 +415,25 @@ fn what_has_no_core_of_its_own_comes_off_the_orders_a_second_by_its_amount() {
     probes.signature_ns = Ok(SIGNATURE_NS);
     probes.disk = Ok(disk);
     probes.stat_quiet = Some(["cpu  0\ncpu0 0 0 0 0 0 0 0 0\n".to_owned(), stat(3)]);
-    for (cpus, amount, said) in [
+    for (cpus, host, amount, said) in [
         (
             2,
+            0,
             "13,000 a second as it is, beside the journal (53 %) and others (0.30 %) on CPU 0; 28,000 with CPU 0 to itself",
             "; about 13,000 where it shares cpu 0: the journal's thread takes up to 53 % of a CPU while one write follows another \
              (tried), other programs had 0.30 % of the last 10.0 s;",
         ),
-        (4, "28,000 a second", ""),
+        (4, 0, "28,000 a second", ""),
+        (
+            4,
+            150_000,
+            "24,000 a second as it is, beside the host and interrupts (15.00 %) on CPU 0; 28,000 with CPU 0 to itself",
+            "; about 24,000 where it shares cpu 0: the host and interrupts took 15.00 %;",
+        ),
     ] {
         let machine = plain(cpus);
+        let (lost_millionths, threads_millionths) = (host + 3_000, Some(3_000));
+        probes.jitter = Some(vec![Gaps { cpu: 0, lost_millionths, threads_millionths, ..Gaps::default() }]);
         let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
         let came = of(&scene, &capacity::of(&scene));
         assert_eq!(line(&came, "orders-per-second")[1], amount);

@@ -119,7 +119,7 @@ impl Gaps {
         match self.taker() {
             Taker::Threads => named(self.largest.as_ref()),
             Taker::Host => "the host".to_owned(),
-            Taker::Unseen => "the host (nobody is charged)".to_owned(),
+            Taker::Unseen => "most likely the host (nobody is charged)".to_owned(),
             Taker::Interrupts => "interrupts or the host (nobody is charged)".to_owned(),
             Taker::Unknown => "nobody says by whom".to_owned(),
         }
@@ -132,7 +132,7 @@ impl Gaps {
             Taker::Threads => stop(self.largest.as_ref()),
             Taker::Host | Taker::Unseen => format!("a host that sells whole cores, {TRY_AGAIN}"),
             Taker::Interrupts => format!(
-                "interrupts moved off shards' CPUs by `outcry tune`; what stays is the host's: one that sells whole cores, {TRY_AGAIN}"
+                "interrupts moved away by `outcry tune`, if irq.affinity names any; the rest is the host's: one that sells whole cores, {TRY_AGAIN}"
             ),
             Taker::Unknown => format!("{}, or a quieter host", stop(None)),
         }
