@@ -284,9 +284,9 @@ struct Beside {
     host: Option<u64>,
 }
 
-/// Whether others have a part of the loops' CPUs that nobody looked at.
+/// Whether others, or the journal's thread, have a part of the loops' CPUs that nobody looked at.
 fn is_unseen(scene: &Scene<'_>) -> bool {
-    scene.lacks_cores() && scene.probes.stat_quiet.is_none()
+    scene.lacks_cores() && (scene.probes.stat_quiet.is_none() || scene.probes.disk.is_err())
 }
 
 /// None where nobody else has it, or nobody looked.
@@ -328,9 +328,9 @@ impl Beside {
     }
 
     /// As it is first, then as it would be `alone`.
-    fn brief(&self, alone: &str) -> String {
+    fn brief(&self, less: &str, alone: &str) -> String {
         format!(
-            "{} a second as it is, beside {} on CPU {cpu}; {alone} with CPU {cpu} to itself",
+            "{} a second as it is{less}, beside {} on CPU {cpu}; {alone} with CPU {cpu} to itself",
             rounded(self.orders_per_second),
             self.who(),
             cpu = self.cpu

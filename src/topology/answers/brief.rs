@@ -164,10 +164,10 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     };
     let beside = beside(scene, capacity);
     let alone = rounded(capacity.orders_per_second);
+    let less = if is_unseen(scene) { " or less (`outcry check`)" } else { "" };
     let amount = match &beside {
-        Some(beside) => beside.brief(&alone),
-        None if is_unseen(scene) => format!("{alone} a second or less (`outcry check`)"),
-        None => format!("{alone} a second"),
+        Some(beside) if rounded(beside.orders_per_second) != alone => beside.brief(less, &alone),
+        Some(_) | None => format!("{alone} a second{less}"),
     };
     match beside.and_then(|beside| beside.others).filter(Others::are_felt) {
         Some(others) => Brief { by: format!("{by}, which others have too"), amount, first: others.remedy() },
