@@ -196,7 +196,7 @@ fn lost(share: Share, largest: Option<&Other>, cpus: usize) -> Vec<String> {
         },
     );
     for (what, had, who) in [
-        ("steal", share.stolen, "; the host gave them to its other guests"),
+        ("steal", share.stolen, "; the host had them, for other guests or for this one's disks and cards"),
         ("others had the machine", share.others, most.as_str()),
     ] {
         if LOST_MAX * cpus < had {
@@ -268,7 +268,7 @@ mod tests {
     fn who_had_most_is_named_in_the_reason() {
         let share = Share { stolen: 0.5, others: 0.062, ..QUIET.share };
         let of = |largest| Verdict::of(&Evidence { share, largest, ..QUIET }).reasons;
-        let steal = "steal: 25.0 % of the 2 CPUs (at most 1 %); the host gave them to its other guests";
+        let steal = "steal: 25.0 % of the 2 CPUs (at most 1 %); the host had them, for other guests or for this one's disks and cards";
         let rustc =
             |cpus| Some(Other { who: "rustc (4711)".to_owned(), is_kernels: false, cpus, may_have: None });
         for (largest, others) in [

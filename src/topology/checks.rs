@@ -295,10 +295,10 @@ impl Needs {
         there.peek().is_none() || there.any(|thread| thread.is_hot)
     }
 
-    /// Whether every loop there that orders wait for sleeps: the scheduler lets one that was woken go before who runs.
+    /// Whether every loop there sleeps: the scheduler lets one that was woken go before who runs.
     #[must_use]
-    pub fn orders_wake(&self, cpu: usize) -> bool {
-        let mut there = self.pinned.iter().filter(|thread| thread.is_hot && thread.cpu == cpu).peekable();
+    pub fn is_woken(&self, cpu: usize) -> bool {
+        let mut there = self.pinned.iter().filter(|thread| thread.cpu == cpu).peekable();
         there.peek().is_some() && there.all(|thread| !thread.spins)
     }
 
@@ -371,6 +371,27 @@ impl Scene<'_> {
     #[must_use]
     pub fn stolen_millionths(&self) -> Option<u64> {
         cpu::stolen_share(self).map(|(millionths, _)| millionths)
+    }
+
+    /// What gives a CPU back that was taken: of one that the host has, whoever keeps the disk busy is stopped first, for a
+    /// host may do a guest's disks' work on the CPUs of that guest.
+    #[must_use]
+    pub fn remedy(&self, gaps: &Gaps) -> String {
+        match gaps.taker() {
+            Taker::Host | Taker::Unseen | Taker::Interrupts => self.without_writers(&gaps.remedy()),
+            Taker::Threads | Taker::Unknown => gaps.remedy(),
+        }
+    }
+
+    /// Who keeps the disk busy is stopped before what else gives back what the host has.
+    pub(super) fn without_writers(&self, remedy: &str) -> String {
+        let first = self.probes.disk_others().map(|others| {
+            format!(
+                "{}, and measure again: the host may have our CPUs for that; else ",
+                others.remedy_brief()
+            )
+        });
+        first.unwrap_or_default() + remedy
     }
 
     /// What others use of the one of `cpus` that they use most now; none if nobody looked.

@@ -114,10 +114,10 @@ pub(super) fn of_share(millionths: u64, one: &str) -> String {
     format!("about {} {one} on average, {} a turn", time(share_of_slice(millionths)), time(SLICE_NS))
 }
 
-/// What an order waits for a CPU that others have where its loop sleeps: what is woken goes before who runs.
-pub(super) fn of_woken() -> String {
+/// What one waits for a CPU that others have where its loop sleeps: what is woken goes before who runs.
+pub(super) fn of_woken(one: &str) -> String {
     format!(
-        "{} an order that waits for its turn, or several; most meet nothing: a loop that sleeps is woken before them",
+        "{} {one} that waits for its turn, or several; most meet nothing: a loop that sleeps is woken before them",
         time(SLICE_NS)
     )
 }

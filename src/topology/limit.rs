@@ -140,7 +140,7 @@ impl Touches {
         match Self::by_share(millionths) {
             _ if !scene.needs.orders_wait_for(cpu) => Self::Reads,
             // What is woken goes before who runs, so the median meets nothing.
-            Self::P50 if scene.needs.orders_wake(cpu) => Self::P99,
+            Self::P50 if scene.needs.is_woken(cpu) => Self::P99,
             touches => touches,
         }
     }
@@ -272,7 +272,7 @@ fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
             gaps.takers()
         ),
         cost_ns: Some(gaps.p99_ns.max(cost::share_of_slice(gaps.lost_millionths))),
-        change: Some(gaps.remedy()),
+        change: Some(scene.remedy(gaps)),
     };
     bad.map(limit).collect()
 }
@@ -381,7 +381,12 @@ const HALF: u64 = 500_000;
 
 /// Who has so much of a CPU that orders wait for.
 pub(super) fn with_half(scene: &Scene<'_>) -> Option<Others> {
-    scene.others_on(&scene.cpus_of_orders()).filter(|others| HALF <= others.millionths)
+    with_half_of(scene, &scene.cpus_of_orders())
+}
+
+/// Who has so much of one of `cpus`.
+pub(super) fn with_half_of(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
+    scene.others_on(cpus).filter(|others| HALF <= others.millionths)
 }
 
 /// What takes the wake-ups away: what costs nothing but a CPU, where there is one left, before `bought`.

@@ -72,7 +72,12 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
         beside(host <= share_max, SHARE_PERCENT_MAX),
         shared(scene, *last)
     );
-    let of_cpu = |gaps: &&Gaps| format!("cpu {}: {}", gaps.cpu, gaps.in_all().remedy());
+    let of_cpu = |gaps: &&Gaps| {
+        // Of long stops, which the table tells of, somebody else may have had most.
+        let is_another = gaps.in_all().taker() != gaps.taker();
+        let of_all = if is_another { ", for all that it lost, short stops too" } else { "" };
+        format!("cpu {}{of_all}: {}", gaps.cpu, scene.remedy(&gaps.in_all()))
+    };
     let to_change = if bad.is_empty() { vec![worst] } else { bad };
     let change = || to_change.iter().map(of_cpu).collect::<Vec<_>>().join("; ");
     Some(Valid { can_be, text, change: (!can_be).then(change) })

@@ -52,14 +52,14 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         None => Brief { by: what.to_owned(), amount, first },
         Some(others) => Brief {
             by: format!("{what}; others have CPU {} too", others.cpu),
-            amount: format!(
-                "{amount}, or more: {} of CPU {} is theirs",
-                percent(others.millionths),
-                others.cpu
-            ),
+            amount: format!("{amount}, or more: {}", theirs(&others)),
             first: others.remedy(),
         },
     }
+}
+
+fn theirs(others: &Others) -> String {
+    format!("{} of CPU {} is theirs", percent(others.millionths), others.cpu)
 }
 
 /// That an order takes longer beside those, as the end of a sentence.
@@ -104,7 +104,7 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let taken = worst(scene, &scene.cpus_of_orders(), |gaps| gaps.wait_p99_ns);
     // Of the two that is told for which one in a hundred waits longer, on a loop with room.
     if let Some(gaps) = taken.filter(|gaps| capacity.order_ns * tenths / 10 < gaps.wait_p99_ns) {
-        return taken_cpu(gaps, gaps.wait_p99_ns, "1 in 100");
+        return taken_cpu(scene, gaps, gaps.wait_p99_ns, "1 in 100");
     }
     if let Some(others) = unmeasured(scene, &scene.cpus_of_orders()) {
         return had_by_others(&others, "");
@@ -126,7 +126,7 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
 
 pub(super) fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     match worst(scene, &scene.cpus_of_orders(), |gaps| gaps.wait_p999_ns) {
-        Some(gaps) => taken_cpu(gaps, gaps.wait_p999_ns, "1 in 1,000"),
+        Some(gaps) => taken_cpu(scene, gaps, gaps.wait_p999_ns, "1 in 1,000"),
         None if unmeasured(scene, &scene.cpus_of_orders()).is_some() => slow(scene, capacity),
         None => Brief {
             by: "whoever takes its loop's CPU".to_owned(),
@@ -137,11 +137,11 @@ pub(super) fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
 }
 
 /// That a CPU is taken, by whom, and what ends it.
-fn taken_cpu(gaps: &Gaps, wait_ns: u64, which: &str) -> Brief {
+fn taken_cpu(scene: &Scene<'_>, gaps: &Gaps, wait_ns: u64, which: &str) -> Brief {
     Brief {
         by: format!("CPU {} is taken: {}", gaps.cpu, gaps.who()),
         amount: format!("{which} waits {} or more", cost::time(wait_ns)),
-        first: gaps.remedy(),
+        first: scene.remedy(gaps),
     }
 }
 
@@ -243,10 +243,18 @@ pub(super) fn reads(scene: &Scene<'_>, alone_ns: Option<[u64; 2]>, first: &str, 
             ("alone: its own time; many: ".to_owned(), format!("alone {}; many: ", micros(most_ns)))
         }
     };
-    Brief {
-        by: format!("{by_alone}the CPU of {first}"),
-        amount: format!("{alone}{most} a second or more"),
-        first: format!("{first_alone}clients that pipeline"),
+    let by = format!("{by_alone}the CPU of {first}");
+    match limit::with_half_of(scene, &cpus_of_reads(scene)) {
+        None => Brief {
+            by,
+            amount: format!("{alone}{most} a second or more"),
+            first: format!("{first_alone}clients that pipeline"),
+        },
+        Some(others) => Brief {
+            by: format!("{by}, which others have too"),
+            amount: format!("without others: {alone}{most} a second; {}", theirs(&others)),
+            first: others.remedy(),
+        },
     }
 }
 
@@ -255,7 +263,7 @@ pub(super) fn slow_reads(scene: &Scene<'_>, turn_ns: u64, name: &str, beside: &[
     let line_ns = turn_ns * tenths / 10;
     let taken = worst(scene, &cpus_of_reads(scene), |gaps| gaps.wait_p99_ns);
     if let Some(gaps) = taken.filter(|gaps| line_ns < gaps.wait_p99_ns) {
-        return taken_cpu(gaps, gaps.wait_p99_ns, "1 in 100");
+        return taken_cpu(scene, gaps, gaps.wait_p99_ns, "1 in 100");
     }
     if let Some(others) = unmeasured(scene, &cpus_of_reads(scene)) {
         return had_by_others(&others, "");

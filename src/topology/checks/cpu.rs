@@ -328,7 +328,7 @@ fn steal(scene: &Scene<'_>) -> Finding {
     finding
         .judged(millionths < STEAL_MAX_MILLIONTHS, current)
         .costing(cost::of_share(millionths, "an order"))
-        .mended_by(vec![Fix::Advice("ask for dedicated CPUs, or take another host".into())])
+        .mended_by(vec![Fix::Advice(scene.without_writers("ask for dedicated CPUs, or take another host"))])
 }
 
 /// The share of time that the host took, in millionths, and since when.
@@ -386,10 +386,10 @@ fn others(scene: &Scene<'_>) -> Finding {
         None => finding.unreadable("/proc/stat"),
         Some(others) => {
             let loops = scene.needs.threads_on(others.cpu);
-            let waits = if scene.needs.orders_wake(others.cpu) {
-                cost::of_woken()
+            let one = if scene.needs.orders_wait_for(others.cpu) { "an order" } else { "a read" };
+            let waits = if scene.needs.is_woken(others.cpu) {
+                cost::of_woken(one)
             } else {
-                let one = if scene.needs.orders_wait_for(others.cpu) { "an order" } else { "a read" };
                 cost::of_share(others.millionths, one)
             };
             finding
@@ -535,5 +535,5 @@ fn jitter(scene: &Scene<'_>) -> Finding {
             format!("cpu {} ({who}): p99 {us} µs, 1 in 1,000 waits {wait_us} µs, {lost} lost", worst.cpu),
         )
         .costing(format!("up to {} {one} (measured)", cost::time(worst.max_ns)))
-        .mended_by(vec![Fix::Advice(worst.remedy())])
+        .mended_by(vec![Fix::Advice(scene.remedy(worst))])
 }

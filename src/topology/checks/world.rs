@@ -189,11 +189,15 @@ fn disk(scene: &Scene<'_>) -> Finding {
             None => format!("{name}; 4 KiB p50/p99 {p50}/{p99} µs, fsync {sync_p50}/{sync_p99} µs"),
             Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} µs"),
         };
+        let measured = match scene.probes.disk_others() {
+            Some(_) => "(measured, while others wrote there: io.others)",
+            None => "(measured)",
+        };
         let costs = match &disk.direct_refused {
             _ if is_refused => "the start is refused".to_owned(),
-            None if stops => format!("{p50} µs a durable answer at p50 (measured); {}", cost::discard()),
-            None => format!("{p50} µs a durable answer at p50, {p99} at p99 (measured)"),
-            Some(_) => format!("{sync_p50} µs a durable answer at p50, {sync_p99} at p99 (measured)"),
+            None if stops => format!("{p50} µs a durable answer at p50 {measured}; {}", cost::discard()),
+            None => format!("{p50} µs a durable answer at p50, {p99} at p99 {measured}"),
+            Some(_) => format!("{sync_p50} µs a durable answer at p50, {sync_p99} at p99 {measured}"),
         };
         let place =
             "put data_dir and its folder journal on a local disk (ext4 or xfs), not on a network, an overlay or memory";

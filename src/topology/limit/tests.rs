@@ -353,7 +353,11 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
             Touches::P99,
             "4 ms an order that waits for its turn, or several; most meet nothing: a loop that sleeps is woken",
         ),
-        (1, Touches::Reads, "about 1.6 ms a read on average"),
+        (
+            1,
+            Touches::Reads,
+            "4 ms a read that waits for its turn, or several; most meet nothing: a loop that sleeps is woken",
+        ),
     ] {
         let mut busy = [0, 0];
         busy[cpu] = 40;
@@ -419,6 +423,33 @@ fn who_else_writes_to_the_disk_is_told_with_what_its_answers_wait_for() {
         let limit = found(true, busy_millionths, who).expect("answers wait for the disk");
         assert!(limit.text.contains(told), "{}", limit.text);
         assert!(limit.change.as_ref().is_some_and(|text| text.starts_with(change)), "{limit:?}");
+    }
+}
+
+#[test]
+fn what_the_host_has_may_be_for_who_keeps_the_disk_busy() {
+    let needs = needs(2, 1, Policy::Auto, false);
+    let first = "stop dd (7), which writes there, and measure again: the host may have our CPUs for that; else a host that sells whole cores";
+    for (busy_millionths, threads, change) in [
+        (631_000, 0, first),
+        (0, 0, "a host that sells whole cores"),
+        (631_000, 49_000, "stop what runs there"),
+    ] {
+        let mut probes = Probes::none("no");
+        let who = Some("dd (7)".to_owned());
+        probes.disk_quiet =
+            Ok(DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths, who });
+        probes.jitter = Some(vec![Gaps {
+            cpu: 0,
+            lost_millionths: 50_000,
+            long_millionths: 50_000,
+            threads_millionths: Some(threads),
+            threads_long_millionths: Some(threads),
+            ..Gaps::default()
+        }]);
+        let came = limits(2, &needs, &probes);
+        let gaps = came.iter().find(|limit| limit.kind == Kind::Gaps).expect("a CPU was taken");
+        assert!(gaps.change.as_ref().is_some_and(|text| text.starts_with(change)), "{gaps:?}");
     }
 }
 

@@ -225,3 +225,27 @@ fn the_slow_reads_say_who_shares_the_readers_core_and_who_takes_it() {
         one[6].now
     );
 }
+
+#[test]
+fn reads_say_who_has_their_cpu() {
+    let (machine, needs) = (plain(4), needs("sm@0 r@1"));
+    for (busy, by, amount, first) in [
+        (
+            1_000,
+            "the CPU of r1, which others have too",
+            "000 a second; 100.00 % of CPU 1 is theirs",
+            "stop what runs there (`top -H` says who), or keep it off this CPU",
+        ),
+        (400, "the CPU of r1", "000 a second or more", "clients that pipeline"),
+    ] {
+        let mut probes = Probes::none("no");
+        probes.signature_ns = Ok(SIGNATURE_NS);
+        let stat = |busy: u64, idle: u64| format!("cpu  0\ncpu1 {busy} 0 0 {idle} 0 0 0 0\n");
+        probes.stat_quiet = Some([stat(0, 0), stat(busy, 1_000 - busy)]);
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let came = of(&scene, &capacity::of(&scene));
+        let [told_by, told_amount, told_first] = line(&came, "reads");
+        assert!(told_by.ends_with(by) && told_amount.ends_with(amount), "{told_by} {told_amount}");
+        assert!(told_first.ends_with(first), "{told_first}");
+    }
+}
