@@ -141,6 +141,9 @@ pub(crate) struct Durable {
     pub(crate) by: String,
     /// What to change first.
     pub(crate) first: String,
+    /// What ends others' writes to that disk, if those are felt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stop_writers: Option<String>,
 }
 
 /// What `server` says of durable answers with its data in `folder`; nothing if it cannot say. Takes a second, and writes to
@@ -165,7 +168,14 @@ pub(crate) fn durable(server: &Path, settings: &[String], folder: &Path) -> Opti
 
 fn durable_of(json: &Value) -> Option<Durable> {
     let word = |key: &str| Some(answer_to(json, "durable")?[key].as_str()?.to_owned());
-    Some(Durable { us: amount_us(json, "durable")?, by: word("limited_by")?, first: word("change_first")? })
+    let conditions = json["conditions"].as_array().into_iter().flatten();
+    let mut failed = conditions.filter(|row| row["condition"] == "io.others" && row["passed"] == false);
+    Some(Durable {
+        us: amount_us(json, "durable")?,
+        by: word("limited_by")?,
+        first: word("change_first")?,
+        stop_writers: failed.find_map(|row| Some(row["remedy"].as_str()?.to_owned())),
+    })
 }
 
 fn answer_to<'a>(json: &'a Value, asked: &str) -> Option<&'a Value> {
@@ -298,8 +308,16 @@ mod tests {
             "\"asked\":\"a\"",
             "\"asked\":\"durable\",\"limited_by\":\"a disk\",\"change_first\":\"it\"",
         );
-        let expected = Durable { us: [66.0, 79.5], by: "a disk".to_owned(), first: "it".to_owned() };
-        assert_eq!(durable_of(&json(&durable)), Some(expected));
+        for (condition, stop_writers) in [
+            ("{\"condition\":\"io.others\",\"passed\":false,\"remedy\":\"stop\"}", Some("stop".to_owned())),
+            ("{\"condition\":\"io.others\",\"passed\":true,\"remedy\":null}", None),
+            ("{\"condition\":\"io.uring\",\"passed\":false,\"remedy\":\"stop\"}", None),
+        ] {
+            let found = durable.replacen('{', &format!("{{\"conditions\":[{condition}],"), 1);
+            let (by, first) = ("a disk".to_owned(), "it".to_owned());
+            let expected = Durable { us: [66.0, 79.5], by, first, stop_writers };
+            assert_eq!(durable_of(&json(&found)), Some(expected), "{condition}");
+        }
         assert_eq!(durable_of(&json(&durable.replace("[66000,79500]", "null"))), None);
         for (median, wake_us) in
             [("[51300,51300]", Some(16)), ("[35300,51300]", Some(16)), ("[35300,35300]", None)]

@@ -188,6 +188,14 @@ pub(crate) struct AsServe {
     pub(crate) durable: Option<Durable>,
 }
 
+impl Summary {
+    /// See its field: of this run, or of the one as `serve` is placed.
+    pub(crate) fn durable(&self) -> Option<&Durable> {
+        let of_serve = self.as_serve.as_ref().and_then(|as_serve| as_serve.durable.as_ref());
+        self.durable.as_ref().or(of_serve)
+    }
+}
+
 impl AsServe {
     /// What is kept of that run.
     pub(crate) fn of(summary: Summary) -> Self {

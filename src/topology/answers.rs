@@ -324,7 +324,7 @@ impl Beside {
         let journal = self.journal.map(|share| format!("the journal ({} %)", share.div_ceil(10_000)));
         let others = self.others.as_ref().map(|others| format!("others ({})", percent(others.millionths)));
         let host = self.host.map(|share| format!("the host and interrupts ({})", percent(share)));
-        journal.into_iter().chain(others).chain(host).collect::<Vec<_>>().join(" and ")
+        journal.into_iter().chain(others).chain(host).collect::<Vec<_>>().join(", ")
     }
 
     /// As it is first, then as it would be `alone`.

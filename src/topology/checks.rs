@@ -385,12 +385,7 @@ impl Scene<'_> {
 
     /// Who keeps the disk busy is stopped before what else gives back what the host has.
     pub(super) fn without_writers(&self, remedy: &str) -> String {
-        let first = self.probes.disk_others().map(|others| {
-            format!(
-                "{}, and measure again: the host may have our CPUs for that; else ",
-                others.remedy_brief()
-            )
-        });
+        let first = self.probes.disk_others().map(|others| first_without_writers(&others.remedy_brief()));
         first.unwrap_or_default() + remedy
     }
 
@@ -405,6 +400,12 @@ impl Scene<'_> {
     pub fn busiest(&self) -> Option<Others> {
         self.others_on(&self.cpus_with_loops())
     }
+}
+
+/// How what gives back what the host has begins beside others' writes to the disk, of which `stop` is the end.
+#[must_use]
+pub fn first_without_writers(stop: &str) -> String {
+    format!("{stop}, and measure again: the host may have our CPUs for that; else ")
 }
 
 /// Every check, in the order of the table.

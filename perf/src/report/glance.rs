@@ -206,8 +206,7 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
 
 /// What answers that wait for the disk would take, if none did: as `serve` is set by itself they do.
 fn durable(summary: &Summary) -> Option<[String; 5]> {
-    let of_serve = summary.as_serve.as_ref().and_then(|as_serve| as_serve.durable.as_ref());
-    let Durable { us, by, first } = summary.durable.as_ref().or(of_serve)?;
+    let Durable { us, by, first, .. } = summary.durable()?;
     let shown =
         format!("none in this run; {} or more in the server, by `outcry check` just before it", range(*us));
     let what = "durable answers, which wait for the disk".to_owned();
@@ -456,6 +455,7 @@ mod tests {
             us: [152.0, 165.0],
             by: "the disk, on which sh (7) writes".to_owned(),
             first: "stop sh (7)".to_owned(),
+            stop_writers: None,
         };
         let expected = [
             "none in this run; 152 µs to 165 µs or more in the server, by `outcry check` just before it",

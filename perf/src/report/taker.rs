@@ -5,7 +5,7 @@
 //! another only if its amount is there too: whoever had most of 0.5 % afterwards is not who had 27 % of the run. Nor is
 //! anybody named of a CPU that it may not run on, or of one that lost far less than it had of any.
 
-use outcry::topology::checks::{Gaps, Named, Taker};
+use outcry::topology::checks::{Gaps, Named, Taker, first_without_writers};
 
 use super::room;
 use crate::away::Away;
@@ -29,6 +29,8 @@ pub(super) struct Taken {
     pub(super) gaps: Gaps,
     /// Who had most during the run, for where nobody had enough.
     perhaps: Option<Named>,
+    /// What ends others' writes to the disk, if they were felt before the run.
+    stop_writers: Option<String>,
 }
 
 impl Taken {
@@ -53,7 +55,9 @@ impl Taken {
                 |named| format!("if it was {}: {}; {ask}", named.who, named.remedy()),
             );
         }
-        self.gaps.remedy()
+        let is_hosts = matches!(self.gaps.taker(), Taker::Host | Taker::Unseen | Taker::Interrupts);
+        let first = self.stop_writers.as_ref().filter(|_| is_hosts).map(|stop| first_without_writers(stop));
+        first.unwrap_or_default() + &self.gaps.remedy()
     }
 
     /// The part of all the CPU's time that others had, in hundredths: of other threads by the loop's run delay, for what was
@@ -96,7 +100,11 @@ pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
     let seen_there = threads_percent.and_then(|_| largest(summary, cpu));
     // What has ended cannot be stopped, so that nobody is helped by a guess.
     let perhaps = seen_there.filter(|other| other.may_have.is_some()).map(Other::named);
-    Some(Taken { gaps, perhaps })
+    Some(Taken { gaps, perhaps, stop_writers: stop_writers(summary) })
+}
+
+fn stop_writers(summary: &Summary) -> Option<String> {
+    summary.durable()?.stop_writers.clone()
 }
 
 /// What others had of a CPU while the load was on, if it is the client's and no loop's that noticed more.
@@ -119,7 +127,11 @@ fn beside_client(around: &Jitter, threads_percent: f64) -> Jitter {
 
 /// What was taken of a CPU before and after the run, whatever was meanwhile.
 pub(super) fn of_around(summary: &Summary, cpu: usize) -> Option<Taken> {
-    Some(Taken { gaps: worst(around(summary, cpu))?.gaps(), perhaps: None })
+    Some(Taken {
+        gaps: worst(around(summary, cpu))?.gaps(),
+        perhaps: None,
+        stop_writers: stop_writers(summary),
+    })
 }
 
 /// Who had the client's CPU, if so much of it that the client sent and read such requests late for that: as many as are due
@@ -270,6 +282,7 @@ fn host_percent(summary: &Summary) -> f64 {
 mod tests {
     use super::*;
     use crate::away::Away;
+    use crate::placement::Durable;
     use crate::summary::example;
 
     fn away(threads_percent: f64) -> Away {
@@ -378,6 +391,26 @@ mod tests {
             }];
             assert_eq!(of(&summary).expect("the loop spun").who(), expected, "{share}");
         }
+    }
+
+    #[test]
+    fn what_the_host_has_is_first_mended_by_who_keeps_the_disk_busy() {
+        let stop = "stop dd (8), which writes there";
+        let with = |threads| {
+            let durable = Durable {
+                us: [5e3, 5e3],
+                by: "the disk".to_owned(),
+                first: stop.to_owned(),
+                stop_writers: Some(stop.to_owned()),
+            };
+            let mut summary = Summary { durable: Some(durable), ..example() };
+            summary.loops[0].away = Some(away(threads));
+            of(&summary).expect("the loop spun").remedy()
+        };
+        let first =
+            format!("{stop}, and measure again: the host may have our CPUs for that; else a host that");
+        assert!(with(0.1).starts_with(&first), "{}", with(0.1));
+        assert!(!with(2.9).contains("dd (8)"), "{}", with(2.9));
     }
 
     #[test]

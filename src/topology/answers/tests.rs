@@ -419,7 +419,7 @@ fn what_has_no_core_of_its_own_comes_off_the_orders_a_second_by_its_amount() {
         (
             2,
             0,
-            "13,000 a second as it is, beside the journal (53 %) and others (0.30 %) on CPU 0; 28,000 with CPU 0 to itself",
+            "13,000 a second as it is, beside the journal (53 %), others (0.30 %) on CPU 0; 28,000 with CPU 0 to itself",
             "; about 13,000 where it shares cpu 0: the journal's thread takes up to 53 % of a CPU while one write follows another \
              (tried), other programs had 0.30 % of the last 10.0 s;",
         ),
