@@ -94,8 +94,15 @@ fn taken_by(taken: &Taken) -> String {
     let percent = |millionths: u64| millionths as f64 / 1e4;
     let threads = gaps.threads_millionths.unwrap_or(0).min(gaps.lost_millionths);
     let host = gaps.host_millionths.unwrap_or(0).min(gaps.lost_millionths - threads);
+    let is_of_long = gaps.in_all().taker() != gaps.taker();
+    let long = percent(gaps.long_millionths);
+    let which = if is_of_long {
+        format!(" In stops of half a millisecond or more, {long:.2} % of the time, which slow requests meet:")
+    } else {
+        String::new()
+    };
     format!(
-        " Of these {:.2} % other threads of this machine had {:.2}, the host is charged with {:.2}, nobody with {:.2}. {}.",
+        " Of these {:.2} % other threads of this machine had {:.2}, the host is charged with {:.2}, nobody with {:.2}.{which} {}.",
         percent(gaps.lost_millionths),
         percent(threads),
         percent(host),

@@ -163,6 +163,9 @@ fn why_in_server(summary: &Summary, has_disk: bool) -> String {
     )
 }
 
+/// A difference of two times that are more than so many times as long is their noise.
+const OUTSIDE_TIMES_MAX: f64 = 10.0;
+
 /// What a request waits for until its loop is awake, where loops sleep. No stage has it: it is in what the client's
 /// median has more than the server's; beside the same load on loops that spin, in what that is more than there.
 fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
@@ -185,8 +188,9 @@ fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
     let as_serve = summary.as_serve.as_ref()?;
     let own = as_serve.classes.iter().find(|(name, _)| *name == times.class)?;
     let own_outside_us = own.1.p50_us - as_serve.in_server_us.iter().find_map(of_class)?;
-    // Where a disturbance is larger than the wake-up, nothing is known of it.
-    let shown_us = Some(own_outside_us - outside_us).filter(|us| *us > 0.0)?;
+    // Where a disturbance is larger than the wake-up, or both are far larger, nothing is known of it.
+    let shown_us =
+        Some(own_outside_us - outside_us).filter(|us| *us > 0.0 && outside_us < OUTSIDE_TIMES_MAX * us)?;
     as_serve.wake_us.map(|wake_us| {
         row(
             "waking the loop, as serve does it (the client's median less stage total, there less here)".to_owned(),
@@ -562,6 +566,10 @@ mod tests {
         let both = "waking the loop, as serve does it (the client's median less stage total, there less here): planned 16.0 µs, \
                     shown 40.0 µs (2.50 times)";
         assert_eq!(waking(&spins).as_deref(), Some(both));
+        // Of a client that hardly had a CPU.
+        spins.classes[0].latency.p50_us = 4_500.0;
+        spins.as_serve.as_mut().expect("set just above").classes[0].1.p50_us = 4_600.0;
+        assert_eq!(waking(&spins), None);
         assert_eq!(median(&spins).as_deref(), Some("35.0 µs in the server"));
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let wake_ns = all_ns - capacity.order_ns;
     let check_ns = capacity.check_ns();
     let check = match capacity.disturbed() {
-        Some(_) => "signature check, disturbed while it was tried",
+        Some(_) => "signature check, tried on a CPU that others had too",
         None => "signature check: the CPU's speed",
     };
     let parts =

@@ -513,7 +513,7 @@ fn jitter(scene: &Scene<'_>) -> Finding {
         "jitter",
         Severity::Warning,
         format!("p99, 1 in 1,000 at most {} µs, {LOST_PERCENT_MAX} % lost", GAP_P99_MAX_NS / 1_000),
-        "a thread that never sleeps was stopped this long: no order can be answered faster",
+        "a thread that never sleeps was stopped this long, and so long waits what comes meanwhile",
     );
     let Some(measured) = &scene.probes.jitter else {
         return finding.told("not measured; ask with --jitter");
