@@ -17,8 +17,8 @@ pub(crate) struct Count {
 }
 
 /// What others wrote to a disk.
-pub(crate) struct Others {
-    pub(crate) writes_per_s: f64,
+pub(crate) struct OthersWrites {
+    pub(crate) per_s: f64,
     /// Who wrote at least half of all that was written there, if anybody is seen to have.
     pub(crate) who: Option<String>,
 }
@@ -37,13 +37,13 @@ impl Count {
 
     /// What others have written since, beside `own` writes of the server's.
     #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
-    pub(crate) fn others(&self, own: u64) -> Option<Others> {
+    pub(crate) fn others(&self, own: u64) -> Option<OthersWrites> {
         let disk = DiskCount::of(&self.folder).ok()?;
         let seconds = self.at.elapsed().as_secs_f64();
         let all = disk.writes.saturating_sub(self.disk.writes);
         let later = DiskWriters::now(Some(self.server));
-        Some(Others {
-            writes_per_s: all.saturating_sub(own) as f64 / seconds,
+        Some(OthersWrites {
+            per_s: all.saturating_sub(own) as f64 / seconds,
             who: self.writers.most_of(&later, self.disk.bytes_until(&disk)),
         })
     }

@@ -253,7 +253,7 @@ pub(crate) struct Loaded {
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
     /// What others wrote to the same disk.
-    others_writes: Option<disk::Others>,
+    others_writes: Option<disk::OthersWrites>,
     /// What the server's threads told of themselves.
     told: Told,
 }
@@ -377,7 +377,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         time_line: time_line(plan, schedule, &loaded.times),
         curves: classes.curves,
         journal_writes: loaded.writes,
-        others_writes_per_s: loaded.others_writes.as_ref().map(|others| others.writes_per_s),
+        others_writes_per_s: loaded.others_writes.as_ref().map(|others| others.per_s),
         others_writer: loaded.others_writes.as_ref().and_then(|others| others.who.clone()),
         journal: loaded.told.journal,
         reads_in_server: loaded.told.reads,

@@ -373,20 +373,15 @@ impl Scene<'_> {
         cpu::stolen_share(self).map(|(millionths, _)| millionths)
     }
 
-    /// What gives a CPU back that was taken: of one that the host has, whoever keeps the disk busy is stopped first, for a
-    /// host may do a guest's disks' work on the CPUs of that guest.
+    /// What gives a CPU back that was taken.
     #[must_use]
     pub fn remedy(&self, gaps: &Gaps) -> String {
-        match gaps.taker() {
-            Taker::Host | Taker::Unseen | Taker::Interrupts => self.without_writers(&gaps.remedy()),
-            Taker::Threads | Taker::Unknown => gaps.remedy(),
-        }
+        gaps.remedy_beside(self.stop_writers().as_deref())
     }
 
-    /// Who keeps the disk busy is stopped before what else gives back what the host has.
-    pub(super) fn without_writers(&self, remedy: &str) -> String {
-        let first = self.probes.disk_others().map(|others| first_without_writers(&others.remedy_brief()));
-        first.unwrap_or_default() + remedy
+    /// What ends others' writes to the disk, if those are felt.
+    fn stop_writers(&self) -> Option<String> {
+        self.probes.disk_others().map(DiskUse::remedy_brief)
     }
 
     /// What others use of the one of `cpus` that they use most now; none if nobody looked.
@@ -400,12 +395,6 @@ impl Scene<'_> {
     pub fn busiest(&self) -> Option<Others> {
         self.others_on(&self.cpus_with_loops())
     }
-}
-
-/// How what gives back what the host has begins beside others' writes to the disk, of which `stop` is the end.
-#[must_use]
-pub fn first_without_writers(stop: &str) -> String {
-    format!("{stop}, and measure again: the host may have our CPUs for that; else ")
 }
 
 /// Every check, in the order of the table.

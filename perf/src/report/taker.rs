@@ -5,7 +5,7 @@
 //! another only if its amount is there too: whoever had most of 0.5 % afterwards is not who had 27 % of the run. Nor is
 //! anybody named of a CPU that it may not run on, or of one that lost far less than it had of any.
 
-use outcry::topology::checks::{Gaps, Named, Taker, first_without_writers};
+use outcry::topology::checks::{Gaps, Named, Taker};
 
 use super::room;
 use crate::away::Away;
@@ -55,9 +55,7 @@ impl Taken {
                 |named| format!("if it was {}: {}; {ask}", named.who, named.remedy()),
             );
         }
-        let is_hosts = matches!(self.gaps.taker(), Taker::Host | Taker::Unseen | Taker::Interrupts);
-        let first = self.stop_writers.as_ref().filter(|_| is_hosts).map(|stop| first_without_writers(stop));
-        first.unwrap_or_default() + &self.gaps.remedy()
+        self.gaps.remedy_beside(self.stop_writers.as_deref())
     }
 
     /// The part of all the CPU's time that others had, in hundredths: of other threads by the loop's run delay, for what was

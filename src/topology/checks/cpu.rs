@@ -1,6 +1,6 @@
 //! Conditions of CPUs, their interrupts and nodes.
 
-use super::gaps::GAP_P99_MAX_NS;
+use super::gaps::{GAP_P99_MAX_NS, without_writers};
 use super::{Finding, Fix, Gaps, Others, Scene, Severity};
 use crate::topology::cost;
 use crate::topology::list;
@@ -328,7 +328,10 @@ fn steal(scene: &Scene<'_>) -> Finding {
     finding
         .judged(millionths < STEAL_MAX_MILLIONTHS, current)
         .costing(cost::of_share(millionths, "an order"))
-        .mended_by(vec![Fix::Advice(scene.without_writers("ask for dedicated CPUs, or take another host"))])
+        .mended_by(vec![Fix::Advice(without_writers(
+            scene.stop_writers().as_deref(),
+            "ask for dedicated CPUs, or take another host",
+        ))])
 }
 
 /// The share of time that the host took, in millionths, and since when.

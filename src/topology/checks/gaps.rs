@@ -138,6 +138,16 @@ impl Gaps {
         }
     }
 
+    /// The same where somebody keeps the disk busy, of whom `stop` is the end: a host may do a guest's disks' work on the CPUs
+    /// of that guest, so what it has may be back then.
+    #[must_use]
+    pub fn remedy_beside(&self, stop: Option<&str>) -> String {
+        match self.taker() {
+            Taker::Host | Taker::Unseen | Taker::Interrupts => without_writers(stop, &self.remedy()),
+            Taker::Threads | Taker::Unknown => self.remedy(),
+        }
+    }
+
     /// Who had what was lost, with the share of each.
     #[must_use]
     pub fn shares(&self) -> String {
@@ -165,6 +175,14 @@ impl Gaps {
         };
         format!("{}; {long}", self.shares())
     }
+}
+
+/// What gives back what the host has, behind what ends others' writes, if there are any.
+pub(super) fn without_writers(stop: Option<&str>, remedy: &str) -> String {
+    stop.map_or_else(
+        || remedy.to_owned(),
+        |stop| format!("{stop}, and measure again: the host may have our CPUs for that; else {remedy}"),
+    )
 }
 
 /// A share, if the kernel tells it.
