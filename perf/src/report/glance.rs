@@ -1,12 +1,11 @@
 //! What limits this box, in a table: each figure of the run, what most of it was, what to change first, and what
 //! `outcry topology` had said.
 
-use super::numbers::{about, micros, range};
+use super::numbers::{about, micros};
 use super::went::{self, Place, READER, Where};
 use super::words::class;
 use super::{planned, room, taker, words, writes};
 use crate::parts::Parts;
-use crate::placement::Durable;
 use crate::summary::{ClassTimes, Summary};
 
 /// The table's head.
@@ -31,7 +30,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     }
     rows.extend(full(summary));
     rows.extend(writes::row(summary));
-    rows.extend(durable(summary));
+    rows.extend(writes::row_if_none_waited(summary));
     if let Some(reads) = told(|times| times.class == "read") {
         rows.extend(quantiles(summary, reads, ["reads", "slow-reads", ""]));
         rows.extend(reader_full(summary, reads));
@@ -44,7 +43,7 @@ fn row(what: String, shown: String, (by, first): (String, String), planned: &str
 }
 
 /// What the server had said of what is `asked`.
-fn had_said<'a>(summary: &'a Summary, asked: &str) -> &'a str {
+pub(super) fn had_said<'a>(summary: &'a Summary, asked: &str) -> &'a str {
     let told = summary.planned.iter().flat_map(|planned| &planned.how_much);
     told.into_iter().find(|(about, _)| about == asked).map_or("", |(_, much)| much)
 }
@@ -202,15 +201,6 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
         ),
     };
     Some(row("orders a second".to_owned(), shown, (by, first), had_said(summary, "orders-per-second")))
-}
-
-/// What answers that wait for the disk would take, if none did: as `serve` is set by itself they do.
-fn durable(summary: &Summary) -> Option<[String; 5]> {
-    let Durable { us, by, first, .. } = summary.durable()?;
-    let shown =
-        format!("none in this run; {} or more in the server, by `outcry check` just before it", range(*us));
-    let what = "durable answers, which wait for the disk".to_owned();
-    Some(row(what, shown, (by.clone(), first.clone()), had_said(summary, "durable")))
 }
 
 /// A reader that works less than this part of the time does not tell when it is full.
@@ -447,27 +437,6 @@ mod tests {
             let row = rows.iter().find(|row| row[0] == "reads a second");
             assert_eq!(row.map(|row| row[1].as_str()), expected, "{busy}");
         }
-    }
-
-    #[test]
-    fn answers_that_wait_for_the_disk_have_a_row_where_none_did() {
-        let durable = Durable {
-            us: [152.0, 165.0],
-            by: "the disk, on which sh (7) writes".to_owned(),
-            first: "stop sh (7)".to_owned(),
-            stop_writers: None,
-        };
-        let expected = [
-            "none in this run; 152 µs to 165 µs or more in the server, by `outcry check` just before it",
-            "the disk, on which sh (7) writes",
-            "stop sh (7)",
-            "",
-        ];
-        let what = "durable answers, which wait for the disk";
-        let own = Summary { durable: Some(durable), ..example() };
-        assert_eq!(told(&own, what), expected);
-        assert_eq!(told(&Summary { as_serve: Some(AsServe::of(own)), ..example() }, what), expected);
-        assert!(rows(&example()).iter().all(|row| row[0] != what));
     }
 
     #[test]

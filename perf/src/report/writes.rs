@@ -2,9 +2,11 @@
 
 use outcry::topology::checks::DiskUse;
 
-use super::numbers::{count, count_of, micros};
+use super::glance::had_said;
+use super::numbers::{count, count_of, micros, range};
 use super::words::{beside_client, is_durable};
 use crate::parts::Parts;
+use crate::placement::Durable;
 use crate::stats::Quantiles;
 use crate::summary::{Journal, Spans, Summary};
 
@@ -162,11 +164,21 @@ pub(super) fn row(summary: &Summary) -> Option<[String; 5]> {
     Some(["the journal's writes".to_owned(), shown, by, first, String::new()])
 }
 
+/// What answers that wait for the disk would take, if none did: as `serve` is set by itself they do.
+pub(super) fn row_if_none_waited(summary: &Summary) -> Option<[String; 5]> {
+    let Durable { us, by, first, .. } = summary.durable()?;
+    let shown =
+        format!("none in this run; {} or more in the server, by `outcry check` just before it", range(*us));
+    let said = had_said(summary, "durable").to_owned();
+    Some(["durable answers, which wait for the disk".to_owned(), shown, by.clone(), first.clone(), said])
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::words::limits;
     use super::*;
     use crate::placement::Thread;
+    use crate::summary::{AsServe, example};
 
     #[test]
     fn a_durable_tail_is_the_disks_or_its_threads_cpus() {
@@ -187,5 +199,31 @@ mod tests {
             assert!(said.contains(met), "{said}");
             assert!(said.contains(cause), "{cause}: {said}");
         }
+    }
+
+    #[test]
+    fn answers_that_wait_for_the_disk_have_a_row_where_none_did() {
+        let durable = Durable {
+            us: [152.0, 165.0],
+            by: "the disk, on which sh (7) writes".to_owned(),
+            first: "stop sh (7)".to_owned(),
+            stop_writers: None,
+        };
+        let expected = [
+            "durable answers, which wait for the disk",
+            "none in this run; 152 µs to 165 µs or more in the server, by `outcry check` just before it",
+            "the disk, on which sh (7) writes",
+            "stop sh (7)",
+            "",
+        ];
+        let own = Summary { durable: Some(durable), ..example() };
+        let with = Summary { as_serve: Some(AsServe::of(own.clone())), ..example() };
+        for summary in [own, with] {
+            assert_eq!(
+                row_if_none_waited(&summary).as_ref().map(|row| row.each_ref().map(String::as_str)),
+                Some(expected)
+            );
+        }
+        assert_eq!(row_if_none_waited(&example()), None);
     }
 }
