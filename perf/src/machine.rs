@@ -39,8 +39,8 @@ const TUNING: &[&str] = &[
 /// Everything about the machine and the build that a figure depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
-    /// The CPU's name, with its family and model where the kernel tells them: hypervisors shorten names, and then CPUs that
-    /// differ by half are called alike. Records from before 2026-11-26 have the name alone.
+    /// The CPU's name, with its family and model where the kernel tells them: hypervisors shorten names, and then CPUs
+    /// that are not alike have one. Records from before 2026-11-26 have the name alone.
     pub(crate) cpu_model: String,
     /// CPUs that this process may run on.
     pub(crate) cpus: Vec<usize>,

@@ -14,7 +14,7 @@
 //! and interrupts add stands in the list of [`limit`].
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
-use super::checks::{ClientOrders, DiskUse, Gaps, LoopWork, Others, Scene, Sleeps, percent};
+use super::checks::{ClientOrders, Gaps, LoopWork, Others, Scene, Sleeps, percent};
 use super::cost::{self, WITHOUT_DISCARD};
 use super::limit;
 use super::table;
@@ -426,7 +426,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
                  back{again}, without the network and the client's own waking; some {} such writes a second, each with all that waits, so the disk does not bound \
                  orders a second{taken}{stops}",
                 micros(order_ns),
-                beside_writers(others),
+                scene.probes.beside_writers(),
                 micros(least),
                 micros(most),
                 rounded(1_000_000 / p50.max(1))
@@ -451,17 +451,6 @@ fn cpu_others(scene: &Scene<'_>) -> Option<Others> {
     let mut cpus = scene.cpus_of_orders();
     cpus.extend(scene.needs.journal_cpu);
     scene.others_on(&cpus).filter(Others::are_felt)
-}
-
-/// Beside which load a write was tried.
-pub(super) fn beside_writers(others: Option<&DiskUse>) -> String {
-    match others {
-        None => "with no other load".to_owned(),
-        Some(others) => format!(
-            "while others write there: the disk is {}; an answer waits for theirs too, so it is this or more",
-            others.amount()
-        ),
-    }
 }
 
 fn with_sockets<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a LoopWork> {

@@ -444,7 +444,7 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
         (None, true) => format!("{sooner}; {WITHOUT_DISCARD}"),
         (None, false) => sooner.to_owned(),
     };
-    let beside = super::answers::beside_writers(scene.probes.disk_others());
+    let beside = scene.probes.beside_writers();
     scene.needs.durable.then(|| Limit {
         kind: Kind::Disk,
         touches: Some(Touches::Durable),

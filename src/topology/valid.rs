@@ -73,9 +73,7 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
         shared(scene, *last)
     );
     let of_cpu = |gaps: &&Gaps| {
-        // Of long stops, which the table tells of, somebody else may have had most.
-        let is_another = gaps.in_all().taker() != gaps.taker();
-        let of_all = if is_another { ", for all that it lost, short stops too" } else { "" };
+        let of_all = if gaps.has_another_in_all() { ", for all that it lost, short stops too" } else { "" };
         format!("cpu {}{of_all}: {}", gaps.cpu, scene.remedy(&gaps.in_all()))
     };
     let to_change = if bad.is_empty() { vec![worst] } else { bad };

@@ -189,8 +189,8 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
         // What it was busy for has their time in, so this is no least any more.
         Some(taken) => (
             format!(
-                "{} ({mix} requests of this mix) by what each took here, few to a turn and beside others, who had {:.0} % of CPU {} {}; \
-                 more without either",
+                "{} ({mix} requests of this mix) by what each took at this load and beside others, who had {:.0} % of CPU {} {}; \
+                 more without them",
                 about(orders.full_at),
                 taken.had_percent(),
                 taken.gaps.cpu,
@@ -286,8 +286,8 @@ mod tests {
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.5, may_have: None };
         let busy = "the CPU of outcry-shard0, 6 % busy";
         let all = "33,000 or more would fill it (33,000 requests of this mix)";
-        let left = "33,000 (33,000 requests of this mix) by what each took here, few to a turn and beside others, who had 50 % of CPU 0 while \
-                    the load was on; more without either";
+        let left = "33,000 (33,000 requests of this mix) by what each took at this load and beside others, who had 50 % of CPU 0 while \
+                    the load was on; more without them";
         for (lost_percent, expected) in [
             (2.0, [all.to_owned(), busy.to_owned(), "a core and a shard more (cpu.shards)".to_owned()]),
             (

@@ -94,9 +94,8 @@ fn taken_by(taken: &Taken) -> String {
     let percent = |millionths: u64| millionths as f64 / 1e4;
     let threads = gaps.threads_millionths.unwrap_or(0).min(gaps.lost_millionths);
     let host = gaps.host_millionths.unwrap_or(0).min(gaps.lost_millionths - threads);
-    let is_of_long = gaps.in_all().taker() != gaps.taker();
-    let long = percent(gaps.long_millionths);
-    let which = if is_of_long {
+    let which = if gaps.has_another_in_all() {
+        let long = percent(gaps.long_millionths);
         format!(" In stops of half a millisecond or more, {long:.2} % of the time, which slow requests meet:")
     } else {
         String::new()

@@ -87,6 +87,12 @@ impl Gaps {
         Self { long_millionths: if is_long { self.long_millionths } else { 0 }, ..self.clone() }
     }
 
+    /// Whether somebody else had most of all that was lost than of what the slowest orders wait for.
+    #[must_use]
+    pub fn has_another_in_all(&self) -> bool {
+        self.in_all().taker() != self.taker()
+    }
+
     /// Who had most of what the slowest orders wait for: of the long gaps, if one order in a thousand meets those, else
     /// of all. Other threads are told apart in each; what they did not have of a long one the host had, for interrupts
     /// are shorter.

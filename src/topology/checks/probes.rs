@@ -177,6 +177,18 @@ impl Probes {
         self.disk_quiet.as_ref().ok().filter(|found| found.is_felt())
     }
 
+    /// Beside which load a write was tried.
+    #[must_use]
+    pub fn beside_writers(&self) -> String {
+        match self.disk_others() {
+            None => "with no other load".to_owned(),
+            Some(others) => format!(
+                "while others write there: the disk is {}; an answer waits for theirs too, so it is this or more",
+                others.amount()
+            ),
+        }
+    }
+
     /// Nobody looked, and `why`.
     #[must_use]
     pub fn none(why: &str) -> Self {
