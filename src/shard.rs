@@ -41,6 +41,7 @@ mod placements;
 mod ready;
 mod recall;
 mod replace;
+mod rest;
 mod restore;
 mod tombstones;
 mod walk;

@@ -108,6 +108,8 @@ impl Shard {
     }
 
     /// Has the links fetched of those behind which an order would come to rest, in its level and among its account's.
+    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    #[inline(always)]
     pub(super) fn fetch_last(&self, taker: &Taker) {
         self.books.fetch_last(taker.market, taker.face);
         if let Some(account) = taker.account {

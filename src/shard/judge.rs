@@ -46,6 +46,29 @@ impl Verdict {
     };
 }
 
+/// What a walk found, as far as the rules ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Whether anything is filled.
+    pub(super) trades: bool,
+    /// See [`super::walk::Plan::stopped`].
+    pub(super) stopped: Option<Reject>,
+    /// See [`super::walk::Plan::spent`].
+    pub(super) spent: bool,
+    /// See [`super::walk::Plan::open`].
+    pub(super) open: Shares,
+    /// What the fills come to for the taker, legs and fees together.
+    pub(super) paid: Collateral,
+}
+
+impl Found {
+    /// Nobody, by an order that counts shares.
+    pub(super) const fn nobody(taker: &Taker) -> Self {
+        let open = taker.signed.shares;
+        Self { trades: false, stopped: None, spent: false, open, paid: Collateral::ZERO }
+    }
+}
+
 impl Shard {
     /// The first result of this digest, for whose order it is. A deposit wallet's digest does not
     /// name its owner: somebody else may have signed it too, but the wallet is the first one's.
@@ -143,32 +166,39 @@ impl Shard {
 
     /// Judges what the last walk found. Whatever is refused leaves no verdict.
     pub(super) fn judge_plan(&self, taker: &Taker, verdict: &mut Verdict) -> Result<(), Refusal> {
-        let plan = &self.plan;
+        *verdict = self.judge_found(taker, &self.plan.found())?;
+        Ok(())
+    }
+
+    /// Judges what was found.
+    #[allow(clippy::inline_always, reason = "of an order that meets nobody, most of it is known, see `rest`")]
+    #[inline(always)]
+    pub(super) fn judge_found(&self, taker: &Taker, found: &Found) -> Result<Verdict, Refusal> {
         let open = match taker.order_type {
-            OrderType::Gtc | OrderType::Gtd if !is_dust(taker.price, plan.open()) => plan.open(),
+            OrderType::Gtc | OrderType::Gtd if !is_dust(taker.price, found.open) => found.open,
             _ => Shares::ZERO,
         };
-        let trades = !plan.fills.is_empty();
-        self.judge_sizes(taker, trades, open)?;
+        self.judge_sizes(taker, found, open)?;
         let is_buy = taker.side == Side::Buy;
         let resting = if is_buy { cost_of_buy(taker.price, open, &taker.fee) } else { Collateral::ZERO };
-        let paid = if is_buy { plan.collateral + plan.taker_fees } else { Collateral::ZERO };
+        let paid = if is_buy { found.paid } else { Collateral::ZERO };
         let cost = paid + resting;
         self.judge_funds(taker, cost)?;
-        if let Some(reject) = self.kill(taker) {
-            *verdict = Verdict { killed: Some(reject), ..Verdict::NOTHING };
-            return Ok(());
+        if let Some(reject) = self.kill(taker, found) {
+            return Ok(Verdict { killed: Some(reject), ..Verdict::NOTHING });
         }
-        self.judge_room(taker, trades, open)?;
+        self.judge_room(taker, found, open)?;
         let reserved = match self.settings.funding {
             Funding::Reserved => resting,
             Funding::Market => Collateral::ZERO,
         };
-        *verdict = Verdict { killed: None, open, due: paid + reserved, cost, resting, reserved };
-        Ok(())
+        Ok(Verdict { killed: None, open, due: paid + reserved, cost, resting, reserved })
     }
 
-    fn judge_sizes(&self, taker: &Taker, trades: bool, open: Shares) -> Result<(), Refusal> {
+    #[allow(clippy::inline_always, reason = "see `judge_found`")]
+    #[inline(always)]
+    fn judge_sizes(&self, taker: &Taker, found: &Found, open: Shares) -> Result<(), Refusal> {
+        let &Found { trades, stopped, spent, .. } = found;
         let Ratio { collateral, shares } = taker.signed;
         if !open.is_zero() && shares < taker.min_size {
             let (got, allowed) = (shares.0, taker.min_size.0);
@@ -176,7 +206,7 @@ impl Shard {
         }
         // What stopped elsewhere is killed for that, and a post-only order that crosses is told so at any size.
         let rests = taker.order_type.rests() && !taker.post_only;
-        if rests && open.is_zero() && !trades && self.plan.stopped.is_none() {
+        if rests && open.is_zero() && !trades && stopped.is_none() {
             let (got, allowed) = (shares.0, taker.min_size.max(least_of_worth(taker.tick)).0);
             return Err(Refusal { reject: Reject::SizeTooSmall, got, allowed });
         }
@@ -185,7 +215,7 @@ impl Shard {
         if taker.side == Side::Buy && marketable && collateral < least {
             return Err(Refusal { reject: Reject::NotionalTooSmall, got: collateral.0, allowed: least.0 });
         }
-        if taker.post_only && (trades || self.plan.stopped.is_some() || self.plan.spent) {
+        if taker.post_only && (trades || stopped.is_some() || spent) {
             return Err(Reject::PostOnlyCrosses.into());
         }
         Ok(())
@@ -193,7 +223,8 @@ impl Shard {
 
     /// A buy is covered if the cell holds what was signed, and what it costs with its fee, each
     /// together with the wallet's other open buys in this market; a sell if the shares do.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "see `judge_found`")]
+    #[inline(always)]
     pub(super) fn judge_funds(&self, taker: &Taker, cost: Collateral) -> Result<(), Refusal> {
         let account = taker.account.map(|slot| &self.accounts[slot]);
         let (needed, there) = match taker.side {
@@ -214,14 +245,15 @@ impl Shard {
     }
 
     /// Why nothing of the order may happen, though it was a good order.
-    fn kill(&self, taker: &Taker) -> Option<Reject> {
-        let plan = &self.plan;
-        let trades = !plan.fills.is_empty();
+    #[allow(clippy::inline_always, reason = "see `judge_found`")]
+    #[inline(always)]
+    fn kill(&self, taker: &Taker, found: &Found) -> Option<Reject> {
+        let &Found { trades, stopped, .. } = found;
         match taker.order_type {
-            _ if !trades && plan.stopped.is_some() => plan.stopped,
+            _ if !trades && stopped.is_some() => stopped,
             OrderType::Fok if self.is_full(taker) => None,
             // More might have filled it, so the client is told that a smaller order may.
-            OrderType::Fok if plan.stopped == Some(Reject::FillsLimit) => plan.stopped,
+            OrderType::Fok if stopped == Some(Reject::FillsLimit) => stopped,
             OrderType::Fok => Some(Reject::FokNotFilled),
             OrderType::Fak => (!trades).then_some(Reject::FakNoMatch),
             OrderType::Gtc | OrderType::Gtd => None,
@@ -243,7 +275,9 @@ impl Shard {
         plan.spent || is_dust(maker.price, plan.left.shares_at(price))
     }
 
-    fn judge_room(&self, taker: &Taker, trades: bool, open: Shares) -> Result<(), Refusal> {
+    #[allow(clippy::inline_always, reason = "see `judge_found`")]
+    #[inline(always)]
+    fn judge_room(&self, taker: &Taker, found: &Found, open: Shares) -> Result<(), Refusal> {
         if !open.is_zero() {
             match self.books.room(taker.market, taker.tick) {
                 Ok(()) => {}
@@ -251,7 +285,7 @@ impl Shard {
                 Err(Full::Bytes) => return Err(Reject::NoRoomForBook.into()),
             }
         }
-        let needs_row = trades || !open.is_zero();
+        let needs_row = found.trades || !open.is_zero();
         if needs_row && taker.account.is_none() && self.accounts.is_full() {
             return Err(Reject::TableFull.into());
         }

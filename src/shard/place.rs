@@ -11,16 +11,15 @@
 use super::judge::Verdict;
 use super::placements::Placement;
 use super::recall::First;
+use super::rest::new_order;
 use super::walk::{Met, Taker, Walk};
 use super::{Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::book::legs::Meeting;
-use crate::book::orders::{NEVER, Resting};
-use crate::domain::{Collateral, Position, Reject, Shares, Side, Tick, TimeMs, WalletNo};
+use crate::domain::{Collateral, Reject, Side, TimeMs, WalletNo};
 use crate::journal::layout::{
     Decision, Ending, Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason,
 };
 use crate::journal::{Claim, Span};
-use crate::memory::arena::Slot;
 use std::ops::ControlFlow;
 
 /// The next step of an order.
@@ -70,13 +69,22 @@ impl Shard {
             Err(placed) => return placed,
         };
         let mut work = Work::on(taker);
-        if !self.is_cancelled(&mut work, order)
-            && let Err(refusal) = self.look_and_take(&mut work)
+        if self.comes_to_rest(&work.taker, order) {
+            return self.place_to_rest(&work.taker, order).unwrap_or_else(Placed::Refused);
+        }
+        self.place_in_stages(&mut work, order)
+    }
+
+    // Apart, so that an order that meets nobody does without what this needs.
+    #[inline(never)]
+    fn place_in_stages(&mut self, work: &mut Work, order: &ReadyOrder) -> Placed {
+        if !self.is_cancelled(work, order)
+            && let Err(refusal) = self.look_and_take(work)
         {
             return Placed::Refused(refusal);
         }
-        let framed = self.claim(&mut work, order);
-        self.apply(&work, framed, order)
+        let framed = self.claim(work, order);
+        self.apply(work, framed, order)
     }
 
     fn look_and_take(&mut self, work: &mut Work) -> Result<(), Refusal> {
@@ -160,10 +168,7 @@ impl Shard {
     fn look(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
         let taker = &work.taker;
         if taker.order_type.rests() {
-            self.fetch_last(taker);
-            if taker.side == Side::Buy {
-                self.watch(taker.wallet);
-            }
+            self.prepare_rest(taker);
         }
         self.walk(Walk::Look, taker)?;
         self.judge_plan(taker, &mut work.verdict)?;
@@ -355,29 +360,6 @@ impl Shard {
         }
     }
 
-    /// Puts an order into its book and counts it.
-    pub(super) fn rest(&mut self, tick: Tick, order: &Resting, placement: Placement, cost: Collateral) {
-        let slot = self.books.rest(tick, order).expect("the room was looked at before the take");
-        self.enlist(slot, placement, cost);
-    }
-
-    /// Counts an order that has just come to rest. If it is a buy, it may cost `cost`.
-    pub(super) fn enlist(&mut self, slot: Slot, placement: Placement, cost: Collateral) {
-        self.placements[slot] = placement;
-        let account = placement.account;
-        self.placements.join(&mut self.accounts[account].orders, slot);
-        self.accounts.add_order(account);
-        let order = &self.books.orders()[slot];
-        match order.side {
-            Side::Buy if placement.reserves() => {}
-            Side::Buy => self.accounts.add_buying(account, cost),
-            Side::Sell => self.accounts[account].selling[order.outcome.index()] += order.open,
-        }
-        if order.expires_s < NEVER {
-            self.expiries.insert(slot, order, &mut self.placements);
-        }
-    }
-
     fn outcome(&self, work: &Work, span: Span) -> Placed {
         let plan = &self.plan;
         let filled = !plan.fills.is_empty();
@@ -423,26 +405,6 @@ impl Shard {
         let decision = Decision { price, result, stopped, open, reserved, fills, removed };
         order.received.decide(self.time, decision, &mut self.payload)
     }
-}
-
-/// An order as it comes to rest.
-pub(super) fn new_order(taker: &Taker, order: &ReadyOrder, open: Shares, position: Position) -> Resting {
-    Resting {
-        id: order.id,
-        open,
-        position,
-        expires_s: expires_s(order.expiration_s),
-        principal: taker.principal,
-        market: taker.market,
-        price: taker.price,
-        side: taker.side,
-        outcome: taker.outcome,
-    }
-}
-
-/// From which second on an order no longer trades; what is said to expire after 2106 never does.
-pub(super) fn expires_s(expiration_s: u64) -> u32 {
-    if expiration_s == 0 { NEVER } else { u32::try_from(expiration_s).unwrap_or(NEVER) }
 }
 
 const fn kind(meeting: Meeting) -> MatchKind {

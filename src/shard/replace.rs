@@ -13,9 +13,9 @@
 //! REPLACE-1: between the judging and the frame nothing changes but the wallet's cell, and that only
 //! where collateral is set aside: the debit is the last thing that can fail.
 
-use super::place::new_order;
 use super::placements::Placement;
 use super::recall::First;
+use super::rest::new_order;
 use super::walk::Taker;
 use super::{Funding, Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::account::cost_of_buy;

@@ -4,9 +4,9 @@
 //! fees are not restored here: they belong to all shards, and whoever starts the process fills them
 //! once, before the first command.
 
-use super::place::expires_s;
 use super::placements::Placement;
 use super::recall::First;
+use super::rest::expires_s;
 use super::{Shard, ShardSettings, Status};
 use crate::account::cost_of_buy;
 use crate::book::Full;

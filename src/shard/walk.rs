@@ -13,6 +13,7 @@
 //! | a buyer whose cell does not cover its leg and fee | it leaves, the walk goes on |
 //! | anything else | a fill |
 
+use super::judge::Found;
 use super::placements::Placement;
 use super::{Refusal, Shard};
 use crate::book::Face;
@@ -179,6 +180,17 @@ impl Plan {
         }
     }
 
+    /// All of it, as far as the rules ask.
+    pub(super) fn found(&self) -> Found {
+        Found {
+            trades: !self.fills.is_empty(),
+            stopped: self.stopped,
+            spent: self.spent,
+            open: self.open(),
+            paid: self.collateral + self.taker_fees,
+        }
+    }
+
     fn add(&mut self, met: Met) {
         self.left = self.left.less(met.shares, met.legs.taker);
         self.shares += met.shares;
@@ -209,9 +221,14 @@ impl Shard {
     pub(super) fn walk(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
         self.plan.begin(taker.wants());
         self.walks += 1;
+        if self.meets_somebody(taker) { self.walk_makers(walk, taker) } else { Ok(()) }
+    }
+
+    /// Whether there is anybody whom `taker` reaches.
+    #[inline]
+    pub(super) fn meets_somebody(&self, taker: &Taker) -> bool {
         let opposite = taker.face.side.opposite();
-        let reaches = self.books.best(taker.market, opposite).is_some_and(|best| taker.face.reaches(best));
-        if reaches { self.walk_makers(walk, taker) } else { Ok(()) }
+        self.books.best(taker.market, opposite).is_some_and(|best| taker.face.reaches(best))
     }
 
     /// Apart, so that an order that meets nobody does without what this needs.

@@ -214,6 +214,10 @@ where
         }
         self.open.put(out);
         self.reserved.put(out);
+        if self.fills.len() == 0 && self.removed.len() == 0 {
+            // Both counts in one piece likewise.
+            return out.low_bytes(0, 8);
+        }
         put_count(self.fills.len(), out);
         self.fills.for_each(|fill| fill.put(out));
         put_count(self.removed.len(), out);

@@ -1,0 +1,117 @@
+//! How an order comes to rest, and the short way of one that meets nobody.
+//!
+//! Most orders are a maker's: nobody is there whom they reach, and all of them rests. Of the four steps there is then
+//! nothing to take, what was found is known beforehand, and so is most of what is decided: the rules, the frame and
+//! the books are those of every order, compiled once more for what is known.
+
+use super::judge::{Found, Verdict};
+use super::placements::Placement;
+use super::recall::First;
+use super::walk::Taker;
+use super::{Funding, Placed, ReadyOrder, Refusal, Shard, Status};
+use crate::book::orders::{NEVER, Resting};
+use crate::domain::{Collateral, Position, Shares, Side, Tick};
+use crate::journal::layout::{Decision, OrderPlaced, PlacedResult};
+use crate::memory::arena::Slot;
+
+impl Shard {
+    /// Whether an order that may rest meets nobody, was not cancelled before it came, and sets nothing aside.
+    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    #[inline(always)]
+    pub(super) fn comes_to_rest(&self, taker: &Taker, order: &ReadyOrder) -> bool {
+        taker.order_type.rests()
+            && !self.meets_somebody(taker)
+            && !self.tombstones.waits(&order.id, order.principal, self.now)
+            && (taker.side == Side::Sell || self.settings.funding == Funding::Market)
+    }
+
+    /// Places an order that comes to rest: it rests, or is refused.
+    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    #[inline(always)]
+    pub(super) fn place_to_rest(&mut self, taker: &Taker, order: &ReadyOrder) -> Result<Placed, Refusal> {
+        self.prepare_rest(taker);
+        let Verdict { open, resting, reserved, .. } = self.judge_found(taker, &Found::nobody(taker))?;
+        let decision = Decision {
+            price: taker.price,
+            result: PlacedResult::Rests,
+            stopped: None,
+            open,
+            reserved,
+            fills: std::iter::empty(),
+            removed: std::iter::empty(),
+        };
+        let ending = order.received.decide(self.time, decision, &mut self.payload);
+        // From here nothing can fail.
+        let payload = order.received.payload(self.time, ending, &self.payload);
+        let span = self.log.append_parts(OrderPlaced::KIND, &payload);
+        self.last = span.end;
+        let account = match taker.account {
+            Some(account) => account,
+            None => self.accounts.open(taker.wallet, taker.market).expect("the room was looked at"),
+        };
+        let placement = Placement::new(order.owner, account, reserved);
+        self.rest(taker.tick, &new_order(taker, order, open, span.start), placement, resting);
+        let (status, making, taking, trade) = (Status::Live, 0, 0, None);
+        let first = First::Order { status, making, taking, trade };
+        self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, first);
+        Ok(Placed::Accepted { status, making, taking, trade, replayed: false })
+    }
+
+    /// Before an order that may rest is judged: has fetched what it would come to lie behind, and asks to hear when its
+    /// wallet's cell falls.
+    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    #[inline(always)]
+    pub(super) fn prepare_rest(&mut self, taker: &Taker) {
+        self.fetch_last(taker);
+        if taker.side == Side::Buy {
+            self.watch(taker.wallet);
+        }
+    }
+
+    /// Puts an order into its book and counts it.
+    #[allow(clippy::inline_always, reason = "an order is else handed over in memory, see `Books::rest`")]
+    #[inline(always)]
+    pub(super) fn rest(&mut self, tick: Tick, order: &Resting, placement: Placement, cost: Collateral) {
+        let slot = self.books.rest(tick, order).expect("the room was looked at before the take");
+        self.enlist(slot, placement, cost);
+    }
+
+    /// Counts an order that has just come to rest. If it is a buy, it may cost `cost`.
+    #[allow(clippy::inline_always, reason = "a placement is else handed over in memory, see `Books::rest`")]
+    #[inline(always)]
+    pub(super) fn enlist(&mut self, slot: Slot, placement: Placement, cost: Collateral) {
+        self.placements[slot] = placement;
+        let account = placement.account;
+        self.placements.join(&mut self.accounts[account].orders, slot);
+        self.accounts.add_order(account);
+        let order = &self.books.orders()[slot];
+        match order.side {
+            Side::Buy if placement.reserves() => {}
+            Side::Buy => self.accounts.add_buying(account, cost),
+            Side::Sell => self.accounts[account].selling[order.outcome.index()] += order.open,
+        }
+        if order.expires_s < NEVER {
+            self.expiries.insert(slot, order, &mut self.placements);
+        }
+    }
+}
+
+/// An order as it comes to rest.
+pub(super) fn new_order(taker: &Taker, order: &ReadyOrder, open: Shares, position: Position) -> Resting {
+    Resting {
+        id: order.id,
+        open,
+        position,
+        expires_s: expires_s(order.expiration_s),
+        principal: taker.principal,
+        market: taker.market,
+        price: taker.price,
+        side: taker.side,
+        outcome: taker.outcome,
+    }
+}
+
+/// From which second on an order no longer trades; what is said to expire after 2106 never does.
+pub(super) fn expires_s(expiration_s: u64) -> u32 {
+    if expiration_s == 0 { NEVER } else { u32::try_from(expiration_s).unwrap_or(NEVER) }
+}
