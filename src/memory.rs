@@ -9,6 +9,7 @@
 //! | [`cells`] | every wallet's collateral, and who is told when it falls | all shards |
 //! | [`ring`] | slots from one core to one other core | two threads |
 //! | [`pages`] | memory that is there before it is used | |
+//! | [`mapping`] | words of a file, in huge pages | all who have it mapped |
 //! | [`ahead`] | lines fetched before they are looked at | |
 //! | [`padded`] | a value alone on its cache lines | |
 //! | [`sections`] | how a state becomes sections of bytes | |
@@ -20,6 +21,7 @@ pub mod arena;
 pub mod bitset;
 pub mod cells;
 pub mod links;
+pub mod mapping;
 pub mod padded;
 pub mod pages;
 pub mod ring;

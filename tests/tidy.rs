@@ -79,9 +79,9 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("hdrhistogram", &["src/server/metrics.rs"]),
     ("hmac", &["src/auth.rs", "src/auth/"]),
     ("jiff", &["src/json.rs", "src/json/"]),
-    ("memmap2", &["src/journal/"]),
+    ("libc", &["src/memory/mapping.rs"]),
     ("ruint", &["src/auth/known.rs", "src/auth/known/", "src/json.rs", "src/json/"]),
-    ("rustix", &["src/journal/", "src/memory/pages.rs", "src/server/"]),
+    ("rustix", &["src/journal/", "src/memory/mapping.rs", "src/memory/pages.rs", "src/server/"]),
     ("secp256k1", &["src/auth.rs", "src/auth/"]),
     ("serde", &["src/catalog.rs", "src/catalog/"]),
     ("serde_json", &["src/catalog.rs", "src/catalog/", "src/json.rs", "src/json/", "src/reader/"]),
@@ -487,7 +487,7 @@ fn a_table_that_points_upwards_is_found() {
 fn a_planted_crate_a_clock_and_a_socket_are_found() {
     for planted in [
         "use glommio::LocalExecutor;",
-        "use memmap2::MmapMut;",
+        "use rustix::mm::mmap;",
         "fn f() { let now = std::time::SystemTime::now(); }",
         "fn f() { Instant::now(); }",
         "use std::net::TcpStream;",

@@ -198,9 +198,9 @@ pub(crate) enum Direct {
 /// What the system counts a file's room in, whatever its file system does.
 const BLOCK_BYTES: u64 = 512;
 
-/// Takes `bytes` for `file` now, so that no store into its mapping finds the file system full.
-pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+/// Takes `bytes` of `file` from `at` on now, so that no store into its mapping finds the file system full.
+pub(crate) fn reserve(file: &File, at: u64, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), at, bytes)?)
 }
 
 /// Takes what `file` lacks of `bytes` behind its end, which stays where it is, as does what is in it. A file

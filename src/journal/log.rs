@@ -24,7 +24,7 @@
 //!   stored before the zeroing began: what it read is used only if it was not overtaken.
 //! - A frame that would straddle the end of the ring becomes padding and is claimed anew.
 //! - A claimer that never commits leaves a hole: no mark ever passes it.
-#![allow(unsafe_code, reason = "the mapping is read as atomic words, and stored in pairs of them")]
+#![allow(unsafe_code, reason = "words are stored in pairs")]
 
 #[cfg(not(loom))]
 use std::arch::asm;
@@ -38,6 +38,8 @@ use super::frame::{
 };
 use crate::domain::Position;
 use crate::memory::ahead;
+#[cfg(not(loom))]
+use crate::memory::mapping::Mapping;
 use crate::memory::padded::Padded;
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
@@ -53,58 +55,19 @@ pub(crate) const RECLAIMED_WORD: usize = if cfg!(loom) { 8 } else { 288 };
 /// The word of the header that holds up to where the ring is zeroed and free.
 pub(crate) const FREED_WORD: usize = if cfg!(loom) { 16 } else { 320 };
 
-/// Words that several threads, and after a crash the next process, look at.
-#[derive(Debug)]
-pub(crate) struct Words {
-    #[cfg(not(loom))]
-    map: memmap2::MmapRaw,
-    #[cfg(loom)]
-    words: Box<[AtomicU64]>,
-}
-
-#[cfg(not(loom))]
-impl Words {
-    /// Plain memory, all zero.
-    pub(crate) fn anonymous(bytes: u64) -> Self {
-        let bytes = usize::try_from(bytes).expect("a log fits memory");
-        Self::of(memmap2::MmapMut::map_anon(bytes).expect("there is memory for a log").into())
-    }
-
-    /// Maps a whole file whose length is a multiple of 8.
-    pub(crate) fn map(file: &File) -> std::io::Result<Self> {
-        // Every page is there before a frame is written to it.
-        memmap2::MmapOptions::new().populate().map_raw(file).map(Self::of)
-    }
-
-    /// The same without the right to store, for a file that is only looked at.
-    pub(crate) fn map_read_only(file: &File) -> std::io::Result<Self> {
-        memmap2::MmapOptions::new().map_raw_read_only(file).map(Self::of)
-    }
-
-    fn of(map: memmap2::MmapRaw) -> Self {
-        assert!(map.len().is_multiple_of(8), "a log consists of words");
-        Self { map }
-    }
-
-    pub(crate) fn all(&self) -> &[AtomicU64] {
-        #[allow(clippy::cast_ptr_alignment, reason = "a mapping begins on a page")]
-        let first = self.map.as_mut_ptr().cast::<AtomicU64>();
-        // SAFETY: the mapping is page-aligned, `len / 8` words long and lives as long as
-        // `self`; all access to it, in this process and in others, is by atomics of this
-        // width. Safe code cannot share memory that outlives the process.
-        unsafe { std::slice::from_raw_parts(first, self.map.len() / 8) }
-    }
-}
-
 /// Loom's atomics are larger than words, and have to be made one by one.
 #[cfg(loom)]
-impl Words {
-    pub(crate) fn anonymous(bytes: u64) -> Self {
-        Self { words: (0..bytes / 8).map(|_| AtomicU64::new(0)).collect() }
+#[derive(Debug)]
+pub(crate) struct Mapping(Box<[AtomicU64]>);
+
+#[cfg(loom)]
+impl Mapping {
+    pub(crate) fn anonymous(bytes: usize) -> std::io::Result<Self> {
+        Ok(Self((0..bytes / 8).map(|_| AtomicU64::new(0)).collect()))
     }
 
-    pub(crate) fn all(&self) -> &[AtomicU64] {
-        &self.words
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        &self.0
     }
 }
 
@@ -148,10 +111,12 @@ pub(crate) enum Look {
 /// The log that all loops append to. Shared by `Arc`.
 #[derive(Debug)]
 pub struct Log {
-    words: Words,
+    mapping: Mapping,
     ring_bytes: u64,
     epoch: u32,
     tail: Padded<AtomicU64>,
+    /// See [`Log::huge_bytes`].
+    pub(super) huge_bytes: usize,
     failed: AtomicBool,
     writer: OnceLock<Thread>,
     /// Held so that the locks on the data directory and on the file last as long as the log.
@@ -162,21 +127,24 @@ impl Log {
     /// A log of `ring_bytes` in plain memory, empty, epoch 1: for tests and tools.
     #[must_use]
     pub fn anonymous(ring_bytes: u64) -> Self {
-        Self::over(Words::anonymous(LOG_HEADER_BYTES + ring_bytes), Vec::new(), 1, FIRST_POSITION)
+        let bytes = usize::try_from(LOG_HEADER_BYTES + ring_bytes).expect("a log fits memory");
+        let mapping = Mapping::anonymous(bytes).expect("there is memory for a log");
+        Self::over(mapping, Vec::new(), 1, FIRST_POSITION)
     }
 
-    /// The log in `words`, whose ring is all zero, with everything before `start` durable.
-    pub(crate) fn over(words: Words, locks: Vec<File>, epoch: u32, start: Position) -> Self {
-        let ring_bytes = words.all().len() as u64 * 8 - LOG_HEADER_BYTES;
+    /// The log in `mapping`, whose ring is all zero, with everything before `start` durable.
+    pub(crate) fn over(mapping: Mapping, locks: Vec<File>, epoch: u32, start: Position) -> Self {
+        let ring_bytes = mapping.words().len() as u64 * 8 - LOG_HEADER_BYTES;
         assert!(ring_bytes.is_multiple_of(FRAME_ALIGN), "a ring consists of whole lines");
         assert!(4 * FRAME_ALIGN <= ring_bytes, "a ring holds more than its gap");
         assert!(start.0.is_multiple_of(FRAME_ALIGN), "frames begin on lines");
         assert!(FIRST_POSITION <= start, "position 0 names no frame");
         let log = Self {
-            words,
+            mapping,
             ring_bytes,
             epoch,
             tail: Padded(AtomicU64::new(start.0)),
+            huge_bytes: 0,
             failed: AtomicBool::new(false),
             writer: OnceLock::new(),
             _locks: locks,
@@ -456,26 +424,32 @@ impl Log {
         self.writer.set(writer).expect("a log has one journal thread");
     }
 
+    /// How many bytes of its file lie in huge pages.
+    #[must_use]
+    pub const fn huge_bytes(&self) -> usize {
+        self.huge_bytes
+    }
+
     /// A word of the file's header.
     #[cfg(not(loom))]
     pub(crate) fn header_word(&self, index: usize) -> &AtomicU64 {
-        &self.words.all()[index]
+        &self.mapping.words()[index]
     }
 
     fn durable_word(&self) -> &AtomicU64 {
-        &self.words.all()[DURABLE_WORD]
+        &self.mapping.words()[DURABLE_WORD]
     }
 
     fn reclaimed(&self) -> &AtomicU64 {
-        &self.words.all()[RECLAIMED_WORD]
+        &self.mapping.words()[RECLAIMED_WORD]
     }
 
     fn freed(&self) -> &AtomicU64 {
-        &self.words.all()[FREED_WORD]
+        &self.mapping.words()[FREED_WORD]
     }
 
     fn ring(&self) -> &[AtomicU64] {
-        &self.words.all()[words_in(LOG_HEADER_BYTES)..]
+        &self.mapping.words()[words_in(LOG_HEADER_BYTES)..]
     }
 
     fn word_index(&self, at: u64) -> usize {

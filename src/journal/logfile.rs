@@ -28,8 +28,9 @@ use super::Fault;
 use super::disk::{in_memory, is_locked, lock, open_shared, reserve, reserve_behind};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
-use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, Words, words_in};
+use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
 use crate::domain::Position;
+use crate::memory::mapping::{HUGE_BYTES, Mapping};
 use crate::memory::sync::Ordering;
 
 const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG1");
@@ -62,7 +63,7 @@ pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
     let mut notes: Vec<String> = logs
         .filter_map(|path| {
             let file = File::open(&path).ok()?;
-            let owner = read_left(&file, &path, Words::map_read_only).ok()??.owner;
+            let owner = read_left(&file, &path).ok()??.owner;
             let about = std::fs::metadata(&owner.data_dir).ok();
             if about.is_some_and(|about| [about.dev(), about.ino()] == owner.place) {
                 return None;
@@ -114,13 +115,13 @@ impl LogFile {
 
     /// What the last process left, if it is a log at all.
     pub(crate) fn left(&self) -> Result<Option<Left>, Fault> {
-        read_left(&self.file, &self.path, Words::map)
+        read_left(&self.file, &self.path)
     }
 
     /// What the log at `path` holds, for whoever only reads; none if there is no such file.
     pub(crate) fn read_only(path: &Path) -> Result<Option<Left>, Fault> {
         match File::open(path) {
-            Ok(file) => read_left(&file, path, Words::map_read_only),
+            Ok(file) => read_left(&file, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Fault::io("open", path)(error)),
         }
@@ -155,31 +156,39 @@ impl LogFile {
         let path = self.path;
         // Whoever dies in here leaves a file without the magic.
         self.file.set_len(0).map_err(Fault::io("empty", &path))?;
-        let words = made(&self.file, &path, LOG_HEADER_BYTES + ring_bytes).inspect_err(|_| {
+        let made = made(&self.file, &path, LOG_HEADER_BYTES + ring_bytes);
+        let (mapping, huge_bytes) = made.inspect_err(|_| {
             // What it held is in segments by now; an empty file would only fill the memory up.
             let _ = std::fs::remove_file(&path);
         })?;
         // Touched now, so that no append waits for a page.
-        words.all().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
-        let log = Log::over(words, vec![self.file, data_dir], owner.epoch, start);
+        mapping.words().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
+        let mut log = Log::over(mapping, vec![self.file, data_dir], owner.epoch, start);
+        log.huge_bytes = huge_bytes;
         owner.store(&log);
         log.header_word(0).store(LOG_MAGIC, Ordering::Release);
         Ok(log)
     }
 }
 
-/// The empty file with `bytes`, which are there from now on.
-fn made(file: &File, path: &Path, bytes: u64) -> Result<Words, Fault> {
+/// The empty file with `bytes`, which are there from now on, and how many of them in huge pages.
+fn made(file: &File, path: &Path, bytes: u64) -> Result<(Mapping, usize), Fault> {
     file.set_len(bytes).map_err(Fault::io("size", path))?;
-    reserve(file, bytes).map_err(Fault::io("reserve log_bytes for", path))?;
-    Words::map(file).map_err(Fault::io("map", path))
+    let mapping = Mapping::of_file(file, length(bytes)).map_err(Fault::io("map", path))?;
+    let reserved = |at, bytes| reserve(file, at, bytes).map_err(Fault::io("reserve log_bytes for", path));
+    // One byte of each huge page, which becomes one sooner than if all of its small ones were there.
+    (0..bytes).step_by(HUGE_BYTES).try_for_each(|at| reserved(at, 1))?;
+    let huge_bytes = mapping.gather();
+    // And what no huge page was to be had for.
+    reserved(0, bytes)?;
+    Ok((mapping, huge_bytes))
 }
 
-fn read_left(
-    file: &File,
-    path: &Path,
-    map: fn(&File) -> std::io::Result<Words>,
-) -> Result<Option<Left>, Fault> {
+fn length(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("a log fits memory")
+}
+
+fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
     let bytes = file.metadata().map_err(Fault::io("look at", path))?.len();
     if bytes == 0 {
         return Ok(None);
@@ -192,11 +201,11 @@ fn read_left(
     if bytes < least || !bytes.is_multiple_of(FRAME_ALIGN) {
         return damaged("length of the log", bytes.max(least).next_multiple_of(FRAME_ALIGN), bytes);
     }
-    let words = map(file).map_err(Fault::io("map", path))?;
-    let word = |index: usize| words.all()[index].load(Ordering::Acquire);
+    let mapping = Mapping::read_only(file, length(bytes)).map_err(Fault::io("map", path))?;
+    let word = |index: usize| mapping.words()[index].load(Ordering::Acquire);
     if word(0) != LOG_MAGIC {
         // Whoever dies while it is made leaves no frame in it, and the magic's place zero.
-        let frames = &words.all()[words_in(LOG_HEADER_BYTES)..];
+        let frames = &mapping.words()[words_in(LOG_HEADER_BYTES)..];
         let is_empty = word(0) == 0 && frames.iter().all(|word| word.load(Ordering::Relaxed) == 0);
         return if is_empty { Ok(None) } else { damaged("magic of the log", LOG_MAGIC, word(0)) };
     }
@@ -225,7 +234,7 @@ fn read_left(
         let flaw = Flaw { field: "start of the log", at, expected: durable.0, found: start.0 };
         return Err(Fault::Damaged(Place::of(flaw, path, 0, durable)));
     }
-    Ok(Some(Left { path: path.to_path_buf(), owner, start, durable, freed, words }))
+    Ok(Some(Left { path: path.to_path_buf(), owner, start, durable, freed, mapping }))
 }
 
 impl Owner {
@@ -268,7 +277,7 @@ pub(crate) struct Left {
     pub(crate) start: Position,
     pub(crate) durable: Position,
     freed: u64,
-    words: Words,
+    mapping: Mapping,
 }
 
 impl Left {
@@ -308,12 +317,12 @@ impl Left {
     }
 
     fn ring_bytes(&self) -> u64 {
-        self.words.all().len() as u64 * 8 - LOG_HEADER_BYTES
+        self.mapping.words().len() as u64 * 8 - LOG_HEADER_BYTES
     }
 
     fn word(&self, at: u64) -> u64 {
         let index = usize::try_from((LOG_HEADER_BYTES + at % self.ring_bytes()) / 8);
-        self.words.all()[index.expect("a mapped length fits usize")].load(Ordering::Acquire)
+        self.mapping.words()[index.expect("a mapped length fits usize")].load(Ordering::Acquire)
     }
 }
 

@@ -20,11 +20,12 @@ use super::disk::Disk;
 use super::history::Segments;
 use super::identity::Identity;
 use super::layout::{Close, Start};
-use super::log::{LOG_HEADER_BYTES, Log, Look, Words};
+use super::log::{LOG_HEADER_BYTES, Log, Look};
 use super::open::{Durability, Opened, Options, Started, log_bytes_min, open_on};
 use super::scan::{Scan, scan};
 use super::{Fault, segment};
 use crate::domain::{Position, TimeMs};
+use crate::memory::mapping::Mapping;
 
 /// The kind of the tests' records: any that the journal does not write itself.
 const KIND: u16 = 32;
@@ -160,8 +161,8 @@ impl Bench {
         let shelf = Shelf { directory, journal, segment_bytes, disk };
         let mut batches = Batches::at_end(shelf, &found, segments).unwrap();
         let epoch = batches.raise_epoch();
-        let words = Words::anonymous(LOG_HEADER_BYTES + 1024 * 1024);
-        let log = Log::over(words, Vec::new(), epoch, batches.end());
+        let bytes = usize::try_from(LOG_HEADER_BYTES).unwrap() + 1024 * 1024;
+        let log = Log::over(Mapping::anonymous(bytes).unwrap(), Vec::new(), epoch, batches.end());
         let next_position = batches.end();
         Self { home, log, batches, next_position }
     }

@@ -149,6 +149,8 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
             page.number(&format!("outcry_{name}_position"), "counter", help, at);
         }
         page.number("outcry_log_bytes", "gauge", "Size of the log ring.", log_bytes);
+        let huge_bytes = log.huge_bytes() as u64;
+        page.number("outcry_log_huge_bytes", "gauge", "How much of the log lies in huge pages.", huge_bytes);
         page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
         if let Some(reading) = &roles.reading {
             let ledger = reading.reader().ledger();
