@@ -13,6 +13,15 @@ pub fn fetch<T>(value: &T) {
     fetch_at(value);
 }
 
+/// The same of all of a value that lies on two lines at most: on the first or on the last one.
+#[inline]
+pub fn fetch_both<T>(value: &T) {
+    const { assert!(size_of::<T>() <= 128 && 0 < size_of::<T>(), "there may be lines in between") };
+    let first: *const T = value;
+    fetch_at(first);
+    fetch_at(first.wrapping_add(1).cast::<u8>().wrapping_sub(1));
+}
+
 /// The same of a place that need not be there, so that nobody looks whether it is.
 #[inline]
 pub fn fetch_at<T>(place: *const T) {

@@ -98,10 +98,12 @@ impl Recall {
             // The place behind the one that is taken before.
             ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
         } else if let Some((_, number)) = self.ages.oldest() {
-            let oldest = &self.entries[number as usize];
-            self.index.fetch_ahead(self.hash(&oldest.id));
-            if let Some(next) = self.entries.get(oldest.next as usize) {
-                ahead::fetch(next);
+            // Two behind the oldest, each step reads what the last one fetched.
+            if let Some(next) = self.entries.get(self.entries[number as usize].next as usize) {
+                self.index.fetch_ahead(self.hash(&next.id));
+                if let Some(behind) = self.entries.get(next.next as usize) {
+                    ahead::fetch_both(behind);
+                }
             }
         }
     }
