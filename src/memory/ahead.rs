@@ -7,19 +7,22 @@
 use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
+/// What a cache fetches at once.
+const LINE_BYTES: usize = 64;
+
 /// Has the line in which `value` begins fetched into the core's own cache, and waits for nothing.
 #[inline]
 pub fn fetch<T>(value: &T) {
     fetch_at(value);
 }
 
-/// The same of all of a value that lies on two lines at most: on the first or on the last one.
+/// The same of every line on which a part of `value` lies.
 #[inline]
-pub fn fetch_both<T>(value: &T) {
-    const { assert!(size_of::<T>() <= 128 && 0 < size_of::<T>(), "there may be lines in between") };
+pub fn fetch_whole<T>(value: &T) {
     let first: *const T = value;
-    fetch_at(first);
-    fetch_at(first.wrapping_add(1).cast::<u8>().wrapping_sub(1));
+    let byte = |at: usize| first.cast::<u8>().wrapping_add(at);
+    (0..size_of::<T>()).step_by(LINE_BYTES).for_each(|at| fetch_at(byte(at)));
+    fetch_at(byte(size_of::<T>().saturating_sub(1)));
 }
 
 /// The same of a place that need not be there, so that nobody looks whether it is.

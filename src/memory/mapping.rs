@@ -25,7 +25,7 @@ pub struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: what is shared by it are atomics; the address is only changed by the last one's drop.
+// SAFETY: what is shared by it are atomics, and what was mapped stays where it is until nobody has it any more.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

@@ -10,8 +10,7 @@
 //! | two | | the order, with its links and placement |
 //! | none | the maker that it would meet first | the links of those beside the order |
 //!
-//! Four before any command, a cancel too, the memory of digests has fetched where the next order's result goes and what is
-//! forgotten for it: before orders alone that comes too late where each order makes the shard forget another.
+//! Where an order's result goes, and what is forgotten for it, the memory of digests has fetched since the order before.
 
 use super::Shard;
 use super::walk::Taker;
@@ -71,7 +70,6 @@ impl Shard {
                 // Which of the two comes is not to be predicted, so this is no branch.
                 ahead::fetch_at(select_unpredictable(is_order, self.recall.place_of(id), index));
                 ahead::fetch_at(index);
-                self.recall.fetch_ahead();
             }
             (Before::Two, Coming::Order { .. }) => {}
             (Before::Two, Coming::Cancel(id)) => {

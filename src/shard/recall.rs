@@ -91,23 +91,6 @@ impl Recall {
         self.index.place_of(self.hash(id))
     }
 
-    /// Has what [`Recall::remember`] will write to fetched meanwhile; of a full memory what it drops for that, and who
-    /// is next to be dropped.
-    pub(super) fn fetch_ahead(&self) {
-        if self.entries.len() < self.entries_max {
-            // The place behind the one that is taken before.
-            ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
-        } else if let Some((_, number)) = self.ages.oldest() {
-            // Two behind the oldest, each step reads what the last one fetched.
-            if let Some(next) = self.entries.get(self.entries[number as usize].next as usize) {
-                self.index.fetch_ahead(self.hash(&next.id));
-                if let Some(behind) = self.entries.get(next.next as usize) {
-                    ahead::fetch_both(behind);
-                }
-            }
-        }
-    }
-
     /// The first result of this digest and whose it was. Stamps at the horizon are forgotten
     /// together, though their entries are only used again one by one.
     #[inline]
@@ -148,6 +131,23 @@ impl Recall {
         let indexed = self.index.insert(self.hash(id), number);
         assert!(indexed, "the index holds as many as the memory");
         self.ages.join(&mut self.entries, number, now.0);
+        if self.entries.len() < self.entries_max {
+            // The place behind the next one, which was fetched before.
+            ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
+        } else {
+            self.fetch_oldest();
+        }
+    }
+
+    /// Has fetched what orders to come make a full memory drop, and write to: for the second from now where the index has
+    /// it, for the third the entry.
+    fn fetch_oldest(&self) {
+        let Some((_, oldest)) = self.ages.oldest() else { return };
+        let Some(next) = self.entries.get(self.entries[oldest as usize].next as usize) else { return };
+        self.index.fetch_ahead(self.hash(&next.id));
+        if let Some(behind) = self.entries.get(next.next as usize) {
+            ahead::fetch_whole(behind);
+        }
     }
 
     fn hash(&self, id: &OrderId) -> u64 {

@@ -31,6 +31,10 @@ impl Shard {
     pub(super) fn place_to_rest(&mut self, taker: &Taker, order: &ReadyOrder) -> Result<Placed, Refusal> {
         self.prepare_rest(taker);
         let Verdict { open, resting, reserved, .. } = self.judge_found(taker, &Found::nobody(taker))?;
+        debug_assert!(
+            !open.is_zero(),
+            "at a price on the tick, shares of an order are worth a millionth at least"
+        );
         let decision = Decision {
             price: taker.price,
             result: PlacedResult::Rests,
