@@ -62,7 +62,7 @@ pub(crate) struct Mapping(Box<[AtomicU64]>);
 
 #[cfg(loom)]
 impl Mapping {
-    pub(crate) fn anonymous(bytes: usize) -> std::io::Result<Self> {
+    pub(crate) fn anonymous(bytes: u64) -> std::io::Result<Self> {
         Ok(Self((0..bytes / 8).map(|_| AtomicU64::new(0)).collect()))
     }
 
@@ -115,8 +115,6 @@ pub struct Log {
     ring_bytes: u64,
     epoch: u32,
     tail: Padded<AtomicU64>,
-    /// See [`Log::huge_bytes`].
-    pub(super) huge_bytes: usize,
     failed: AtomicBool,
     writer: OnceLock<Thread>,
     /// Held so that the locks on the data directory and on the file last as long as the log.
@@ -127,9 +125,8 @@ impl Log {
     /// A log of `ring_bytes` in plain memory, empty, epoch 1: for tests and tools.
     #[must_use]
     pub fn anonymous(ring_bytes: u64) -> Self {
-        let bytes = usize::try_from(LOG_HEADER_BYTES + ring_bytes).expect("a log fits memory");
-        let mapping = Mapping::anonymous(bytes).expect("there is memory for a log");
-        Self::over(mapping, Vec::new(), 1, FIRST_POSITION)
+        let mapping = Mapping::anonymous(LOG_HEADER_BYTES + ring_bytes);
+        Self::over(mapping.expect("there is memory for a log"), Vec::new(), 1, FIRST_POSITION)
     }
 
     /// The log in `mapping`, whose ring is all zero, with everything before `start` durable.
@@ -144,7 +141,6 @@ impl Log {
             ring_bytes,
             epoch,
             tail: Padded(AtomicU64::new(start.0)),
-            huge_bytes: 0,
             failed: AtomicBool::new(false),
             writer: OnceLock::new(),
             _locks: locks,
@@ -425,9 +421,10 @@ impl Log {
     }
 
     /// How many bytes of its file lie in huge pages.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn huge_bytes(&self) -> usize {
-        self.huge_bytes
+        self.mapping.huge_bytes()
     }
 
     /// A word of the file's header.

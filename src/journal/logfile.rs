@@ -156,36 +156,30 @@ impl LogFile {
         let path = self.path;
         // Whoever dies in here leaves a file without the magic.
         self.file.set_len(0).map_err(Fault::io("empty", &path))?;
-        let made = made(&self.file, &path, LOG_HEADER_BYTES + ring_bytes);
-        let (mapping, huge_bytes) = made.inspect_err(|_| {
+        let mapping = made(&self.file, &path, LOG_HEADER_BYTES + ring_bytes).inspect_err(|_| {
             // What it held is in segments by now; an empty file would only fill the memory up.
             let _ = std::fs::remove_file(&path);
         })?;
         // Touched now, so that no append waits for a page.
         mapping.words().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
-        let mut log = Log::over(mapping, vec![self.file, data_dir], owner.epoch, start);
-        log.huge_bytes = huge_bytes;
+        let log = Log::over(mapping, vec![self.file, data_dir], owner.epoch, start);
         owner.store(&log);
         log.header_word(0).store(LOG_MAGIC, Ordering::Release);
         Ok(log)
     }
 }
 
-/// The empty file with `bytes`, which are there from now on, and how many of them in huge pages.
-fn made(file: &File, path: &Path, bytes: u64) -> Result<(Mapping, usize), Fault> {
+/// The empty file with `bytes`, which are there from now on.
+fn made(file: &File, path: &Path, bytes: u64) -> Result<Mapping, Fault> {
     file.set_len(bytes).map_err(Fault::io("size", path))?;
-    let mapping = Mapping::of_file(file, length(bytes)).map_err(Fault::io("map", path))?;
+    let mut mapping = Mapping::of_file(file, bytes).map_err(Fault::io("map", path))?;
     let reserved = |at, bytes| reserve(file, at, bytes).map_err(Fault::io("reserve log_bytes for", path));
     // One byte of each huge page, which becomes one sooner than if all of its small ones were there.
     (0..bytes).step_by(HUGE_BYTES).try_for_each(|at| reserved(at, 1))?;
-    let huge_bytes = mapping.gather();
+    mapping.gather();
     // And what no huge page was to be had for.
     reserved(0, bytes)?;
-    Ok((mapping, huge_bytes))
-}
-
-fn length(bytes: u64) -> usize {
-    usize::try_from(bytes).expect("a log fits memory")
+    Ok(mapping)
 }
 
 fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
@@ -201,7 +195,7 @@ fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
     if bytes < least || !bytes.is_multiple_of(FRAME_ALIGN) {
         return damaged("length of the log", bytes.max(least).next_multiple_of(FRAME_ALIGN), bytes);
     }
-    let mapping = Mapping::read_only(file, length(bytes)).map_err(Fault::io("map", path))?;
+    let mapping = Mapping::read_only(file, bytes).map_err(Fault::io("map", path))?;
     let word = |index: usize| mapping.words()[index].load(Ordering::Acquire);
     if word(0) != LOG_MAGIC {
         // Whoever dies while it is made leaves no frame in it, and the magic's place zero.

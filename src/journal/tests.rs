@@ -161,8 +161,8 @@ impl Bench {
         let shelf = Shelf { directory, journal, segment_bytes, disk };
         let mut batches = Batches::at_end(shelf, &found, segments).unwrap();
         let epoch = batches.raise_epoch();
-        let bytes = usize::try_from(LOG_HEADER_BYTES).unwrap() + 1024 * 1024;
-        let log = Log::over(Mapping::anonymous(bytes).unwrap(), Vec::new(), epoch, batches.end());
+        let mapping = Mapping::anonymous(LOG_HEADER_BYTES + 1024 * 1024).unwrap();
+        let log = Log::over(mapping, Vec::new(), epoch, batches.end());
         let next_position = batches.end();
         Self { home, log, batches, next_position }
     }

@@ -22,6 +22,11 @@ pub(super) enum First {
     Act { collateral: Collateral, shares: [Shares; 2], position: Position },
 }
 
+impl First {
+    /// Of an order that met nobody.
+    pub(super) const RESTS: Self = Self::Order { status: Status::Live, making: 0, taking: 0, trade: None };
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: OrderId,
@@ -159,14 +164,12 @@ impl Recall {
 mod tests {
     use super::*;
 
-    const FIRST: First = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
-
     #[test]
     fn a_full_memory_drops_the_oldest_stamp_and_its_horizon_only_rises() {
         let mut recall = Recall::with_capacity(2, 1);
         let known = |recall: &Recall, byte| recall.find(&OrderId([byte; 32])).is_some();
         for (byte, stamp, horizon) in [(1, 30, 0), (2, 10, 0), (3, 20, 10), (4, 15, 15), (5, 40, 20)] {
-            recall.remember(TimeMs(25), &OrderId([byte; 32]), stamp, WalletNo(0), FIRST);
+            recall.remember(TimeMs(25), &OrderId([byte; 32]), stamp, WalletNo(0), First::RESTS);
             assert_eq!(recall.horizon_ms(), horizon, "after {byte}");
         }
         assert!(known(&recall, 1) && known(&recall, 5));

@@ -24,7 +24,7 @@ use crate::book::legs::is_dust;
 use crate::book::orders::Resting;
 use crate::domain::{Collateral, OrderId, Outcome, Position, Reject, Shares, Side, TimeMs, WalletNo};
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
-use crate::journal::layout::{Decision, OrdersReplaced, PlacedResult};
+use crate::journal::layout::{Decision, OrdersReplaced};
 use crate::memory::arena::Slot;
 use crate::memory::wire::{Out, Room, Wire, put_count};
 
@@ -354,18 +354,10 @@ impl Shard {
         put_count(request.coming.len(), &mut room);
         let judged = self.scratch.takers.iter().zip(&self.scratch.heirs);
         for (order, (taker, heir)) in request.coming.iter().zip(judged) {
-            let decision = Decision {
-                price: taker.price,
-                result: PlacedResult::Rests,
-                stopped: None,
-                open: taker.signed.shares,
-                reserved: reserved(self.settings.funding, taker),
-                fills: std::iter::empty(),
-                removed: std::iter::empty(),
-            };
+            let reserved = reserved(self.settings.funding, taker);
             self.time.put(&mut room);
             room.bytes(order.received.bytes());
-            decision.put(&mut room);
+            Decision::rests(taker.price, taker.signed.shares, reserved).put(&mut room);
             heir.map(|slot| orders[slot].position).put(&mut room);
         }
         let left = room.left();
@@ -396,8 +388,7 @@ impl Shard {
                 }
                 None => self.rest(taker.tick, &new, placement, counts),
             }
-            let first = First::Order { status: Status::Live, making: 0, taking: 0, trade: None };
-            self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, first);
+            self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, First::RESTS);
         }
         self.accounts.settle(account);
     }

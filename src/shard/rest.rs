@@ -11,7 +11,7 @@ use super::walk::Taker;
 use super::{Funding, Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::book::orders::{NEVER, Resting};
 use crate::domain::{Collateral, Position, Shares, Side, Tick};
-use crate::journal::layout::{Decision, OrderPlaced, PlacedResult};
+use crate::journal::layout::{Decision, OrderPlaced};
 use crate::memory::arena::Slot;
 
 impl Shard {
@@ -35,15 +35,7 @@ impl Shard {
             !open.is_zero(),
             "at a price on the tick, shares of an order are worth a millionth at least"
         );
-        let decision = Decision {
-            price: taker.price,
-            result: PlacedResult::Rests,
-            stopped: None,
-            open,
-            reserved,
-            fills: std::iter::empty(),
-            removed: std::iter::empty(),
-        };
+        let decision = Decision::rests(taker.price, open, reserved);
         let ending = order.received.decide(self.time, decision, &mut self.payload);
         // From here nothing can fail.
         let payload = order.received.payload(self.time, ending, &self.payload);
@@ -55,10 +47,8 @@ impl Shard {
         };
         let placement = Placement::new(order.owner, account, reserved);
         self.rest(taker.tick, &new_order(taker, order, open, span.start), placement, resting);
-        let (status, making, taking, trade) = (Status::Live, 0, 0, None);
-        let first = First::Order { status, making, taking, trade };
-        self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, first);
-        Ok(Placed::Accepted { status, making, taking, trade, replayed: false })
+        self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, First::RESTS);
+        Ok(Placed::Accepted { status: Status::Live, making: 0, taking: 0, trade: None, replayed: false })
     }
 
     /// Before an order that may rest is judged: has fetched what it would come to lie behind, and asks to hear when its

@@ -18,6 +18,7 @@ use crate::domain::{
 use crate::journal::checksum::{self, Stretch};
 use crate::journal::log::Parts;
 use crate::memory::wire::{Damage, Input, Out, Room, Wire, Words, bytes, put_count};
+use std::iter::{Empty, empty};
 
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
 pub const FILLS_MAX: usize = 4_096;
@@ -196,6 +197,15 @@ pub struct Decision<Fills, Removals> {
     pub fills: Fills,
     /// See [`OrderPlaced::removed`].
     pub removed: Removals,
+}
+
+impl Decision<Empty<Fill>, Empty<Removal>> {
+    /// That an order rests as it came.
+    #[must_use]
+    pub const fn rests(price: Price, open: Shares, reserved: Collateral) -> Self {
+        let (fills, removed) = (empty(), empty());
+        Self { price, result: PlacedResult::Rests, stopped: None, open, reserved, fills, removed }
+    }
 }
 
 impl<Fills, Removals> Decision<Fills, Removals>

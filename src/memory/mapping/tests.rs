@@ -17,15 +17,17 @@ fn anonymous_words_are_zero_and_keep_what_is_stored() {
 #[test]
 fn a_file_is_shared_both_ways_and_gathering_keeps_its_content() {
     let bytes = 2 * HUGE_BYTES + 4_096;
+    let length = bytes as u64;
     let mut file = tempfile::tempfile_in("/dev/shm").expect("a file in memory");
-    file.set_len(bytes as u64).expect("room");
-    let (first, second) = (Mapping::of_file(&file, bytes), Mapping::read_only(&file, bytes));
-    let (first, second) = (first.expect("a mapping"), second.expect("another"));
+    file.set_len(length).expect("room");
+    let (first, second) = (Mapping::of_file(&file, length), Mapping::read_only(&file, length));
+    let (mut first, second) = (first.expect("a mapping"), second.expect("another"));
     let marks = [(0, 1), (HUGE_BYTES / 8, 2), (bytes / 8 - 1, 3)];
     for (at, mark) in marks {
         first.words()[at].store(mark, Relaxed);
     }
-    let gathered = first.gather();
+    first.gather();
+    let gathered = first.huge_bytes();
     assert!([0, HUGE_BYTES, 2 * HUGE_BYTES].contains(&gathered), "{gathered}: whole pages, and not the rest");
     for (at, mark) in marks {
         assert_eq!(second.words()[at].load(Relaxed), mark);
