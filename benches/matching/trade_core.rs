@@ -217,7 +217,7 @@ impl Core {
             let record = Record::decode(frame.kind, frame.payload).expect("shards write whole records");
             let Record::OrderPlaced(placed) = record else { continue };
             let word = placed.fields.salt.0;
-            let order = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            let order = u32::from_be_bytes([word[28], word[29], word[30], word[31]]);
             self.makers.insert(frame.span.start, order);
             for fill in &placed.fills {
                 let shares = u32::try_from(fill.shares.0 / ONE).expect("at most 500");
@@ -261,7 +261,7 @@ const fn maker(order: u32) -> WalletNo {
 
 fn salt(order: u32) -> Word {
     let mut word = [0; 32];
-    word[..4].copy_from_slice(&order.to_le_bytes());
+    word[28..].copy_from_slice(&order.to_be_bytes());
     Word(word)
 }
 

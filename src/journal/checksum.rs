@@ -69,13 +69,14 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Of no bytes; nothing can be around it.
+    /// Of nothing; nothing can be around it.
     pub(crate) const NOTHING: Self = Self { sum: 0, bytes: 0, factor: 0 };
 
-    /// Of `bytes`, at least five; `factor` is [`factor`] of their number.
-    pub(crate) fn of(bytes: &[u8], factor: u32) -> Self {
+    /// Of at least one word and at most as many as there are [`FACTORS`].
+    pub(crate) fn of(words: &[[u8; 8]]) -> Self {
+        let bytes = words.as_flattened();
         let count = u32::try_from(bytes.len()).expect("a stretch is part of a frame");
-        Self { sum: sum(bytes), bytes: count, factor }
+        Self { sum: sum(bytes), bytes: count, factor: FACTORS[words.len() - 1] }
     }
 }
 
@@ -89,18 +90,22 @@ pub(crate) fn sum_around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes:
     around_by_library(first, stretch, &last.as_flattened()[..bytes])
 }
 
-/// x^(8 `bytes` - 33) modulo the polynomial, of at least five bytes: a sum times this, times the x^33 that the two
-/// instructions bring along, is the sum with so many zero bytes behind it.
-#[must_use]
-pub(crate) const fn factor(bytes: usize) -> u32 {
-    assert!(5 <= bytes, "a power of x below none");
-    let (mut power, mut left) = (1 << 31, 8 * bytes - 33);
-    while 0 < left {
-        power = (power >> 1) ^ if power % 2 == 0 { 0 } else { POLYNOMIAL };
-        left -= 1;
+/// x^(64 n - 33) modulo the polynomial, for n words from one on: a sum times this, times the x^33 that the two
+/// instructions bring along, is the sum with so many zero words behind it.
+const FACTORS: [u32; 128] = {
+    let mut factors = [0; 128];
+    let (mut power, mut at) = (1 << 31, 0);
+    while at < factors.len() {
+        let mut left = if at == 0 { 64 - 33 } else { 64 };
+        while 0 < left {
+            power = (power >> 1) ^ if power % 2 == 0 { 0 } else { POLYNOMIAL };
+            left -= 1;
+        }
+        factors[at] = power;
+        at += 1;
     }
-    power
-}
+    factors
+};
 
 /// A checksum is linear: one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
 #[cold]
@@ -196,17 +201,16 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(sum(&bytes[..length]), crc32_iscsi(&bytes[..length]), "{length} bytes");
         }
-        for middle in 5..bytes.len() - 8 {
-            let (front, last) = bytes.split_at(8 + middle);
-            let (word, middle) = front.split_first_chunk().expect("a word and more");
-            let stretch = Stretch::of(middle, factor(middle.len()));
-            assert_eq!(
-                around_by_library(u64::from_le_bytes(*word), &stretch, last),
-                crc32_iscsi(&bytes),
-                "{middle:?}"
-            );
-            let (last, count) = padded(last);
-            assert_eq!(sum_around(u64::from_le_bytes(*word), &stretch, &last, count), crc32_iscsi(&bytes));
+        for middle in (8..=bytes.len() - 16).step_by(8) {
+            for behind in 0..8 {
+                let bytes = &bytes[..8 + middle + behind];
+                let (front, last) = bytes.split_at(8 + middle);
+                let (word, middle) = front.split_first_chunk().expect("a word and more");
+                let (first, stretch) = (u64::from_le_bytes(*word), Stretch::of(middle.as_chunks().0));
+                assert_eq!(around_by_library(first, &stretch, last), crc32_iscsi(bytes), "{middle:?}");
+                let (last, count) = padded(last);
+                assert_eq!(sum_around(first, &stretch, &last, count), crc32_iscsi(bytes), "{middle:?}");
+            }
         }
         for length in 8..bytes.len() {
             let (word, last) = bytes[..length].split_first_chunk().expect("a word and more");
@@ -234,12 +238,14 @@ mod tests {
                 let (first, second) = bytes.split_at(cut);
                 assert_eq!(append(sum(first), second), expected, "cut at {cut}");
                 assert_eq!(combine(sum(first), sum(second), second.len()), expected, "cut at {cut}");
-                let Some((word, middle)) = first.split_first_chunk() else { continue };
-                if 5 <= middle.len() {
-                    let stretch = Stretch::of(middle, factor(middle.len()));
-                    let word = u64::from_le_bytes(*word);
+                let (words, rest) = first.as_chunks();
+                if let ([word, middle @ ..], []) = (words, rest)
+                    && !middle.is_empty()
+                {
+                    let stretch = Stretch::of(middle);
                     let (words, bytes) = padded(second);
-                    assert_eq!(sum_around(word, &stretch, &words, bytes), expected, "cut at {cut}");
+                    let sum = sum_around(u64::from_le_bytes(*word), &stretch, &words, bytes);
+                    assert_eq!(sum, expected, "cut at {cut}");
                 }
             }
             if let [first, words @ ..] = bytes.as_chunks::<8>().0 {

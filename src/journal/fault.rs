@@ -31,6 +31,16 @@ impl Place {
         let Flaw { field, at, expected, found } = flaw;
         Self { file: file.to_path_buf(), offset: start + at, position, field, expected, found }
     }
+
+    /// The name of the format that another version of Outcry wrote here, and of the one that this version reads: they
+    /// differ in the number at their ends.
+    fn formats(&self) -> Option<(String, String)> {
+        let [found, expected] = [self.found, self.expected].map(u64::to_le_bytes);
+        let ([name @ .., number], [expected_name @ .., _]) = (found, expected);
+        let is_another = self.field.starts_with("magic") && name == expected_name && number.is_ascii_digit();
+        let text = |format: [u8; 8]| String::from_utf8_lossy(&format).into_owned();
+        is_another.then(|| (text(found), text(expected)))
+    }
 }
 
 impl fmt::Display for Place {
@@ -193,6 +203,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, path, error } => write!(out, "{}: {doing}: {error}", path.display()),
+            Self::Damaged(place) if let Some((found, expected)) = place.formats() => write!(
+                out,
+                "{}: its format is {found}, of another version of Outcry, and this one reads {expected}; start \
+                 the version that wrote it, nothing was changed",
+                place.file.display()
+            ),
             Self::Damaged(place) => write!(
                 out,
                 "damaged below the durable mark: {place}; restore the file from a copy, nothing was changed"

@@ -1,4 +1,4 @@
-//! A frame as it lies in the log and in segments: 48 bytes of header, the payload, zeros.
+//! A frame as it lies in the log and in segments: 32 bytes of header, the payload, zeros.
 //!
 //! | offset | bytes | field         |                                                        |
 //! |-------:|------:|---------------|--------------------------------------------------------|
@@ -9,8 +9,8 @@
 //! |     20 |     2 | kind          | what the payload is; 0 is padding                      |
 //! |     22 |     2 | zero          | checked                                                |
 //! |     24 |     4 | payload bytes |                                                        |
-//! |     28 |    20 | zero          | checked                                                |
-//! |     48 |       | payload       |                                                        |
+//! |     28 |     4 | zero          | checked                                                |
+//! |     32 |       | payload       |                                                        |
 //! |        |       | zeros         | to the next multiple of 64; checked                    |
 //!
 //! Little-endian. Position and epoch are under the checksum, so a frame of another lap or another
@@ -27,7 +27,7 @@ pub const FRAME_ALIGN: u64 = 64;
 pub const FRAME_BYTES_MAX: usize = 320 * 1024;
 
 /// The bytes in front of a payload.
-pub const FRAME_HEADER_BYTES: usize = 48;
+pub const FRAME_HEADER_BYTES: usize = 32;
 
 /// The largest payload.
 pub const PAYLOAD_BYTES_MAX: usize = FRAME_BYTES_MAX - FRAME_HEADER_BYTES;
@@ -110,8 +110,6 @@ impl Header {
             self.position.0,
             u64::from(self.epoch) | u64::from(self.kind) << 32,
             u64::from(self.payload_bytes),
-            0,
-            0,
         ]
     }
 

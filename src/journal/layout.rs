@@ -1,10 +1,11 @@
 //! What frames say: one record a frame, each a decision together with its results.
 //!
 //! A record starts with the time of the decision and then lists its fields in declaration order,
-//! little-endian, without padding; lists and texts carry a `u32` count in front. The frame around
-//! it (length, checksum, position, epoch, kind) is the log's. Records name orders by the position
-//! of their placement and wallets and markets by registry number; never a slot, a shard or a
-//! pointer, so the log means the same with any number of shards on any machine.
+//! little-endian, without padding; lists and texts carry a `u32` count in front, and of signed
+//! fields what most orders have alike is left out (`signed`). The frame around it (length,
+//! checksum, position, epoch, kind) is the log's. Records name orders by the position of their
+//! placement and wallets and markets by registry number; never a slot, a shard or a pointer, so
+//! the log means the same with any number of shards on any machine.
 //!
 //! | kind | record | made by | says |
 //! |-----:|--------|---------|------|
@@ -32,12 +33,14 @@
 //! |   38 | [`Resolved`] | shard | a market's payout; its orders are gone |
 //! |   39 | [`OrdersReplaced`] | shard | orders left a book and others came to rest in it |
 //!
-//! Kinds are never reused. A record that gains a field gets a new kind.
+//! Kinds are never reused. A record that gains a field gets a new kind. Where a record comes to be
+//! written otherwise, segments get a new format: the number in their magic rises.
 
 pub mod acts;
 pub mod guards;
 pub mod order;
 pub mod rows;
+mod signed;
 
 pub use crate::memory::wire::Damage;
 pub use acts::{

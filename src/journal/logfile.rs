@@ -33,7 +33,7 @@ use crate::domain::Position;
 use crate::memory::mapping::{HUGE_BYTES, Mapping};
 use crate::memory::sync::Ordering;
 
-const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG1");
+const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG2");
 const CHECKSUM_WORD: usize = 8;
 const PATH_BYTES_WORD: usize = 9;
 const PATH_WORD: usize = 10;

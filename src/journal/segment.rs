@@ -60,8 +60,8 @@ pub(crate) const BATCH_BYTES_MAX: usize = 512 * 1024;
 /// The smallest segment: one that holds the largest batch. Tests go lower with small frames.
 pub(crate) const SEGMENT_BYTES_MIN: u64 = if cfg!(test) { 4 * ROW_BYTES } else { 1024 * 1024 };
 
-const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG2");
-const PACKED_MAGIC: u64 = u64::from_le_bytes(*b"OUTCPAK1");
+const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG3");
+const PACKED_MAGIC: u64 = u64::from_le_bytes(*b"OUTCPAK2");
 const BATCH_MAGIC: u64 = u64::from_le_bytes(*b"OUTCBAT1");
 
 /// Any odd number whose bits are well mixed: 2^64 over the golden ratio.

@@ -5,9 +5,9 @@
 //! struct of any room joins in with [`structs!`], an enum of one byte with [`bytes!`].
 
 use crate::domain::{
-    Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
-    OrderType, Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Side, SignatureType, Tick,
-    TimeMs, TokenId, WalletKind, WalletNo, Word,
+    Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderId, OrderType,
+    Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Side, SignatureType, Tick, TimeMs, TokenId,
+    WalletKind, WalletNo, Word,
 };
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -520,10 +520,6 @@ macro_rules! structs {
 }
 structs! {
     FeeSchedule { rate, exponent, taker_only, builder_share_bps, rebate_rate, version }
-    OrderFields {
-        salt, maker, signer, token, maker_amount, taker_amount, side, signature_type, timestamp_ms, metadata,
-        builder
-    }
 }
 pub(crate) use structs;
 

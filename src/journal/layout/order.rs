@@ -5,11 +5,12 @@
 //! | bytes | part | written by |
 //! |------:|------|------------|
 //! |     8 | the time | the shard |
-//! |   335 | what was received ([`Received`]), 587 with a deposit wallet's signature | who checked the signature |
+//! |   228 | what was received ([`Received`]): up to 108 more by what was signed, 252 by how | who checked the signature |
 //! |    29 | what was decided ([`Decision`]): 1 more with a reason, 51 a fill, 9 a removal | the shard |
 
 use super::acts::RemovalReason;
 use super::record;
+use super::signed::SIGNED_BYTES_MAX;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
@@ -235,15 +236,11 @@ where
     }
 }
 
-/// Bytes of what was received, apart from the signature: numbers and digest, the signed fields, what is not signed.
-const RECEIVED_BYTES: usize =
-    (4 + 1 + 4 + 4 + 32) + (32 + 20 + 20 + 32 + 8 + 8 + 1 + 1 + 8 + 32 + 32) + (4 + 27);
+/// The most bytes of what was received: numbers and digest, the signed fields, signature, what is not signed.
+const RECEIVED_BYTES_MAX: usize = (4 + 1 + 4 + 4 + 32) + SIGNED_BYTES_MAX + (4 + SIGNATURE_BYTES_MAX) + 27;
 
-/// Words that hold what was received with the longest signature, and eight bytes behind it.
-const RECEIVED_WORDS: usize = (RECEIVED_BYTES + SIGNATURE_BYTES_MAX).div_ceil(8) + 1;
-
-/// An order's signature, if it is not a deposit wallet's.
-const SIGNATURE_BYTES: usize = 65;
+/// Words that hold as much, and eight bytes behind it.
+const RECEIVED_WORDS: usize = RECEIVED_BYTES_MAX.div_ceil(8) + 1;
 
 /// What the payload says between the time and the decision, `market` to `owner`, as bytes and with their checksum:
 /// written once, where the signature is checked, and carried into the log as it is. The checksum is of its whole words.
@@ -266,8 +263,6 @@ impl Received {
         (wallet, principal): (WalletNo, WalletNo),
         (market, outcome): (MarketNo, Outcome),
     ) {
-        const SHORT: u32 = checksum::factor((RECEIVED_BYTES + SIGNATURE_BYTES) / 8 * 8);
-        const LONG: u32 = checksum::factor((RECEIVED_BYTES + SIGNATURE_BYTES_MAX) / 8 * 8);
         let room = &mut Room::new(self.words.as_flattened_mut());
         market.put(room);
         outcome.put(room);
@@ -282,16 +277,10 @@ impl Received {
         order.post_only.put(room);
         order.self_trade.put(room);
         order.owner.put(room);
-        let bytes = RECEIVED_BYTES + order.signature().len();
-        assert!(room.left() == RECEIVED_WORDS * 8 - bytes, "the factors are of what is written");
+        let bytes = RECEIVED_WORDS * 8 - room.left();
         // What the last word has behind it is zero.
         room.bytes(&[0; 8]);
-        let factor = match order.signature().len() {
-            SIGNATURE_BYTES => SHORT,
-            SIGNATURE_BYTES_MAX => LONG,
-            _ => checksum::factor(bytes / 8 * 8),
-        };
-        self.stretch = Stretch::of(self.words[..bytes / 8].as_flattened(), factor);
+        self.stretch = Stretch::of(&self.words[..bytes / 8]);
         self.bytes = u32::try_from(bytes).expect("a few hundred");
     }
 

@@ -5,6 +5,7 @@ use crate::domain::{
     SelfTrade, Shares, Side, SignatureType, SignedOrder, TimeMs, TokenId, WalletNo, Word,
 };
 use crate::journal::{Follower, Log};
+use crate::memory::wire::Input;
 use std::sync::Arc;
 
 fn placed() -> OrderPlaced {
@@ -55,6 +56,57 @@ fn placed() -> OrderPlaced {
     }
 }
 
+/// Signed fields of which those are longer that `bits` says.
+fn fields(bits: u8) -> OrderFields {
+    let all = placed().fields;
+    let has = |bit: u8| bits & bit != 0;
+    let mut salt = all.salt;
+    salt.0[..24].fill(0);
+    OrderFields {
+        salt: if has(1) { all.salt } else { salt },
+        signer: if has(2) { all.signer } else { all.maker },
+        metadata: if has(4) { all.metadata } else { Word::ZERO },
+        builder: if has(8) { all.builder } else { Word::ZERO },
+        ..all
+    }
+}
+
+/// How much longer they are.
+fn longer_bytes(bits: u8) -> usize {
+    let lengths = [(1, 24), (2, 20), (4, 32), (8, 32)];
+    lengths.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, bytes)| bytes).sum()
+}
+
+#[test]
+fn signed_fields_have_one_form_and_it_is_the_shortest() {
+    for bits in 0..16 {
+        let (fields, mut bytes) = (fields(bits), Vec::new());
+        fields.put(&mut bytes);
+        assert_eq!((bytes[0], bytes.len()), (bits, 87 + longer_bytes(bits)), "the table of the fields");
+        assert_eq!(read(&bytes), Ok(fields), "{bits:04b}");
+        // Each of the longer fields is one byte over and over; what it would be left out as.
+        for (bit, is, left_out) in [(1, 6, 0), (2, 8, 7), (4, 13, 0), (8, 14, 0)] {
+            let mut bytes = bytes.clone();
+            bytes[1..].iter_mut().filter(|byte| **byte == is).for_each(|byte| *byte = left_out);
+            assert_eq!(
+                read(&bytes).is_err(),
+                bits & bit != 0,
+                "{bits:04b}: it is there and could be left out"
+            );
+        }
+        for unknown in [16, 32, 64, 128] {
+            bytes[0] = bits | unknown;
+            assert!(read(&bytes).is_err(), "{:08b}", bytes[0]);
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<OrderFields, Damage> {
+    let mut input = Input::new(bytes);
+    let fields = OrderFields::take(&mut input)?;
+    input.finish().map(|()| fields)
+}
+
 #[test]
 fn an_order_reads_back_as_it_was_written_and_a_cut_or_longer_payload_does_not() {
     let record = Record::from(placed());
@@ -71,8 +123,12 @@ fn an_order_reads_back_as_it_was_written_and_a_cut_or_longer_payload_does_not() 
 #[test]
 fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
     let (mut record, mut received) = (placed(), Received::NOTHING);
-    for (signature, fills) in [(65, 0), (65, 1), (317, 0), (317, 3), (1, 2), (0, 0)] {
+    let cases = [(65, 0), (65, 1), (317, 0), (317, 3), (1, 2), (0, 0)];
+    for ((signature, fills), longer) in
+        cases.into_iter().flat_map(|case| (0..16).map(move |bits| (case, bits)))
+    {
         record.signature = vec![15; signature];
+        record.fields = fields(longer);
         record.fills.truncate(fills);
         record.fills.resize(fills, placed().fills[0].clone());
         let OrderPlaced { price, result, stopped, open, reserved, .. } = record;
@@ -101,8 +157,9 @@ fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
 
         let mut expected = Vec::new();
         record.encode(&mut expected);
-        let others = 8 + 270 + signature + record.fills.len() * order::FILL_BYTES + order::REMOVAL_BYTES;
-        assert_eq!(expected.len(), others + 29 + 1, "the table of the parts");
+        let received = 228 - 65 + signature + longer_bytes(longer);
+        let decided = 29 + 1 + record.fills.len() * order::FILL_BYTES + order::REMOVAL_BYTES;
+        assert_eq!(expected.len(), 8 + received + decided, "the table of the parts");
         let mut follower = Follower::new(Arc::new(log), span.start, None);
         let frame = follower.next(span.end).expect("it is in the ring").expect("it is committed");
         assert_eq!((frame.kind, frame.payload), (OrderPlaced::KIND, &expected[..]), "{signature} bytes");

@@ -127,7 +127,7 @@ fn damage_below_the_durable_mark_refuses_to_start_and_names_the_place() {
     let path = bench.segment(1);
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     // In the payload of the second batch's frame.
-    file.write_all_at(&[9], 2 * ROW_BYTES + 64 + 48 + 100).unwrap();
+    file.write_all_at(&[9], 2 * ROW_BYTES + 64 + 32 + 100).unwrap();
     let before = std::fs::read(&path).unwrap();
     let Err(Fault::Damaged(place)) = bench.home.open() else {
         panic!("it must refuse");
@@ -140,6 +140,25 @@ fn damage_below_the_durable_mark_refuses_to_start_and_names_the_place() {
     let text = Fault::Damaged(place).to_string();
     assert!(text.contains("00000001.segment: byte 8260, position"), "{text}");
     assert_eq!(std::fs::read(&path).unwrap(), before, "a refusal changes nothing");
+}
+
+#[test]
+fn a_segment_of_another_version_is_told_from_a_damaged_one() {
+    let (bench, _) = three_batches();
+    let path = bench.segment(1);
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut format = [0; 8];
+    file.read_exact_at(&mut format, 0).unwrap();
+    let ours = String::from_utf8(format.to_vec()).unwrap();
+    for (last, told) in
+        [(b'2', "its format is OUTCSEG2, of another version of Outcry"), (0x80, "magic of the segment")]
+    {
+        format[7] = last;
+        file.write_all_at(&format, 0).unwrap();
+        let text = bench.home.open().expect_err("it must refuse").to_string();
+        assert!(text.contains("00000001.segment: ") && text.contains(told), "{text}");
+        assert_eq!(text.contains(&ours), last == b'2', "what this version reads: {text}");
+    }
 }
 
 #[test]

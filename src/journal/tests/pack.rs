@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::snapshots::{add, bench, keep, snapshots_on, started};
 use super::*;
-use crate::journal::frame::{FRAME_ALIGN, FRAME_BYTES_MAX, Header, PADDING, frame_bytes};
+use crate::journal::frame::{FRAME_ALIGN, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, Header, PADDING, frame_bytes};
 use crate::journal::history::Entry;
 use crate::journal::open::open_with;
 use crate::journal::pack::{Packed, Packer, Step};
@@ -68,7 +68,7 @@ impl Bench {
         for (word, into) in header.words(checksum::sum(payload)).iter().zip(free.chunks_mut(8)) {
             into.copy_from_slice(&word.to_le_bytes());
         }
-        free[48..48 + payload.len()].copy_from_slice(payload);
+        free[FRAME_HEADER_BYTES..][..payload.len()].copy_from_slice(payload);
         self.batches.take();
         self.next_position.0 += length as u64;
     }
@@ -251,7 +251,7 @@ fn a_segment_is_packed_if_that_gives_back_a_quarter_and_otherwise_left() {
     for (frame, expected) in [(45 * 64, true), (46 * 64, false)] {
         let mut bench = Bench::new(8 * ROW_BYTES);
         for _ in 0..8 {
-            bench.batch(&[vec![1; frame - 48]]);
+            bench.batch(&[vec![1; frame - FRAME_HEADER_BYTES]]);
         }
         let bytes = (ROW + rows(7 * frame) as usize * ROW) as u64;
         assert_eq!(bytes <= 6 * ROW_BYTES, expected);
