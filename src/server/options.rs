@@ -173,7 +173,7 @@ keys! {
     "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
     "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for.";
     "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
-    "sizes.digests" Number sizes_digests "Order digests a shard remembers, 120 bytes each, which are there from the start.";
+    "sizes.digests" Number sizes_digests "Order digests a shard remembers, 124 bytes each, which are there from the start.";
     "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock.";
     "auth.read_window_s" Number auth_read_window_s "The same for reads, whose clients reuse one signature for many pages.";
     "auth.known_signers_bytes" Number auth_known_signers_bytes "Bytes for tables of signers seen often, 139264 each and shared out among the shards: their orders' signatures take 7 µs instead of 26. 0, the default, is off: this arithmetic is Outcry's own, and nobody outside has reviewed it yet.";

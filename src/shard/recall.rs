@@ -11,6 +11,7 @@ use super::Status;
 use super::ages::{Aged, Ages, NOBODY};
 use crate::domain::{Collateral, OrderId, Position, Shares, TimeMs, WalletNo};
 use crate::memory::ahead;
+use crate::memory::arena::{Arena, Slot};
 use crate::memory::pages::make_ready;
 use crate::memory::table::{Index, digest_key, spread};
 use std::cmp::Reverse;
@@ -27,15 +28,34 @@ impl First {
     pub(super) const RESTS: Self = Self::Order { status: Status::Live, making: 0, taking: 0, trade: None };
 }
 
+/// All that is kept of most digests, which moved nothing: one line of memory.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 struct Entry {
     id: OrderId,
     stamp_ms: u64,
+    /// Of the trade or the act; [`NO_FRAME`] if there is none.
+    position: Position,
     principal: WalletNo,
     /// Which entry is behind it in its lane.
     next: u32,
-    first: First,
+    /// What moved; none without a position.
+    moved: Slot,
+    what: What,
 }
+
+/// What a digest is of, and came to.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Order(Status),
+    Act,
+}
+
+/// What moved: an order's `making` and `taking`, or an act's collateral and shares.
+type Moved = [u64; 3];
+
+/// The position that names no frame.
+const NO_FRAME: Position = Position(0);
 
 impl Aged for Entry {
     fn stamp_ms(&self) -> u64 {
@@ -52,8 +72,9 @@ impl Aged for Entry {
 /// A stamp and whose entry it is of.
 type Oldest = Reverse<(u64, u32)>;
 
+const _: () = assert!(size_of::<Entry>() == 64, "an entry is one line");
 const _: () = assert!(
-    size_of::<Entry>() + size_of::<Oldest>() + Index::BYTES == 120,
+    size_of::<Entry>() + size_of::<Moved>() + size_of::<Slot>() + size_of::<Oldest>() + Index::BYTES == 124,
     "what `sizes.digests` says that a digest takes"
 );
 
@@ -62,6 +83,8 @@ const _: () = assert!(
 #[derive(Debug)]
 pub(super) struct Recall {
     entries: Vec<Entry>,
+    /// Side by side, as few digests have it: a line that only one of them uses would be waited for.
+    moved: Arena<Moved>,
     index: Index,
     ages: Ages,
     horizon_ms: u64,
@@ -78,6 +101,7 @@ impl Recall {
         make_ready(oldest.spare_capacity_mut());
         Self {
             entries,
+            moved: Arena::with_capacity(entries_max),
             index: Index::with_capacity(entries_max),
             ages: Ages::new(oldest),
             horizon_ms: 0,
@@ -102,7 +126,20 @@ impl Recall {
     pub(super) fn find(&self, id: &OrderId) -> Option<(WalletNo, First)> {
         let number = self.index.find(self.hash(id), |number| self.entries[number as usize].id == *id)?;
         let entry = &self.entries[number as usize];
-        (self.horizon_ms < entry.stamp_ms).then_some((entry.principal, entry.first))
+        (self.horizon_ms < entry.stamp_ms).then(|| (entry.principal, self.first(number)))
+    }
+
+    fn first(&self, number: u32) -> First {
+        let Entry { position, moved, what, .. } = self.entries[number as usize];
+        let moved = moved.some().map(|moved| (position, self.moved[moved]));
+        match (what, moved.map_or([0; 3], |(_, amounts)| amounts)) {
+            (What::Order(status), [making, taking, _]) => {
+                First::Order { status, making, taking, trade: moved.map(|(position, _)| position) }
+            }
+            (What::Act, [collateral, shares @ ..]) => {
+                First::Act { collateral: Collateral(collateral), shares: shares.map(Shares), position }
+            }
+        }
     }
 
     /// Remembers a first result at `now`. What is older than the horizon needs no remembering.
@@ -117,31 +154,54 @@ impl Recall {
         first: First,
     ) {
         debug_assert!(self.find(id).is_none(), "a digest has one first result");
-        let entry = Entry { id: *id, stamp_ms, principal, next: NOBODY, first };
-        let number = if self.entries.len() < self.entries_max {
-            self.entries.push(entry);
-            u32::try_from(self.entries.len() - 1).expect("entries are numbered in 32 bits")
-        } else {
-            let (oldest_ms, number) = self.ages.oldest().expect("a full memory has an oldest");
-            self.horizon_ms = self.horizon_ms.max(oldest_ms.min(stamp_ms));
-            if stamp_ms <= oldest_ms {
-                return;
+        let (what, position, amounts) = match first {
+            First::Order { status, making, taking, trade } => {
+                (What::Order(status), trade, [making, taking, 0])
             }
-            self.ages.leave(&self.entries);
-            let dropped = self.entries[number as usize].id;
-            self.index.remove(self.hash(&dropped), number);
-            self.entries[number as usize] = entry;
-            number
+            First::Act { collateral, shares: [one, two], position } => {
+                (What::Act, Some(position), [collateral.0, one.0, two.0])
+            }
         };
+        debug_assert!(position.is_some() || amounts == [0; 3], "what moves has a frame that is told");
+        let is_full = self.entries.len() == self.entries_max;
+        let number = if is_full { self.drop_oldest(stamp_ms) } else { Some(self.entries.len()) };
+        let Some(number) = number else { return };
+        let moved = match position {
+            Some(_) => self.moved.insert(amounts).expect("as many moved as there are entries"),
+            None => Slot::NONE,
+        };
+        let position = position.unwrap_or(NO_FRAME);
+        let entry = Entry { id: *id, stamp_ms, position, principal, next: NOBODY, moved, what };
+        match self.entries.get_mut(number) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
+        let number = u32::try_from(number).expect("entries are numbered in 32 bits");
         let indexed = self.index.insert(self.hash(id), number);
         assert!(indexed, "the index holds as many as the memory");
         self.ages.join(&mut self.entries, number, now.0);
-        if self.entries.len() < self.entries_max {
+        if is_full {
+            self.fetch_oldest();
+        } else {
             // The place behind the next one, which was fetched before.
             ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
-        } else {
-            self.fetch_oldest();
         }
+    }
+
+    /// Forgets the oldest of a full memory and gives its place; none if what comes is no newer.
+    fn drop_oldest(&mut self, stamp_ms: u64) -> Option<usize> {
+        let (oldest_ms, number) = self.ages.oldest().expect("a full memory has an oldest");
+        self.horizon_ms = self.horizon_ms.max(oldest_ms.min(stamp_ms));
+        if stamp_ms <= oldest_ms {
+            return None;
+        }
+        self.ages.leave(&self.entries);
+        let Entry { id, moved, .. } = self.entries[number as usize];
+        self.index.remove(self.hash(&id), number);
+        if let Some(moved) = moved.some() {
+            self.moved.remove(moved);
+        }
+        Some(number as usize)
     }
 
     /// Has fetched what orders to come make a full memory drop, and write to: for the second from now where the index has
@@ -151,7 +211,7 @@ impl Recall {
         let Some(next) = self.entries.get(self.entries[oldest as usize].next as usize) else { return };
         self.index.fetch_ahead(self.hash(&next.id));
         if let Some(behind) = self.entries.get(next.next as usize) {
-            ahead::fetch_whole(behind);
+            ahead::fetch(behind);
         }
     }
 
@@ -163,6 +223,30 @@ impl Recall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Reject;
+
+    #[test]
+    fn a_result_is_told_as_it_was_whatever_its_place_held_before() {
+        let order = |status, making, taking, trade| First::Order { status, making, taking, trade };
+        let shares = [Shares(8), Shares(9)];
+        let results = [
+            order(Status::Matched, 5, 6, Some(Position(64))),
+            First::RESTS,
+            First::Act { collateral: Collateral(7), shares, position: Position(128) },
+            order(Status::Killed(Reject::FokNotFilled), 0, 0, None),
+        ];
+        // Each in a place that each of them had before.
+        for (before, first) in
+            results.iter().flat_map(|before| results.iter().map(move |first| (before, first)))
+        {
+            let mut recall = Recall::with_capacity(1, 1);
+            recall.remember(TimeMs(25), &OrderId([1; 32]), 10, WalletNo(3), *before);
+            assert_eq!(recall.find(&OrderId([1; 32])), Some((WalletNo(3), *before)));
+            recall.remember(TimeMs(25), &OrderId([2; 32]), 11, WalletNo(4), *first);
+            assert_eq!(recall.find(&OrderId([1; 32])), None);
+            assert_eq!(recall.find(&OrderId([2; 32])), Some((WalletNo(4), *first)), "behind {before:?}");
+        }
+    }
 
     #[test]
     fn a_full_memory_drops_the_oldest_stamp_and_its_horizon_only_rises() {
