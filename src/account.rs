@@ -15,7 +15,9 @@
 
 pub use crate::domain::fee::cost_of_buy;
 use crate::domain::{Collateral, MarketNo, Outcome, Shares, WalletNo};
+use crate::memory::ahead;
 use crate::memory::arena::{Arena, Ends, Slot};
+use crate::memory::pages::filled;
 use crate::memory::table::{Index, spread};
 
 /// What one wallet has in one market.
@@ -96,7 +98,7 @@ impl Accounts {
         Self {
             rows: Arena::with_capacity(accounts_max),
             index: Index::with_capacity(accounts_max),
-            wallets: vec![wallet; wallets_max].into_boxed_slice(),
+            wallets: filled(wallets_max, wallet).into_boxed_slice(),
             secret,
         }
     }
@@ -110,6 +112,25 @@ impl Accounts {
             row.wallet == wallet && row.market == market
         };
         self.index.find(self.hash(wallet, market), same).map(Slot::from_number)
+    }
+
+    /// Has what is known of a wallet fetched into the cache, and where the row of (wallet, market) is found, and waits
+    /// for nothing.
+    pub fn fetch_place(&self, wallet: WalletNo, market: MarketNo) {
+        ahead::fetch(&self.wallets[wallet.index()]);
+        self.index.fetch_ahead(self.hash(wallet, market));
+    }
+
+    /// Has the row fetched likewise. Where it is found is looked at now: it was to be fetched before.
+    pub fn fetch_ahead(&self, wallet: WalletNo, market: MarketNo) {
+        if let Some(row) = self.index.guess(self.hash(wallet, market)) {
+            self.fetch_row(Slot::from_number(row));
+        }
+    }
+
+    /// Has a row fetched likewise.
+    pub fn fetch_row(&self, row: Slot) {
+        ahead::fetch_whole(&self.rows[row]);
     }
 
     /// The row of (wallet, market), made if need be; `None` if the table is full. A row that got

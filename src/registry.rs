@@ -25,6 +25,7 @@ use crate::domain::{
     Address, ApiKey, ConditionId, MarketNo, Mode, Outcome, ShardNo, Shares, TimeMs, TokenId, WalletKind,
     WalletNo, Word,
 };
+use crate::memory::ahead;
 pub use breakers::{BREAKERS_MAX, BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use index::Index;
 pub use rows::{KeyNo, KeyRow, KeyState, MarketFacts, MarketRow, WalletRow};
@@ -120,6 +121,11 @@ impl Registry {
     #[must_use]
     pub fn wallet(&self, wallet: WalletNo) -> &WalletRow {
         self.wallets.row(wallet.0)
+    }
+
+    /// Has the row fetched into the cache, and waits for nothing.
+    pub fn fetch_wallet(&self, wallet: WalletNo) {
+        ahead::fetch_whole(self.wallets.place(wallet.0));
     }
 
     /// How many wallets there are; their numbers are 0..count.

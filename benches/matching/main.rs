@@ -15,7 +15,7 @@
 //!
 //! `cargo bench --bench matching -- core 60000` is one round of the trading core alone at the first size, with so many
 //! commands, and `book 60000` one of book and floor whose commands come alone: what `valgrind --tool=callgrind` counts.
-//! `full` is what one costs whose memory of digests is full.
+//! `full` is what one costs whose memory of digests is full, `wallets` one of a hundred times the wallets.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
@@ -40,6 +40,9 @@ const CORE_COMMANDS: usize = 1_000_000;
 /// What a shard remembers by default.
 const DIGESTS: usize = 4_000_000;
 const ROUNDS: usize = 5;
+/// Wallets that make.
+const MAKERS: u32 = 1_000;
+const MANY_MAKERS: u32 = 100_000;
 /// Sizes: ticks, live orders.
 const SIZES: [(u16, usize); 4] = [(99, 10_000), (99, 100_000), (999, 10_000), (999, 100_000)];
 const SEED: u64 = 42;
@@ -56,15 +59,17 @@ fn main() {
             books(&SIZES, COMMANDS, ROUNDS, &COMING);
             trading_cores(&SIZES, CORE_COMMANDS, ROUNDS);
             full_memory();
+            many_wallets();
         }
         [full] if full == "full" => full_memory(),
+        [wallets] if wallets == "wallets" => many_wallets(),
         [core, commands] if core == "core" => {
             trading_cores(&SIZES[..1], commands.parse().expect("how many commands"), 1);
         }
         [book, commands] if book == "book" => {
             books(&SIZES[..1], commands.parse().expect("how many commands"), 1, &COMING[..1]);
         }
-        _ => panic!("`core COMMANDS`, `book COMMANDS`, `full`, or nothing"),
+        _ => panic!("`core COMMANDS`, `book COMMANDS`, `full`, `wallets`, or nothing"),
     }
 }
 
@@ -108,7 +113,7 @@ fn trading_cores(sizes: &[(u16, usize)], commands: usize, rounds: usize) {
     println!("ticks    live |   trading core");
     for &(ticks, live) in sizes {
         let workload = Workload::new(ticks, live, commands, SEED);
-        let round = || Core::new(ticks, live, live + commands).run(&workload, 0);
+        let round = || Core::new(ticks, live, live + commands, MAKERS).run(&workload, 0);
         let (median, best) = figure((0..rounds).map(|_| round()).collect());
         println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1})");
         let what = format!("a trading core's command, {ticks} ticks, {live} live orders");
@@ -127,11 +132,22 @@ fn full_memory() {
     // Two of three commands are orders.
     let untimed = DIGESTS / 2 * 3 + DIGESTS / 10;
     let workload = Workload::new(ticks, live, untimed + CORE_COMMANDS, SEED);
-    let round = || Core::new(ticks, live, DIGESTS).run(&workload, untimed);
+    let round = || Core::new(ticks, live, DIGESTS, MAKERS).run(&workload, untimed);
     let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
     println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1}) with a full memory of {DIGESTS} digests");
     let what =
         format!("a trading core's command, {ticks} ticks, {live} live orders, {DIGESTS} digests behind it");
+    figures::note(what, median, figures::Unit::Ns);
+}
+
+/// A trading core of an exchange with many wallets, each of which is as likely to be next.
+fn many_wallets() {
+    let (ticks, live) = SIZES[0];
+    let workload = Workload::new(ticks, live, CORE_COMMANDS, SEED);
+    let round = || Core::new(ticks, live, live + CORE_COMMANDS, MANY_MAKERS).run(&workload, 0);
+    let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
+    println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1}) with {MANY_MAKERS} wallets that make");
+    let what = format!("a trading core's command, {ticks} ticks, {live} live orders, {MANY_MAKERS} wallets");
     figures::note(what, median, figures::Unit::Ns);
 }
 

@@ -7,7 +7,7 @@
 //! As in the server, where commands of other loops lie in a ring, cancels in a list, and before an order its
 //! signature's check, the core looks up to five commands ahead: what those will look at is fetched meanwhile.
 //!
-//! A thousand wallets make, a hundred others take. Between two blocks of commands the log is read back, its fills
+//! A hundred wallets take; who makes are others, a thousand or more. Between two blocks of commands the log is read back, its fills
 //! are compared with the model's, and its ring is freed; that is not timed, as other threads do it in an exchange.
 
 use super::cpu_ns;
@@ -27,7 +27,6 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
-const MAKERS: u32 = 1_000;
 const TAKERS: u32 = 100;
 const MARKET: MarketNo = MarketNo(0);
 const NOW: TimeMs = TimeMs(1_700_000_000_000);
@@ -52,13 +51,15 @@ pub(crate) struct Core {
     /// When the next order is signed.
     timestamp_ms: u64,
     step: u16,
-    makers: HashMap<Position, u32>,
+    /// Each resting order's number by its position.
+    orders: HashMap<Position, u32>,
+    makers: u32,
     taken: u32,
 }
 
 impl Core {
-    /// For so many ticks and live orders, with a memory of so many digests.
-    pub(crate) fn new(ticks: u16, live: usize, digests: usize) -> Self {
+    /// For so many ticks and live orders, with a memory of so many digests, and so many wallets that make.
+    pub(crate) fn new(ticks: u16, live: usize, digests: usize, makers: u32) -> Self {
         let step = 10_000 / (ticks + 1);
         let resting_max = u32::try_from(live + live / 2).expect("slots are 32 bits");
         let settings = ShardSettings {
@@ -68,12 +69,12 @@ impl Core {
             min_notional: Collateral(1),
             resting_max,
             digests_max: u32::try_from(digests).expect("numbers are 32 bits"),
-            accounts_max: MAKERS + TAKERS,
+            accounts_max: makers + TAKERS,
             markets_max: 1,
             books_bytes: 1 << 20,
             secret: 0x9e37_79b9_7f4a_7c15,
         };
-        let wallets = MAKERS + TAKERS;
+        let wallets = makers + TAKERS;
         let cells = Arc::new(Cells::new(wallets, 1));
         let (registry, mut writer) = Registry::with_capacity(wallets, 1);
         for number in 0..wallets {
@@ -98,7 +99,8 @@ impl Core {
             // Not ahead of the clock by the time of the last command.
             timestamp_ms: NOW.0 - 100_000_000,
             step,
-            makers: HashMap::new(),
+            orders: HashMap::new(),
+            makers,
             taken: 0,
         }
     }
@@ -160,17 +162,14 @@ impl Core {
     fn coming<'a>(&'a self, index: usize, command: &'a Command) -> Coming<'a> {
         match command.kind {
             Kind::Cancel => Coming::Cancel(&command.digest),
-            Kind::Add | Kind::Take => {
-                let id = &command.digest;
-                Coming::Order { id, market: MARKET, outcome: Outcome::Zero, side: self.ready[index].side() }
-            }
+            Kind::Add | Kind::Take => self.ready[index].coming(),
         }
     }
 
     fn execute(&mut self, index: usize, command: &Command) {
         let expected = match command.kind {
             Kind::Cancel => {
-                let principal = maker(command.order);
+                let principal = self.maker(command.order);
                 let cancelled = self.shard.cancel(NOW, principal, &command.digest);
                 cancelled.expect("only what rests is cancelled");
                 return;
@@ -182,10 +181,15 @@ impl Core {
         assert!(matches!(placed, Placed::Accepted { status, .. } if status == expected), "{placed:?}");
     }
 
+    /// Whose an order is that rests: of orders that come one behind the other, wallets that lie apart.
+    const fn maker(&self, order: u32) -> WalletNo {
+        WalletNo(order.wrapping_mul(0x9e37_79b9) % self.makers)
+    }
+
     fn fill_in(&mut self, command: &Command) {
         let (side, price, wallet) = match command.kind {
             Kind::Cancel => return,
-            Kind::Add => (command.side, command.price * self.step, maker(command.order)),
+            Kind::Add => (command.side, command.price * self.step, self.maker(command.order)),
             Kind::Take => {
                 self.taken += 1;
                 // As good as a market order: to the end of the other side.
@@ -193,7 +197,7 @@ impl Core {
                     Side::Bid => (Side::Ask, self.step),
                     Side::Ask => (Side::Bid, 10_000 - self.step),
                 };
-                (side, price, WalletNo(MAKERS + self.taken % TAKERS))
+                (side, price, WalletNo(self.makers + self.taken % TAKERS))
             }
         };
         let order = &mut self.order;
@@ -218,10 +222,10 @@ impl Core {
             let Record::OrderPlaced(placed) = record else { continue };
             let word = placed.fields.salt.0;
             let order = u32::from_be_bytes([word[28], word[29], word[30], word[31]]);
-            self.makers.insert(frame.span.start, order);
+            self.orders.insert(frame.span.start, order);
             for fill in &placed.fills {
                 let shares = u32::try_from(fill.shares.0 / ONE).expect("at most 500");
-                tally.fill(self.makers[&fill.maker], shares, fill.price.ten_thousandths() / self.step);
+                tally.fill(self.orders[&fill.maker], shares, fill.price.ten_thousandths() / self.step);
             }
         }
         self.log.free(self.follower.position());
@@ -253,10 +257,6 @@ fn touched_log() -> Log {
         log.free(log.claimed());
     }
     log
-}
-
-const fn maker(order: u32) -> WalletNo {
-    WalletNo(order % MAKERS)
 }
 
 fn salt(order: u32) -> Word {

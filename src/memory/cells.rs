@@ -17,7 +17,9 @@
 //! - CELLS-3: a flag is set before the summary above it and cleared after it, and the clearer looks
 //!   again: no raised flag is ever lost.
 
+use super::ahead;
 use super::padded::Padded;
+use super::pages::filled_with;
 use super::sync::{AtomicU64, Ordering, fence};
 use crate::domain::{Collateral, ShardNo, WalletNo};
 
@@ -55,13 +57,14 @@ impl Cells {
     #[must_use]
     pub fn new(wallets_max: u32, shards: u16) -> Self {
         assert!(0 < shards && shards <= SHARDS_MAX, "a wallet's word has a bit for each shard");
-        let cell = |_| Cell { balance: AtomicU64::new(0), watchers: AtomicU64::new(0) };
+        let cell = || Cell { balance: AtomicU64::new(0), watchers: AtomicU64::new(0) };
         let shard = |_| ShardCell {
             fees: Padded(AtomicU64::new(0)),
             takes: Padded(AtomicU64::new(0)),
             dirty: Flags::new(wallets_max),
         };
-        Self { cells: (0..wallets_max).map(cell).collect(), shards: (0..shards).map(shard).collect() }
+        let cells = filled_with(wallets_max as usize, cell).into_boxed_slice();
+        Self { cells, shards: (0..shards).map(shard).collect() }
     }
 
     /// How many wallets there is room for.
@@ -98,6 +101,11 @@ impl Cells {
         // AcqRel: who spends it sees everything that came before it.
         let before = self.cell(wallet).balance.fetch_add(amount.0, Ordering::AcqRel);
         assert!(before <= u64::MAX - amount.0, "all collateral that was ever credited fits u64");
+    }
+
+    /// Has the wallet's cell fetched into the cache, and waits for nothing.
+    pub fn fetch_ahead(&self, wallet: WalletNo) {
+        ahead::fetch(self.cell(wallet));
     }
 
     /// Adds to what a shard collected. Only that shard calls it.

@@ -34,9 +34,15 @@ pub fn make_ready<T>(values: &mut [T]) {
 /// `count` times `value`, in memory that is there: what is written before it is asked for in huge pages gets none.
 #[must_use]
 pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
+    filled_with(count, || value)
+}
+
+/// The same of values that are made one by one.
+#[must_use]
+pub fn filled_with<T>(count: usize, value: impl FnMut() -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(count);
     make_ready(values.spare_capacity_mut());
-    values.resize(count, value);
+    values.resize_with(count, value);
     values
 }
 

@@ -3,6 +3,7 @@
 //! The memory for all rows is taken at the start, so a row never moves and a reference to it
 //! lives as long as the table.
 
+use crate::memory::pages::filled_with;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,12 +16,18 @@ pub(super) struct Table<Row> {
 
 impl<Row> Table<Row> {
     pub(super) fn with_capacity(rows: u32) -> Self {
-        Self { rows: (0..rows).map(|_| OnceLock::new()).collect(), count: AtomicU32::new(0) }
+        let rows = filled_with(rows as usize, OnceLock::new).into_boxed_slice();
+        Self { rows, count: AtomicU32::new(0) }
     }
 
     /// The row `number`, which somebody got from this table.
     pub(super) fn row(&self, number: u32) -> &Row {
-        self.rows[number as usize].get().expect("a number is handed out after its row is published")
+        self.place(number).get().expect("a number is handed out after its row is published")
+    }
+
+    /// Where the row `number` lies.
+    pub(super) fn place(&self, number: u32) -> &OnceLock<Row> {
+        &self.rows[number as usize]
     }
 
     /// Rows so far. Every number below it names a row.

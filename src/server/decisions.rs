@@ -67,8 +67,7 @@ impl Trade {
         for before in Before::ALL {
             mesh.peek_asked(from, before.commands() as u64, |asked| match &asked.question {
                 Question::Place(place) => {
-                    let (id, market, outcome) = (place.id(), place.market(), place.outcome());
-                    shard.fetch_ahead(Coming::Order { id, market, outcome, side: place.side() }, before);
+                    shard.fetch_ahead(place.coming(), before);
                 }
                 Question::Cancel { id, .. } | Question::Bury { id, .. } => {
                     shard.fetch_ahead(Coming::Cancel(id), before);

@@ -130,7 +130,9 @@ impl Trade {
         let shard = self.shard.as_ref();
         let ahead = |id: &OrderId| {
             if let Some(shard) = shard {
-                let coming = Coming::Order { id, market, outcome, side: fields.side };
+                let (side, wallet) = (fields.side, wallet.as_ref().ok());
+                let owner = wallet.map(|wallet| (*wallet, caller.principal));
+                let coming = Coming::Order { id, market, outcome, side, owner };
                 for before in Before::ALL {
                     shard.fetch_ahead(coming, before);
                 }

@@ -6,15 +6,15 @@
 //!
 //! | commands before it | of an order | of a cancel |
 //! |---|---|---|
-//! | four | where its digest would be remembered and would rest | where the order's digest is |
-//! | two | | the order, with its links and placement |
-//! | none | the maker that it would meet first | the links of those beside the order |
+//! | four | where its digest would be remembered and would rest; its wallet and principal, and where its account is | where the order's digest is |
+//! | two | its account | the order, with its links and placement |
+//! | none | the maker that it would meet first | its account, and the links of those beside it |
 //!
 //! Where an order's result goes, and what is forgotten for it, the memory of digests has fetched since the order before.
 
 use super::Shard;
 use super::walk::Taker;
-use crate::domain::{MarketNo, OrderId, Outcome, Side};
+use crate::domain::{MarketNo, OrderId, Outcome, Side, WalletNo};
 use crate::memory::ahead;
 use crate::memory::arena::Slot;
 use std::hint::select_unpredictable;
@@ -32,6 +32,8 @@ pub enum Coming<'a> {
         outcome: Outcome,
         /// Buy or sell of its own token.
         side: Side,
+        /// Whose shares and collateral it moves, and whose wallet that is, if that is known.
+        owner: Option<(WalletNo, WalletNo)>,
     },
     /// A cancel of the order with this digest.
     Cancel(&'a OrderId),
@@ -70,8 +72,17 @@ impl Shard {
                 // Which of the two comes is not to be predicted, so this is no branch.
                 ahead::fetch_at(select_unpredictable(is_order, self.recall.place_of(id), index));
                 ahead::fetch_at(index);
+                if let Coming::Order { market, owner: Some((wallet, principal)), .. } = coming {
+                    self.cells.fetch_ahead(wallet);
+                    self.accounts.fetch_place(wallet, market);
+                    self.registry.fetch_wallet(principal);
+                }
             }
-            (Before::Two, Coming::Order { .. }) => {}
+            (Before::Two, Coming::Order { market, owner, .. }) => {
+                if let Some((wallet, _)) = owner {
+                    self.accounts.fetch_ahead(wallet, market);
+                }
+            }
             (Before::Two, Coming::Cancel(id)) => {
                 if let Some(slot) = self.books.orders().guess(id) {
                     self.fetch_resting(slot);
@@ -91,6 +102,7 @@ impl Shard {
                 if let Some(slot) = self.books.orders().guess(id) {
                     self.books.fetch_beside(slot);
                     self.placements.fetch_beside(slot);
+                    self.accounts.fetch_row(self.placements[slot].account);
                 }
             }
         }

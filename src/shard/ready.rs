@@ -4,6 +4,7 @@
 //! of it and carries the rest into the log.
 
 use super::PlaceOrder;
+use super::ahead::Coming;
 use crate::domain::order::Ratio;
 use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderId, OrderType, Outcome, SelfTrade, Shares, Side, SignedOrder, WalletNo,
@@ -92,6 +93,13 @@ impl ReadyOrder {
         self.received.write(order, id, (wallet, principal), (market, outcome));
     }
 
+    /// As it is looked at before it is its turn.
+    #[must_use]
+    pub const fn coming(&self) -> Coming<'_> {
+        let &Self { ref id, market, outcome, side, wallet, principal, .. } = self;
+        Coming::Order { id, market, outcome, side, owner: Some((wallet, principal)) }
+    }
+
     /// Its digest.
     #[must_use]
     pub const fn id(&self) -> &OrderId {
@@ -102,18 +110,6 @@ impl ReadyOrder {
     #[must_use]
     pub const fn market(&self) -> MarketNo {
         self.market
-    }
-
-    /// Its token's side of the market.
-    #[must_use]
-    pub const fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    /// Buy or sell of its own token.
-    #[must_use]
-    pub const fn side(&self) -> Side {
-        self.side
     }
 
     /// Whose order it is.

@@ -272,9 +272,12 @@ impl Shard {
     }
 
     /// Has what this walk and those behind it look at fetched meanwhile: where the index has the one that is met, as it
-    /// may be removed, and who trades behind the next one.
+    /// may be removed, the next one's account, and who trades behind that one.
     fn fetch_met(&self, met: &OrderId, next: Option<Slot>) {
         self.books.orders().fetch_ahead(met);
+        if let Some(next) = next {
+            self.accounts.fetch_row(self.placements[next].account);
+        }
         self.fetch_behind(next);
     }
 

@@ -24,6 +24,12 @@ pub mod memory {
     pub mod cells;
     #[path = "../../src/memory/padded.rs"]
     pub mod padded;
+    /// A model is small: its memory need not be there before it is used.
+    pub mod pages {
+        pub fn filled_with<T>(count: usize, value: impl FnMut() -> T) -> Vec<T> {
+            std::iter::repeat_with(value).take(count).collect()
+        }
+    }
     #[path = "../../src/memory/ring.rs"]
     pub mod ring;
     #[path = "../../src/memory/sync.rs"]
