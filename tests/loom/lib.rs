@@ -69,6 +69,7 @@ mod laps;
 #[cfg(test)]
 mod models {
     use crate::domain::{Collateral, Position, ShardNo, WalletNo};
+    use crate::journal::frame::FRAME_HEADER_BYTES;
     use crate::journal::log::{Log, Look};
     use crate::journal::mark::CommittedMark;
     use crate::memory::cells::Cells;
@@ -76,7 +77,7 @@ mod models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// Frames of one line: 48 bytes of header and so much payload.
+    /// Frames of one line: a header, so much payload, zeros.
     const PAYLOAD: usize = 16;
     const FRAME: u64 = 64;
     const RING_BYTES: u64 = 512;
@@ -95,7 +96,7 @@ mod models {
         match log.copy(at, &mut frame) {
             Look::Bytes(bytes) => {
                 assert!(bytes as u64 == FRAME);
-                Ok(frame[48..].try_into().unwrap())
+                Ok(frame[FRAME_HEADER_BYTES..][..PAYLOAD].try_into().unwrap())
             }
             other => Err(other),
         }
