@@ -114,10 +114,7 @@ fn trading_cores(sizes: &[(u16, usize)], commands: usize, rounds: usize) {
     for &(ticks, live) in sizes {
         let workload = Workload::new(ticks, live, commands, SEED);
         let round = || Core::new(ticks, live, live + commands, MAKERS).run(&workload, 0);
-        let (median, best) = figure((0..rounds).map(|_| round()).collect());
-        println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1})");
-        let what = format!("a trading core's command, {ticks} ticks, {live} live orders");
-        figures::note(what, median, figures::Unit::Ns);
+        note_core((ticks, live), "", (0..rounds).map(|_| round()).collect());
     }
     let (median, best) = figure((0..rounds).map(|_| trade_core::receiving(commands)).collect());
     println!(
@@ -133,11 +130,8 @@ fn full_memory() {
     let untimed = DIGESTS / 2 * 3 + DIGESTS / 10;
     let workload = Workload::new(ticks, live, untimed + CORE_COMMANDS, SEED);
     let round = || Core::new(ticks, live, DIGESTS, MAKERS).run(&workload, untimed);
-    let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
-    println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1}) with a full memory of {DIGESTS} digests");
-    let what =
-        format!("a trading core's command, {ticks} ticks, {live} live orders, {DIGESTS} digests behind it");
-    figures::note(what, median, figures::Unit::Ns);
+    let more = format!(", {DIGESTS} digests behind it");
+    note_core((ticks, live), &more, (0..ROUNDS).map(|_| round()).collect());
 }
 
 /// A trading core of an exchange with many wallets, each of which is as likely to be next.
@@ -145,9 +139,15 @@ fn many_wallets() {
     let (ticks, live) = SIZES[0];
     let workload = Workload::new(ticks, live, CORE_COMMANDS, SEED);
     let round = || Core::new(ticks, live, live + CORE_COMMANDS, MANY_MAKERS).run(&workload, 0);
-    let (median, best) = figure((0..ROUNDS).map(|_| round()).collect());
-    println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1}) with {MANY_MAKERS} wallets that make");
-    let what = format!("a trading core's command, {ticks} ticks, {live} live orders, {MANY_MAKERS} wallets");
+    let more = format!(", {MANY_MAKERS} wallets");
+    note_core((ticks, live), &more, (0..ROUNDS).map(|_| round()).collect());
+}
+
+/// Tells what a trading core's rounds took, of so many ticks and live orders and what there is `more`.
+fn note_core((ticks, live): (u16, usize), more: &str, rounds: Vec<f64>) {
+    let (median, best) = figure(rounds);
+    println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1}){more}");
+    let what = format!("a trading core's command, {ticks} ticks, {live} live orders{more}");
     figures::note(what, median, figures::Unit::Ns);
 }
 

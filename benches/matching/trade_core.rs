@@ -7,8 +7,9 @@
 //! As in the server, where commands of other loops lie in a ring, cancels in a list, and before an order its
 //! signature's check, the core looks up to five commands ahead: what those will look at is fetched meanwhile.
 //!
-//! A hundred wallets take; who makes are others, a thousand or more. Between two blocks of commands the log is read back, its fills
-//! are compared with the model's, and its ring is freed; that is not timed, as other threads do it in an exchange.
+//! A hundred wallets take; who makes are others, a thousand or more. Between two blocks of commands the log is read
+//! back, its fills are compared with the model's, and its ring is freed; that is not timed, as other threads do it in
+//! an exchange.
 
 use super::cpu_ns;
 use super::workload::{Command, Kind, Side, Tally, Workload};
