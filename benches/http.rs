@@ -29,7 +29,7 @@ const BODY: &[u8] = b"{\"success\":true}";
 struct Asked<'a>(Method, [Option<&'a str>; 8]);
 
 fn ours(bytes: &[u8]) -> (Asked<'_>, Endpoint) {
-    let head = parse(bytes, &Limits::DEFAULT).expect("good").expect("whole");
+    let head = parse(bytes, &Limits::SERVED).expect("good").expect("whole");
     let found = route(head.method, head.host, head.path, Query::new(head.query), HostPrefixes::Off);
     let auth = head.auth.expect("it has credentials");
     let asked = [

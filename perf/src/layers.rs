@@ -190,7 +190,7 @@ impl Desk {
     }
 
     fn read(&mut self, request: &[u8]) -> Result<SignedOrder, String> {
-        let head = parse(request, &Limits::DEFAULT).map_err(|bad| format!("the head: {bad:?}"))?;
+        let head = parse(request, &Limits::SERVED).map_err(|bad| format!("the head: {bad:?}"))?;
         let head = head.ok_or("the head is not whole")?;
         route(head.method, head.host, head.path, Query::new(head.query), HostPrefixes::Off)
             .map_err(|refused| format!("the route: {refused:?}"))?;

@@ -34,15 +34,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What the server uses unless its config says otherwise.
-    pub const DEFAULT: Self =
+    /// What the server holds every request to.
+    pub const SERVED: Self =
         Self { line_bytes: 8 * 1024, head_bytes: 16 * 1024, headers: 64, body_bytes: 1024 * 1024 };
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
 }
 
 /// What the client wants done.

@@ -83,7 +83,7 @@ pub(crate) fn cancels_only(core: &mut CoreLoop) {
 }
 
 fn placed(core: &mut CoreLoop, ticket: Ticket, placed: &Placed, at: Position) {
-    let trade = core.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+    let trade = core.trade.as_mut();
     trade.expect("orders come back to the loop that took them").placed(ticket, placed, at);
 }
 
@@ -104,13 +104,13 @@ fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
             intake::ended(core);
         }
         Purpose::Request(work) => {
-            let trade = core.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+            let trade = core.trade.as_mut();
             let trade = trade.expect("acts come back to the loop that took them");
             trade.told_of_act(work, status, body.to_vec(), at);
         }
         Purpose::Order(_) => unreachable!("an order is answered by what it came to"),
         Purpose::Reader(read) => {
-            let reading = core.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+            let reading = core.reading.as_mut();
             reading.expect("acts come back to the reader's loop").acted(read, status, body, at);
         }
     }

@@ -18,6 +18,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use super::held::Held;
+use super::socket::Interest;
 use super::tally::Tally;
 use super::timing;
 use super::toll::Toll;
@@ -97,7 +98,7 @@ pub(crate) enum Hears {
     /// It is taken.
     All,
     /// It has said all that it will say: what has come whole is still done and answered.
-    Rest,
+    Buffered,
     /// It was refused unread; closed when everything is answered and sent, and the client had time to read that.
     Refused,
     /// Nothing more is read; closed when everything is answered and sent.
@@ -167,8 +168,8 @@ pub(crate) struct Connection {
     pub(crate) held: bool,
     /// Whether the slot stands in the loop's list of slots to be sent.
     pub(crate) dirty: bool,
-    /// What epoll watches for: (readable, writable).
-    pub(crate) watched: (bool, bool),
+    /// What epoll watches for.
+    pub(crate) interest: Interest,
     /// When the next byte of a request, or its rest, must have arrived.
     pub(crate) read_by_ms: u64,
     /// When the client must have read something; `u64::MAX` if nothing is unsent.
@@ -199,7 +200,7 @@ impl Connection {
             waits: false,
             held: false,
             dirty: false,
-            watched: (false, false),
+            interest: Interest::NOTHING,
             read_by_ms: u64::MAX,
             send_by_ms: u64::MAX,
             partial: false,
@@ -223,7 +224,7 @@ impl Connection {
         self.generation = self.generation.wrapping_add(1);
         self.input.reset();
         self.hears = Hears::All;
-        self.watched = (false, false);
+        self.interest = Interest::NOTHING;
         self.read_by_ms = u64::MAX;
         self.send_by_ms = u64::MAX;
         self.partial = false;
@@ -257,13 +258,14 @@ impl Connection {
 
     /// True if nothing more will be asked and everything that was is answered and sent.
     pub(crate) fn is_over(&self) -> bool {
-        let asks_no_more = !self.may_ask() || (self.hears == Hears::Rest && self.input.unread().is_empty());
+        let asks_no_more =
+            !self.may_ask() || (self.hears == Hears::Buffered && self.input.unread().is_empty());
         asks_no_more && self.line.is_idle()
     }
 
     /// True if what has come in may still be a request.
     pub(crate) fn may_ask(&self) -> bool {
-        matches!(self.hears, Hears::All | Hears::Rest)
+        matches!(self.hears, Hears::All | Hears::Buffered)
     }
 
     /// Nothing more is taken from this client.

@@ -106,7 +106,7 @@ mod tests {
 
     fn admitted(method: &str, path: &str, lines: &str) -> bool {
         let text = format!("{method} {path} HTTP/1.1\r\nHost: localhost:8081\r\n{lines}\r\n");
-        let head = head::parse(text.as_bytes(), &Limits::DEFAULT).expect("a head").expect("whole");
+        let head = head::parse(text.as_bytes(), &Limits::SERVED).expect("a head").expect("whole");
         admits(&head)
     }
 

@@ -15,7 +15,7 @@
 //! Loops start before recovery is done and get their roles when it is; until then trading is
 //! answered 425 and reads 503.
 
-mod rest;
+mod idle;
 mod serve;
 mod sockets;
 mod stream;
@@ -42,12 +42,13 @@ use super::reading::Reading;
 use super::roles;
 use super::shared::{Phase, Shared};
 use super::signals::Ending;
-use super::socket::{Ready, Watch, Watched};
+use super::socket::{Interest, Ready, Watch, Watched};
 use super::tally::Tally;
 use super::topology::Wait;
 use super::work::WorkNo;
 use crate::domain::{Position, TimeMs};
-use crate::http::{self, respond};
+use crate::http::respond;
+use crate::http::route::HostPrefixes;
 use crate::limits::Moment;
 use crate::shard::Shard;
 
@@ -61,15 +62,6 @@ pub(crate) struct Roles {
     pub(crate) reading: Option<Reading>,
 }
 
-impl Roles {
-    /// How far answers of this loop may leave. Where the reader is, they wait until it has
-    /// applied what they tell of, so that a read that follows sees it.
-    pub(crate) fn released(&mut self) -> Position {
-        let mark = self.marks.advance();
-        self.reading.as_ref().map_or(mark, |reading| mark.min(reading.applied()))
-    }
-}
-
 /// The listeners; the reader's loop has them.
 pub(crate) struct Doors {
     /// For everybody.
@@ -80,11 +72,15 @@ pub(crate) struct Doors {
 
 /// The registrar is with shard 0, whose loop is the first.
 pub(crate) const REGISTRAR_LOOP: usize = 0;
+
 /// One thread's whole state.
 pub(crate) struct CoreLoop {
     pub(super) shared: Arc<Shared>,
     pub(super) mesh: Mesh,
-    pub(super) roles: Option<Roles>,
+    /// See [`Roles::marks`]; none before recovery is done, and then no trade and no reading either.
+    pub(super) marks: Option<Marks>,
+    pub(super) trade: Option<Trade>,
+    pub(super) reading: Option<Reading>,
     pub(super) connections: Connections,
     pub(super) now: TimeMs,
     pub(super) elapsed_ms: u64,
@@ -114,13 +110,12 @@ pub(crate) struct CoreLoop {
     watch: Watch,
     events: Vec<Ready>,
     doors: Option<Doors>,
-    limits: http::Limits,
-    prefixes: http::route::HostPrefixes,
+    prefixes: HostPrefixes,
     spare: Vec<u32>,
     idle_turns: u32,
     /// When the last turn began, if it found no work and did not sleep.
     spun_from_ns: Option<u64>,
-    hand_rests_until_ms: u64,
+    sweep_idle_until_ms: u64,
     next_ingress: usize,
     drained: bool,
 }
@@ -140,10 +135,10 @@ impl CoreLoop {
         token: admin::Token,
     ) -> std::io::Result<Self> {
         let watch = Watch::new()?;
-        watch.add(shared.wakers[mesh.no()].bell(), Watched::Bell, true, false)?;
+        watch.add(shared.wakers[mesh.no()].bell(), Watched::Bell, Interest::READABLE)?;
         if let Some(doors) = &doors {
-            watch.add(&doors.http, Watched::PublicDoor, true, false)?;
-            watch.add(&doors.admin, Watched::AdminDoor, true, false)?;
+            watch.add(&doors.http, Watched::PublicDoor, Interest::READABLE)?;
+            watch.add(&doors.admin, Watched::AdminDoor, Interest::READABLE)?;
         }
         let prefixes = roles::prefixes(&shared.plan);
         Ok(Self {
@@ -152,7 +147,9 @@ impl CoreLoop {
             shared: Arc::clone(shared),
             mesh,
             desk: super::operator::desk::Desk::default(),
-            roles: None,
+            marks: None,
+            trade: None,
+            reading: None,
             now: TimeMs(0),
             elapsed_ms: 0,
             moment: Moment::default(),
@@ -170,12 +167,11 @@ impl CoreLoop {
             watch,
             events: Vec::with_capacity(64),
             doors,
-            limits: http::Limits::DEFAULT,
             prefixes,
             spare: Vec::new(),
             idle_turns: 0,
             spun_from_ns: None,
-            hand_rests_until_ms: 0,
+            sweep_idle_until_ms: 0,
             next_ingress: 0,
             drained: false,
         })
@@ -194,7 +190,7 @@ impl CoreLoop {
         tally.turned(self.shared.clock.elapsed_ns() - began_ns);
         tally.connections.set(self.connections.count() as usize);
         tally.in_flight.set(self.mesh.in_flight());
-        if let Some(trade) = self.roles.as_ref().and_then(|roles| roles.trade.as_ref()) {
+        if let Some(trade) = self.trade.as_ref() {
             tally.undecided.set(trade.works.len());
             tally.resting.set(trade.shard.as_ref().map_or(0, Shard::resting_count));
             if let Some(known) = trade.verifier.known_signers() {
@@ -205,14 +201,16 @@ impl CoreLoop {
 
     /// Takes the roles once recovery has made them; they begin in the middle of this turn.
     fn take_roles(&mut self) {
-        if self.roles.is_none() {
-            self.roles = self.shared.roles[self.mesh.no()].pop();
+        if self.marks.is_none()
+            && let Some(Roles { marks, trade, reading }) = self.shared.roles[self.mesh.no()].pop()
+        {
+            (self.marks, self.trade, self.reading) = (Some(marks), trade, reading);
             self.begin_trade();
         }
     }
 
     fn begin_trade(&mut self) {
-        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+        if let Some(trade) = self.trade.as_mut() {
             trade.begin_turn(self.moment);
         }
     }
@@ -221,7 +219,7 @@ impl CoreLoop {
     fn has_recovered(&mut self) -> bool {
         let has_recovered = Phase::Recovering < self.shared.phase();
         self.take_roles();
-        has_recovered && self.roles.is_some()
+        has_recovered && self.marks.is_some()
     }
 
     /// Whether everything works: recovery is over, and the end has not begun.
@@ -274,7 +272,7 @@ impl Turns for CoreLoop {
         if busy || !self.connections.ready.is_empty() || !self.connections.dirty.is_empty() {
             self.idle_turns = 0;
             self.count_turn(began_ns);
-        } else if !self.rest(phase) {
+        } else if !self.idle(phase) {
             self.spun_from_ns = Some(began_ns);
         }
         true

@@ -63,7 +63,7 @@ pub(crate) fn look(core: &mut CoreLoop) {
 }
 
 fn next_lost(core: &mut CoreLoop) -> Option<Gone> {
-    let trade = core.roles.as_ref().and_then(|roles| roles.trade.as_ref());
+    let trade = core.trade.as_ref();
     let open = |work: WorkNo| trade.is_some_and(|trade| trade.works.is_undecided(work));
     let at = core.lost.iter().position(|(_, work)| !open(*work))?;
     Some(core.lost.swap_remove(at).0)
@@ -72,7 +72,7 @@ fn next_lost(core: &mut CoreLoop) -> Option<Gone> {
 fn next(core: &mut CoreLoop) -> Option<Gone> {
     let now = core.now;
     let steady_ms = core.shared.clock.steady_ms(now, core.elapsed_ms);
-    let trade = core.roles.as_mut().and_then(|roles| roles.trade.as_mut())?;
+    let trade = core.trade.as_mut()?;
     let registrar = trade.registrar.as_mut()?;
     let named = |reason| move |(principal, key)| Gone { principal, key, reason };
     let missed = registrar.next_missed(steady_ms).map(named(RemovalReason::HeartbeatMissed));

@@ -138,9 +138,9 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
     let writes = shared.journal_tally.writes.counts().map(|(_, count)| count).sum();
     page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
     let log_bytes = shared.plan.log_bytes;
-    if let Some(roles) = &mut core.roles {
-        let mark = roles.marks.advance().0;
-        let log = roles.marks.log();
+    if let Some(marks) = &mut core.marks {
+        let mark = marks.advance().0;
+        let log = marks.log();
         for (name, help, at) in [
             ("marked", "Log position up to which answers may leave.", mark),
             ("claimed", "Log position up to which frames are begun.", log.claimed().0),
@@ -152,7 +152,7 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         let huge_bytes = log.huge_bytes() as u64;
         page.number("outcry_log_huge_bytes", "gauge", "How much of the log lies in huge pages.", huge_bytes);
         page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
-        if let Some(reading) = &roles.reading {
+        if let Some(reading) = &core.reading {
             let ledger = reading.reader().ledger();
             let behind_s = ledger.time().0.saturating_sub(shared.clock.now().0) / 1_000;
             for (name, kind, help, value) in [

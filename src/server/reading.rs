@@ -332,7 +332,7 @@ impl Reading {
     /// Answers a request; gives it back if there is no time for it in this turn.
     fn answer(&mut self, mut job: Box<ReadJob>, now: TimeMs) -> Option<Box<ReadJob>> {
         let bytes = std::mem::take(&mut job.bytes);
-        let head = http::parse(&bytes, &http::Limits::DEFAULT);
+        let head = http::parse(&bytes, &http::Limits::SERVED);
         let head = head.expect("it was read before").expect("it was whole before");
         let body = &bytes[head.bytes..];
         let route =

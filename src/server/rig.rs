@@ -134,8 +134,8 @@ impl Rig {
 
     fn trade(&mut self, no: usize) -> Result<(TimeMs, &mut Trade), String> {
         let core = &mut self.cores[no];
-        let roles = core.roles.as_mut().ok_or("the loop has no roles yet")?;
-        Ok((core.now, roles.trade.as_mut().ok_or("the loop has no shard")?))
+        core.marks.as_ref().ok_or("the loop has no roles yet")?;
+        Ok((core.now, core.trade.as_mut().ok_or("the loop has no shard")?))
     }
 }
 

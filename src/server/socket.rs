@@ -95,6 +95,22 @@ pub(crate) enum Watched {
     Slot(u32),
 }
 
+/// What is waited for of something that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interest {
+    /// Bytes, or the end, to be received.
+    pub(crate) readable: bool,
+    /// Room to send.
+    pub(crate) writable: bool,
+}
+
+impl Interest {
+    /// Only its end.
+    pub(crate) const NOTHING: Self = Self { readable: false, writable: false };
+    /// What it sends.
+    pub(crate) const READABLE: Self = Self { readable: true, writable: false };
+}
+
 /// What epoll reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
@@ -127,25 +143,13 @@ impl Watch {
     }
 
     /// Starts to watch.
-    pub(crate) fn add(
-        &self,
-        what: impl AsFd,
-        name: Watched,
-        readable: bool,
-        writable: bool,
-    ) -> io::Result<()> {
-        Ok(epoll::add(&self.set, what, data(name), flags(readable, writable))?)
+    pub(crate) fn add(&self, what: impl AsFd, name: Watched, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.set, what, data(name), flags(interest))?)
     }
 
     /// Watches for something else.
-    pub(crate) fn change(
-        &self,
-        what: impl AsFd,
-        name: Watched,
-        readable: bool,
-        writable: bool,
-    ) -> io::Result<()> {
-        Ok(epoll::modify(&self.set, what, data(name), flags(readable, writable))?)
+    pub(crate) fn change(&self, what: impl AsFd, name: Watched, interest: Interest) -> io::Result<()> {
+        Ok(epoll::modify(&self.set, what, data(name), flags(interest))?)
     }
 
     /// Stops watching something that stays open.
@@ -195,7 +199,7 @@ fn watched(data: EventData) -> Watched {
     }
 }
 
-fn flags(readable: bool, writable: bool) -> EventFlags {
+fn flags(Interest { readable, writable }: Interest) -> EventFlags {
     let mut flags = EventFlags::empty();
     if readable {
         flags |= EventFlags::IN;

@@ -34,7 +34,7 @@ const PREFIXES_BYTES_MAX: usize = 600;
 /// wrong, and from then on the answer never changes.
 pub fn head(bytes: &[u8]) {
     let tight = Limits { line_bytes: 40, head_bytes: 200, headers: 4, body_bytes: 100 };
-    for limits in [Limits::DEFAULT, tight] {
+    for limits in [Limits::SERVED, tight] {
         let bytes = &bytes[..bytes.len().min(PREFIXES_BYTES_MAX)];
         let whole = parse(bytes, &limits);
         if let Ok(Some(head)) = whole {

@@ -9,7 +9,7 @@ const ORDER: &str = "POST /order HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nPOLY_ADDRES
     Content-Length: 12\r\n\r\n";
 
 fn read(text: &str) -> Result<Option<Head<'_>>, BadRequest> {
-    parse(text.as_bytes(), &Limits::DEFAULT)
+    parse(text.as_bytes(), &Limits::SERVED)
 }
 
 fn whole(text: &str) -> Head<'_> {

@@ -14,7 +14,7 @@ use crate::server::proxies;
 use crate::server::reading;
 use crate::server::request::{self, Found, Request};
 use crate::server::shared::Phase;
-use crate::server::socket::Watched;
+use crate::server::socket::{Interest, Watched};
 use crate::server::toll::Toll;
 use crate::stats::{Laps, Stage};
 
@@ -54,7 +54,7 @@ impl CoreLoop {
     /// check takes longer than all that is done here.
     pub(super) fn serve_cancels(&mut self, phase: Phase) -> bool {
         let ready = self.connections.ready.len();
-        let Some(trade) = self.trade() else {
+        let Some(trade) = self.trade.as_mut() else {
             return false;
         };
         // One that is alone, with no checks left over from the last turn, is in turn next anyway.
@@ -75,7 +75,7 @@ impl CoreLoop {
 
     pub(super) fn serve_ready(&mut self, phase: Phase) -> bool {
         let mut took = false;
-        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+        if let Some(trade) = self.trade.as_mut() {
             took |= trade.run_left_over(self.now, &mut self.mesh);
         }
         if took {
@@ -104,10 +104,6 @@ impl CoreLoop {
         }
     }
 
-    fn trade(&mut self) -> Option<&mut ingress::Trade> {
-        self.roles.as_mut()?.trade.as_mut()
-    }
-
     fn serve_next(&mut self, phase: Phase, pass: Pass) -> bool {
         let Some((slot, mut connection)) = self.connections.pop_ready() else {
             return false;
@@ -129,7 +125,7 @@ impl CoreLoop {
                     break !connection.input.unread().is_empty();
                 }
                 Step::Partial => {
-                    if connection.hears == Hears::Rest {
+                    if connection.hears == Hears::Buffered {
                         connection.hear_no_more();
                     }
                     break false;
@@ -174,7 +170,7 @@ impl CoreLoop {
             return self.listen(client, connection);
         }
         if connection.line.signs
-            && (pass == Pass::Cancels || !self.trade().is_some_and(|trade| trade.may_sign()))
+            && (pass == Pass::Cancels || !self.trade.as_ref().is_some_and(ingress::Trade::may_sign))
         {
             return Step::Later;
         }
@@ -183,16 +179,16 @@ impl CoreLoop {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
             return Step::Partial;
         }
-        let decoded = match request::decode_chunks(connection, &self.limits) {
+        let decoded = match request::decode_chunks(connection, &http::Limits::SERVED) {
             Ok(None) if connection.chunked.is_some() => return self.partial(connection),
             Ok(decoded) => decoded,
             Err(bad) => return refuse_bytes(connection, bad),
         };
         connection.line.came_ns = connection.input.came_ns();
-        if self.trade().is_some() {
+        if self.trade.is_some() {
             connection.line.laps = self.laps_of_next(&connection.line);
         }
-        let found = match request::find(&connection.input, decoded, &self.limits) {
+        let found = match request::find(&connection.input, decoded, &http::Limits::SERVED) {
             Ok(found) => found,
             Err(bad) => return refuse_bytes(connection, bad),
         };
@@ -203,7 +199,7 @@ impl CoreLoop {
                 self.partial(connection)
             }
             Found::ChunksBegin { head_bytes, expects_continue } => {
-                request::begin_chunks(connection, head_bytes, &self.limits);
+                request::begin_chunks(connection, head_bytes, &http::Limits::SERVED);
                 say_continue(connection, expects_continue);
                 Step::Took
             }
@@ -304,7 +300,7 @@ impl CoreLoop {
             refuse(line, Reject::Recovering, connection);
             return Step::Took;
         }
-        let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) else {
+        let Some(trade) = self.trade.as_mut() else {
             return if line.is_idle() { Step::Move } else { Step::Blocked };
         };
         let began = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
@@ -357,7 +353,7 @@ impl CoreLoop {
             toll: line.toll,
         });
         if to == self.mesh.no() {
-            let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+            let reading = self.reading.as_mut();
             reading.expect("the reader's loop has the reader").begin(job);
             return Step::Took;
         }
@@ -433,8 +429,8 @@ impl CoreLoop {
                 None
             }
             Err(Letter::Moved(back)) => {
-                let _ = self.watch.add(&back.client, Watched::Slot(slot), true, false);
-                connection.watched = (true, false);
+                let _ = self.watch.add(&back.client, Watched::Slot(slot), Interest::READABLE);
+                connection.interest = Interest::READABLE;
                 connection.socket = Some(back.client);
                 connection.go_on(back.carried, self.shared.clock.elapsed_ns());
                 Some(connection)

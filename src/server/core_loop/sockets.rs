@@ -8,9 +8,10 @@ use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
 use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::guards::{self, Gone};
+use crate::server::marks::Marks;
 use crate::server::roles;
 use crate::server::shared::Phase;
-use crate::server::socket::{self, Moved, Ready, Watched};
+use crate::server::socket::{self, Interest, Moved, Ready, Watched};
 use crate::server::work::WorkNo;
 
 /// Clients taken from a listener in one turn.
@@ -61,12 +62,12 @@ impl CoreLoop {
         let Some((slot, mut connection)) = self.connections.vacancy() else {
             return false;
         };
-        if self.watch.add(&client, Watched::Slot(slot), true, false).is_err() {
+        if self.watch.add(&client, Watched::Slot(slot), Interest::READABLE).is_err() {
             self.connections.free(slot, connection);
             return false;
         }
         connection.occupy(client, peer, door);
-        connection.watched = (true, false);
+        connection.interest = Interest::READABLE;
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         if connection.go_on(carried, self.shared.clock.elapsed_ns()) {
             self.connections.queue(slot, &mut connection);
@@ -106,13 +107,13 @@ impl CoreLoop {
             // What it asked before is done and answered, though nothing more comes.
             Moved::Ended if connection.stream.is_none() && connection.hears != Hears::Farewell => {
                 if connection.hears == Hears::All {
-                    connection.hears = Hears::Rest;
+                    connection.hears = Hears::Buffered;
                 }
                 self.connections.queue(slot, &mut connection);
                 self.connections.touch(slot, &mut connection);
             }
             // What was asked and cannot be answered any more is not worth keeping the slot for.
-            Moved::Ended | Moved::Gone if connection.line.is_idle() || connection.watched.1 => {
+            Moved::Ended | Moved::Gone if connection.line.is_idle() || connection.interest.writable => {
                 self.leave(slot, connection);
                 return;
             }
@@ -143,7 +144,7 @@ impl CoreLoop {
     pub(super) fn leave(&mut self, slot: u32, mut connection: Box<Connection>) {
         self.disconnected(&mut connection);
         if connection.stream.is_some()
-            && let Some(reading) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut())
+            && let Some(reading) = self.reading.as_mut()
         {
             reading.feed().leave(slot);
         }
@@ -159,12 +160,12 @@ impl CoreLoop {
 /// Step 5: answers leave.
 impl CoreLoop {
     pub(super) fn release(&mut self) -> bool {
-        let mark = match &mut self.roles {
-            Some(roles) if roles::journal_failed(&self.shared, roles.marks.log()) => return false,
-            _ if self.connections.waiting.is_empty() => return false,
-            Some(roles) => roles.released(),
-            None => Position(0),
-        };
+        if self.marks.as_ref().is_some_and(|marks| roles::journal_failed(&self.shared, marks.log()))
+            || self.connections.waiting.is_empty()
+        {
+            return false;
+        }
+        let mark = self.releasable();
         self.released = mark;
         let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
         let mut released = false;
@@ -178,7 +179,14 @@ impl CoreLoop {
 
     /// Whether more is acknowledged than when answers were last looked through.
     pub(super) fn may_release_more(&mut self) -> bool {
-        self.roles.as_mut().is_some_and(|roles| roles.released() != self.released)
+        self.marks.is_some() && self.releasable() != self.released
+    }
+
+    /// How far answers of this loop may leave. Where the reader is, they wait until it has
+    /// applied what they tell of, so that a read that follows sees it.
+    fn releasable(&mut self) -> Position {
+        let mark = self.marks.as_mut().map_or(Position(0), Marks::advance);
+        self.reading.as_ref().map_or(mark, |reading| mark.min(reading.applied()))
     }
 
     fn release_slot(&mut self, slot: u32, mark: Position, now_ns: u64) -> bool {
@@ -224,16 +232,16 @@ impl CoreLoop {
             let readable = match connection.hears {
                 Hears::All => takes,
                 Hears::Farewell => true,
-                Hears::Rest | Hears::Refused | Hears::Nothing => false,
+                Hears::Buffered | Hears::Refused | Hears::Nothing => false,
             };
-            let watched = (readable, connection.line.unsent() > 0);
-            if watched != connection.watched {
+            let interest = Interest { readable, writable: connection.line.unsent() > 0 };
+            if interest != connection.interest {
                 let client = connection.socket.as_ref().expect("taken connections have a client");
-                if self.watch.change(client, Watched::Slot(slot), watched.0, watched.1).is_err() {
+                if self.watch.change(client, Watched::Slot(slot), interest).is_err() {
                     self.leave(slot, connection);
                     continue;
                 }
-                connection.watched = watched;
+                connection.interest = interest;
             }
             self.connections.put(slot, connection);
         }

@@ -120,8 +120,7 @@ impl CoreLoop {
                     return Step::Partial;
                 }
                 Ok((Some(said), used)) => {
-                    let roles = self.roles.as_mut().expect("streams are where the reader is");
-                    let reading = roles.reading.as_mut().expect("streams are where the reader is");
+                    let reading = self.reading.as_mut().expect("streams are where the reader is");
                     let next = match said {
                         Said::Text(text) => match reading.hear(client.slot, text, self.now) {
                             Heard::Stays => {
@@ -155,7 +154,7 @@ impl CoreLoop {
     /// Appends what streams have to say to what their connections send.
     pub(super) fn deliver_streams(&mut self) {
         let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
-        let Some(reading) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()) else {
+        let Some(reading) = self.reading.as_mut() else {
             return;
         };
         let feed = reading.feed();
@@ -198,7 +197,7 @@ impl CoreLoop {
 
     /// The same for one connection that is taken out of its slot, and ends behind it.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
-        let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+        let reading = self.reading.as_mut();
         let feed = reading.expect("streams are where the reader is").feed();
         for (_, frame) in feed.sends().filter(|(client, _)| *client == slot) {
             if let Err(end) = put_frame(connection, frame, &self.shared.held) {
@@ -215,7 +214,7 @@ impl CoreLoop {
             Hears::Farewell => return connection.read_by_ms <= now_ms,
             Hears::All | Hears::Nothing => connection.stream.is_some(),
             Hears::Refused => true,
-            Hears::Rest => false,
+            Hears::Buffered => false,
         };
         let Some(client) = connection.socket.as_ref().filter(|_| may_still_send) else {
             return true;
@@ -299,8 +298,7 @@ impl CoreLoop {
     }
 
     fn reading(&mut self) -> &mut Reading {
-        let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
-        reading.expect("streams are where the reader is")
+        self.reading.as_mut().expect("streams are where the reader is")
     }
 }
 

@@ -1,7 +1,7 @@
 //! What other loops sent, and the roles' own work.
 
 use super::serve::write_refusal;
-use super::{CoreLoop, REGISTRAR_LOOP, Roles, connection_word};
+use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
 use crate::server::acts;
 use crate::server::connection::{Door, KEPT_BYTES_MAX};
@@ -10,6 +10,7 @@ use crate::server::guards;
 use crate::server::message::{ActJob, Letter, ReadJob, Report};
 use crate::server::operator::intake;
 use crate::server::plan::Durability;
+use crate::server::reading::Reading;
 use crate::server::snapshotter;
 
 /// Messages taken from one other loop in one turn.
@@ -36,7 +37,7 @@ impl CoreLoop {
                 self.open_reply(letter);
             }
         }
-        if let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) {
+        if let Some(trade) = self.trade.as_mut() {
             busy |= trade.take_messages(self.now, &mut self.mesh, MESSAGES_PER_TURN);
         }
         busy
@@ -56,16 +57,16 @@ impl CoreLoop {
                 }
             }
             Letter::Read(job) => {
-                let reading = self.roles.as_mut().and_then(|roles| roles.reading.as_mut());
+                let reading = self.reading.as_mut();
                 reading.expect("reads are posted after recovery, to the reader's loop").begin(job);
             }
             Letter::Wide(mut job) => {
-                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                let trade = self.trade.as_mut();
                 trade.expect("cancels are posted to loops with a shard").do_wide(&mut job, self.now);
                 self.mesh.reply(from, Letter::Wide(job));
             }
             Letter::Replace(mut job) => {
-                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                let trade = self.trade.as_mut();
                 trade.expect("replaces are posted to loops with a shard").do_replace(&mut job, self.now);
                 self.mesh.reply(from, Letter::Replace(job));
             }
@@ -90,7 +91,7 @@ impl CoreLoop {
     }
 
     fn run(&mut self, from: usize, mut job: Box<ActJob>) {
-        let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+        let trade = self.trade.as_mut();
         trade.expect("errands are posted to trading loops").run_errand(&mut job, self.now);
         match job.report.take() {
             // The way over the sender's loop would cost two bells a piece.
@@ -109,12 +110,12 @@ impl CoreLoop {
         match letter {
             Letter::Read(job) => self.deliver(*job),
             Letter::Wide(job) => {
-                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                let trade = self.trade.as_mut();
                 let trade = trade.expect("cancels come back to the loop that took them");
                 trade.told_of_wide(job, self.now, &mut self.mesh);
             }
             Letter::Replace(job) => {
-                let trade = self.roles.as_mut().and_then(|roles| roles.trade.as_mut());
+                let trade = self.trade.as_mut();
                 trade.expect("replaces come back to the loop that took them").told_of_replace(job);
             }
             Letter::Act(job) => acts::came_back(self, job),
@@ -154,11 +155,8 @@ impl CoreLoop {
 
     pub(super) fn work(&mut self) -> bool {
         guards::look(self);
-        let Some(roles) = &mut self.roles else {
-            return false;
-        };
         let mut busy = false;
-        if let Some(trade) = &mut roles.trade {
+        if let Some(trade) = &mut self.trade {
             busy |= trade.work(self.now);
             let claimed = trade.last_claimed();
             if claimed != self.claimed {
@@ -172,20 +170,20 @@ impl CoreLoop {
             }
         }
         self.tell_journal();
-        let Some(roles) = &mut self.roles else {
+        let Some(marks) = &mut self.marks else {
             return false;
         };
-        let mark = roles.marks.advance();
-        if let Some(reading) = &mut roles.reading {
+        let mark = marks.advance();
+        if let Some(reading) = &mut self.reading {
             if let Some(archive) = self.shared.snapshots.next_archive() {
                 reading.set_archive(archive);
             }
             reading.callers.moment = self.moment;
             busy |= reading.work(mark, self.now, self.elapsed_ms);
-            while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_act()) {
+            while let Some(job) = self.reading.as_mut().and_then(Reading::next_act) {
                 acts::send(self, REGISTRAR_LOOP, job);
             }
-            while let Some(job) = self.roles.as_mut().and_then(|roles| roles.reading.as_mut()?.next_done()) {
+            while let Some(job) = self.reading.as_mut().and_then(Reading::next_done) {
                 if job.origin == self.mesh.no() {
                     self.deliver(*job);
                 } else {
@@ -202,7 +200,7 @@ impl CoreLoop {
 
     /// Wakes the journal's thread if something was decided since, and answers wait for the disk.
     pub(super) fn tell_journal(&mut self) {
-        let Some(Roles { marks, trade: Some(trade), .. }) = &self.roles else {
+        let (Some(marks), Some(trade)) = (&self.marks, &self.trade) else {
             return;
         };
         let claimed = trade.last_claimed();
@@ -215,7 +213,7 @@ impl CoreLoop {
     /// Renders what the shards have decided into its place in the line.
     pub(super) fn finish(&mut self) {
         loop {
-            let Some(trade) = self.roles.as_mut().and_then(|roles| roles.trade.as_mut()) else {
+            let Some(trade) = self.trade.as_mut() else {
                 return;
             };
             let Some(client) = trade.next_finished() else {

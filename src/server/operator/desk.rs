@@ -93,17 +93,14 @@ impl Place {
 pub(super) fn catch_up(core: &mut CoreLoop) {
     let tag = core.shared.acknowledged();
     let (now, elapsed_ms) = (core.now, core.elapsed_ms);
-    let Some(roles) = &mut core.roles else {
-        return;
-    };
-    let Some(reading) = &mut roles.reading else {
+    let (Some(marks), Some(reading)) = (&mut core.marks, &mut core.reading) else {
         return;
     };
     for _ in 0..CATCH_UP_TURNS_MAX {
         if tag <= reading.applied() {
             break;
         }
-        let mark = roles.marks.advance();
+        let mark = marks.advance();
         reading.work(mark, now, elapsed_ms);
     }
     let ledger = reading.reader().ledger();
@@ -112,7 +109,7 @@ pub(super) fn catch_up(core: &mut CoreLoop) {
 
 /// The reader.
 pub(super) fn reader(core: &CoreLoop) -> &Reader {
-    let reading = core.roles.as_ref().and_then(|roles| roles.reading.as_ref());
+    let reading = core.reading.as_ref();
     reading.expect("the operator's listener is on the reader's loop").reader()
 }
 

@@ -173,8 +173,8 @@ pub(in crate::server) fn look_for_room(core: &mut CoreLoop) -> bool {
     };
     let is_over = *until_ms <= core.elapsed_ms;
     let shards = core.shared.plan.topology.shards;
-    let has_room = core.roles.as_ref().is_some_and(|roles| {
-        let log = roles.marks.log();
+    let has_room = core.marks.as_ref().is_some_and(|marks| {
+        let log = marks.log();
         log.room_for_bulk() && log.room_for_order(shards)
     });
     if !is_over && !has_room {

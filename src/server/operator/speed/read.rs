@@ -45,7 +45,7 @@ impl Market {
     /// Parses the request, finds its route and writes the answer, as the reader's loop does behind its socket.
     pub(super) fn read(&mut self) -> &[u8] {
         self.answer.clear();
-        let head = http::parse(REQUEST, &http::Limits::DEFAULT).expect("a request").expect("a whole one");
+        let head = http::parse(REQUEST, &http::Limits::SERVED).expect("a request").expect("a whole one");
         let query = Query::new(head.query);
         let route =
             http::route(head.method, head.host, head.path, query, HostPrefixes::Off).expect("a route");

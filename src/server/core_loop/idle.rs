@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{CoreLoop, Roles};
+use super::CoreLoop;
 use crate::domain::Position;
 use crate::server::acts;
 use crate::server::disk::Shortage;
+use crate::server::marks::Marks;
 use crate::server::plan::Durability;
 use crate::server::reading::Reading;
 use crate::server::shared::Phase;
@@ -14,7 +15,7 @@ use crate::server::signals::Ending;
 use crate::server::topology::{SPIN_TURNS, Wait};
 
 /// Connections whose deadlines are looked at in one turn.
-const HAND_SLOTS_PER_TURN: usize = 64;
+const SWEEP_SLOTS_PER_TURN: usize = 64;
 /// How long a loop sleeps at most while a read waits for frames.
 const READ_NAP: Duration = Duration::from_millis(20);
 /// The same while an import waits for the journal, which rings for acknowledgements only.
@@ -24,13 +25,13 @@ const ROOM_NAP: Duration = Duration::from_millis(1);
 impl CoreLoop {
     /// Looks at some connections' deadlines; true if it has not been at all of them yet.
     pub(super) fn check_times(&mut self) -> bool {
-        if self.elapsed_ms < self.hand_rests_until_ms {
+        if self.elapsed_ms < self.sweep_idle_until_ms {
             return false;
         }
-        for _ in 0..HAND_SLOTS_PER_TURN {
+        for _ in 0..SWEEP_SLOTS_PER_TURN {
             let Some(slot) = self.connections.next_by_hand() else {
                 let round_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
-                self.hand_rests_until_ms = self.elapsed_ms + round_ms;
+                self.sweep_idle_until_ms = self.elapsed_ms + round_ms;
                 self.look_at_disk();
                 self.look_at_clock();
                 return false;
@@ -57,7 +58,7 @@ impl CoreLoop {
 
     /// The reader's loop looks after the disks, once the registrar can be told.
     fn look_at_disk(&mut self) {
-        if self.roles.is_none() || self.shared.phase() != Phase::Serving {
+        if self.marks.is_none() || self.shared.phase() != Phase::Serving {
             return;
         }
         let Some(short) = self.disk.as_mut().and_then(|disk| disk.look(self.elapsed_ms)) else {
@@ -101,7 +102,7 @@ impl CoreLoop {
     }
 
     /// Sleeps until there is work, or lets another thread run, unless the loop is to spin; true if it did.
-    pub(super) fn rest(&mut self, phase: Phase) -> bool {
+    pub(super) fn idle(&mut self, phase: Phase) -> bool {
         match self.wait {
             Wait::Spin => {
                 std::hint::spin_loop();
@@ -117,21 +118,21 @@ impl CoreLoop {
         let no = self.mesh.no();
         let awaited = self.awaited();
         // A commit that is under way on another core is over in no time; sleeping would miss it.
-        let committed = |roles: &Roles| roles.marks.durability() == Durability::Committed;
-        if !self.connections.waiting.is_empty() && self.roles.as_ref().is_some_and(committed) {
+        let committed = |marks: &Marks| marks.durability() == Durability::Committed;
+        if !self.connections.waiting.is_empty() && self.marks.as_ref().is_some_and(committed) {
             std::thread::yield_now();
             return true;
         }
         self.shared.await_position(no, awaited);
         self.shared.wakers[no].before_sleep();
-        let mark = self.roles.as_mut().map_or(Position(0), |roles| roles.marks.advance());
+        let mark = self.marks.as_mut().map_or(Position(0), Marks::advance);
         let work_came = self.mesh.anything_came()
             || !self.shared.roles[no].is_empty()
             || self.shared.phase() != phase
             || awaited.is_some_and(|position| position <= mark)
-            || self.roles.as_ref().and_then(|roles| roles.reading.as_ref()).is_some_and(Reading::has_work);
+            || self.reading.as_ref().is_some_and(Reading::has_work);
         if !work_came {
-            let reading = self.roles.as_ref().and_then(|roles| roles.reading.as_ref());
+            let reading = self.reading.as_ref();
             let nap = if self.desk.imports_wait_for_room() {
                 ROOM_NAP
             } else if reading.is_some_and(Reading::waits) {
@@ -152,7 +153,7 @@ impl CoreLoop {
     fn awaited(&self) -> Option<Position> {
         let answers = self.connections.waiting.iter();
         let answers = answers.filter_map(|&slot| self.connections.look(slot)?.line.waits_for_mark()).min();
-        let reading = self.roles.as_ref().and_then(|roles| roles.reading.as_ref()).map(Reading::awaits);
+        let reading = self.reading.as_ref().map(Reading::awaits);
         match (answers, reading) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
