@@ -48,7 +48,7 @@ pub use archive::{Archive, ArchiveRow};
 pub(crate) use disk::Disk;
 pub use fault::{Fault, Place};
 pub use follow::Follower;
-pub use frame::{FIRST_POSITION, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};
+pub use frame::{FIRST_POSITION, FRAME_ALIGN, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};
 pub use history::{History, Segments};
 pub use log::{Claim, Log, Parts};
 pub use mark::CommittedMark;

@@ -32,16 +32,20 @@ pub use rows::{
 };
 
 use crate::domain::{ApiKey, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word};
-use crate::journal::Archive;
 use crate::journal::layout::Tombstone;
+use crate::journal::{Archive, FRAME_ALIGN};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Every so many frames the ledger remembers its hash; `journal.hash_every_frames` is a multiple.
 pub const CHECKPOINT_FRAMES: u64 = 64;
 
-/// Remembered hashes. A hash frame may come at most this many checkpoints behind the frames it
-/// covers: a million frames, twice what a full log of 32 MiB can hold.
+/// Remembered hashes: of the last million frames. What a hash frame says of frames before them cannot be
+/// verified, and is passed over.
 const CHECKPOINTS_MAX: usize = 16_384;
+
+/// Whoever writes a hash frame leaves it out if this many bytes or more were claimed since the frames it covers:
+/// half of what the remembered frames take at least, as others claim meanwhile.
+pub const HASH_LAG_BYTES_MAX: u64 = CHECKPOINTS_MAX as u64 * CHECKPOINT_FRAMES * FRAME_ALIGN / 2;
 
 /// A record says something that cannot have happened in this state. The log's checksums were
 /// right, so this is a bug of ours or a forged log; nothing may be served from it.
@@ -69,6 +73,8 @@ pub struct Ledger {
     orders: BTreeMap<Position, Box<OrderRow>>,
     order_by_id: HashMap<OrderId, Position>,
     archive: Archive,
+    /// The next one, and the position of its snapshot, which this ledger has not reached.
+    coming_archive: Option<(Position, Archive)>,
     /// How far orders that are over were compared with what the archive holds; none: to the end.
     shed_from: Option<Position>,
     acts: HashMap<OrderId, ActRow>,

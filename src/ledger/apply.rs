@@ -68,6 +68,7 @@ impl Ledger {
             Record::BreakerSet(record) => self.set_breaker(record),
         }?;
         self.end = end;
+        self.take_coming_archive();
         self.time = self.time.max(record.time());
         self.frames += 1;
         if self.frames.is_multiple_of(CHECKPOINT_FRAMES) {
@@ -79,8 +80,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// A hash frame covers frames that lie before it, with others possibly in between.
+    /// A hash frame covers frames that lie before it, with others possibly in between; if too many are, nobody
+    /// knows any more what the hash was.
     fn meet(&mut self, record: &StateHash) -> Applied {
+        let forgotten = self.frames / CHECKPOINT_FRAMES != self.checkpoints.len() as u64;
+        if forgotten && self.checkpoints.front().is_none_or(|(oldest, _)| record.through < *oldest) {
+            return Ok(());
+        }
         let then = self.checkpoints.iter().rev().find(|(end, _)| *end == record.through);
         let (_, hash) = then.ok_or(contradiction("a state hash names a position that is no checkpoint"))?;
         require(*hash == record.hash, "the state does not meet its recorded hash")?;

@@ -31,6 +31,19 @@ impl Ledger {
         self.shed_from = Some(Position(0));
     }
 
+    /// Sets the archive of the snapshot at `position` as soon as everything before it is applied: until then the
+    /// archive has orders that are still to be placed, and would seem to be placed twice.
+    pub fn set_archive_at(&mut self, position: Position, archive: Archive) {
+        self.coming_archive = Some((position, archive));
+        self.take_coming_archive();
+    }
+
+    pub(super) fn take_coming_archive(&mut self) {
+        if let Some((_, archive)) = self.coming_archive.take_if(|(position, _)| *position <= self.end) {
+            self.set_archive(archive);
+        }
+    }
+
     /// Where orders that are over and not in memory are.
     #[must_use]
     pub const fn archive(&self) -> &Archive {

@@ -262,4 +262,19 @@ fn the_hash_forgets_what_is_undone_and_meets_itself() {
     log.says(order(BOB, Side::Buy, Outcome::Zero, 40, 5));
     log.says(StateHash { through, hash });
     assert_eq!(log.ledger.hashes_met(), 1);
+    // One that comes when the state it is of is forgotten says nothing; a wrong one of a state that is not still does.
+    let mut next_checkpoint = |log: &mut Log| {
+        while log.ledger.checkpoints.back().expect("there is one").0 != log.ledger.end() {
+            salt += 1;
+            log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, salt));
+        }
+    };
+    log.says(order(BOB, Side::Buy, Outcome::Zero, 40, 6));
+    next_checkpoint(&mut log);
+    log.ledger.checkpoints.pop_front();
+    log.says(StateHash { through, hash: hash ^ 1 });
+    assert_eq!(log.ledger.hashes_met(), 1);
+    next_checkpoint(&mut log);
+    let through = log.ledger.end();
+    assert!(log.try_says(StateHash { through, hash }).is_err());
 }

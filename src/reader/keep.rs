@@ -12,6 +12,7 @@
 //! kept reader with those of one that followed all frames, so what is forgotten here is noticed.
 
 use super::Reader;
+use crate::domain::Position;
 use crate::journal::Archive;
 use crate::memory::sections::{Name, Part, Sink, put_all, take};
 use crate::memory::wire::{Damage, Wire};
@@ -51,6 +52,11 @@ impl Reader {
     /// Orders that are over are also looked for in `archive`.
     pub fn set_archive(&mut self, archive: Archive) {
         self.ledger.set_archive(archive);
+    }
+
+    /// See [`Ledger::set_archive_at`].
+    pub fn set_archive_at(&mut self, position: Position, archive: Archive) {
+        self.ledger.set_archive_at(position, archive);
     }
 
     /// True if [`Self::shed`] has something to do.

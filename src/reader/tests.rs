@@ -63,6 +63,9 @@ struct Exchange {
     kept: Reader,
     /// Followed from the first record and forgets what archives take over: it must answer alike.
     shedding: Reader,
+    /// Is told of archives before it has seen what they hold, and follows then: it must answer alike.
+    late: Reader,
+    unseen: Vec<(Position, Position, Record)>,
     kept_at: u64,
     directory: tempfile::TempDir,
     base: Base,
@@ -83,12 +86,14 @@ impl Exchange {
             builder_share_bps: 0,
             wallet: WalletSettings::default(),
         };
-        let [reader, kept, shedding] = [(); 3].map(|()| Reader::new(settings.clone()));
+        let [reader, kept, shedding, late] = [(); 4].map(|()| Reader::new(settings.clone()));
         let directory = tempfile::tempdir().expect("a directory");
         let mut exchange = Self {
             reader,
             kept,
             shedding,
+            late,
+            unseen: Vec::new(),
             kept_at: 0,
             directory,
             base: Base::first(),
@@ -172,6 +177,7 @@ impl Exchange {
         self.kept.apply(start, Position(self.next), &record).expect("the record is possible");
         self.shedding.apply(start, Position(self.next), &record).expect("the record is possible");
         self.shedding.shed(SHED_AT_ONCE);
+        self.unseen.push((start, Position(self.next), record));
         self.reader.ledger.conserved().expect("money is conserved");
         self.check_indices();
         self.check_wallets();
@@ -210,6 +216,11 @@ impl Exchange {
         self.shedding.set_archive(archive.clone());
         self.shedding.shed(SHED_AT_ONCE);
         assert!(memory_before <= self.shedding.ledger.orders_in_memory() + SHED_AT_ONCE, "few at a time");
+        self.late.set_archive_at(Position(self.next), archive.clone());
+        for (start, end, record) in self.unseen.drain(..) {
+            self.late.apply(start, end, &record).expect("an archive that is ahead is not looked into");
+        }
+        self.late.shed(usize::MAX);
         self.kept.set_archive(archive);
         for (name, bytes) in &kept {
             self.kept.take_section(*name, bytes).expect("a section");
@@ -218,7 +229,7 @@ impl Exchange {
         assert_eq!(sections(&self.kept), kept, "what was kept is kept alike");
         assert_eq!(self.kept.ledger.state_hash(), self.reader.ledger.state_hash());
         assert_eq!(self.kept.ledger.recounted_hash(), self.reader.ledger.state_hash());
-        for other in [&self.kept, &self.shedding] {
+        for other in [&self.kept, &self.shedding, &self.late] {
             assert_eq!(other.ledger.orders_ever(), self.reader.ledger.orders_ever());
             for row in self.reader.ledger.orders() {
                 assert_eq!(other.ledger.find_at(row.position).expect("readable").as_deref(), Some(row));

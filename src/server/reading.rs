@@ -28,7 +28,7 @@ use crate::journal::layout::{Record, StateHash};
 use crate::journal::{Archive, Follower, Log};
 use crate::json::Writer;
 use crate::json::answer::{self, Refusal};
-use crate::ledger::CHECKPOINT_FRAMES;
+use crate::ledger::{CHECKPOINT_FRAMES, HASH_LAG_BYTES_MAX};
 use crate::reader::{self, Feed, Heard, ReadRequest, Reader};
 
 /// Frames applied in one turn.
@@ -248,9 +248,10 @@ impl Reading {
         }
     }
 
-    /// From here on orders that are over are looked for in `archive`, and leave memory as it has them.
-    pub(crate) fn set_archive(&mut self, archive: Archive) {
-        self.reader.set_archive(archive);
+    /// Once the snapshot's `position` is reached, orders that are over are also looked for in its `archive`, and leave
+    /// memory as it has them.
+    pub(crate) fn set_archive_at(&mut self, position: Position, archive: Archive) {
+        self.reader.set_archive_at(position, archive);
     }
 
     /// Sends the search thread what it must hear of, and answers what it has found.
@@ -318,12 +319,14 @@ impl Reading {
     }
 
     /// Puts the state's hash into the log, for whoever replays it to meet. Left out when the log is
-    /// short of room: orders and cancels need it more.
+    /// short of room, because orders and cancels need it more, and when the reader lags so far that
+    /// a replay may have forgotten the state which it is of.
     fn write_hash(&mut self) {
-        if !self.log.room_for_order(self.shards) {
+        let ledger = self.reader.ledger();
+        let lag_bytes = self.log.claimed().0 - ledger.end().0;
+        if HASH_LAG_BYTES_MAX <= lag_bytes || !self.log.room_for_order(self.shards) {
             return;
         }
-        let ledger = self.reader.ledger();
         self.payload.clear();
         StateHash { through: ledger.end(), hash: ledger.state_hash() }.encode(&mut self.payload);
         self.log.append(StateHash::KIND, &self.payload);

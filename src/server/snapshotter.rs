@@ -61,8 +61,8 @@ const ASKED_MAX: usize = 16;
 pub(crate) struct Requests {
     asked: ArrayQueue<Pending>,
     done: ArrayQueue<(Pending, Result<Taken, String>)>,
-    /// The newest archive, on its way to the reader.
-    archive: ArrayQueue<Archive>,
+    /// The newest archive, and where its snapshot was taken, on its way to the reader.
+    archive: ArrayQueue<(Position, Archive)>,
 }
 
 /// A snapshot that is there.
@@ -90,7 +90,7 @@ impl Requests {
     }
 
     /// The archive of the last snapshot, if the reader does not have it yet.
-    pub(crate) fn next_archive(&self) -> Option<Archive> {
+    pub(crate) fn next_archive(&self) -> Option<(Position, Archive)> {
         self.archive.pop()
     }
 }
@@ -279,7 +279,7 @@ impl Snapshotter {
     fn hand_over(&mut self, base: &Base) -> Result<(), Fault> {
         let archive = self.parts.snapshots.archive_of(base, &self.parts.archive)?;
         self.before = std::mem::replace(&mut self.parts.archive, archive.clone());
-        self.shared.snapshots.archive.force_push(archive);
+        self.shared.snapshots.archive.force_push((base.position(), archive));
         self.ring_reader();
         Ok(())
     }

@@ -175,8 +175,8 @@ impl CoreLoop {
         };
         let mark = marks.advance();
         if let Some(reading) = &mut self.reading {
-            if let Some(archive) = self.shared.snapshots.next_archive() {
-                reading.set_archive(archive);
+            if let Some((position, archive)) = self.shared.snapshots.next_archive() {
+                reading.set_archive_at(position, archive);
             }
             reading.callers.moment = self.moment;
             busy |= reading.work(mark, self.now, self.elapsed_ms);
