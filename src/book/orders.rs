@@ -11,7 +11,7 @@
 //! account) is kept by them, under its slot.
 
 use super::Face;
-use crate::domain::{MarketNo, OrderId, Outcome, Position, Price, Shares, Side, TimeMs, WalletNo};
+use crate::domain::{MarketNo, OrderId, Outcome, Position, Price, Shares, Side, WalletNo};
 use crate::memory::ahead;
 use crate::memory::arena::{Arena, Slot};
 use crate::memory::table::{self, Index, digest_key, spread};
@@ -50,12 +50,6 @@ impl Resting {
     #[must_use]
     pub const fn face(&self) -> Face {
         Face::of(self.side, self.outcome, self.price)
-    }
-
-    /// Whether it trades no longer at `now`.
-    #[must_use]
-    pub fn expired(&self, now: TimeMs) -> bool {
-        TimeMs::from_seconds(self.expires_s.into()) <= now
     }
 }
 

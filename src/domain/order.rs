@@ -205,7 +205,8 @@ impl OrderFields {
     }
 }
 
-/// The amounts that were signed: a taker pays at most, or receives at least, their ratio a share.
+/// The amounts that were signed: a taker pays at most, or receives at least, their ratio a share; see
+/// [`Self::snapped_price`] for what a market buy may pay above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     /// The collateral side.
@@ -229,16 +230,17 @@ impl Ratio {
         tick.holds(price).then_some(price)
     }
 
-    /// The grid price nearest to the ratio signed (half up); `None` if that is off the grid's
-    /// ends. Market buys need it: their share amount was floored, so the ratio lies a little
-    /// above the tick that was meant.
+    /// The highest grid price that is not above the ratio signed by more than a twentieth of a tick; `None` if that is
+    /// off the grid's ends. Market buys need it: their share amount was floored, so the ratio lies a little above the
+    /// tick that was meant, and one client's arithmetic leaves it .0001 below at a tick of .0025.
     #[must_use]
-    pub fn nearest_price(self, tick: Tick) -> Option<Price> {
+    pub fn snapped_price(self, tick: Tick) -> Option<Price> {
+        const PARTS: u128 = 20;
         let step = u128::from(self.shares.0) * u128::from(tick.ten_thousandths());
         if step == 0 {
             return None;
         }
-        let steps = (2 * self.scaled() + step) / (2 * step);
+        let steps = (PARTS * self.scaled() + step) / (PARTS * step);
         Price::new(u16::try_from(steps * u128::from(tick.ten_thousandths())).ok()?)
     }
 
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_prices_are_exact_and_market_buys_snap_to_the_nearest_tick() {
+    fn limit_prices_are_exact_and_market_buys_snap_to_the_tick_below() {
         let cent = Tick::new(100).expect("a tick");
         let exact = buy(5_100_000, 10_000_000);
         let floored = buy(10_000_000, 19_607_800);
@@ -305,7 +307,13 @@ mod tests {
         let large = buy(u64::MAX / 100 * 51, u64::MAX / 100 * 100);
         assert_eq!(large.exact_price(cent), Price::new(5_100));
         assert_eq!(buy(1, 0).exact_price(cent), None);
-        assert_eq!(floored.nearest_price(cent), Price::new(5_100));
-        assert_eq!(buy(1, 0).nearest_price(cent), None);
+        assert_eq!(floored.snapped_price(cent), Price::new(5_100));
+        assert_eq!(buy(1, 0).snapped_price(cent), None);
+        // A ratio between two ticks is a limit all the same.
+        assert_eq!(buy(5_190_000, 10_000_000).snapped_price(cent), Price::new(5_100));
+        assert_eq!(buy(5_195_000, 10_000_000).snapped_price(cent), Price::new(5_200));
+        let quarter = Tick::new(25).expect("a tick");
+        assert_eq!(buy(5_124_000, 10_000_000).snapped_price(quarter), Price::new(5_125));
+        assert_eq!(buy(9_400, 1_000_000).snapped_price(cent), None);
     }
 }

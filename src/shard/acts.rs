@@ -24,6 +24,7 @@ impl Shard {
     pub fn act(&mut self, now: TimeMs, act: &UserAct) -> Result<Acted, Refusal> {
         assert!(self.owns(act.market), "a market has one shard");
         let now = self.clock(now);
+        let expired = self.expire(now);
         let signed = act.id != OrderId::ZERO;
         if let Some((principal, first)) = self.recall.find(&act.id).filter(|_| signed) {
             return match first {
@@ -32,6 +33,9 @@ impl Shard {
                 }
                 First::Act { .. } | First::Order { .. } => Err(Reject::MakerNotAuthorized.into()),
             };
+        }
+        if !expired {
+            return Err(Reject::Busy.into());
         }
         self.judge_act(now, act, signed)?;
         let (shares, collateral) = self.size(act)?;
@@ -42,9 +46,12 @@ impl Shard {
                 return Err(Reject::Busy.into());
             }
         }
-        if act.act == ActKind::Split && !self.cells.debit(act.wallet, collateral) {
-            let allowed = self.cells.balance(act.wallet).0;
-            return Err(Refusal { reject: Reject::NotEnoughBalance, got: collateral.0, allowed });
+        if act.act == ActKind::Split {
+            self.judge_cell(act.wallet, collateral, Collateral::ZERO)?;
+            if !self.cells.debit(act.wallet, collateral) {
+                // Another shard has taken it since.
+                return Err(Reject::Busy.into());
+            }
         }
         // From here nothing can fail.
         Ok(self.apply_act(act, shares, collateral))
@@ -175,8 +182,9 @@ impl Shard {
             return;
         }
         let first = self.slots.len() - REMOVED_MAX;
-        let left = self.remove_first(first, reason);
-        assert!(left == first, "the room for every frame was looked at");
+        for begin in (0..first).step_by(REMOVED_MAX) {
+            self.remove_by_one_frame(begin..first.min(begin + REMOVED_MAX), reason);
+        }
         self.slots.drain(..first);
     }
 

@@ -4,14 +4,14 @@
 //! refused for the same reason.
 
 use super::recall::First;
-use super::walk::Taker;
+use super::walk::{SETTLE_TRIES, Taker};
 use super::{Funding, Placed, REFUSED_PRICE_PLACES, ReadyOrder, Refusal, Shard};
 use crate::account::cost_of_buy;
 use crate::book::legs::{Meeting, Ratio, is_dust, least_of_worth};
 use crate::book::{Face, Full};
 use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
 use crate::domain::price::PRICE_ONE;
-use crate::domain::{Collateral, Mode, OrderType, Price, Reject, Shares, Side, Tick, TimeMs};
+use crate::domain::{Collateral, Mode, OrderType, Price, Reject, Shares, Side, Tick, TimeMs, WalletNo};
 use crate::registry::MarketRow;
 
 /// How far ahead of the server's clock an order's own stamp may lie.
@@ -124,7 +124,6 @@ impl Shard {
             return Err(Refusal { reject: Reject::DeadlinePassed, got: order.deadline_ms, allowed: now.0 });
         }
         Ok(Taker {
-            now,
             account: self.accounts.find(order.wallet, order.market),
             principal: order.principal,
             wallet: order.wallet,
@@ -227,21 +226,53 @@ impl Shard {
     #[inline(always)]
     pub(super) fn judge_funds(&self, taker: &Taker, cost: Collateral) -> Result<(), Refusal> {
         let account = taker.account.map(|slot| &self.accounts[slot]);
-        let (needed, there) = match taker.side {
+        match taker.side {
             Side::Buy => {
                 let others = account.map_or(Collateral::ZERO, |account| account.buying);
                 let needed = others + taker.signed.collateral.max(cost);
-                (needed.0, self.cells.balance(taker.wallet).0)
+                self.judge_cell(taker.wallet, needed, Collateral::ZERO)
             }
             Side::Sell => {
                 let free = account.map_or(Shares::ZERO, |account| account.free(taker.outcome));
-                (taker.signed.shares.0, free.0)
+                judge_shares(taker.signed.shares, free)
             }
-        };
-        if there < needed {
-            return Err(Refusal { reject: Reject::NotEnoughBalance, got: needed, allowed: there });
         }
-        Ok(())
+    }
+
+    /// Whether the wallet's cell, with what it has `beside`, holds what is needed. Busy while another shard may give
+    /// back what is missing.
+    #[allow(clippy::inline_always, reason = "see `judge_found`")]
+    #[inline(always)]
+    pub(super) fn judge_cell(
+        &self,
+        wallet: WalletNo,
+        needed: Collateral,
+        beside: Collateral,
+    ) -> Result<(), Refusal> {
+        if needed <= self.cells.balance(wallet) + beside {
+            return Ok(());
+        }
+        self.judge_short_cell(wallet, needed, beside)
+    }
+
+    #[cold]
+    fn judge_short_cell(
+        &self,
+        wallet: WalletNo,
+        needed: Collateral,
+        beside: Collateral,
+    ) -> Result<(), Refusal> {
+        for _ in 0..SETTLE_TRIES {
+            if let Some(balance) = self.cells.settled(wallet, self.settings.shard) {
+                let there = balance + beside;
+                if needed <= there {
+                    return Ok(());
+                }
+                return Err(Refusal { reject: Reject::NotEnoughBalance, got: needed.0, allowed: there.0 });
+            }
+            std::hint::spin_loop();
+        }
+        Err(Reject::Busy.into())
     }
 
     /// Why nothing of the order may happen, though it was a good order.
@@ -318,6 +349,14 @@ fn judge_market_mode(mode: Mode, post_only: bool) -> Result<(), Refusal> {
     }
 }
 
+/// Whether there are as many shares as are needed.
+pub(super) fn judge_shares(needed: Shares, there: Shares) -> Result<(), Refusal> {
+    if there < needed {
+        return Err(Refusal { reject: Reject::NotEnoughBalance, got: needed.0, allowed: there.0 });
+    }
+    Ok(())
+}
+
 fn judge_amounts(signed: Ratio) -> Result<(), Refusal> {
     let (collateral, shares) = (signed.collateral.0, signed.shares.0);
     let (least, most) = (collateral.min(shares), collateral.max(shares));
@@ -330,9 +369,9 @@ fn judge_amounts(signed: Ratio) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The order's limit on the grid: exactly what was signed, for market buys the nearest.
-fn judge_price(signed: Ratio, tick: Tick, nearest: bool) -> Result<Price, Refusal> {
-    let price = if nearest { signed.nearest_price(tick) } else { signed.exact_price(tick) };
+/// The order's limit on the grid: exactly what was signed; a market buy's snaps.
+fn judge_price(signed: Ratio, tick: Tick, snaps: bool) -> Result<Price, Refusal> {
+    let price = if snaps { signed.snapped_price(tick) } else { signed.exact_price(tick) };
     price.ok_or_else(|| no_price(signed, tick))
 }
 

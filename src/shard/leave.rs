@@ -12,12 +12,15 @@ use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
 use crate::journal::{FRAME_BYTES_MAX, Log};
 use crate::memory::arena::Slot;
+use std::ops::Range;
 
 /// Wallets whose cells fell that one sweep looks at: each is a compare, seldom more.
 const DIRTY_PER_SWEEP: usize = 64;
 
-/// Orders that one sweep lets expire.
-pub(super) const EXPIRED_PER_SWEEP: usize = 256;
+/// Orders that one frame lets expire, and one sweep.
+pub(super) const EXPIRED_PER_FRAME: usize = 256;
+
+const _: () = assert!(EXPIRED_PER_FRAME <= REMOVED_MAX);
 
 impl Shard {
     /// Cancels one order of `principal`.
@@ -113,10 +116,20 @@ impl Shard {
         Ok(())
     }
 
-    /// Removes what fallen cells no longer cover and what has expired, a bounded piece a call.
+    /// Removes what has expired and what fallen cells no longer cover, a bounded piece a call.
     /// True if there is more to do at once.
     pub fn sweep(&mut self, now: TimeMs) -> bool {
         let now = self.clock(now);
+        if !self.log.room_for_cancel(self.settings.shards) {
+            return false;
+        }
+        if self.expiries.expired(now).is_some() {
+            self.expire_some(now);
+            if self.expiries.expired(now).is_some() {
+                // What has expired counts no more when it is asked who is covered.
+                return true;
+            }
+        }
         for _ in 0..DIRTY_PER_SWEEP {
             if !self.log.room_for_cancel(self.settings.shards) {
                 return false;
@@ -128,23 +141,38 @@ impl Shard {
                 break;
             }
         }
-        self.expire(now);
-        self.cells.any_dirty(self.settings.shard) || self.expiries.expired(now).is_some()
+        self.cells.any_dirty(self.settings.shard)
     }
 
-    fn expire(&mut self, now: TimeMs) {
-        if !self.log.room_for_cancel(self.settings.shards) {
-            return;
+    /// Removes everything that has expired, before an order, a replace or an act is judged: it neither trades nor counts
+    /// any more. False if the log has no room for that.
+    #[inline]
+    pub(super) fn expire(&mut self, now: TimeMs) -> bool {
+        self.expiries.expired(now).is_none() || self.expire_all(now)
+    }
+
+    #[cold]
+    fn expire_all(&mut self, now: TimeMs) -> bool {
+        while self.expiries.expired(now).is_some() {
+            if !self.log.room_for_cancel(self.settings.shards) {
+                return false;
+            }
+            self.expire_some(now);
         }
+        true
+    }
+
+    /// Removes the first to have expired by one frame, for which the log has room.
+    fn expire_some(&mut self, now: TimeMs) {
         self.slots.clear();
-        while self.slots.len() < EXPIRED_PER_SWEEP
+        while self.slots.len() < EXPIRED_PER_FRAME
             && let Some(slot) = self.expiries.expired(now)
         {
             self.expiries.remove(slot, &mut self.placements);
             self.slots.push(slot);
         }
-        let all = self.remove_chosen(RemovalReason::Expired);
-        assert!(all, "the room for one frame was looked at");
+        self.remove_by_one_frame(0..self.slots.len(), RemovalReason::Expired);
+        self.slots.clear();
     }
 
     /// Asks to hear when the wallet's cell falls.
@@ -250,16 +278,22 @@ impl Shard {
         let mut left = 0;
         while left < count && self.log.room_for_cancel(self.settings.shards) {
             let end = count.min(left + REMOVED_MAX);
-            let orders = self.books.orders();
-            let positions = self.slots[left..end].iter().map(|slot| orders[*slot].position);
-            let payload = OrdersRemoved::write(self.time, reason, positions, &mut self.payload);
-            self.last = self.log.append_parts(OrdersRemoved::KIND, &payload).end;
-            for index in left..end {
-                self.unrest(self.slots[index], Collateral::ZERO);
-            }
+            self.remove_by_one_frame(left..end, reason);
             left = end;
         }
         left
+    }
+
+    /// Removes some of the chosen orders, at most [`REMOVED_MAX`], by one frame, for which room was seen. They stay
+    /// chosen. Room is not looked at again: others may have claimed meanwhile what is kept free for that.
+    pub(super) fn remove_by_one_frame(&mut self, chosen: Range<usize>, reason: RemovalReason) {
+        let orders = self.books.orders();
+        let positions = self.slots[chosen.clone()].iter().map(|slot| orders[*slot].position);
+        let payload = OrdersRemoved::write(self.time, reason, positions, &mut self.payload);
+        self.last = self.log.append_parts(OrdersRemoved::KIND, &payload).end;
+        for index in chosen {
+            self.unrest(self.slots[index], Collateral::ZERO);
+        }
     }
 
     /// Whether the log has room for the frames that name every chosen order.

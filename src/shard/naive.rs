@@ -196,6 +196,7 @@ impl Naive {
     /// The checks before the book.
     pub fn begin(&mut self, place: &PlaceOrder) -> Result<Stage, Report> {
         let shard = self.shard_of(place.market);
+        self.expire(shard);
         if let Some((principal, first)) = self.first(shard, &place.id) {
             return Err(match first {
                 First::Order(Placed::Accepted { status, making, taking, trade, .. })
@@ -283,7 +284,7 @@ impl Naive {
                 self.works.insert(shard, work);
                 return Ok(Stage::Claim);
             }
-            work.verdict = Verdict::Refuse(Reject::NotEnoughBalance.into());
+            work.verdict = Verdict::Refuse(Reject::Busy.into());
         }
         self.wallets = before;
         self.taking.remove(&shard);
@@ -343,10 +344,6 @@ impl Naive {
                 break;
             }
             let mut leave = |reason| plan.leaves.push((maker.id, reason, true));
-            if maker.expires_ms <= self.now.0 {
-                leave(RemovalReason::Expired);
-                continue;
-            }
             if maker.principal == place.principal {
                 if order.self_trade != SelfTrade::ExpireTaker {
                     leave(RemovalReason::SelfTrade);
@@ -371,7 +368,7 @@ impl Naive {
             let lent = if take { 0 } else { spent.get(&maker.wallet).copied().unwrap_or(0) };
             let cell = self.wallets[maker.wallet.index()].cell;
             if cell < lent + fill.due {
-                if self.taking.iter().any(|other| *other != shard) {
+                if self.others_take(shard) {
                     return Err(());
                 }
                 plan.leaves.push((maker.id, RemovalReason::Unfunded, cell < fill.due));

@@ -93,7 +93,7 @@ impl Shard {
     }
 
     /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
-    /// not, or what it came to before. Loads only, and nothing is remembered.
+    /// not, or what it came to before. Nothing of it is remembered.
     pub fn foresee(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<(), Placed> {
         let taker = self.judge(now, order)?;
         let mut work = Work::on(taker);
@@ -145,11 +145,15 @@ impl Shard {
     #[inline(always)]
     fn judge(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<Taker, Placed> {
         let now = self.clock(now);
+        assert!(self.begun.is_none(), "SHARD-1");
+        let expired = self.expire(now);
         let row = self.registry.market(order.market);
         assert!(row.shard(self.settings.shards) == self.settings.shard, "a market has one shard");
-        assert!(self.begun.is_none(), "SHARD-1");
         if let Some(first) = self.replay(order) {
             return Err(first);
+        }
+        if !expired {
+            return Err(Placed::Refused(Reject::Busy.into()));
         }
         self.judge_order(now, order, row).map_err(Placed::Refused)
     }
@@ -200,7 +204,7 @@ impl Shard {
             if self.cells.debit(taker.wallet, work.verdict.due) {
                 return Ok(Stage::Claim);
             }
-            judged = Err(Reject::NotEnoughBalance.into());
+            judged = Err(Reject::Busy.into());
         }
         self.give_back();
         work.taking = false;

@@ -13,6 +13,7 @@
 //! REPLACE-1: between the judging and the frame nothing changes but the wallet's cell, and that only
 //! where collateral is set aside: the debit is the last thing that can fail.
 
+use super::judge::judge_shares;
 use super::placements::Placement;
 use super::recall::First;
 use super::rest::new_order;
@@ -102,8 +103,12 @@ impl Shard {
         assert!(request.leaving.len() <= REPLACE_REMOVED_MAX, "the reader of bodies counts");
         assert!((1..=REPLACE_PLACED_MAX).contains(&request.coming.len()), "the reader of bodies counts");
         let now = self.clock(now);
+        let expired = self.expire(now);
         if self.came_before(request)? {
             return Ok(Replaced { replayed: true, left: 0, kept_place: 0 });
+        }
+        if !expired {
+            return Err(ReplaceRefusal { refusal: Reject::Busy.into(), part: None });
         }
         let left = self.choose_leaving(request)?;
         self.scratch.takers.clear();
@@ -113,7 +118,7 @@ impl Shard {
             self.scratch.takers.push(taker);
         }
         self.judge_replace_room(request).map_err(|refusal| ReplaceRefusal { refusal, part: None })?;
-        let kept_place = self.find_heirs(now);
+        let kept_place = self.find_heirs();
         self.commit_replace(request).map_err(|refusal| ReplaceRefusal { refusal, part: None })?;
         Ok(Replaced { replayed: false, left, kept_place })
     }
@@ -202,8 +207,7 @@ impl Shard {
         Ok(taker)
     }
 
-    /// Whether it meets an order that stays, or one that comes with it. What expired a moment ago and
-    /// is not swept yet counts too: the book never holds two orders that cross.
+    /// Whether it meets an order that stays, or one that comes with it.
     fn would_trade(&self, taker: &Taker) -> bool {
         let against = taker.face.side.opposite();
         let with_it = self.scratch.takers.iter();
@@ -231,27 +235,22 @@ impl Shard {
         }
         let account = taker.account.map(|slot| self.accounts[slot]);
         let earlier = self.scratch.takers.iter().filter(|other| other.side == taker.side);
-        let (needed, there) = match taker.side {
+        match taker.side {
             Side::Buy => {
                 let open = account.map_or(Collateral::ZERO, |account| account.buying);
                 let with_it: Collateral = earlier.map(cost).sum();
                 let others = open - self.leaving_buys(taker) + with_it;
                 let needed = others + taker.signed.collateral.max(cost(taker));
-                let there = self.cells.balance(taker.wallet) + self.leaving_reserves(taker.wallet);
-                (needed.0, there.0)
+                self.judge_cell(taker.wallet, needed, self.leaving_reserves(taker.wallet))
             }
             Side::Sell => {
                 let free = account.map_or(Shares::ZERO, |account| account.free(taker.outcome));
                 let with_it = earlier.filter(|other| other.outcome == taker.outcome);
                 let with_it: Shares = with_it.map(|other| other.signed.shares).sum();
-                let needed = with_it + taker.signed.shares;
-                (needed.0, (free + self.leaving_sells(taker.wallet, taker.outcome)).0)
+                let there = free + self.leaving_sells(taker.wallet, taker.outcome);
+                judge_shares(with_it + taker.signed.shares, there)
             }
-        };
-        if there < needed {
-            return Err(Refusal { reject: Reject::NotEnoughBalance, got: needed, allowed: there });
         }
-        Ok(())
     }
 
     fn leaving(&self, wallet: WalletNo, side: Side) -> impl Iterator<Item = (Slot, &Resting)> {
@@ -293,7 +292,7 @@ impl Shard {
     }
 
     /// Which orders that come have the place of one that leaves; a bit for each.
-    fn find_heirs(&mut self, now: TimeMs) -> u64 {
+    fn find_heirs(&mut self) -> u64 {
         let Scratch { takers, heirs, .. } = &mut self.scratch;
         let (orders, accounts, placements) = (self.books.orders(), &self.accounts, &self.placements);
         let mut kept_place = 0;
@@ -305,7 +304,6 @@ impl Shard {
                 (wallet, order.outcome, order.side, order.price)
                     == (taker.wallet, taker.outcome, taker.side, taker.price)
                     && taker.signed.shares <= order.open
-                    && !order.expired(now)
             };
             let free = |slot: &Slot| !heirs.contains(&Some(*slot));
             let heir = self.slots.iter().copied().find(|slot| same(slot) && free(slot));
@@ -323,9 +321,9 @@ impl Shard {
         let due = wanted.checked_sub(freed).unwrap_or_default();
         self.cells.begin_take(self.settings.shard);
         if !self.cells.debit(wallet, due) {
-            let there = self.cells.balance(wallet);
+            // It was there when the orders were judged, so another shard has taken it since.
             self.cells.end_take(self.settings.shard);
-            return Err(Refusal { reject: Reject::NotEnoughBalance, got: due.0, allowed: there.0 });
+            return Err(Reject::Busy.into());
         }
         let bytes = self.write_replace(request);
         let payload = &self.payload.as_flattened()[..bytes];

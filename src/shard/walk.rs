@@ -5,7 +5,6 @@
 //!
 //! | met | what happens |
 //! |---|---|
-//! | an expired order | it leaves; expiry is exact, swept or not |
 //! | an order whose key's fill-rate breaker has tripped | it leaves, swept or not |
 //! | an order of the same principal, for either token | the taker's rule says who leaves |
 //! | an order worth less than a millionth | it leaves as dust |
@@ -21,7 +20,7 @@ use crate::book::legs::{self, Legs, Meeting, Ratio};
 use crate::book::orders::Resting;
 use crate::domain::{
     Collateral, FeeSchedule, MarketNo, OrderId, OrderType, Outcome, Price, Reject, SelfTrade, Shares, Side,
-    Tick, TimeMs, WalletNo,
+    Tick, WalletNo,
 };
 use crate::journal::layout::RemovalReason;
 use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
@@ -29,7 +28,7 @@ use crate::memory::arena::Slot;
 
 /// How often a walk looks again at a cell that another shard may be about to fill up again. A take
 /// lasts well under a microsecond, so this many looks outlast it unless its thread was preempted.
-const SETTLE_TRIES: u32 = 64;
+pub(super) const SETTLE_TRIES: u32 = 64;
 
 /// Another shard's debits may be given back, so nobody can say whether a maker is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +76,6 @@ impl Left {
 /// An incoming order that passed every check that needs no book.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taker {
-    pub(super) now: TimeMs,
     /// The row of its wallet in its market, if there is one.
     pub(super) account: Option<Slot>,
     pub(super) principal: WalletNo,
@@ -259,11 +257,7 @@ impl Shard {
                 }
                 continue;
             }
-            if maker.principal == taker.principal
-                && !maker.expired(taker.now)
-                && !tripped
-                && taker.self_trade != SelfTrade::ExpireMaker
-            {
+            if maker.principal == taker.principal && !tripped && taker.self_trade != SelfTrade::ExpireMaker {
                 self.plan.stopped = Some(Reject::SelfTradeStopped);
                 break;
             }
@@ -344,9 +338,6 @@ impl Shard {
 
 /// Why a maker leaves before anybody asks whether it can pay.
 fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<RemovalReason> {
-    if maker.expired(taker.now) {
-        return Some(RemovalReason::Expired);
-    }
     if tripped {
         return Some(RemovalReason::FillRate);
     }

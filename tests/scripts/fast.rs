@@ -9,7 +9,7 @@ use outcry::domain::{
 };
 use outcry::journal::layout::{
     ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, OrdersReplaced, Record,
-    WalletAdded,
+    RemovalReason, WalletAdded,
 };
 use outcry::journal::{Follower, Log};
 use outcry::ledger::Ledger;
@@ -147,6 +147,8 @@ impl Fast {
                     self.ids.extend(placed);
                     self.last_replaced = Some((span.start, record));
                 }
+                // What has expired leaves before a command, and not because of it.
+                Record::OrdersRemoved(record) if record.reason == RemovalReason::Expired => {}
                 Record::OrdersRemoved(record) => self.note(&record.orders),
                 Record::PositionAct(record) => self.note(&record.removed),
                 Record::TickChanged(record) => self.note(&record.removed),

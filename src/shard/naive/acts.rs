@@ -46,6 +46,7 @@ impl Naive {
         let UserAct { act, principal, wallet, market, id, timestamp_ms: stamp, .. } = *request;
         let amount = request.amount.0;
         let shard = self.shard_of(market);
+        self.expire(shard);
         if let Some((owner, first)) = self.first(shard, &id) {
             return match first {
                 First::Act(collateral) if *owner == principal => Ok((*collateral, Vec::new())),
@@ -68,6 +69,10 @@ impl Naive {
             return Err(Reject::TableFull.into());
         }
         let mut removed = Vec::new();
+        let short = act == ActKind::Split && self.wallets[wallet.index()].cell < wanted;
+        if short && self.others_take(shard) {
+            return Err(Reject::Busy.into());
+        }
         let cell = &mut self.wallets[wallet.index()].cell;
         let collateral = match act {
             ActKind::Split => {
@@ -146,9 +151,24 @@ impl Naive {
         gone.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Removes from a shard's books what is not covered or has expired.
+    /// Whether another shard has taken money that it may still give back.
+    pub(super) fn others_take(&self, shard: u16) -> bool {
+        self.taking.iter().any(|other| *other != shard)
+    }
+
+    /// Removes from a shard's books what has expired: before every order, replace and act, and before it is asked who
+    /// is covered.
+    pub(super) fn expire(&mut self, shard: u16) {
+        let (now, shards) = (self.now.0, self.shards);
+        self.remove_where(|order| {
+            order.expires_ms <= now && order.market.0 % u32::from(shards) == u32::from(shard)
+        });
+    }
+
+    /// Removes from a shard's books what has expired or is not covered.
     pub fn sweep(&mut self, shard: u16) {
-        if self.taking.iter().all(|other| *other == shard) {
+        self.expire(shard);
+        if !self.others_take(shard) {
             let rows: BTreeSet<_> = self.orders.iter().map(|order| (order.wallet, order.market)).collect();
             for (wallet, market) in rows {
                 while self.shard_of(market) == shard
@@ -162,9 +182,5 @@ impl Naive {
                 }
             }
         }
-        let (now, shards) = (self.now.0, self.shards);
-        self.remove_where(|order| {
-            order.expires_ms <= now && order.market.0 % u32::from(shards) == u32::from(shard)
-        });
     }
 }

@@ -69,23 +69,19 @@ impl Naive {
         Ok(())
     }
 
-    /// The price among all those of the grid that equals what was signed, or lies nearest to it.
+    /// The price among all those of the grid that equals what was signed; of a market buy the highest that asks for at
+    /// most a twentieth of a tick more.
     fn price_of(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
         let fields = &place.order.fields;
         let (collateral, shares) = (u128::from(fields.collateral().0), u128::from(fields.shares().0));
         let tick = self.markets[place.market.index()].tick;
         let step = u128::from(tick.ten_thousandths());
-        let nearest = fields.side == BUY && !place.order.order_type.rests();
-        // Twice the distance, in units of 1 / (10,000 x shares).
-        let away = |price: u128| (collateral * 10_000).abs_diff(price * shares);
-        let exact = (step..10_000).step_by(tick.ten_thousandths().into()).find(|price| away(*price) == 0);
-        let ends = [0, 10_000];
-        let closest = (step..10_000)
-            .step_by(tick.ten_thousandths().into())
-            .chain(ends)
-            .min_by_key(|price| (away(*price), 10_000 - *price))
-            .filter(|price| !ends.contains(price));
-        let found = if nearest { closest } else { exact };
+        let snaps = fields.side == BUY && !place.order.order_type.rests();
+        let grid = || (step..=10_000).step_by(tick.ten_thousandths().into());
+        let exact = grid().find(|price| price * shares == collateral * 10_000);
+        let below =
+            grid().filter(|price| 20 * price * shares <= 20 * collateral * 10_000 + step * shares).max();
+        let found = if snaps { below } else { exact }.filter(|price| *price < 10_000);
         let inside = step * shares <= collateral * 10_000 && collateral * 10_000 <= (10_000 - step) * shares;
         found.and_then(|price| Price::new(u16::try_from(price).ok()?)).ok_or(Refusal {
             reject: if inside { Reject::PriceOffTick } else { Reject::PriceOutOfRange },
@@ -127,6 +123,9 @@ impl Naive {
             let held = self.held(place.wallet, place.market)[place.outcome.index()];
             (fields.shares().0, held - self.selling(place.wallet, place.market, place.outcome))
         };
+        if there < needed && fields.side == BUY && self.others_take(self.shard_of(place.market)) {
+            return Verdict::Refuse(Reject::Busy.into());
+        }
         if there < needed {
             return refuse(Reject::NotEnoughBalance, needed, there);
         }

@@ -18,6 +18,7 @@ pub struct NaiveReplaced {
 impl Naive {
     /// Replaces orders, or changes nothing and says why.
     pub fn replace(&mut self, request: &Replace<'_, PlaceOrder>) -> Result<NaiveReplaced, Refusal> {
+        self.expire(self.shard_of(request.coming[0].market));
         let before = self.clone();
         let done = self.try_replace(request);
         if done.is_err() {
@@ -133,7 +134,6 @@ impl Naive {
             (order.wallet, order.outcome, order.side, order.price)
                 == (place.wallet, place.outcome, fields.side, work.price)
                 && fields.shares().0 <= order.open
-                && self.now.0 < order.expires_ms
         });
         let heir = heir.map(|at| left.remove(at));
         let queue = heir.as_ref().map(|order| order.queue);

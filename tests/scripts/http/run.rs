@@ -151,8 +151,7 @@ impl Run {
         let now = self.twin.now.0;
         let left = before.iter().filter(|order| !after.contains(&order.id));
         left.map(|order| {
-            let expired =
-                if order.expires_ms <= now { vec!["expired", "unfunded"] } else { vec!["unfunded"] };
+            let expired = if order.expires_ms <= now { vec!["expired"] } else { vec!["unfunded"] };
             (order.id, expired)
         })
         .collect()
