@@ -1,9 +1,9 @@
 //! The journal: one log of frames for the whole exchange, and the files that keep it.
 //!
-//! Every change of state is one frame: a decision together with its results. All loops append to
-//! one ring in shared memory ([`log`]); a thread of its own carries what is committed to segment
-//! files (`writer`, `batches`); a start reads them all and goes on (`open`). Files to which nothing is
-//! added any more are rewritten without their unused room (`pack`).
+//! Every change of state is one frame: a decision together with its results. All loops append to one
+//! ring in shared memory ([`log`]); a thread of its own carries what is committed to segment files
+//! (`writer`, `batches`); a start reads them all and continues (`open`). Files that have their last
+//! frame are rewritten without their unused room (`pack`).
 //!
 //! ```text
 //!  loops ──append──▶ ring in /dev/shm ──journal thread──▶ segments on disk
@@ -13,11 +13,12 @@
 //!
 //! - *Committed*: the frame and all before it are in the ring; survives the process.
 //! - *Durable*: in a segment; survives the machine.
-//! - A **position** counts bytes of frames since the first one and never falls. It is no offset in
+//! - A **position** counts bytes of frames since the first one and never falls. It is not an offset in
 //!   any file.
-//! - An **epoch** is one start. It rises with each, so that what an earlier start left behind is
+//! - An **epoch** is the number of a start. It rises with each, so that what an earlier start left is
 //!   never taken for what this one wrote.
-//! - What was acknowledged is never dropped: what is in doubt refuses to start, naming the place.
+//! - What was acknowledged is never dropped: if any of it is in doubt, the start is refused, naming
+//!   the place.
 //!
 //! Nothing here knows what a frame means; [`layout`] says what is in it and `ledger` what it does.
 

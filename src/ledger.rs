@@ -1,19 +1,19 @@
 //! The state of the exchange as the log tells it: the one place that knows what a record means.
 //!
-//! A [`Ledger`] starts empty and is changed by nothing but [`Ledger::apply`]. Recovery, `journal
-//! verify`, `journal replay` and the reader all are a ledger that followed the log; the shards and
-//! the registry are restored from one at start. Application is pure: it decides nothing, it only
-//! checks that what was decided was possible, and stops at the first contradiction.
+//! A [`Ledger`] starts empty or from a snapshot, and only [`Ledger::apply`] changes what it says. Recovery,
+//! `journal verify`, `journal replay` and the reader all are a ledger that followed the log; the shards and the
+//! registry are restored from one at start. Application is pure: it decides nothing, it only checks that what
+//! was decided was possible, and stops at the first contradiction.
 //!
-//! **Invariants**, asserted by [`Ledger::conserved`]:
+//! **Invariants**, checked by [`Ledger::conserved`]:
 //! - cells + fees + reserves + backing = credits - debits, over the whole exchange;
 //! - in every market that is not resolved, backing = shares of token 0 = shares of token 1;
 //! - in every resolved market, backing covers what all remaining shares would be paid.
 //!
-//! **State hash.** The sum modulo 2^128 of one hash a row (`hash`): wallets, keys, events,
-//! markets, holdings, live orders, references, fees, mode. A sum does not care in which order rows
-//! were made, and one changed row costs one subtraction and one addition, so the same log gives
-//! the same hash with any number of shards on any machine.
+//! **State hash.** The sum modulo 2^128 of one hash per row (`hash`): wallets, keys, switches, breakers,
+//! events, items, markets, holdings, live orders and places that they took over, references, fees, mode. A sum
+//! does not depend on the order in which rows were made, and a changed row costs one subtraction and one
+//! addition, so the same log gives the same hash with any number of shards on any machine.
 
 mod apply;
 mod conserve;
@@ -36,7 +36,7 @@ use crate::journal::layout::Tombstone;
 use crate::journal::{Archive, FRAME_ALIGN};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-/// Every so many frames the ledger remembers its hash; `journal.hash_every_frames` is a multiple.
+/// The ledger remembers its hash after every this many frames; `journal.hash_every_frames` is a multiple.
 pub const CHECKPOINT_FRAMES: u64 = 64;
 
 /// Remembered hashes: of the last million frames. What a hash frame says of frames before them cannot be
@@ -51,7 +51,7 @@ pub const HASH_LAG_BYTES_MAX: u64 = CHECKPOINTS_MAX as u64 * CHECKPOINT_FRAMES *
 /// right, so this is a bug of ours or a forged log; nothing may be served from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contradiction {
-    /// What cannot be.
+    /// What is impossible.
     pub what: &'static str,
 }
 
@@ -80,7 +80,7 @@ pub struct Ledger {
     acts: HashMap<OrderId, ActRow>,
     money: HashMap<String, MoneyRow>,
     tombstones: HashMap<(OrderId, WalletNo), Tombstone>,
-    /// Live orders that have another's place in the queue, with the position that it dates from.
+    /// Live orders that took over another's place in the queue, with the position from which it dates.
     places: BTreeMap<Position, Position>,
     switches: BTreeSet<(WalletNo, ApiKey)>,
     breakers: BTreeMap<(WalletNo, ApiKey), BreakerRow>,
@@ -156,7 +156,7 @@ impl Ledger {
         &self.events
     }
 
-    /// Every tag, series and creator that came by itself, by number.
+    /// Every tag, series and creator that was listed by itself, by number.
     #[must_use]
     pub fn items(&self) -> &[ItemRow] {
         &self.items
@@ -215,7 +215,7 @@ impl Ledger {
         orders
     }
 
-    /// The position that a live order's place in the queue dates from: its own, unless it replaced one.
+    /// The position from which a live order's place in the queue dates: its own, unless it took over another's.
     fn place_of(&self, order: Position) -> Position {
         self.places.get(&order).copied().unwrap_or(order)
     }
@@ -242,19 +242,19 @@ impl Ledger {
         self.money.iter().map(|(reference, row)| (reference.as_str(), row))
     }
 
-    /// Cancels that wait for their orders, or did when the last of them was left: the machine's clock, by which
-    /// they run out, is not the log's.
+    /// Cancels that wait for their orders. Some may have expired since the last of them was left: they expire
+    /// by the machine's clock, which the ledger does not know.
     pub fn tombstones(&self) -> impl Iterator<Item = &Tombstone> {
         self.tombstones.values()
     }
 
-    /// What the whole exchange takes.
+    /// The mode of the whole exchange.
     #[must_use]
     pub fn exchange_mode(&self) -> Mode {
         self.exchange_mode.unwrap_or(Mode::Open)
     }
 
-    /// All fees collected so far: what the fee wallet shows.
+    /// All fees collected and not yet paid out: what the fee wallet shows.
     #[must_use]
     pub const fn fees(&self) -> Collateral {
         self.fees

@@ -6,11 +6,11 @@
 //! | [`links`] | lists of slots, apart from their values | one thread |
 //! | [`bitset`] | a set of small numbers in borrowed words | one thread |
 //! | [`table`] | an index from hashes to numbers | one thread |
-//! | [`cells`] | every wallet's collateral, and who is told when it falls | all shards |
+//! | [`cells`] | every wallet's collateral, and which shards hear when it falls | all shards |
 //! | [`ring`] | slots from one core to one other core | two threads |
-//! | [`pages`] | memory that is there before it is used | |
-//! | [`mapping`] | words of a file, in huge pages | all who have it mapped |
-//! | [`ahead`] | lines fetched before they are looked at | |
+//! | [`pages`] | memory that is resident before its first use | |
+//! | [`mapping`] | words in plain memory or in a file, in huge pages | all who have it mapped |
+//! | [`ahead`] | prefetches of cache lines | |
 //! | [`padded`] | a value alone on its cache lines | |
 //! | [`sections`] | how a state becomes sections of bytes | |
 //! | [`wire`] | how values become bytes, in frames and in snapshots | |

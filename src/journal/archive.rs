@@ -1,19 +1,19 @@
-//! Rows that will not change any more, in files beside the snapshots: written once, read one by one.
+//! Rows that no longer change, in files beside the snapshots: written once, read one by one.
 //!
 //! A snapshot that held every order of a long history would be read whole at every start. So rows
-//! that are over go to a **run** when a snapshot is made: a file of at most [`ROWS_MAX`] rows which
-//! is never changed and which the snapshot names. A start reads the indices of its runs and no row.
+//! that are over go to a **run** when a snapshot is made: a file of at most [`ROWS_MAX`] rows, which
+//! never changes and which the snapshot names. A start reads the indices of its runs and no row.
 //!
-//! A run has the header, the sections and the end of a snapshot, and these sections:
+//! A run begins and ends like a snapshot; in between it has these sections:
 //!
 //! | section | holds |
 //! |---------|-------|
 //! | `index   ` | highest stamp; by position: where rows begin; by the first 8 bytes of ids: which rows |
-//! | `stamps  ` | what has to be known of each row to know it again; read at a start, in bulk |
+//! | `stamps  ` | what is needed of each row to recognise its repetition; read at a start, in bulk |
 //! | `rows    ` | the rows' bytes, each with its length and CRC-32C in front |
 //!
-//! What a row says is for the ledger to know. A new snapshot rewrites the last run with what has come
-//! since, until it is full: so there are few runs, and no row is written again for ever.
+//! What a row means is the ledger's business. A new snapshot rewrites the last run together with the rows
+//! that came since, until it is full: so there are few runs, and no row is rewritten for ever.
 
 use super::checksum;
 use std::fs::{File, Metadata};
@@ -30,7 +30,7 @@ use crate::domain::Position;
 use crate::memory::sections::Name;
 use crate::memory::wire::{Damage, Input, Wire, structs};
 
-/// Rows of one run: its index takes 40 MB of memory, its making about ten times that for a moment.
+/// Rows of one run: its index takes 32 MiB of memory, making it about ten times that for a moment.
 pub(crate) const ROWS_MAX: usize = 1 << 20;
 
 pub(crate) const INDEX: Name = *b"index   ";
@@ -39,7 +39,7 @@ pub(crate) const ROWS: Name = *b"rows    ";
 
 /// Length and checksum in front of a row.
 const ROW_HEAD_BYTES: usize = 8;
-/// Most rows are shorter than this; one read then does.
+/// Most rows are shorter: one read is enough.
 const ROW_BYTES_GUESS: usize = 512;
 
 /// A row on its way into a run.
@@ -47,24 +47,24 @@ const ROW_BYTES_GUESS: usize = 512;
 pub struct ArchiveRow {
     /// Its position, which is its name.
     pub position: Position,
-    /// The first bytes of the id that it is also found by.
+    /// The first bytes of its id, by which it can also be found.
     pub id_prefix: u64,
-    /// When it was signed: what memories of it are dropped by.
+    /// When it was signed: the oldest are the first that memories drop.
     pub stamp_ms: u64,
-    /// What has to be known of it to know it again.
+    /// What is needed to recognise its repetition.
     pub stamp: Vec<u8>,
     /// The row.
     pub row: Vec<u8>,
 }
 
-/// What a start reads of a run.
+/// The index of a run: what a start reads of it.
 #[derive(Debug)]
 struct Index {
     stamp_max: u64,
     positions: Vec<u64>,
-    /// Where the rows begin, behind the start of their section.
+    /// Where the rows begin, counted from the start of their section.
     offsets: Vec<u64>,
-    /// First bytes of ids and the rows they belong to, sorted.
+    /// First bytes of ids and the numbers of the rows they belong to, sorted.
     ids: Vec<(u64, u32)>,
     /// The bytes of all rows.
     rows_bytes: u64,
@@ -72,7 +72,7 @@ struct Index {
 
 structs! { Index { stamp_max, positions, offsets, ids, rows_bytes } }
 
-/// The sections of a run with these rows, which come by rising position.
+/// The sections of a run with these rows, which are sorted by position.
 pub(crate) fn sections(rows: &[ArchiveRow]) -> [(Name, Vec<u8>); 3] {
     assert!(rows.len() <= ROWS_MAX, "a run has at most ROWS_MAX rows");
     let (mut stamps, mut bytes, mut offsets) = (Vec::new(), Vec::new(), Vec::with_capacity(rows.len()));
@@ -103,7 +103,7 @@ pub struct Archive {
     runs: Vec<Arc<Run>>,
 }
 
-/// One run: where its rows are.
+/// One run: its file, and where its rows are.
 #[derive(Debug)]
 struct Run {
     path: PathBuf,
@@ -114,8 +114,8 @@ struct Run {
 }
 
 impl Archive {
-    /// Opens the runs of these names, oldest first, and reads their indices: those that `beside` does
-    /// not have already.
+    /// Opens the runs of these names, oldest first. Reads the indices of those that `beside` does not
+    /// have.
     pub(crate) fn open(
         directory: &Path,
         names: &[String],
@@ -132,7 +132,7 @@ impl Archive {
         Ok(Self { runs: names.iter().map(open).collect::<Result<_, _>>()? })
     }
 
-    /// Closes the runs that no other archive has, and frees their indices.
+    /// Closes the runs that no other archive shares, and frees their indices.
     pub(crate) fn forget_unshared(&mut self) {
         self.runs.retain(|run| 1 < Arc::strong_count(run));
     }
@@ -155,7 +155,7 @@ impl Archive {
         self.runs.is_empty()
     }
 
-    /// The row at `position`, which `decode` makes of its bytes.
+    /// The row at `position`, as `decode` reads it from its bytes.
     pub fn at<T>(
         &self,
         position: Position,
@@ -169,7 +169,7 @@ impl Archive {
         Ok(None)
     }
 
-    /// Every row whose id begins like this: one, but for a collision.
+    /// Every row whose id begins like this: at most one, but for a collision.
     pub fn by_id_prefix<T>(
         &self,
         id_prefix: u64,
@@ -186,8 +186,8 @@ impl Archive {
         Ok(found)
     }
 
-    /// Lets `take` have the stamps of each run, the newest run first, until it has enough: it is told
-    /// the highest stamp of what is left and says whether it wants more.
+    /// Passes the stamps of each run to `take`, the newest run first, as long as `wants` returns true.
+    /// `wants` is called before each with the highest stamp of the runs that are left.
     pub fn stamps(
         &self,
         mut wants: impl FnMut(u64) -> bool,
@@ -204,8 +204,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Reads all of the last run if it has room for more: the next snapshot writes its rows again, so
-    /// it cannot be made from here if one of their bytes is wrong.
+    /// Reads and checks all of the last run if it has room for more: the next snapshot rewrites its rows,
+    /// so it cannot be made if one of their bytes is wrong.
     pub fn check_unfilled(&self) -> Result<(), Fault> {
         let Some(run) = self.last_unfilled() else {
             return Ok(());
@@ -214,7 +214,7 @@ impl Archive {
         run.rows.read(&run.file, &run.path).map(drop)
     }
 
-    /// The rows of the last run if it has room for more, to be written again with them.
+    /// The rows of the last run if it has room for more, to be rewritten together with new ones.
     pub(crate) fn unfilled(&self) -> Result<Option<Vec<Vec<u8>>>, Fault> {
         let Some(run) = self.last_unfilled() else {
             return Ok(None);
@@ -248,7 +248,7 @@ impl Run {
         Ok(Self { path: path.to_path_buf(), file: reader.into_file(), index, stamps, rows })
     }
 
-    /// True if its name still leads to it, and not to another run.
+    /// True if its name still leads to this file, and not to another run.
     fn is_there(&self) -> bool {
         let same = |there: Metadata, ours: Metadata| (there.dev(), there.ino()) == (ours.dev(), ours.ino());
         std::fs::metadata(&self.path)
@@ -280,7 +280,7 @@ impl Run {
         decode(row).map_err(|damage| self.meaningless(&damage, start, position))
     }
 
-    /// The fault of bytes at `start` whose checksum is right and which mean nothing.
+    /// The fault of bytes at `start` whose checksum is right and which have no meaning.
     fn meaningless(&self, damage: &Damage, start: u64, position: Position) -> Fault {
         let flaw = Flaw { field: damage.field, at: damage.at as u64, expected: 0, found: 0 };
         Fault::SnapshotDamaged(Place::of(flaw, &self.path, start, position))

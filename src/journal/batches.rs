@@ -1,9 +1,9 @@
 //! Writing batches to segments: one synchronous write each, one after another.
 //!
 //! The next segment, the **spare**, is made by a thread of its own as soon as one is begun, so that
-//! writing goes on without a pause when it is full. A spare that could not be made is no fault yet: it
-//! is tried again whenever half of the room is taken that was left at the last try, and at last when
-//! it is needed. What stands in the way then is the fault.
+//! writing goes on without a pause when that one is full. A spare that could not be made is no fault
+//! yet: it is tried again each time half of the room left at the last try is used up, and at last when
+//! it is needed. What then stands in the way is the fault.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ use super::segment::{
 };
 use crate::domain::Position;
 
-/// Where segments are and what they are like.
+/// The directory of the segments, and what they have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf {
     pub(crate) directory: PathBuf,
@@ -31,8 +31,8 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    /// Makes segment `number`; if it is there, makes sure of its name, which a process may have given it
-    /// without living to see it on the disk.
+    /// Makes segment `number`. If it exists, syncs its name, as the process that gave it may have died
+    /// before it was on the disk.
     fn prepare(&self, number: u64) -> Result<(), Fault> {
         if segment::path(&self.directory, number).exists() {
             return self.disk.sync_dir(&self.directory);
@@ -41,10 +41,10 @@ impl Shelf {
     }
 }
 
-/// The segment behind the one that batches go to.
+/// The segment after the one that batches go to.
 #[derive(Debug)]
 enum Spare {
-    /// Nobody makes it before this row is reached, unless it is needed earlier.
+    /// No try is made before this row is reached, unless the segment is needed earlier.
     Missing {
         again_at: u32,
     },
@@ -71,12 +71,12 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// Goes on where `scan` found the end; makes the first segment if there is none.
+    /// Continues at the end that `scan` found; makes the first segment if there is none.
     pub(crate) fn at_end(shelf: Shelf, scan: &Scan, segments: Arc<Segments>) -> Result<Self, Fault> {
         let (mut number, mut row) = (scan.segment.max(1), scan.row);
         shelf.prepare(number)?;
         if first_row(&shelf, number)?.form == Form::Packed {
-            // It has no room, and perhaps not even the size for a batch.
+            // A packed segment has no room, and may be smaller than a batch.
             (number, row) = (number + 1, 1);
             shelf.prepare(number)?;
         }
@@ -100,7 +100,7 @@ impl Batches {
         Ok(batches)
     }
 
-    /// What was cut is zero again, and what was read is on the disk, before anything is added.
+    /// Zeroes what was cut and syncs what was read, before anything is added.
     fn clear_behind(&self, scan: &Scan) -> Result<(), Fault> {
         for &number in scan.numbers.iter().filter(|_| scan.cut.is_some()) {
             let path = segment::path(&self.shelf.directory, number);
@@ -122,7 +122,7 @@ impl Batches {
         &self.shelf
     }
 
-    /// Raises the epoch: all that follows is of a new start.
+    /// Raises the epoch: all that follows belongs to a new start.
     pub(crate) fn raise_epoch(&mut self) -> u32 {
         assert!(self.filled == 0, "a batch is of one epoch");
         self.epoch += 1;
@@ -146,23 +146,23 @@ impl Batches {
         self.end
     }
 
-    /// The bytes of frames that may still be put in front of the next write.
+    /// The room for frames in the next batch.
     pub(crate) fn free(&mut self) -> &mut [u8] {
         let most = usize::try_from(self.file_bytes - ROW_BYTES).unwrap_or(usize::MAX).min(BATCH_BYTES_MAX);
         &mut self.buffer.frames()[self.filled..most - BATCH_HEADER_BYTES]
     }
 
-    /// Takes in the frame that was put at the front of `free`.
+    /// Adds to the batch the frame that was put at the front of `free`.
     pub(crate) fn take(&mut self) {
         let frame = &self.buffer.frames()[self.filled..];
         self.chain = chain_next(self.chain, u64_at(frame, 0));
         self.filled += u32_at(frame, 0) as usize;
     }
 
-    /// Writes what was taken in; without frames, a mark that says how far all is durable.
+    /// Writes the batch; without frames it is a mark that says how far all is durable.
     ///
-    /// When this returns, everything up to `end` survives the machine. After an error nothing more
-    /// may be written: what the disk holds is then unknown.
+    /// When this returns, everything up to `end` survives the machine. After an error nothing more may
+    /// be written: what the disk holds is unknown then.
     pub(crate) fn write(&mut self) -> Result<(), Fault> {
         let rows = rows(self.filled);
         if self.file_bytes < u64::from(self.row + rows) * ROW_BYTES {
@@ -207,7 +207,7 @@ impl Batches {
         let number = self.number + 1;
         let is_made = match std::mem::replace(&mut self.spare, Spare::Missing { again_at: 1 }) {
             Spare::Made => true,
-            // What stood in its way may be gone by now.
+            // What stood in its way may be gone by now: a failed try is repeated below.
             Spare::Making(thread) => end_of(thread).is_ok(),
             Spare::Missing { .. } => false,
         };
@@ -220,8 +220,8 @@ impl Batches {
         Ok(())
     }
 
-    /// Starts to make the next segment if it is time to, and says once of each try why it failed.
-    /// Nothing is lost then: whoever writes goes on.
+    /// Starts to make the next segment if it is time to, and reports each failed try once. A failure
+    /// loses nothing yet: writing goes on.
     pub(crate) fn tend_spare(&mut self) -> Result<(), Fault> {
         let again_at = self.halfway();
         match std::mem::replace(&mut self.spare, Spare::Missing { again_at }) {
@@ -237,7 +237,7 @@ impl Batches {
         Ok(())
     }
 
-    /// The row at which half of the rows are taken that are left now.
+    /// The row at which half of the rows that are left now will be used.
     fn halfway(&self) -> u32 {
         let rows = u32::try_from(self.file_bytes / ROW_BYTES).unwrap_or(u32::MAX);
         self.row + rows.saturating_sub(self.row).div_ceil(2).max(1)
@@ -247,7 +247,7 @@ impl Batches {
         let (shelf, number) = (self.shelf.clone(), self.number + 1);
         let path = segment::path(&shelf.directory, number);
         let thread = std::thread::Builder::new().name("journal-spare".to_owned()).spawn(move || {
-            // Not the writer's priority, which it would inherit: nobody waits for it.
+            // Not the journal thread's priority, which it would inherit: nobody waits for it.
             let _ = rustix::process::setpriority_process(None, 0);
             shelf.prepare(number)
         });
@@ -260,10 +260,10 @@ fn end_of(thread: JoinHandle<Result<(), Fault>>) -> Result<(), Fault> {
 }
 
 impl Drop for Batches {
-    /// Waits until no file is being made any more: the directory's lock is given back after this.
+    /// Waits for a file that is being made, as the directory's lock is released after this.
     fn drop(&mut self) {
         if let Spare::Making(thread) = std::mem::replace(&mut self.spare, Spare::Made) {
-            // Its failure matters to who needs the file: the next start makes it again.
+            // Its failure matters only to whoever needs the file: the next start makes it again.
             let _ = thread.join();
         }
     }

@@ -1,7 +1,8 @@
 //! CRC-32C (Castagnoli): what every frame, row and section of the journal ends or begins with.
 //!
-//! Long stretches are the library's. The few words of a frame's decision are summed by the processor's own
-//! instruction, and what was summed before, by somebody else ([`Stretch`]), is joined in one multiplication.
+//! Long stretches are left to the library. The few words of a frame's decision are summed with the processor's own
+//! instruction, and the sum of what was received, made when it was checked ([`Stretch`]), is joined in by one
+//! multiplication.
 //!
 //! CHECKSUM-1: without the instructions the library gives the same sums; `is_x86_feature_detected` decides.
 #![allow(unsafe_code, reason = "the processor's instruction for this checksum")]
@@ -12,10 +13,10 @@ use std::arch::x86_64::{
     _mm_cvtsi128_si64,
 };
 
-/// Up to here a sum is quicker made word by word than begun by the library.
+/// Up to this length, summing word by word is quicker than starting the library.
 const FEW_BYTES: usize = 64;
 
-/// The polynomial, its lowest power in the highest bit, x^32 left out.
+/// The polynomial, reflected: its lowest power in the highest bit, x^32 left out.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
 /// The checksum of `bytes`.
@@ -28,7 +29,7 @@ pub(crate) fn sum(bytes: &[u8]) -> u32 {
     crc32_iscsi(bytes)
 }
 
-/// The checksum of what `sum` is the checksum of, and of `bytes` behind it.
+/// The checksum of the bytes that `sum` covers, followed by `bytes`.
 #[must_use]
 pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!sum));
@@ -36,12 +37,12 @@ pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     narrow(digest.finalize())
 }
 
-/// The same for three words, without the state that [`append`] makes for stretches of any length.
+/// [`append`] for three words, without the state that it sets up for stretches of any length.
 #[must_use]
 #[inline]
 pub(crate) fn append_words(sum: u32, words: [u64; 3]) -> u32 {
     if sums_words() {
-        // One by one, so that they are handed over in registers.
+        // One by one, so that they are passed in registers.
         let [first, second, third] = words;
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
         return unsafe { on(sum, first, second, third) };
@@ -49,7 +50,7 @@ pub(crate) fn append_words(sum: u32, words: [u64; 3]) -> u32 {
     on_by_library(sum, words)
 }
 
-/// The checksum of a word and the first `bytes` of `last` behind it, whose other bytes are zero.
+/// The checksum of a word followed by the first `bytes` bytes of `last`.
 #[must_use]
 pub(crate) fn sum_behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
     if bytes <= FEW_BYTES && sums_words() {
@@ -59,20 +60,20 @@ pub(crate) fn sum_behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
     append(crc32_iscsi(&first.to_le_bytes()), &last.as_flattened()[..bytes])
 }
 
-/// What bytes in the middle add to a checksum, worked out before anybody knows what stands around them.
+/// The checksum of bytes in the middle, computed before it is known what is around them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     sum: u32,
     bytes: u32,
-    /// What moves a sum by so many bytes.
+    /// The factor that shifts a sum past that many bytes.
     factor: u32,
 }
 
 impl Stretch {
-    /// Of nothing; nothing can be around it.
+    /// The stretch of no bytes, which [`sum_around`] does not take.
     pub(crate) const NOTHING: Self = Self { sum: 0, bytes: 0, factor: 0 };
 
-    /// Of at least one word and at most as many as there are [`FACTORS`].
+    /// The stretch of at least one word, and of no more words than [`FACTORS`] has entries.
     pub(crate) fn of(words: &[[u8; 8]]) -> Self {
         let bytes = words.as_flattened();
         let count = u32::try_from(bytes.len()).expect("a stretch is part of a frame");
@@ -80,7 +81,7 @@ impl Stretch {
     }
 }
 
-/// The same with a stretch behind the word.
+/// The checksum of a word, followed by a stretch and the first `bytes` bytes of `last`.
 #[must_use]
 pub(crate) fn sum_around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 {
     if sums_words() && joins_stretches() {
@@ -90,8 +91,8 @@ pub(crate) fn sum_around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes:
     around_by_library(first, stretch, &last.as_flattened()[..bytes])
 }
 
-/// x^(64 n - 33) modulo the polynomial, for n words from one on: a sum times this, times the x^33 that the two
-/// instructions bring along, is the sum with so many zero words behind it.
+/// x^(64 n - 33) modulo the polynomial, for n = 1, 2, …: a sum times this, times the x^33 that the two instructions
+/// contribute, is the sum with n zero words after it.
 const FACTORS: [u32; 128] = {
     let mut factors = [0; 128];
     let (mut power, mut at) = (1 << 31, 0);
@@ -107,7 +108,7 @@ const FACTORS: [u32; 128] = {
     factors
 };
 
-/// A checksum is linear: one that goes on from `sum` is one that begins anew with `sum` added to what comes first.
+/// A checksum is linear: to continue from `sum` is to begin anew with `sum` added (XOR) to the first bytes.
 #[cold]
 fn on_by_library(sum: u32, mut words: [u64; 3]) -> u32 {
     words[0] ^= u64::from(sum);
@@ -147,14 +148,14 @@ fn behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
 fn around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 {
     let low = |word: u32| _mm_cvtsi64_si128(i64::from(word));
     let front = !narrow(_mm_crc32_u64(u64::from(u32::MAX), first));
-    // The product's powers stand one place too low in 64 bits, and the checksum of a word moves it by 32.
+    // The product of reflected numbers is one place too low in 64 bits; the checksum of a word shifts it by 32.
     let product = _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(low(front), low(stretch.factor)));
     let moved = narrow(_mm_crc32_u64(0, product.cast_unsigned()));
     !end((!(moved ^ stretch.sum)).into(), &last.as_flattened()[..bytes])
 }
 
-/// The state of a sum behind `bytes`. What the last word has is taken in four bytes, two and one, not byte by byte: each
-/// instruction waits for the one before.
+/// The state of a sum after `bytes`. The last, partial word is taken in steps of four bytes, two and one rather than
+/// byte by byte, as each instruction waits for the one before.
 #[target_feature(enable = "sse4.2")]
 #[inline]
 fn end(mut state: u64, bytes: &[u8]) -> u32 {
@@ -175,7 +176,7 @@ fn end(mut state: u64, bytes: &[u8]) -> u32 {
     state
 }
 
-/// The checksum of two stretches one behind the other, from theirs; `length` is the second's.
+/// The checksum of two stretches in sequence, from theirs; `length` is the second's.
 #[must_use]
 pub(crate) fn combine(first: u32, second: u32, length: usize) -> u32 {
     narrow(checksum_combine(CrcAlgorithm::Crc32Iscsi, first.into(), second.into(), length as u64))

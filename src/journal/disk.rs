@@ -1,9 +1,9 @@
-//! All that changes files, and what the system says about them: the seam at which tests let a
+//! Every operation that changes files, and what the system says about them: the seam at which tests make a
 //! disk fail.
 //!
-//! A [`Disk`] counts the operations that can fail. A failing one writes half of what it was given
-//! and reports the error, and so does every operation after it: a disk that failed once is not
-//! asked again, unless a test mends it. A test can also hold operations up, as a disk does that is busy.
+//! A [`Disk`] counts the operations that can fail. A failing one writes half of what it was given and reports
+//! the error. So does every later one, as a disk that failed once is not used again, unless a test mends it.
+//! A test can also hold operations up, as a busy disk does.
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -19,12 +19,12 @@ use super::Fault;
 
 /// Only the owner may read what people traded.
 const FILE_MODE: u32 = 0o600;
-/// And look into the directory.
+/// Only the owner may look into the directory.
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// How often a lock is asked for.
+/// How often a lock is tried before it counts as another process's.
 const LOCK_TRIES: u32 = 20;
-/// How long whoever only looks is given.
+/// The pause between two tries: enough for whoever only looks.
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// The real disk, or one that fails at its n-th operation.
@@ -43,10 +43,10 @@ struct Failing {
 /// Where operations wait while a test holds them.
 #[derive(Debug)]
 struct Gate {
-    /// Operations that pass before the next ones wait.
+    /// Operations that may pass before the next ones wait.
     passes: Mutex<u64>,
     changed: Condvar,
-    /// True while one waits.
+    /// True while an operation waits.
     waits: AtomicBool,
 }
 
@@ -71,13 +71,13 @@ impl Disk {
         Self { failing: Some(Arc::new(Failing { left: AtomicU64::new(good), errno, gate })) }
     }
 
-    /// Lets every operation behind the next `good` ones fail.
+    /// Makes every operation after the next `good` ones fail.
     #[cfg(test)]
     pub(crate) fn fail_behind(&self, good: u64) {
         self.seam().left.store(good, Ordering::Relaxed);
     }
 
-    /// Lets every operation from now on succeed.
+    /// Makes every operation from now on succeed.
     #[cfg(test)]
     pub(crate) fn mend(&self) {
         self.fail_behind(u64::MAX);
@@ -99,7 +99,7 @@ impl Disk {
         self.seam().gate.waits.load(Ordering::Relaxed)
     }
 
-    /// Lets every operation from now on fail.
+    /// Makes every operation from now on fail.
     #[cfg(test)]
     pub(crate) fn fail(&self) {
         self.fail_behind(0);
@@ -127,8 +127,8 @@ impl Disk {
         self.admit().and_then(|()| std::fs::create_dir_all(path)).map_err(Fault::io("create", path))?;
         std::fs::set_permissions(path, Permissions::from_mode(DIRECTORY_MODE))
             .map_err(Fault::io("set permissions", path))?;
-        // What is in the directory lasts only if its name does. A parent that may not be read was
-        // there before us.
+        // What is in the directory survives only if its name does. A parent that may not be read was there
+        // before us.
         match path.parent().map(File::open) {
             Some(Ok(parent)) => self.sync(&parent, path),
             _ => Ok(()),
@@ -141,7 +141,7 @@ impl Disk {
         self.admit().and_then(|()| options.open(path)).map_err(Fault::io("create", path))
     }
 
-    /// Opens for batches: synchronous, and past the page cache if the file system can.
+    /// Opens a file for batches: synchronous, and bypassing the page cache if the file system can.
     pub(crate) fn open_synchronous(path: &Path, direct: Direct) -> Result<(File, Direct), Fault> {
         let open = |flags: OFlags| {
             let flags = i32::try_from(flags.bits()).expect("open flags fit an int");
@@ -159,7 +159,7 @@ impl Disk {
 
     pub(crate) fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         if let Err(error) = self.admit() {
-            // A torn write: what a cut of power leaves. The block size keeps O_DIRECT content.
+            // A torn write, as a power cut leaves it. Whole blocks satisfy `O_DIRECT`.
             let torn = bytes.len() / 2 / 4_096 * 4_096;
             let _ = file.write_all_at(&bytes[..torn], offset);
             return Err(error);
@@ -176,39 +176,40 @@ impl Disk {
         self.sync(&directory, path)
     }
 
-    /// Removes a file; its name is gone for good when the directory was synced.
+    /// Removes a file; that lasts once the directory is synced.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), Fault> {
         self.admit().and_then(|()| std::fs::remove_file(path)).map_err(Fault::io("remove", path))
     }
 
-    /// Puts `from` in the place of `to`, for good.
+    /// Renames `from` to `to`, replacing it, and syncs the directory.
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), Fault> {
         self.admit().and_then(|()| std::fs::rename(from, to)).map_err(Fault::io("rename", from))?;
         self.sync_dir(to.parent().expect("a file has a directory"))
     }
 }
 
-/// Whether writes go past the page cache.
+/// Whether writes bypass the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direct {
     Yes,
     No,
 }
 
-/// What the system counts a file's room in, whatever its file system does.
+/// The unit in which the system counts a file's room, whatever its file system uses.
 const BLOCK_BYTES: u64 = 512;
 
-/// Takes `bytes` of `file` from `at` on now, so that no store into its mapping finds the file system full.
+/// Reserves `bytes` of `file` from `at` on, so that no store into its mapping finds the file system full.
 pub(crate) fn reserve(file: &File, at: u64, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), at, bytes)?)
 }
 
-/// Takes what `file` lacks of `bytes` behind its end, which stays where it is, as does what is in it. A file
-/// system that cannot do that says nothing: `reserve` will.
+/// Reserves what `file` lacks to hold `bytes`; its length and content stay as they are. A file system that
+/// cannot do that reports no error here: `reserve` will.
 pub(crate) fn reserve_behind(file: &File, bytes: u64) -> io::Result<()> {
     let disk = rustix::fs::fstatvfs(file)?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    // Some would first fill up with what there is, for everybody. One in memory may have no bound of its own.
+    // Some file systems take all that is free, from everybody, before they fail. One in memory may have no
+    // bound.
     if disk.f_blocks != 0 && free.saturating_add(file.metadata()?.blocks() * BLOCK_BYTES) < bytes {
         return Err(rustix::io::Errno::NOSPC.into());
     }
@@ -218,15 +219,15 @@ pub(crate) fn reserve_behind(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Opens a file to be shared by mapping, and makes it if need be.
+/// Opens a file for a shared mapping, and makes it if need be.
 pub(crate) fn open_shared(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)
 }
 
-/// Takes `file` for this process alone; false if another one has it.
+/// Locks `file` for this process alone; false if another one has it.
 ///
-/// Whoever only looks (`outcry journal`, a neighbour that starts) holds the lock for an instant, so
-/// it is asked for more than once before that is called another process.
+/// Whoever only looks (`outcry journal`, a neighbour that starts) holds the lock for an instant, so several
+/// tries are made before it counts as another process's.
 pub(crate) fn lock(file: &File) -> io::Result<bool> {
     for _ in 0..LOCK_TRIES {
         match file.try_lock() {
@@ -238,7 +239,7 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether some process has `file`.
+/// Whether some process has locked `file`.
 pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
     match file.try_lock_shared() {
         Ok(()) => file.unlock().map(|()| false),
@@ -254,7 +255,7 @@ pub(crate) fn free_bytes(path: &Path) -> Result<u64, Fault> {
     Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
-/// The name of the file system under `file` if it is memory: what is written there ends with the
+/// The name of the file system under `file` if that is in memory: what is written there ends with the
 /// machine, whatever syncing says.
 pub(crate) fn in_memory(file: &File) -> io::Result<Option<&'static str>> {
     const TMPFS: u32 = 0x0102_1994;

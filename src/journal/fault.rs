@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use super::frame::Flaw;
 use crate::domain::Position;
 
-/// A place in a file where something else should stand.
+/// A place in a file where something else should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file.
     pub file: PathBuf,
-    /// The byte in the file.
+    /// The offset of the byte in the file.
     pub offset: u64,
-    /// The position in the log up to which all is well.
+    /// The position in the log up to which all is well; 0 if that is not known.
     pub position: Position,
     /// Which field is wrong.
     pub field: &'static str,
@@ -32,8 +32,8 @@ impl Place {
         Self { file: file.to_path_buf(), offset: start + at, position, field, expected, found }
     }
 
-    /// The name of the format that another version of Outcry wrote here, and of the one that this version reads: they
-    /// differ in the number at their ends.
+    /// The names of the format that another version of Outcry wrote here and of the one that this version reads; they
+    /// differ in the number at the end.
     fn formats(&self) -> Option<(String, String)> {
         let [found, expected] = [self.found, self.expected].map(u64::to_le_bytes);
         let ([name @ .., number], [expected_name @ .., _]) = (found, expected);
@@ -52,7 +52,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why the journal cannot go on, or not begin.
+/// Why the journal cannot continue, or cannot start.
 #[derive(Debug)]
 pub enum Fault {
     /// The system refused a file operation.
@@ -68,21 +68,21 @@ pub enum Fault {
     Damaged(Place),
     /// A segment file is missing between others.
     SegmentMissing(PathBuf),
-    /// No segment is there that a snapshot could be followed into.
+    /// All segments from which a snapshot could be continued are missing.
     SegmentsGone {
         /// The first one that should be.
         segment: PathBuf,
         /// The snapshot.
         snapshot: PathBuf,
     },
-    /// The file that says whose the segments are is missing beside them.
+    /// Segments are there, but not the file that says whose they are.
     IdentityMissing {
         /// The file.
         identity: PathBuf,
         /// Where the segments are.
         segments: PathBuf,
     },
-    /// The first segments are missing, and no snapshot is there and whole that stands for them.
+    /// The first segments are missing, and no whole snapshot stands in for them.
     NoBeginning {
         /// The segment before the first one that is there.
         missing: PathBuf,
@@ -107,7 +107,7 @@ pub enum Fault {
         /// Its file system.
         file_system: &'static str,
     },
-    /// The log file belongs to the directory that this one was copied from (or moved).
+    /// The log file belongs to the directory that this one was copied or moved from.
     LogOfOtherDirectory {
         /// The log file.
         log: PathBuf,
@@ -116,22 +116,22 @@ pub enum Fault {
         /// This directory.
         data_dir: PathBuf,
     },
-    /// The log file knows of more than the segments have.
+    /// The log file says that segments go further than they do.
     LogAhead {
         /// The log file.
         log: PathBuf,
-        /// What the log file says.
+        /// The epoch in the log file.
         log_epoch: u32,
-        /// How far it says that segments go.
+        /// The durable position in the log file.
         log_durable: Position,
         /// The data directory.
         data_dir: PathBuf,
-        /// What segments say.
+        /// The epoch of the segments.
         epoch: u32,
         /// Where segments end.
         end: Position,
     },
-    /// Log file and segments tell different stories.
+    /// Log file and segments contradict each other.
     LogDiffers {
         /// The log file.
         log: PathBuf,
@@ -142,7 +142,7 @@ pub enum Fault {
     },
     /// Bytes of a snapshot are not what was written. Nothing is lost: the segments say the same.
     SnapshotDamaged(Place),
-    /// A whole snapshot tells of a log that the segments do not have.
+    /// A whole snapshot is of a log that the segments do not have.
     SnapshotMisfit {
         /// The snapshot.
         snapshot: PathBuf,
@@ -162,7 +162,7 @@ pub enum Fault {
         /// What must stay free.
         free_bytes_min: u64,
     },
-    /// A packed segment would for a moment take room that must stay free.
+    /// Packing a segment would, for a moment, take room that must stay free.
     NoRoomToPack {
         /// The segment that is to be packed.
         segment: PathBuf,
@@ -184,9 +184,9 @@ pub enum Fault {
     },
     /// A follower fell behind what the ring keeps, and there are no segments to read.
     Lapped {
-        /// What it wanted.
+        /// The position it wanted.
         position: Position,
-        /// What there is.
+        /// The oldest position there is.
         oldest: Position,
     },
 }

@@ -19,14 +19,14 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// A follower whose first frame is the one at `from`. Without segments (in tests) a lap behind
-    /// is the end of it.
+    /// A follower whose first frame is the one at `from`. Without segments (in tests), falling a
+    /// lap behind is a fault.
     #[must_use]
     pub fn new(log: Arc<Log>, from: Position, segments: Option<Arc<Segments>>) -> Self {
         Self { history: History::new(log, segments), next: from }
     }
 
-    /// The next frame that ends at or below `limit`, an acknowledged mark.
+    /// The next frame that ends at or below `limit`, the end of what is acknowledged.
     pub fn next(&mut self, limit: Position) -> Result<Option<Frame<'_>>, Fault> {
         while self.next < limit {
             let Some(held) = self.history.hold(self.next)? else {

@@ -1,4 +1,4 @@
-//! A frame as it lies in the log and in segments: 32 bytes of header, the payload, zeros.
+//! A frame in the log and in segments: 32 bytes of header, the payload, zeros.
 //!
 //! | offset | bytes | field         |                                                        |
 //! |-------:|------:|---------------|--------------------------------------------------------|
@@ -13,17 +13,17 @@
 //! |     32 |       | payload       |                                                        |
 //! |        |       | zeros         | to the next multiple of 64; checked                    |
 //!
-//! Little-endian. Position and epoch are under the checksum, so a frame of another lap or another
-//! start never passes for the one that is looked for. Padding has no payload and fills what a
-//! frame could not use: the end of the ring, and the start of it.
+//! Little-endian. The checksum covers position and epoch, so a frame of another lap or another
+//! start never passes for the one that is sought. Padding has no payload and fills the room that a
+//! frame could not use: at the end of the ring, and at its start.
 
 use super::checksum;
 use crate::domain::Position;
 
-/// Frames begin and end on these: a cache line, so that no two writers share one.
+/// Frames begin and end on multiples of this: a cache line, so that no two writers share one.
 pub const FRAME_ALIGN: u64 = 64;
 
-/// The largest frame: an order that made 4,096 fills is about 300 KiB.
+/// The largest frame. The largest order takes about 241 KiB, the largest removal of orders 256 KiB.
 pub const FRAME_BYTES_MAX: usize = 320 * 1024;
 
 /// The bytes in front of a payload.
@@ -57,12 +57,12 @@ pub struct Span {
     pub end: Position,
 }
 
-/// One committed frame, wherever it was read.
+/// One committed frame, wherever it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Where it stands in the log.
     pub span: Span,
-    /// The start that wrote it.
+    /// The epoch of the start that wrote it.
     pub epoch: u32,
     /// What the payload is.
     pub kind: u16,
@@ -70,12 +70,12 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why bytes are not the frame that should be there.
+/// Why bytes are not what should be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flaw {
     /// Which field is wrong.
     pub field: &'static str,
-    /// Its offset from the frame's first byte.
+    /// Its offset from the first byte of what was read: a frame, a batch, a file.
     pub at: u64,
     /// What should be there.
     pub expected: u64,
@@ -83,15 +83,15 @@ pub struct Flaw {
     pub found: u64,
 }
 
-/// The bytes of a frame with `payload_bytes` of payload.
+/// The length of a frame with `payload_bytes` of payload.
 #[must_use]
 pub fn frame_bytes(payload_bytes: usize) -> u64 {
     assert!(payload_bytes <= PAYLOAD_BYTES_MAX, "a payload is at most PAYLOAD_BYTES_MAX");
-    // Nothing overflows here, which `next_multiple_of` cannot know.
+    // `next_multiple_of` would check for an overflow that cannot happen here.
     ((FRAME_HEADER_BYTES + payload_bytes) as u64 + (FRAME_ALIGN - 1)) & !(FRAME_ALIGN - 1)
 }
 
-/// A header, apart from what follows from the rest of the frame.
+/// A header without its checksum, which follows from the rest of the frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub(crate) length: u32,
@@ -124,7 +124,7 @@ impl Header {
     }
 }
 
-/// Whether `length` can be a frame's: what a walk must know before it trusts it.
+/// Whether a frame can have this `length`: a walk must know that before it trusts it.
 pub(crate) fn length_is_possible(length: u32) -> bool {
     let length = u64::from(length);
     length >= FRAME_ALIGN && length.is_multiple_of(FRAME_ALIGN) && length <= FRAME_BYTES_MAX as u64
@@ -142,7 +142,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// The frame of `position` and `epoch` at the front of `bytes`, every byte of it checked.
+/// Reads the frame of `position` and `epoch` at the front of `bytes`, checking every byte of it.
 pub fn read(bytes: &[u8], position: Position, epoch: u32) -> Result<Frame<'_>, Flaw> {
     let flaw = |field, at, expected: u64, found: u64| Err(Flaw { field, at, expected, found });
     if (bytes.len() as u64) < FRAME_ALIGN {

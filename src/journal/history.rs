@@ -2,14 +2,14 @@
 //!
 //! Segments are found through a sparse table: the first batch of each file and one about every 64
 //! rows (256 KiB), 24 bytes each. From there the batch headers lead to the frame. The journal
-//! thread adds to the table before it frees what the table is about, so whoever finds the ring
-//! lapped finds the segments ready.
+//! thread adds an entry to the table before it frees those frames, so whoever finds the ring lapped
+//! finds the segments ready.
 //!
-//! The table is a hint. A sealed segment may be packed at any moment: its name goes to another file,
-//! with the same frames on other rows, and the table learns of it a moment later. So a batch and the
-//! open file that it was found in belong together; a file that is open stays as it was, whatever
-//! its name names by now; and where a header does not lead to what is looked for, the file of that
-//! name is opened anew and walked from its first row.
+//! The table is a hint. A sealed segment may be packed at any moment: its name then leads to another
+//! file, with the same frames on other rows, and the table is updated a moment later. So a batch
+//! belongs to the open file in which it was found, and an open file stays as it was, whatever its
+//! name leads to by now. Where a header does not lead to the position that is sought, the file is
+//! opened anew by its name and walked from its first row.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -30,7 +30,7 @@ use crate::domain::Position;
 /// Rows between two entries of the table.
 const ENTRY_ROWS: u32 = 64;
 
-/// Where the batch that begins at a position lies.
+/// The place of the batch that begins at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) position: Position,
@@ -81,13 +81,13 @@ impl Segments {
         entries.last().map_or(0, |entry| entry.segment)
     }
 
-    /// Leaves out the segments before `number`, which are about to go.
+    /// Drops the entries of segments before `number`, which are about to be removed.
     pub(crate) fn forget_before(&self, number: u64) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|entry| number <= entry.segment);
     }
 
-    /// Puts `entries` in the place of what is known of segment `number`, if anything is.
+    /// Replaces the entries of segment `number`, if it has any.
     pub(crate) fn replace(&self, number: u64, with: Vec<Entry>) {
         assert!(with.iter().all(|entry| entry.segment == number), "the entries are of that segment");
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,13 +97,13 @@ impl Segments {
         }
     }
 
-    /// What is known of segment `number`.
+    /// The entries of segment `number`.
     pub(crate) fn entries_of(&self, number: u64) -> Vec<Entry> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries[of_segment(&entries, number)].to_vec()
     }
 
-    /// Gives `base` what is known now of everything before it: what it knows from an older snapshot
+    /// Gives `base` the current entries for everything before it: its own, from an older snapshot,
     /// may be of segments that were packed since.
     pub fn correct(&self, base: &mut Base) {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,8 +111,8 @@ impl Segments {
         base.entries = entries[..end].to_vec();
     }
 
-    /// Why the frame at `at` is not what it should be: what is wrong with its segment, if anything is
-    /// wrong there, with file and byte as a scan would name them; or else `fault`.
+    /// Says why the frame at `at` is not what it should be: by the damage in its segment, if there is
+    /// any, with file and byte as a scan would name them; or else by `fault`.
     pub(crate) fn blame(&self, at: Position, fault: Fault) -> Fault {
         let entries = self.entries_of(self.segment_of(at));
         let checked = entries.first().map(|&first| check_at(&self.directory, &self.journal, first, at));
@@ -141,7 +141,7 @@ impl Segments {
     }
 }
 
-/// Where in the table segment `number` is.
+/// The range of segment `number` in the table.
 fn of_segment(entries: &[Entry], number: u64) -> std::ops::Range<usize> {
     let first = entries.partition_point(|entry| entry.segment < number);
     first..entries.partition_point(|entry| entry.segment <= number)
@@ -153,7 +153,7 @@ struct OpenFile {
     number: u64,
     path: PathBuf,
     file: File,
-    /// The batch in it that was found last.
+    /// The batch that was last found in it.
     batch: Option<BatchHeader>,
 }
 
@@ -182,7 +182,7 @@ impl OpenFile {
     }
 }
 
-/// Reads frames by position. Each loop that does has its own.
+/// Reads frames by position. Each loop that reads any has its own.
 #[derive(Debug)]
 pub struct History {
     log: Option<Arc<Log>>,
@@ -191,7 +191,7 @@ pub struct History {
     buffer: Box<[u8]>,
 }
 
-/// Bytes in the buffer that should be a frame of an epoch.
+/// Bytes in the buffer that should be a frame of this epoch.
 struct Found {
     bytes: usize,
     epoch: u32,
@@ -220,25 +220,25 @@ impl History {
         Self { log: None, segments: Some(segments), open: None, buffer }
     }
 
-    /// All bytes of the frame at `at`, header and zeros too.
+    /// All bytes of the frame at `at`, including header and zeros.
     pub(crate) fn bytes(&mut self, at: Position) -> Result<&[u8], Fault> {
         let found = self.in_segments(at)?;
         Ok(&self.buffer[..found.bytes])
     }
 
-    /// The frame at `at`, if it is committed. The caller knows that a frame begins there.
+    /// The frame at `at`, if it is committed. A frame must begin there.
     pub fn frame(&mut self, at: Position) -> Result<Option<Frame<'_>>, Fault> {
         let held = self.hold(at)?;
         Ok(held.map(|held| self.held(held)))
     }
 
-    /// Brings the frame at `at` into the buffer.
+    /// Loads the frame at `at` into the buffer.
     pub(crate) fn hold(&mut self, at: Position) -> Result<Option<Held>, Fault> {
         let in_ring = self.log.as_ref().map(|log| (log.copy(at, &mut self.buffer), log.epoch()));
         let found = match in_ring {
             Some((Look::NotYet, _)) => return Ok(None),
             Some((Look::Bytes(bytes), epoch)) => {
-                // Whoever has caught up holds no file that may have lost its name: its room is taken.
+                // Caught up: a file kept open would take its room even after its removal.
                 self.open = None;
                 Found { bytes, epoch }
             }
@@ -259,7 +259,7 @@ impl History {
         }
     }
 
-    /// The frame that `hold` brought last.
+    /// The frame that `hold` loaded last.
     pub(crate) fn held(&self, held: Held) -> Frame<'_> {
         let payload = &self.buffer[FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + held.payload_bytes];
         Frame { span: held.span, epoch: held.epoch, kind: held.kind, payload }
@@ -289,7 +289,7 @@ impl History {
         Ok(Found { bytes, epoch: batch.epoch })
     }
 
-    /// The batch that holds `at`, in the file that is open then.
+    /// Finds the batch that holds `at`; the file that it is in is open then.
     fn find(&mut self, segments: &Segments, at: Position) -> Result<Option<BatchHeader>, Fault> {
         let journal = &segments.journal;
         if let Some(open) = &mut self.open
@@ -321,10 +321,10 @@ impl History {
         Ok(found)
     }
 
-    /// Reads the frame that begins at byte `start` of the open file into the buffer; gives its bytes.
+    /// Reads the frame at byte `start` of the open file into the buffer; returns its length.
     fn load(&mut self, start: u64, rest: usize, at: Position) -> Result<usize, Fault> {
         let OpenFile { path, file, .. } = self.open.as_ref().expect("its batch was found in it");
-        // Most frames are shorter than this; one read then does.
+        // Most frames are shorter: one read is enough.
         let first = rest.min(1_024);
         file.read_exact_at(&mut self.buffer[..first], start).map_err(Fault::io("read", path))?;
         let length = u32_at(&self.buffer, 0);

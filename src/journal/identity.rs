@@ -1,4 +1,4 @@
-//! Who a data directory is, and that one process has it.
+//! The identity of a data directory, and the lock that keeps other processes out of it.
 //!
 //! The file `identity` in the data directory names two uuids: the exchange's, which names its log
 //! file, and the journal's, which its segments carry. They are the same until a copied directory
@@ -46,13 +46,13 @@ impl Identity {
         }
     }
 
-    /// An identity that nobody has, for a journal that begins now.
+    /// A new identity, for a journal that begins now.
     pub(crate) fn new() -> Self {
         let uuid = Uuid::new_v4();
         Self { exchange: uuid, journal: uuid }
     }
 
-    /// An identity that nobody has, for the segments that are there.
+    /// A new exchange, for the segments that are there.
     pub(crate) fn renewed(self) -> Self {
         Self { exchange: Uuid::new_v4(), ..self }
     }
@@ -70,13 +70,13 @@ impl Identity {
         disk.rename(&unnamed, &path)
     }
 
-    /// What segments carry.
+    /// The uuid that segments carry.
     pub(crate) fn journal(&self) -> JournalId {
         *self.journal.as_bytes()
     }
 }
 
-/// Who the directory is, or will be, and whether that is new.
+/// The identity of the directory, as stored or to be stored, and whether it is new.
 pub(crate) fn identify(data_dir: &Path, claimed: Claimed) -> Result<(Identity, bool), Fault> {
     Ok(match (Identity::load(data_dir)?, claimed) {
         (Some(identity), Claimed::AsItIs | Claimed::AdoptLog) => (identity, false),
@@ -88,7 +88,7 @@ pub(crate) fn identify(data_dir: &Path, claimed: Claimed) -> Result<(Identity, b
     })
 }
 
-/// A new identity would call the segments that are there another journal's.
+/// Refuses segments without an identity: a new one would make them another journal's.
 fn refuse_orphans(data_dir: &Path) -> Result<(), Fault> {
     let directory = segment::directory(data_dir);
     if !directory.is_dir() {
@@ -112,7 +112,7 @@ pub(crate) fn log_name(exchange: Uuid) -> String {
 #[derive(Debug)]
 pub(crate) struct Unstored {
     identity: Identity,
-    /// Its log file, if that has its name. Without the identity nobody would ever look for it.
+    /// Its log file, if named after it: without the identity nobody would ever look for it.
     log: Option<PathBuf>,
 }
 
@@ -132,23 +132,23 @@ impl Unstored {
 impl Drop for Unstored {
     fn drop(&mut self) {
         if let Some(log) = &self.log {
-            // It is empty. What cannot be removed is in nobody's way.
+            // It is empty. If it cannot be removed, it is in nobody's way.
             let _ = std::fs::remove_file(log);
         }
     }
 }
 
-/// A data directory that no other process has while this lives.
+/// A data directory that this process has locked.
 #[derive(Debug)]
 pub(crate) struct DataDir {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
-    /// As [`place`] says.
+    /// Its device and inode, from [`place`].
     pub(crate) place: [u64; 2],
 }
 
 impl DataDir {
-    /// Makes the directory if need be, and takes it.
+    /// Makes the directory if need be, and locks it.
     pub(crate) fn lock(path: &Path, disk: &Disk) -> Result<Self, Fault> {
         disk.create_dir(path)?;
         let path = path.canonicalize().map_err(Fault::io("resolve", path))?;
@@ -166,13 +166,13 @@ pub(crate) fn place(about: &Metadata) -> [u64; 2] {
     [about.dev(), about.ino()]
 }
 
-/// Whether some process has `data_dir`. Looked at by tools that only read.
+/// Whether some process has locked `data_dir`; for tools that only read.
 pub(crate) fn is_in_use(data_dir: &Path) -> Result<bool, Fault> {
     let file = File::open(data_dir).map_err(Fault::io("open", data_dir))?;
     is_locked(&file).map_err(Fault::io("lock", data_dir))
 }
 
-/// This boot of this machine: what is in memory does not outlive it.
+/// The id of this boot of this machine: what is in memory does not outlive it.
 pub(crate) fn boot_id() -> Result<[u8; 16], Fault> {
     let path = Path::new("/proc/sys/kernel/random/boot_id");
     let text = std::fs::read_to_string(path).map_err(Fault::io("read", path))?;

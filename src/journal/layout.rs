@@ -1,11 +1,11 @@
-//! What frames say: one record a frame, each a decision together with its results.
+//! What frames say: one record per frame, each a decision together with its results.
 //!
-//! A record starts with the time of the decision and then lists its fields in declaration order,
-//! little-endian, without padding; lists and texts carry a `u32` count in front, and of signed
-//! fields what most orders have alike is left out (`signed`). The frame around it (length,
-//! checksum, position, epoch, kind) is the log's. Records name orders by the position of their
-//! placement and wallets and markets by registry number; never a slot, a shard or a pointer, so
-//! the log means the same with any number of shards on any machine.
+//! A record lists its fields in declaration order, little-endian and without padding; the first is the time of
+//! the decision (only a state hash has none). Lists and texts carry a `u32` count in front; of signed fields,
+//! what most orders have in common is left out (`signed`). The frame around it (length, checksum, position,
+//! epoch, kind) is the log's. Records name orders by the position of their placement, and wallets and markets
+//! by registry number; never a slot, a shard or a pointer, so the log means the same with any number of shards
+//! on any machine.
 //!
 //! | kind | record | made by | says |
 //! |-----:|--------|---------|------|
@@ -14,27 +14,27 @@
 //! |    3 | [`StateHash`] | reader | the state up to a position hashes to this |
 //! |   16 | [`WalletAdded`] | registrar | an address has a wallet number |
 //! |   17 | [`WalletLinked`] | registrar | a wallet has a principal |
-//! |   18 | [`KeyChanged`] | registrar | an API key lives or died |
+//! |   18 | [`KeyChanged`] | registrar | an API key is valid or revoked |
 //! |   19 | [`Frozen`] | registrar | a principal may not trade, or may again |
-//! |   20 | [`ExchangeMode`] | registrar | what the whole exchange takes |
+//! |   20 | [`ExchangeMode`] | registrar | what the whole exchange accepts |
 //! |   21 | [`Money`] | registrar | the operator credited or debited a wallet |
 //! |   22 | [`EventText`] | registrar | an event and its text |
 //! |   23 | [`MarketAdded`] | registrar | a market, its tokens and its rules |
 //! |   24 | [`MarketText`] | registrar | a market's new text |
-//! |   25 | [`ItemText`] | registrar | a tag, series or creator of its own, and its text |
+//! |   25 | [`ItemText`] | registrar | a tag, series or creator listed by itself, and its text |
 //! |   26 | [`SwitchArmed`] | registrar | a key's dead-man switch is armed or not |
-//! |   27 | [`BreakerSet`] | registrar | a key's fill-rate breaker: set, gone, tripped, reset |
-//! |   32 | [`OrderPlaced`] | shard | an order came, with all that it did |
+//! |   27 | [`BreakerSet`] | registrar | a key's fill-rate breaker: set, removed, tripped, reset |
+//! |   32 | [`OrderPlaced`] | shard | an order arrived, with everything it did |
 //! |   33 | [`OrdersRemoved`] | shard | orders left the book unfilled |
 //! |   34 | [`Tombstone`] | shard | a cancel came before its order |
 //! |   35 | [`PositionAct`] | shard | a split, merge or redeem |
-//! |   36 | [`TickChanged`] | shard | a market's tick, and whom that removed |
-//! |   37 | [`MarketMode`] | shard | what a market takes |
-//! |   38 | [`Resolved`] | shard | a market's payout; its orders are gone |
+//! |   36 | [`TickChanged`] | shard | a market's new tick, and the orders that it removed |
+//! |   37 | [`MarketMode`] | shard | what a market accepts |
+//! |   38 | [`Resolved`] | shard | a market's payout, which removes its orders |
 //! |   39 | [`OrdersReplaced`] | shard | orders left a book and others came to rest in it |
 //!
-//! Kinds are never reused. A record that gains a field gets a new kind. Where a record comes to be
-//! written otherwise, segments get a new format: the number in their magic rises.
+//! Kinds are never reused. A record that gains a field gets a new kind. If the encoding of a kind changes,
+//! segments get a new format: the number in their magic rises.
 
 pub mod acts;
 pub mod guards;
@@ -61,7 +61,7 @@ use crate::memory::wire::{Input, Room, Wire};
 /// The longest list or text in one record; longer counts are damage, not allocations.
 const COUNT_MAX: usize = 320 * 1024;
 
-/// Declares a record: its fields are written and read in the order in which they stand.
+/// Declares a record: its fields are written and read in the order of declaration.
 macro_rules! record {
     ($(#[$doc:meta])* pub struct $name:ident { $( $(#[$field_doc:meta])* pub $field:ident : $type:ty, )* }) => {
         $(#[$doc])*
@@ -131,7 +131,7 @@ macro_rules! records {
                     self.put(out);
                 }
 
-                /// Writes the payload to the start of `buffer`, which has room for every payload, and gives it.
+                /// Writes the payload to the start of `buffer`, which has room for any payload, and returns it.
                 pub fn encode_in<'a>(&self, buffer: &'a mut [u8]) -> &'a [u8] {
                     let mut room = Room::new(buffer);
                     self.put(&mut room);
@@ -184,7 +184,7 @@ records! {
 }
 
 impl Record {
-    /// When the decision was made; 0 for the journal's own marks without a time.
+    /// When the decision was made; 0 for a state hash, which has no time.
     #[must_use]
     pub const fn time(&self) -> crate::domain::TimeMs {
         match self {

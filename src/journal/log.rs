@@ -3,7 +3,7 @@
 //! The idea: claiming a position is one `fetch_add`, committing is one store of the frame's first
 //! word; nobody waits for anybody. The memory is a mapped file in tmpfs (or plain memory in
 //! tests), so what is committed survives `kill -9`; the journal thread carries it to segments.
-//! A position lies at `position % ring bytes`.
+//! Position `p` is at byte `p % ring bytes` of the ring.
 //!
 //! ```text
 //!   reclaimed <= freed        durable          committed      claimed (tail)      freed + ring
@@ -15,8 +15,8 @@
 //! - LOG-1: a word of the ring is written by its claimer between claim and commit, and by the
 //!   journal thread while it zeroes it; never by two at once: what can be claimed ends 64 bytes
 //!   before `freed + ring bytes`, and `freed` is stored after the zeroing.
-//! - LOG-2: all of what can be claimed is zero, so neither an old lap nor client bytes can look
-//!   committed. As the ring is never quite full, a walk always ends at a zero word.
+//! - LOG-2: everything that can be claimed is zero, so neither an old lap nor client bytes can look committed. As the
+//!   ring is never quite full, a walk always ends at a zero word.
 //! - LOG-3: a frame's first word is stored last, with release; whoever reads it with acquire and
 //!   finds it non-zero sees the whole frame.
 //! - LOG-4: whoever reads without holding the tail may be overtaken by zeroing. It reads with
@@ -43,16 +43,16 @@ use crate::memory::mapping::Mapping;
 use crate::memory::padded::Padded;
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
-/// How far behind what is claimed its claimer fetches: a few frames.
+/// How far past its own claim a claimer prefetches: a few frames.
 const AHEAD_WORDS: usize = 1024 / 8;
 
 /// The file's first page: identity in its first half, the marks below in its second.
 pub(crate) const LOG_HEADER_BYTES: u64 = if cfg!(loom) { 256 } else { 4_096 };
 /// The word of the header that holds the durable position: alone on its pair of lines.
 pub(crate) const DURABLE_WORD: usize = if cfg!(loom) { 0 } else { 256 };
-/// The word of the header that holds where the ring's content starts.
+/// The word of the header that holds the position at which the ring's content starts.
 pub(crate) const RECLAIMED_WORD: usize = if cfg!(loom) { 8 } else { 288 };
-/// The word of the header that holds up to where the ring is zeroed and free.
+/// The word of the header that holds the position up to which the ring is zeroed and free.
 pub(crate) const FREED_WORD: usize = if cfg!(loom) { 16 } else { 320 };
 
 /// Loom's atomics are larger than words, and have to be made one by one.
@@ -78,33 +78,33 @@ impl Mapping {
 pub struct Claim {
     start: u64,
     bytes: u64,
-    /// Its first word in the ring.
+    /// The index of its first word in the ring.
     word: usize,
 }
 
-/// A payload that lies in three places, in words.
+/// A payload in three pieces, as words.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
     /// Its first eight bytes, as a little-endian number.
     pub(super) first: u64,
-    /// What is behind them.
+    /// What follows them.
     pub(super) middle: &'a [[u8; 8]],
-    /// The end, with zeros behind its last byte.
+    /// The end, padded with zeros to whole words.
     pub(super) last: &'a [[u8; 8]],
-    /// How long it is without those zeros.
+    /// The length of the payload, without that padding.
     pub(super) bytes: usize,
-    /// Of all of it.
+    /// The checksum of the whole payload.
     pub(super) checksum: u32,
 }
 
-/// What is to be seen at a position of the ring.
+/// What is found at a position of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Zeroed meanwhile; segments have it.
+    /// Zeroed already; the segments have it.
     Lapped,
     /// Not committed yet.
     NotYet,
-    /// A frame of so many bytes.
+    /// A committed frame of this many bytes.
     Bytes(usize),
 }
 
@@ -151,16 +151,16 @@ impl Log {
         log
     }
 
-    /// Writes one frame and commits it. Never fails: the caller saw the room before it decided.
+    /// Writes one frame and commits it. Never fails: the caller checked the room before it decided.
     pub fn append(&self, kind: u16, payload: &[u8]) -> Span {
-        // Summed from the source and before the claim: reading back what was just stored stalls,
-        // and between claim and commit everybody's answers wait.
+        // Summed from the source, as reading back what was just stored stalls; and before the claim, as between claim
+        // and commit everybody's answers wait.
         let checksum = checksum::sum(payload);
         let claim = self.claim(payload.len());
         self.write(claim, kind, payload, checksum)
     }
 
-    /// The same with a payload in parts.
+    /// Writes one frame with a payload in parts and commits it, like [`Log::append`].
     #[allow(clippy::inline_always, reason = "see `commit_parts`")]
     #[inline(always)]
     pub fn append_parts(&self, kind: u16, parts: &Parts<'_>) -> Span {
@@ -168,7 +168,7 @@ impl Log {
     }
 
     /// Takes the next position for a frame with `payload_bytes` of payload.
-    #[allow(clippy::inline_always, reason = "what it gives is else handed over in memory, once a command")]
+    #[allow(clippy::inline_always, reason = "otherwise the claim is returned in memory, once per command")]
     #[inline(always)]
     pub fn claim(&self, payload_bytes: usize) -> Claim {
         let bytes = frame_bytes(payload_bytes);
@@ -189,16 +189,16 @@ impl Log {
         }
     }
 
-    /// Fills what was claimed over the ring's end, of which `before_end` bytes lie before it.
+    /// Pads a claim that crosses the ring's end: `before_end` bytes up to the end, the rest from the ring's start.
     #[cold]
     fn pad_around(&self, start: u64, bytes: u64, before_end: u64) {
         self.pad(Claim { start, bytes: before_end, word: words_in(self.ring_bytes - before_end) });
         self.pad(Claim { start: start + before_end, bytes: bytes - before_end, word: 0 });
     }
 
-    /// Has as many lines as were claimed at `word` fetched [`AHEAD_WORDS`] behind them, for frames to come: whoever
-    /// wrote or zeroed them last was another core, or they are long out of every cache. If another loop claims them, it
-    /// waits as it would have. Behind the ring's end there is nothing to fetch, and a hint does no harm.
+    /// Prefetches for writing the lines [`AHEAD_WORDS`] past `word`, as many as were claimed there, for frames to
+    /// come: another core wrote or zeroed them last, or they have long left every cache. If another loop claims them,
+    /// it waits no longer than without this. They may be past the ring's end.
     fn fetch_ahead(&self, word: usize, words: usize) {
         let mut ahead = self.ring().as_ptr().wrapping_add(word + AHEAD_WORDS);
         let end = ahead.wrapping_add(words);
@@ -213,9 +213,9 @@ impl Log {
         self.write(claim, kind, payload, checksum::sum(payload))
     }
 
-    /// The same with a payload in parts.
-    // In line, with what it calls: what the shards' two kinds of frame have in their parts is then known.
-    #[allow(clippy::inline_always, reason = "once a command, see above")]
+    /// Fills a claim made for this payload's length with a payload in parts, and commits it.
+    // Inlined with what it calls, so that it is compiled for the parts of each of the shards' two kinds of frame.
+    #[allow(clippy::inline_always, reason = "once per command, see above")]
     #[inline(always)]
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     pub fn commit_parts(&self, claim: Claim, kind: u16, parts: &Parts<'_>) -> Span {
@@ -252,13 +252,13 @@ impl Log {
     fn reach(&self, claim: &Claim) -> &[AtomicU64] {
         let words = &self.ring()[claim.word..claim.word + words_in(claim.bytes)];
         debug_assert!(words[0].load(Ordering::Relaxed) == 0, "LOG-2: what can be claimed is zero");
-        // Pairs with the Acquire fence in `copy`: who reads one of these words without having
-        // seen the commit sees `reclaimed` as it was before this range was freed (LOG-4).
+        // Pairs with the Acquire fence in `overtook`: whoever reads one of these words without having seen the commit
+        // sees `reclaimed` at least as it was when this range was freed (LOG-4).
         fence(Ordering::Release);
         words
     }
 
-    /// Writes the header in front of what was put into `words`, and commits the claim.
+    /// Writes the header in front of the payload that is in `words`, and commits the claim.
     #[allow(clippy::inline_always, reason = "see `commit_parts`")]
     #[inline(always)]
     fn close(
@@ -285,7 +285,7 @@ impl Log {
         Span { start: Position(claim.start), end: Position(claim.start + claim.bytes) }
     }
 
-    /// The bytes that can be claimed now.
+    /// How many bytes can be claimed now.
     #[must_use]
     pub fn room(&self) -> u64 {
         // Acquire pairs with the Release in `free`.
@@ -310,7 +310,7 @@ impl Log {
     /// Where the ring's content starts; before it, segments have the frames.
     #[must_use]
     pub fn oldest(&self) -> Position {
-        // Acquire pairs with the Release in `free`: who finds the ring lapped finds the segments ready.
+        // Acquire pairs with the Release in `free`: whoever finds the ring lapped finds the segments ready.
         Position(self.reclaimed().load(Ordering::Acquire))
     }
 
@@ -320,13 +320,13 @@ impl Log {
         self.epoch
     }
 
-    /// The bytes of frames that the ring can hold, and 64 more.
+    /// The bytes of the ring: 64 more than it can hold of frames.
     #[must_use]
     pub const fn ring_bytes(&self) -> u64 {
         self.ring_bytes
     }
 
-    /// Whether the journal gave up writing. What is not durable yet will not be in this process.
+    /// Whether the journal has given up writing: what is not durable yet will not become so in this process.
     #[must_use]
     pub fn failed(&self) -> bool {
         // Acquire pairs with the Release in `fail`.
@@ -344,9 +344,9 @@ impl Log {
         self.durable_word().store(upto.0, Ordering::Release);
     }
 
-    /// Zeroes everything before `upto`, a frame's end, and gives it back to be claimed.
+    /// Zeroes everything before `upto`, a frame's end, so that it can be claimed again.
     ///
-    /// Called by one thread only: the journal's, or the test's that stands in for it.
+    /// Called by one thread only: the journal thread, or a test in its place.
     pub fn free(&self, upto: Position) {
         let from = self.reclaimed().load(Ordering::Relaxed);
         assert!(from <= upto.0, "freed positions only grow");
@@ -354,8 +354,7 @@ impl Log {
         assert!(upto.0.is_multiple_of(FRAME_ALIGN), "frames end on lines");
         // Release pairs with the Acquire in `oldest`.
         self.reclaimed().store(upto.0, Ordering::Release);
-        // Pairs with the Acquire fence in `copy`: who reads a zero of the loop below sees the store
-        // above (LOG-4).
+        // Pairs with the Acquire fence in `overtook`: who reads a zero of the loop below sees the store above (LOG-4).
         fence(Ordering::Release);
         let words = self.ring();
         for at in (from..upto.0).step_by(8) {
@@ -373,7 +372,7 @@ impl Log {
         if self.claimed() <= at {
             return Look::NotYet;
         }
-        // Acquire pairs with the Release in `store` (LOG-3).
+        // Acquire pairs with the Release in `close` (LOG-3).
         let first = self.ring()[self.word_index(at.0)].load(Ordering::Acquire);
         if self.overtook(at) {
             return Look::Lapped;
@@ -402,14 +401,14 @@ impl Log {
 
     /// Whether zeroing may have reached `at` before the loads that came before this call.
     fn overtook(&self, at: Position) -> bool {
-        // Pairs with the Release fences in `free` and `store` (LOG-4).
+        // Pairs with the Release fences in `free` and `reach` (LOG-4).
         fence(Ordering::Acquire);
         at.0 < self.reclaimed().load(Ordering::Relaxed)
     }
 
-    /// Tells the journal thread that there is something to write: once a request, not per frame.
+    /// Wakes the journal thread if it sleeps, as there is something to write: once per turn of a loop, not per frame.
     ///
-    /// One atomic swap; a system call only if the thread sleeps.
+    /// One atomic swap, and a system call only if the thread sleeps.
     pub fn wake_writer(&self) {
         if let Some(writer) = self.writer.get() {
             writer.unpark();
@@ -420,7 +419,7 @@ impl Log {
         self.writer.set(writer).expect("a log has one journal thread");
     }
 
-    /// How many bytes of its file lie in huge pages.
+    /// How many bytes of its file are in huge pages.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn huge_bytes(&self) -> usize {
@@ -459,23 +458,23 @@ impl Log {
     }
 }
 
-/// Stores bytes as words, from the word `at` of a frame on; what the last one lacks is zero.
+/// Stores bytes as words, from word `at` of a frame on; the last word is padded with zeros.
 #[inline]
 fn put_bytes(frame: &[AtomicU64], at: usize, bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<8>();
     put_words(frame, at, whole);
     if !rest.is_empty() {
-        // Put together in a register: bytes that were stored one by one and are read as a word are waited for.
+        // Assembled in a register: loading a word that was stored byte by byte defeats store forwarding and stalls.
         let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
         frame[at + whole.len()].store(last, Ordering::Relaxed);
     }
 }
 
-/// Stores as many words as there are chunks, from the word `at` of a frame on, which begins on a line.
+/// Stores each chunk as a word, from word `at` of a frame on; the frame begins on a line.
 #[inline]
 fn put_words(frame: &[AtomicU64], at: usize, chunks: &[[u8; 8]]) {
     let words = &frame[at..at + chunks.len()];
-    // Whole lines, and before and behind them word by word.
+    // Whole lines at once, the words before and after them one by one.
     let before = (at.wrapping_neg() % 8).min(chunks.len());
     let ((begun, words), (begin, chunks)) = (words.split_at(before), chunks.split_at(before));
     let ((lines, few), (whole, few_chunks)) = (words.as_chunks(), chunks.as_chunks());
@@ -493,13 +492,13 @@ fn put_each(words: &[AtomicU64], chunks: &[[u8; 8]]) {
     }
 }
 
-/// Stores a line, two words at once.
+/// Stores a line, two words at a time.
 #[cfg(not(loom))]
 #[inline]
 fn put_line(line: &[AtomicU64; 8], chunks: &[[u8; 8]; 8]) {
-    // SAFETY: it stores the line's words and nothing else, as `put_each` would. A line begins on a multiple of 16, and such
-    // stores of 16 bytes are whole on processors with AVX (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2); whoever reads a word
-    // meanwhile has been overtaken, and drops it (LOG-4).
+    // SAFETY: it stores the line's words and nothing else, as `put_each` would. A line begins on a multiple of 16, and
+    // aligned stores of 16 bytes are atomic on processors with AVX (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2); whoever
+    // reads a word meanwhile has been overtaken, and drops it (LOG-4).
     unsafe {
         asm!(
             "movups {a}, [{from}]",

@@ -1,6 +1,6 @@
 //! The log's file: whose it is, and what a process that died left in it.
 //!
-//! Its first page, in words of 8 bytes (the ring follows; `log` has the marks' meaning):
+//! Its first page, in words of 8 bytes (the ring follows; `log` explains the marks):
 //!
 //! | word | words | field                                             |
 //! |-----:|------:|---------------------------------------------------|
@@ -9,14 +9,14 @@
 //! |    3 |     2 | boot id                                           |
 //! |    5 |     2 | device and inode of the data directory            |
 //! |    7 |     1 | epoch                                             |
-//! |    8 |     1 | CRC-32C of words 1..8 and of the path's           |
+//! |    8 |     1 | CRC-32C of words 1..8, then of the path           |
 //! |    9 |     1 | bytes of the path                                 |
 //! |   10 |   128 | path of the data directory, for people            |
 //! |  256 |     1 | durable position                                  |
 //! |  288 |     1 | where the ring's content starts                   |
-//! |  320 |     1 | up to where the ring is zero and free; not above  |
+//! |  320 |     1 | up to where the ring is zero and free             |
 //!
-//! A file without the magic is one whose maker died before it was used: there is nothing in it.
+//! A file without the magic is one whose maker died before using it: it holds nothing.
 
 use super::checksum;
 use std::fs::File;
@@ -38,12 +38,12 @@ const CHECKSUM_WORD: usize = 8;
 const PATH_BYTES_WORD: usize = 9;
 const PATH_WORD: usize = 10;
 const PATH_BYTES_MAX: usize = 1_024;
-/// Enough to see what is going on; a directory full of them must not bury what else is said.
+/// Enough to see what is going on; a directory full of them must not bury the other notes.
 const STRANGERS_NAMED_MAX: usize = 4;
 
 const _: () = assert!(PATH_WORD + PATH_BYTES_MAX / 8 <= DURABLE_WORD, "the path ends before the marks");
 
-/// Whose a log file is.
+/// The owner of a log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) exchange: [u8; 16],
@@ -53,8 +53,8 @@ pub(crate) struct Owner {
     pub(crate) data_dir: PathBuf,
 }
 
-/// What to say of log files in `directory` whose data directory is not to be seen from here. They
-/// may be another container's, so they are named and never touched.
+/// Notes on log files in `directory` whose data directory cannot be seen from here. They may be another
+/// container's, so they are named and never touched.
 pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let logs = entries.map(|entry| entry.path()).filter(|path| {
@@ -86,7 +86,7 @@ pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
     notes
 }
 
-/// A log file that no other process has while this lives.
+/// A log file that this process has locked.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     pub(crate) path: PathBuf,
@@ -94,7 +94,7 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Opens the file, makes it if need be, and takes it. Whatever is no file is refused: logs are removed.
+    /// Opens the file, makes it if need be, and locks it. Only a regular file will do: logs get removed.
     pub(crate) fn lock(path: &Path) -> Result<Self, Fault> {
         let file = open_shared(path).map_err(Fault::io("open", path))?;
         if !file.metadata().map_err(Fault::io("look at", path))?.is_file() {
@@ -108,7 +108,7 @@ impl LogFile {
         }
     }
 
-    /// Whether the file lies in memory, where the kernel never writes it back.
+    /// Whether the file is in memory, where the kernel never writes it back.
     pub(crate) fn is_in_memory(&self) -> Result<bool, Fault> {
         Ok(in_memory(&self.file).map_err(Fault::io("look at the file system of", &self.path))?.is_some())
     }
@@ -127,16 +127,16 @@ impl LogFile {
         }
     }
 
-    /// Sees to it that there is room for a ring of `ring_bytes`. What the file holds stays as it is, so
-    /// whoever is refused here has changed nothing.
+    /// Reserves room for a ring of `ring_bytes`. What the file holds stays as it is, so a start that is
+    /// refused here has changed nothing.
     pub(crate) fn take_room(&self, ring_bytes: u64) -> Result<(), Fault> {
         let bytes = self.file.metadata().map_err(Fault::io("look at", &self.path))?.len();
         reserve_behind(&self.file, LOG_HEADER_BYTES + ring_bytes).map_err(|error| {
             if bytes == 0 {
-                // Made just now, or no log either.
+                // Empty: made just now, or no log anyway.
                 let _ = std::fs::remove_file(&self.path);
             } else {
-                // Some file systems keep what they had found so far.
+                // Some file systems keep what they reserved before they failed.
                 let _ = self.file.set_len(bytes);
             }
             Fault::io("reserve log_bytes for", &self.path)(error)
@@ -154,13 +154,13 @@ impl LogFile {
         start: Position,
     ) -> Result<Log, Fault> {
         let path = self.path;
-        // Whoever dies in here leaves a file without the magic.
+        // A process that dies in here leaves a file without the magic.
         self.file.set_len(0).map_err(Fault::io("empty", &path))?;
         let mapping = made(&self.file, &path, LOG_HEADER_BYTES + ring_bytes).inspect_err(|_| {
-            // What it held is in segments by now; an empty file would only fill the memory up.
+            // What it held is in segments by now; left behind, it would only take up memory.
             let _ = std::fs::remove_file(&path);
         })?;
-        // Touched now, so that no append waits for a page.
+        // Touched now, so that no append takes a page fault.
         mapping.words().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
         let log = Log::over(mapping, vec![self.file, data_dir], owner.epoch, start);
         owner.store(&log);
@@ -169,15 +169,15 @@ impl LogFile {
     }
 }
 
-/// The empty file with `bytes`, which are there from now on.
+/// Gives the empty file its `bytes`, reserved from now on, and maps it.
 fn made(file: &File, path: &Path, bytes: u64) -> Result<Mapping, Fault> {
     file.set_len(bytes).map_err(Fault::io("size", path))?;
     let mut mapping = Mapping::of_file(file, bytes).map_err(Fault::io("map", path))?;
     let reserved = |at, bytes| reserve(file, at, bytes).map_err(Fault::io("reserve log_bytes for", path));
-    // One byte of each huge page, which becomes one sooner than if all of its small ones were there.
+    // One byte of each huge page first: the kernel makes one sooner if few of its small pages are there.
     (0..bytes).step_by(HUGE_BYTES).try_for_each(|at| reserved(at, 1))?;
     mapping.gather();
-    // And what no huge page was to be had for.
+    // And the rest, where no huge page was to be had.
     reserved(0, bytes)?;
     Ok(mapping)
 }
@@ -198,7 +198,7 @@ fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
     let mapping = Mapping::read_only(file, bytes).map_err(Fault::io("map", path))?;
     let word = |index: usize| mapping.words()[index].load(Ordering::Acquire);
     if word(0) != LOG_MAGIC {
-        // Whoever dies while it is made leaves no frame in it, and the magic's place zero.
+        // A maker that dies leaves no frame, and zero in the magic's place.
         let frames = &mapping.words()[words_in(LOG_HEADER_BYTES)..];
         let is_empty = word(0) == 0 && frames.iter().all(|word| word.load(Ordering::Relaxed) == 0);
         return if is_empty { Ok(None) } else { damaged("magic of the log", LOG_MAGIC, word(0)) };
@@ -275,8 +275,8 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Copies the frame at `at` into `into`, checked; false at the first one that is not committed. One
-    /// that was durable was committed too.
+    /// Copies the frame at `at` into `into` and checks it; false at the first one that is not committed.
+    /// Below the durable position, a frame that is missing is damage.
     pub(crate) fn frame(&self, at: Position, into: &mut Vec<u8>) -> Result<bool, Fault> {
         into.clear();
         if self.gap() <= at.0 {
@@ -298,14 +298,14 @@ impl Left {
         Ok(true)
     }
 
-    /// Bytes behind `end`, the first frame that is not committed, up to the last one that is not
-    /// zero: claims that were being written. Nobody was told of what is in them.
+    /// Bytes from `end`, where the first frame that is not committed would begin, up to the last one that
+    /// is not zero: claims that were being written. Nobody was told what is in them.
     pub(crate) fn uncommitted(&self, end: Position) -> u64 {
         let last = (end.0..self.gap()).step_by(8).filter(|&at| self.word(at) != 0).last();
         last.map_or(0, |last| last + 8 - end.0)
     }
 
-    /// Where claims can have reached at most: the ring is never quite full.
+    /// The highest position that claims can have reached: the ring is never quite full.
     fn gap(&self) -> u64 {
         self.freed + self.ring_bytes() - FRAME_ALIGN
     }

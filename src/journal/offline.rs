@@ -1,12 +1,11 @@
-//! Reading a data directory without taking it: what `outcry journal verify`, `dump` and `replay`
-//! stand on.
+//! Reading a data directory without taking it over: the basis of `outcry journal verify`, `dump` and `replay`.
 //!
-//! Nothing is locked, made or changed. A server may run meanwhile: then the batch that it is
-//! writing looks like a torn tail, and what is read of it depends on the moment; so a flaw counts as
-//! damage only if it is still in the same place when all is read again. The log file of a dead process
-//! is held against the segments as the next start will do it, with the same verdict; what only it has
-//! is not handed out, but counted: the next start brings it to the segments. Whose it is does not
-//! matter here: a copy is good or not wherever it lies, and is told what its start will ask for.
+//! Nothing is locked, made or changed. A server may run meanwhile: then the batch that it is writing looks like a
+//! torn tail, and what is read of it depends on the moment; so a flaw counts as damage only if it is found in the
+//! same place when all is read again. The log file of a dead process is compared with the segments as the next start
+//! will do it, with the same verdict. What only the log has is counted but not handed out, as the next start brings
+//! it to the segments. Whose the directory is does not matter here: a copy is as good or bad as its bytes, and the
+//! notes say what its start will ask for.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -42,19 +41,19 @@ pub struct Survey {
     pub durable: Position,
     /// The torn tail, if there is one.
     pub cut: Option<Cut>,
-    /// Whether a process has the directory.
+    /// Whether a process has locked the directory.
     pub in_use: bool,
-    /// Bytes of frames that only the log file has: the next start takes them in.
+    /// Bytes of frames that only the log file has: the next start adopts them.
     pub log_bytes: u64,
     /// Where the log file was looked for.
     pub log_path: PathBuf,
-    /// Whether there is one; an empty file is none. It goes when a process stops in good order.
+    /// Whether there is one; an empty file counts as none. A process that stops in good order removes it.
     pub log_found: bool,
-    /// What the next start says of it.
+    /// What the next start will say of it.
     pub notes: Vec<String>,
 }
 
-/// Whether a journal was begun in this directory: first comes the file that says whose the segments are, then these.
+/// Whether a journal was begun in this directory: it has segments, or the file `identity`, which comes first.
 #[must_use]
 pub fn was_begun(data_dir: &Path) -> bool {
     let has_segments = match segment::numbers(&segment::directory(data_dir)) {
@@ -64,14 +63,13 @@ pub fn was_begun(data_dir: &Path) -> bool {
     has_segments || Identity::path(data_dir).exists()
 }
 
-/// The snapshots of a data directory, for looking at.
+/// The snapshots of a data directory, for reading.
 pub fn snapshots(data_dir: &Path) -> Result<Snapshots, Fault> {
     let journal = identity(data_dir)?.journal();
     Ok(Snapshots::new(data_dir, journal, Disk::default()))
 }
 
-/// Whether the first frames are still there, or there never were any. If not, a survey begins at a
-/// snapshot.
+/// Whether the first frames are still there, or there never were any. If not, a survey has to begin at a snapshot.
 pub fn has_first_segment(data_dir: &Path) -> Result<bool, Fault> {
     let numbers = segment::numbers(&segment::directory(data_dir))?;
     match numbers.first() {
@@ -87,8 +85,8 @@ fn identity(data_dir: &Path) -> Result<Identity, Fault> {
     })
 }
 
-/// Checks every byte of the segments in `data_dir` behind `base`, or from the first on, and calls
-/// `visit` with each frame there, in order.
+/// Checks every byte of the segments in `data_dir` after `base`, or from the first on, and calls `visit` with each
+/// frame there, in order.
 pub fn survey<E: From<Fault>>(
     data_dir: &Path,
     log_path: Option<&Path>,
@@ -131,7 +129,7 @@ pub fn survey<E: From<Fault>>(
     })
 }
 
-/// Reads until it succeeds, or finds the same damage twice.
+/// Scans until a scan succeeds, or finds the same damage twice.
 fn settled(directory: &Path, journal: &JournalId, base: Option<&Base>) -> Result<Scan, Fault> {
     let mut before = None;
     loop {
@@ -142,7 +140,7 @@ fn settled(directory: &Path, journal: &JournalId, base: Option<&Base>) -> Result
     }
 }
 
-/// Visits the first `count` frames and looks at nothing behind them, which may be being written.
+/// Visits the first `count` frames and reads nothing past them, where a server may be writing.
 fn visit_first<E: From<Fault>>(
     count: u64,
     directory: &Path,
@@ -169,7 +167,7 @@ fn visit_first<E: From<Fault>>(
     refusal.map_or(Ok(()), Err)
 }
 
-/// Whether there is a log at `path`, and bytes of committed frames behind the segments' end in it.
+/// Whether there is a log at `path`, and the bytes of committed frames that it has past the segments' end.
 fn in_log(
     path: &Path,
     data_dir: &Path,

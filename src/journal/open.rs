@@ -1,17 +1,17 @@
-//! Taking a data directory over: who may, what is there, and where it goes on.
+//! Taking over a data directory: who may, what it holds, and where this start continues.
 //!
-//! The order is what makes a death at any point harmless:
+//! The order of the steps makes a death at any point harmless:
 //!
 //! 1. lock the directory, then the log file; refuse what is not ours ([`Fault`] names both);
-//! 2. load the newest snapshot that is whole, and check the segments behind it; a torn tail is cut and named, damage refuses;
-//! 3. if the log file is of the segments' own epoch, compare the overlap and write the committed
-//!    rest behind it, still in that epoch;
-//! 4. take the room for the new log, give the directory its new identity, if it is to have one, and
-//!    write a mark in the next epoch: from now on the old log file is stale;
+//! 2. load the newest whole snapshot and check the segments after it; cut and name a torn tail, refuse damage;
+//! 3. if the log file is of the segments' own epoch, compare the overlap and append its other committed frames to the
+//!    segments, still in that epoch;
+//! 4. reserve the room for the new log, store the directory's new identity, if it is to have one, and write a mark in
+//!    the next epoch, which makes the old log file stale;
 //! 5. empty the log file and begin.
 //!
-//! What is refused up to there leaves the identity as it was, so the next start finds the log file
-//! that this one would have left aside. A new directory has its identity before its first segment.
+//! A start that is refused on the way leaves the identity as it was, so the next start finds the log file that this one
+//! would have left aside. A new directory gets its identity before its first segment.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -41,34 +41,34 @@ use crate::domain::{Position, TimeMs};
 /// What an acknowledged act survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The process: it is in the log.
+    /// The death of the process: it is in the log.
     Committed,
-    /// The machine: it is in a segment.
+    /// The death of the machine: it is in a segment.
     #[default]
     Durable,
 }
 
-/// Whose the directory and its log file are, if they do not fit together.
+/// What the operator claims about a directory and a log file that do not belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Claimed {
-    /// They must fit.
+    /// Nothing: they must belong together.
     #[default]
     AsItIs,
     /// `--adopt-log`: the directory was moved; the log file is its own.
     AdoptLog,
-    /// `--new-identity`: the directory is a copy; the log file is another's. For one start: given
-    /// again, it would leave aside the log of its own last start.
+    /// `--new-identity`: the directory is a copy; the log file is the original's. For one start only: given again, it
+    /// would leave aside the log of its own last start.
     NewIdentity,
 }
 
-/// What `open` is told.
+/// The settings with which a journal is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The directory that holds identity and segments.
     pub data_dir: PathBuf,
-    /// The log file; none means `/dev/shm/outcry-<uuid>`.
+    /// The log file; none means `outcry-<uuid>` in `shared_memory`, or `log` in `data_dir` where that is no directory.
     pub log_path: Option<PathBuf>,
-    /// Where log files go that have no path: a file system in memory.
+    /// The file system in memory that holds log files without a path of their own.
     pub shared_memory: PathBuf,
     /// Bytes of the ring.
     pub log_bytes: u64,
@@ -76,15 +76,15 @@ pub struct Options {
     pub segment_bytes: u64,
     /// What an acknowledged act survives.
     pub durability: Durability,
-    /// How often the journal's thread looks for more to write before it sleeps: it burns its CPU meanwhile, and
-    /// nobody has to wake it. With [`u32::MAX`] it never sleeps.
+    /// How often the journal thread polls for more to write before it sleeps. Polling burns its CPU and spares others
+    /// the wake-up. With [`u32::MAX`] it never sleeps.
     pub looks_max: u32,
-    /// What to do if directory and log file do not fit.
+    /// What to do if directory and log file do not belong together.
     pub claimed: Claimed,
 }
 
 impl Options {
-    /// The defaults for `data_dir`: log 32 MiB, segments 64 MiB, durable, a thread that sleeps at once.
+    /// The defaults for `data_dir`: log 32 MiB, segments 64 MiB, durable, a journal thread that does not poll.
     #[must_use]
     pub fn new(data_dir: &Path) -> Self {
         Self {
@@ -100,41 +100,41 @@ impl Options {
     }
 }
 
-/// What was found at the start.
+/// What a start found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// Frames in the segments, those from the log file among them.
+    /// Frames in the segments, including those taken from the log file.
     pub frames: u64,
-    /// The position of the snapshot that this start begins with, and how many frames came before it.
+    /// The position of the snapshot that this start loaded, and how many frames came before it.
     pub snapshot: Option<(Position, u64)>,
-    /// The end of the last one: where this start begins.
+    /// The end of the last frame: where this start begins.
     pub end: Position,
     /// The epoch of this start.
     pub epoch: u32,
     /// Whether the last process stopped in good order, or there was none.
     pub closed: bool,
-    /// Whether its log file was there: then nothing that was committed is missing.
+    /// Whether the last process's log file was there: if so, nothing that was committed is missing.
     pub log_taken: bool,
-    /// The torn tail of the segments, which is zero again.
+    /// The torn tail of the segments, which was zeroed again.
     pub cut: Option<Cut>,
     /// Bytes of frames that only the log file had.
     pub adopted_bytes: u64,
-    /// Bytes in the log file behind the first claim that was never committed; dropped.
+    /// Bytes in the log file after the first claim that was never committed; dropped.
     pub uncommitted_bytes: u64,
     /// What people should know: stale files, a log that is not in memory, files of others.
     pub notes: Vec<String>,
 }
 
 impl Recovered {
-    /// True if frames that were committed, and so perhaps told of, may not be there any more: the last
-    /// process did not stop in good order, and its log file is gone or empty.
+    /// True if frames that were committed, and perhaps acknowledged, may be missing: the last process did not stop in
+    /// good order, and its log file is missing, empty or stale.
     #[must_use]
     pub const fn may_have_lost(&self) -> bool {
         !self.closed && !self.log_taken
     }
 
-    /// Bytes that were there and are not any more. None of them was durable, and if the log file was
-    /// there, none was committed: what was torn in the segments came from it.
+    /// Bytes that were found and dropped. None of them was durable, and if the log file was there, none was committed:
+    /// it still had what was torn in the segments.
     #[must_use]
     pub fn cut_bytes(&self) -> u64 {
         let torn = self.cut.as_ref().filter(|_| !self.log_taken).map_or(0, |cut| cut.bytes);
@@ -142,7 +142,7 @@ impl Recovered {
     }
 }
 
-/// A data directory that is ours, whole, and not written to yet in this epoch.
+/// A data directory that is locked, whole, and not yet written to in this epoch.
 #[derive(Debug)]
 pub struct Opened {
     options: Options,
@@ -163,19 +163,19 @@ pub struct Opened {
 pub struct Started {
     /// What all loops append to.
     pub log: Arc<Log>,
-    /// What the log no longer holds.
+    /// The segments, for what the log no longer holds.
     pub segments: Arc<Segments>,
     /// The thread that makes it durable.
     pub writer: WriterHandle,
 }
 
-/// Takes the data directory over and recovers what is there, from the first frame on.
+/// Takes over the data directory and recovers what it holds, from the first frame on.
 pub fn open(options: Options) -> Result<Opened, Fault> {
     open_on(options, Disk::default(), boot_id()?)
 }
 
-/// Takes the data directory over and recovers what is there, from the newest snapshot on that `load`
-/// can load; gives what it loaded.
+/// Takes over the data directory and recovers what it holds, from the newest snapshot that `load` can load on; also
+/// returns what `load` made of it.
 pub fn open_with<T>(
     options: Options,
     load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
@@ -211,7 +211,7 @@ pub(crate) fn open_from<T>(
     Ok((recover(taken, base, disk, boot)?, state))
 }
 
-/// A data directory and a log file that nobody else has.
+/// A data directory and a log file, both locked by this process.
 struct Taken {
     options: Options,
     data_dir: DataDir,
@@ -234,8 +234,8 @@ fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
     Ok(Taken { options, data_dir, identity, unstored, log_file, notes })
 }
 
-/// What is in memory ends with the machine: neither the directory may be there nor its segments, whose folder may be
-/// a link or a mount.
+/// Refuses file systems in memory, which end with the machine, for the directory and for the folder of its segments,
+/// which may be a link or a mount.
 fn refuse_memory(data_dir: &DataDir) -> Result<(), Fault> {
     let look = |file: &File, path: &Path| match in_memory(file) {
         Ok(None) => Ok(()),
@@ -246,13 +246,13 @@ fn refuse_memory(data_dir: &DataDir) -> Result<(), Fault> {
     let directory = segment::directory(&data_dir.path);
     match File::open(&directory) {
         Ok(file) => look(&file, &directory),
-        // It will be made beside the rest.
+        // It will be made in the directory, which was checked.
         Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(()),
         Err(fault) => Err(Fault::io("open", &directory)(fault)),
     }
 }
 
-/// Checks what is behind `base` against itself and the log file, and takes in what only that has.
+/// Checks what follows `base` against itself and the log file, and adopts frames that only the latter has.
 fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Result<Opened, Fault> {
     let Taken { options, data_dir, identity, mut unstored, log_file, mut notes } = taken;
     let directory = segment::directory(&data_dir.path);
@@ -270,11 +270,11 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     };
     let left = inherit(log_file.left()?, &heir, &mut notes)?;
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
-    // Nothing is refused any more; from here on files change.
+    // Nothing is refused from here on, and files change.
     if found.numbers.is_empty()
         && let Some(unstored) = unstored.take()
     {
-        // Segments that stand without an identity are refused, so it comes before the first one.
+        // Segments without an identity are refused, so it is stored before the first one is made.
         unstored.store(&data_dir.path, &disk)?;
     }
     pack::remove_unfinished(&directory, &disk)?;
@@ -345,7 +345,7 @@ impl Opened {
         &self.log_file.path
     }
 
-    /// The segment in which the snapshot ends that this start begins with; 0 without one.
+    /// The segment that holds the end of the snapshot that this start loaded; 0 without one.
     #[must_use]
     pub fn snapshot_segment(&self) -> u64 {
         self.base.as_ref().map_or(0, Base::segment)
@@ -357,14 +357,13 @@ impl Opened {
         Snapshots::new(&self.data_dir.path, self.identity.journal(), self.disk.clone())
     }
 
-    /// What packs the segments of this directory.
+    /// The packer for the segments of this directory.
     #[must_use]
     pub fn packer(&self) -> Packer {
         Packer::new(self.batches.shelf().clone(), Arc::clone(&self.segments))
     }
 
-    /// Calls `visit` with every frame behind the snapshot, or since the first if there is none, in
-    /// order, until it refuses one.
+    /// Calls `visit` with every frame after the snapshot, or with all if there is none, in order, until it refuses one.
     pub fn for_each_frame<E: From<Fault>>(
         &self,
         visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
@@ -375,18 +374,17 @@ impl Opened {
 
     /// Raises the epoch, empties the log file, and starts the journal thread.
     ///
-    /// `shards` is how many loops decide orders. The log begins with a `Start` record, which
-    /// everybody who follows from `recovered().end` meets first.
+    /// `shards` is the number of loops that decide orders. The log begins with a `Start` record, the first frame for
+    /// whoever follows from `recovered().end`.
     pub fn start(mut self, time: TimeMs, shards: u16, listener: Box<dyn Listener>) -> Result<Started, Fault> {
         let ring_bytes = self.options.log_bytes;
         let bytes_min = log_bytes_min(shards);
         if ring_bytes < bytes_min {
             return Err(Fault::TooSmall { field: "journal.log_bytes", bytes: ring_bytes, bytes_min });
         }
-        // Behind the mark below, a start that ends for want of room would look like one that ran and whose
-        // log was lost.
+        // After the mark below, a start that fails for want of room would look like one that ran and lost its log.
         self.log_file.take_room(ring_bytes)?;
-        // Whoever replays may refuse too: only here is it sure that this start leaves the old log aside.
+        // Whoever replays may refuse too, so only here is it certain that this start leaves the old log aside.
         if let Some(unstored) = self.unstored.take() {
             unstored.store(&self.data_dir.path, &self.disk)?;
         }
@@ -408,7 +406,7 @@ impl Opened {
         let mut payload = Vec::new();
         start.encode(&mut payload);
         log.append(Start::KIND, &payload);
-        // Half of the ring, or what is left beside all that claims may need at once.
+        // Half of the ring, or half of what remains beside all that claims may need at once.
         let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
         let looks_max = self.options.looks_max;
         let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, listener)
@@ -423,8 +421,7 @@ pub const fn log_bytes_min(shards: u16) -> u64 {
     2 * Log::slack(shards)
 }
 
-/// Calls `visit` with every frame behind `base` up to `until` until it refuses one, and says where
-/// it ended.
+/// Calls `visit` with every frame after `base` up to `until`, until it refuses one, and returns where the walk ended.
 pub(crate) fn visit_between<E: From<Fault>>(
     directory: &Path,
     journal: &segment::JournalId,
@@ -454,7 +451,7 @@ fn check_sizes(options: &Options) -> Result<(), Fault> {
     check("journal.log_bytes", options.log_bytes, options.log_bytes.next_multiple_of(ROW_BYTES))
 }
 
-/// Finds the log file's place and takes it.
+/// Chooses the path of the log file, and locks it.
 fn lock_log(
     options: &Options,
     data_dir: &Path,
@@ -487,7 +484,7 @@ struct Adopted {
     uncommitted_bytes: u64,
 }
 
-/// Writes what only the log file has behind the segments' end.
+/// Appends to the segments what only the log file has after their end.
 fn adopt(Fit { left, more_bytes }: &Fit, batches: &mut Batches) -> Result<Adopted, Fault> {
     let mut adopted = Adopted::default();
     let mut frame = Vec::new();

@@ -1,27 +1,27 @@
 //! Packing: sealed segments are rewritten without the unused ends of their rows.
 //!
-//! A batch takes whole rows, and is what one synchronous write found ready. Where orders come one by
-//! one, most of a segment is zeros. When it is sealed nothing is added to it and all of it is durable,
-//! so the borders of its batches mean nothing any more: its frames go to as few batches as hold them,
-//! in a new file, which takes the old one's name.
+//! A batch takes whole rows, and holds what was ready for one synchronous write. Where orders come one
+//! by one, most of a segment is zeros. Once it is sealed, nothing is added to it and all of it is
+//! durable, so the borders of its batches mean nothing any more: its frames go to as few batches as
+//! hold them, in a new file, which takes the old one's name.
 //!
-//! | stays                                                | goes                       |
-//! |------------------------------------------------------|----------------------------|
-//! | every frame, byte for byte, padding too              | zeros at the ends of rows  |
-//! | positions, the chain, the number of the segment      | rows that no batch has     |
-//! | each batch of one epoch, and none that was not there | borders within an epoch    |
-//! | a mark of each epoch that left no frame              | marks beside frames        |
-//! | durable marks that rise, at or below their batch     | most of them               |
+//! | kept                                             | dropped                   |
+//! |--------------------------------------------------|---------------------------|
+//! | every frame, byte for byte, padding too          | zeros at the ends of rows |
+//! | positions, the chain, the number of the segment  | rows that no batch has    |
+//! | batches of one epoch each, for the same epochs   | borders within an epoch   |
+//! | a mark of each epoch that left no frame          | marks beside frames       |
+//! | durable marks that rise, at or below their batch | most of them              |
 //!
 //! 1. *Judge*: headers alone say what packing would save. Below a quarter the segment stays as it is.
 //! 2. *Write*: read a piece, check every byte of it as a start does, write full batches and sync them.
-//! 3. *Check*: read the new file the same way; it has to come to the same end by the same chain.
-//! 4. *Rename* it over the old one and sync the directory; then the table of positions learns of it.
+//! 3. *Check*: read the new file the same way; it must reach the same end by the same chain.
+//! 4. *Rename* it over the old one and sync the directory; then update the table of positions.
 //!
 //! A death at any moment leaves the old file or the new one, and perhaps an unfinished one beside it,
 //! which the next start removes. After a fault everything is as before. Each step reads or writes
-//! about a MiB and is done when it returns, so that nothing piles up in front of the journal thread's
-//! writes, and whoever calls can stop between any two.
+//! about a MiB and is finished when it returns, so that nothing queues up in front of the journal
+//! thread's writes, and the caller can stop between any two.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -41,34 +41,34 @@ use super::segment::{
 };
 use crate::domain::Position;
 
-/// The share of a segment that packing has to give back: one in so many. Where orders come in numbers
-/// a batch wastes half a row of some ten, and to write all of it twice for that is not worth it.
+/// Packing must save one part in this many of a segment. Under load a batch of some ten rows wastes
+/// half of one, and writing everything again is not worth that.
 const WORTH_SHARE: u64 = 4;
-/// Headers that are looked at in one step. Each may lie on a row of its own: half a MiB of reading.
+/// Headers that are read in one step. Each may be on a row of its own: half a MiB of reading.
 const HEADERS_PER_STEP: u32 = 128;
 /// The bytes of frames in a full batch.
 const BATCH_FRAMES_MAX: usize = BATCH_BYTES_MAX - BATCH_HEADER_BYTES;
-/// What a new segment is called until it has its name.
+/// The extension of a new segment's file until it has its name.
 const EXTENSION: &str = "packing";
 
 /// Packs the sealed segments of one data directory, the oldest first, a small step at a time.
 ///
-/// It belongs to the one thread that also gives segments back. One that went between two steps is
-/// dropped with what was made of it.
+/// It belongs to the one thread that also gives segments back. If a segment is given back between two
+/// steps, what was made of it is dropped.
 #[derive(Debug)]
 pub struct Packer {
     shelf: Shelf,
     segments: Arc<Segments>,
     free_bytes_min: u64,
-    /// The first segment that was not looked at yet.
+    /// The first segment that was not judged yet.
     next: u64,
     work: Option<Work>,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Every sealed segment was looked at.
+    /// Every sealed segment was judged.
     Idle,
     /// There is more to do.
     Busy,
@@ -99,15 +99,15 @@ impl Packer {
         Self { shelf, segments, free_bytes_min: 0, next: 1, work: None }
     }
 
-    /// The same, but nothing is packed that would for a moment leave less room on the disk.
+    /// Packs nothing that would, even for a moment, leave less than `free_bytes_min` on the disk.
     #[must_use]
     pub fn leaving_free(self, free_bytes_min: u64) -> Self {
         Self { free_bytes_min, ..self }
     }
 
-    /// Goes on by one step. After a fault nothing has changed, but that the segment may be packed
+    /// Takes one step. After a fault nothing has changed, except that the segment may be packed
     /// already if only its directory could not be synced. A damaged segment is left alone; after any
-    /// other fault the next step begins with it again.
+    /// other fault the next step begins with the same segment.
     pub fn step(&mut self) -> Result<Step, Fault> {
         let oldest = self.segments.first();
         if self.next < oldest {
@@ -139,7 +139,7 @@ impl Packer {
         Ok(Step::Busy)
     }
 
-    /// Corrects the table where it still has the rows of before: a snapshot's may be older.
+    /// Corrects the table if it still has the rows from before packing, as a snapshot's may.
     fn learn_again(&self, sealed: &Sealed) -> Result<(), Fault> {
         let known = self.segments.entries_of(sealed.number);
         let Some(last) = known.last() else {
@@ -197,7 +197,7 @@ impl Packer {
         Ok(Step::Packed(Packed { segment: number, bytes_before, bytes }))
     }
 
-    /// Refuses to take the room of the new file if that must stay free.
+    /// Refuses to write the new file if less would be left than must stay free.
     fn check_room(&self, judging: &Judging) -> Result<(), Fault> {
         let (bytes, free_bytes_min) = (judging.bytes_packed(), self.free_bytes_min);
         let free_bytes = free_bytes(&self.shelf.directory)?;
@@ -209,7 +209,7 @@ impl Packer {
     }
 }
 
-/// Removes what a process that died was packing.
+/// Removes the unfinished files of a process that died while packing.
 pub(crate) fn remove_unfinished(directory: &Path, disk: &Disk) -> Result<(), Fault> {
     for entry in std::fs::read_dir(directory).map_err(Fault::io("list", directory))? {
         let path = entry.map_err(Fault::io("list", directory))?.path();
@@ -220,7 +220,7 @@ pub(crate) fn remove_unfinished(directory: &Path, disk: &Disk) -> Result<(), Fau
     Ok(())
 }
 
-/// A segment that nobody writes to, of this journal and as long as it says.
+/// A segment that nobody writes to; it is of this journal, and as long as its first row says.
 #[derive(Debug)]
 struct Sealed {
     number: u64,
@@ -251,7 +251,7 @@ impl Sealed {
         Ok(Self { number, path, file, journal: *journal, form, bytes })
     }
 
-    /// The header of the batch at `row`; none behind the last one.
+    /// The header of the batch at `row`; none after the last one.
     fn header(&self, row: u32) -> Result<Option<BatchHeader>, Fault> {
         let start = offset(row) as u64;
         if self.bytes <= start {
@@ -271,7 +271,7 @@ impl Sealed {
     }
 }
 
-/// Finds out from the headers what packing would save.
+/// Reads from the headers what packing would save.
 #[derive(Debug)]
 struct Judging {
     sealed: Sealed,
@@ -279,7 +279,7 @@ struct Judging {
     epoch: u32,
     /// Bytes of frames of this epoch so far.
     epoch_bytes: u64,
-    /// Rows that the epochs before take when they are packed.
+    /// Rows that the epochs before will take when packed.
     rows_before: u64,
 }
 
@@ -288,7 +288,7 @@ impl Judging {
         Self { sealed, row: 1, epoch: 0, epoch_bytes: 0, rows_before: 0 }
     }
 
-    /// Looks at some headers; true when it has seen all.
+    /// Reads some headers; true when it has read all.
     fn step(&mut self) -> Result<bool, Fault> {
         for _ in 0..HEADERS_PER_STEP {
             let Some(header) = self.sealed.header(self.row)? else {
@@ -304,7 +304,8 @@ impl Judging {
         Ok(false)
     }
 
-    /// The rows of the last epoch when it is packed; each batch has a header and may end within a row.
+    /// The rows that the last epoch will take when packed; each batch has a header and may end in
+    /// mid-row.
     fn rows_of_epoch(&self) -> u64 {
         if self.epoch == 0 {
             return 0;
@@ -313,8 +314,8 @@ impl Judging {
         (self.epoch_bytes + batches * BATCH_HEADER_BYTES as u64).div_ceil(ROW_BYTES) + batches - 1
     }
 
-    /// The bytes of the packed file, as far as headers tell: where frames are large, batches are
-    /// less than full, and a few rows come on top.
+    /// The bytes of the packed file, as far as headers tell: with large frames, batches are less than
+    /// full, and a few rows are added.
     fn bytes_packed(&self) -> u64 {
         (1 + self.rows_before + self.rows_of_epoch()) * ROW_BYTES
     }
@@ -325,7 +326,7 @@ impl Judging {
     }
 }
 
-/// Reads a sealed segment from front to back, every byte of it checked as a start does it.
+/// Reads a sealed segment from front to back, checking every byte of it as a start does.
 #[derive(Debug)]
 struct Reading {
     sealed: Sealed,
@@ -333,9 +334,9 @@ struct Reading {
     row: u32,
     /// What was read so far.
     scan: Scan,
-    /// The chain in front of the first frame, and its position.
+    /// The chain before the first frame, and that frame's position.
     opening: (u64, Position),
-    /// Only zeros may follow.
+    /// True once only zeros may follow.
     ended: bool,
 }
 
@@ -350,7 +351,7 @@ impl Reading {
         Ok(Self { sealed, piece, row: 1, scan, opening, ended: false })
     }
 
-    /// Reads the next piece and lets `take` have the frames of each batch that is whole in it. False
+    /// Reads the next piece and passes the frames of each batch that is whole in it to `take`. False
     /// when there is nothing more.
     fn step(
         &mut self,
@@ -372,7 +373,7 @@ impl Reading {
             let header = BatchHeader::decode(rest, &sealed.journal, sealed.number, self.row);
             let header = header.map_err(|flaw| damaged(flaw, scan.end))?;
             if rest.len() < offset(header.rows()) && 0 < at {
-                // A piece has room for the largest batch, so the next one has all of this.
+                // A piece has room for the largest batch, so the next one will have all of this.
                 return Ok(true);
             }
             let taken = scan.take(&sealed.journal, sealed.number, self.row, rest, 0);
@@ -385,7 +386,7 @@ impl Reading {
     }
 }
 
-/// Reads what is in the file from `row` on, as much as the piece has room for; gives how much.
+/// Reads the file from `row` on, as much as the piece has room for; returns how many bytes.
 fn load(sealed: &Sealed, row: u32, piece: &mut BatchBuffer) -> Result<usize, Fault> {
     let start = offset(row) as u64;
     let bytes = sealed.bytes.saturating_sub(start).min(BATCH_BYTES_MAX as u64);
@@ -395,7 +396,7 @@ fn load(sealed: &Sealed, row: u32, piece: &mut BatchBuffer) -> Result<usize, Fau
     Ok(bytes)
 }
 
-/// A file that has no name yet, and is gone if it does not get one.
+/// A file under a temporary name, which is removed unless it gets its own.
 #[derive(Debug)]
 struct Unnamed {
     path: PathBuf,
@@ -403,7 +404,7 @@ struct Unnamed {
 
 impl Drop for Unnamed {
     fn drop(&mut self) {
-        // Under its name it is not found here; half of it is of no use, and its room may be needed.
+        // Once renamed, it is not found here. Half of it is of no use, and its room may be needed.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -422,7 +423,7 @@ impl Writing {
         Ok(Self { reading, out })
     }
 
-    /// Moves one piece; true when all of it is written.
+    /// Moves one piece; true when everything is written.
     fn step(&mut self) -> Result<bool, Fault> {
         let Self { reading, out } = self;
         let more = reading.step(|header, frames| {
@@ -441,7 +442,7 @@ impl Writing {
         Ok(!more)
     }
 
-    /// Writes the first row, which makes a segment of it; what follows is to read it.
+    /// Writes the first row, which makes the file a segment, and begins to read it.
     fn finish(self) -> Result<Checking, Fault> {
         let Self { reading: before, mut out } = self;
         assert!(before.scan.chain == out.chain, "every frame went over");
@@ -462,11 +463,11 @@ struct Out {
     journal: JournalId,
     number: u64,
     buffer: BatchBuffer,
-    /// Bytes of frames that are in the buffer.
+    /// Bytes of frames in the buffer.
     filled: usize,
-    /// Where they begin.
+    /// The position of the first of them.
     first: Position,
-    /// Of the batch that is being filled; 0 before the first.
+    /// The epoch of the batch that is being filled; 0 before the first.
     epoch: u32,
     /// Whether that epoch has a batch already.
     has_batch: bool,
@@ -496,7 +497,7 @@ impl Out {
         })
     }
 
-    /// What follows is of the epoch of `header`.
+    /// Lets all that follows be of the epoch of `header`.
     fn enter(&mut self, header: &BatchHeader) -> Result<(), Fault> {
         if header.epoch == self.epoch {
             return Ok(());
@@ -507,7 +508,7 @@ impl Out {
         Ok(())
     }
 
-    /// Writes what there is of this epoch; if there is nothing, a mark that it was.
+    /// Writes what is left of this epoch; if it has no batch yet, a mark of it.
     fn leave(&mut self) -> Result<(), Fault> {
         let is_epoch = self.epoch != 0;
         if is_epoch && (0 < self.filled || !self.has_batch) { self.write() } else { Ok(()) }
@@ -523,11 +524,11 @@ impl Out {
         Ok(())
     }
 
-    /// Writes a batch and waits until the disk has it: what piles up there others would wait for.
+    /// Writes a batch and waits until the disk has it: what queues up there delays others.
     fn write(&mut self) -> Result<(), Fault> {
         let header = BatchHeader {
             first: self.first,
-            // All before it is durable, and so is all of it; but marks lie at or below their batch.
+            // All before it is durable, and so are its frames; but no mark is above its batch's start.
             durable: self.first,
             chain: self.chain,
             segment: self.number,
@@ -556,7 +557,7 @@ impl Out {
     }
 }
 
-/// Reads what was written, before it takes the place of what it was made from.
+/// Reads what was written, before it replaces what it was made from.
 #[derive(Debug)]
 struct Checking {
     before: Reading,
@@ -565,13 +566,13 @@ struct Checking {
 }
 
 impl Checking {
-    /// Reads a piece; true when all of it was read.
+    /// Reads a piece; true when everything was read.
     fn step(&mut self) -> Result<bool, Fault> {
         self.after.step(|_, _| Ok(())).map(|more| !more)
     }
 }
 
-/// Both files lead from one place to another by the same frames: the chain is over all of their bytes.
+/// Checks that both files reach the same end by the same frames: the chain covers all their bytes.
 fn same(before: &Reading, after: &Reading) -> Result<(), Fault> {
     let (was, is) = (&before.scan, &after.scan);
     let pairs = [

@@ -1,16 +1,16 @@
 //! How much of the ring must be free before something is decided.
 //!
-//! Room is looked at before a decision, never while it is written: from the claim on nothing may
-//! fail. Between the look and the claim every other loop may claim too, so what each of them can
-//! take at once is kept free (the slack). Orders stop first, cancels and removals have an eighth of
-//! the ring to themselves, and bulk writers leave most of it alone.
+//! Room is checked before a decision, never while it is written: from the claim on nothing may
+//! fail. Between check and claim every other loop may claim too, so what all of them can take at
+//! once is kept free (the slack). Orders stop first: an eighth of the ring is for cancels and
+//! removals alone. Bulk writers stop long before.
 
 use super::frame::FRAME_BYTES_MAX;
 use super::log::Log;
 
-/// The least room that is kept for one claimer: a frame, and once more as padding.
+/// The room kept for one claimer: a frame, and as much again for padding.
 const CLAIMER_BYTES_MAX: u64 = 2 * FRAME_BYTES_MAX as u64;
-/// Who else claims beside the shards: the registrar and the reader's state hash.
+/// Claimers besides the shards: the registrar and the reader's state hash.
 const OTHER_CLAIMERS: u64 = 2;
 
 impl Log {
@@ -20,7 +20,7 @@ impl Log {
         (shards as u64 + OTHER_CLAIMERS) * CLAIMER_BYTES_MAX
     }
 
-    /// Whether an order may be decided now. Looked at before each decision, by each loop.
+    /// Whether an order may be decided now. Each loop checks this before each decision.
     #[must_use]
     pub fn room_for_order(&self, shards: u16) -> bool {
         Self::slack(shards) + self.ring_bytes() / 8 <= self.room()
@@ -32,7 +32,8 @@ impl Log {
         Self::slack(shards) <= self.room()
     }
 
-    /// Whether a bulk writer may go on: it stops when a quarter of the ring is in use.
+    /// Whether a bulk writer may go on: it stops when more than a quarter of the ring is not
+    /// durable yet, or less than a quarter is free.
     #[must_use]
     pub fn room_for_bulk(&self) -> bool {
         let unwritten = self.claimed().0.saturating_sub(self.durable().0);

@@ -1,10 +1,10 @@
-//! Reading segments from the first, or from where a snapshot's state is, trusting nothing.
+//! Reading segments, from the first or from a snapshot's position on, trusting nothing.
 //!
-//! Every byte of every file behind that is checked: headers and frames by checksum, batches by
-//! position, epoch and chain, everything else for zero. The walk ends at the first thing that is wrong. As a batch
-//! is written only when the one before it is durable, that is a torn tail if no batch behind it
-//! says otherwise; one that does (its durable mark lies above) makes it damage. A packed segment got
-//! its name when all of it was on the disk, so whatever is wrong in it is damage.
+//! Every byte of every file from there on is checked: headers and frames by checksum, batches by position, epoch
+//! and chain, everything else for zero. The walk ends at the first flaw. As a batch is written only when the one
+//! before it is durable, it is a torn tail, unless a later batch says by its durable mark that the flaw lies in
+//! what was durable: then it is damage. A packed segment got its name when all of it was on the disk, so any flaw
+//! in it is damage.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -23,13 +23,13 @@ use crate::domain::Position;
 /// A torn tail: what was being written when the machine stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The first thing that is not right.
+    /// The first flaw.
     pub place: Place,
-    /// Bytes from the end of what is right to the last one that is not zero.
+    /// Bytes from the end of what is right to the last byte that is not zero.
     pub bytes: u64,
 }
 
-/// What the segments hold, and where they go on.
+/// What the segments hold, and where the next batch goes.
 #[derive(Debug)]
 pub(crate) struct Scan {
     /// The end of the last whole frame.
@@ -37,24 +37,24 @@ pub(crate) struct Scan {
     /// The highest durable mark.
     pub(crate) durable: Position,
     pub(crate) chain: u64,
-    /// Of the last batch; 0 if there is none.
+    /// The epoch of the last batch; 0 if there is none.
     pub(crate) epoch: u32,
     pub(crate) frames: u64,
     /// The kind of the last frame; padding if there is none.
     pub(crate) last_kind: u16,
     /// The segment that the next batch goes to, if it fits; 0 if there is none.
     pub(crate) segment: u64,
-    /// The first row that no batch has.
+    /// The first row after the last batch.
     pub(crate) row: u32,
     pub(crate) cut: Option<Cut>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) numbers: Vec<u64>,
 }
 
-/// What is called with each frame, in order; padding is left out.
+/// Called with each frame, in order; padding is left out.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&Frame<'_>) -> ControlFlow<()>;
 
-/// Which part of the log a walk goes through.
+/// The part of the log that a walk covers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reach<'a> {
     /// Where it begins; none for the first frame.
@@ -64,7 +64,7 @@ pub(crate) struct Reach<'a> {
 }
 
 impl Scan {
-    /// Where a walk begins.
+    /// The state of a walk that begins after `base`, or at the first frame.
     fn at(journal: &JournalId, base: Option<&Base>) -> Self {
         let first = Self {
             end: FIRST_POSITION,
@@ -97,8 +97,8 @@ impl Scan {
 }
 
 impl Scan {
-    /// Where a walk begins that knows nothing of what is in front of the batch at `rest`, row 1 of
-    /// segment `number`.
+    /// The state of a walk that begins with the batch at the front of `rest`, row 1 of segment `number`, and knows
+    /// nothing of what comes before it.
     pub(crate) fn opening(journal: &JournalId, number: u64, rest: &[u8]) -> Result<Self, Flaw> {
         let header = BatchHeader::decode(rest, journal, number, 1)?;
         let frames = frames_of(&header, rest)?;
@@ -112,8 +112,8 @@ impl Scan {
         Ok(Self { end, durable, chain, epoch, ..Self::at(journal, None) })
     }
 
-    /// Checks the batch at `row` of segment `number`, which `rest` begins with, and takes in its
-    /// frames, but for the first `skip` bytes of them. After a flaw nothing was taken in.
+    /// Checks the batch at `row` of segment `number`, at the front of `rest`, and takes in its frames, except for
+    /// the first `skip` bytes of them. After a flaw nothing was taken in.
     pub(crate) fn take(
         &mut self,
         journal: &JournalId,
@@ -127,7 +127,7 @@ impl Scan {
         if header.first.0 + skip as u64 != self.end.0 {
             return flaw("position of the batch", 8, self.end.0, header.first.0);
         }
-        // What a batch says that is taken in from the middle on was said before that.
+        // A batch that is entered in the middle was begun before, and so may have an older mark.
         if (header.durable < self.durable && skip == 0) || header.first < header.durable {
             return flaw("durable mark of the batch", 16, self.durable.0, header.durable.0);
         }
@@ -151,7 +151,7 @@ impl Scan {
         }
         let frames_end = BATCH_HEADER_BYTES + frames.len();
         zeros(&rest[frames_end..offset(header.rows())], frames_end as u64, "zeros of the batch")?;
-        // Nothing of this batch was wrong: from here on it counts.
+        // This batch has no flaw: from here on it counts.
         self.chain = chain;
         self.end = header.end();
         self.durable = self.durable.max(header.durable);
@@ -178,7 +178,7 @@ pub(crate) fn scan(directory: &Path, journal: &JournalId, visit: Option<Visit<'_
     scan_between(directory, journal, Reach::default(), visit)
 }
 
-/// Walks through the part of the log that `reach` names.
+/// Walks through the part of the log that `reach` describes.
 pub(crate) fn scan_between(
     directory: &Path,
     journal: &JournalId,
@@ -197,8 +197,7 @@ pub(crate) fn scan_between(
         });
     }
     let mut scan = Scan::at(journal, reach.base);
-    // Of those that a snapshot's table knows, the first may have been given back since, and the last
-    // is read again.
+    // Of the segments in a snapshot's table, the first may have been given back since, and the last is read again.
     let kept = numbers.first().copied().unwrap_or(first)..first;
     scan.entries.retain(|entry| kept.contains(&entry.segment));
     let stopped = reach.until.is_some_and(|until| until <= scan.end);
@@ -230,8 +229,8 @@ pub(crate) fn scan_between(
     Ok(walk.scan)
 }
 
-/// Checks the segments from the one that begins with `first` up to the frame at `at`, trusting nothing
-/// but where that segment begins. All of it was durable: whatever is wrong is damage.
+/// Checks the segments from the one that begins with `first` up to the frame at `at`, trusting nothing but where
+/// that segment begins. All of it was durable: any flaw is damage.
 pub(crate) fn check_at(
     directory: &Path,
     journal: &JournalId,
@@ -248,7 +247,7 @@ pub(crate) fn check_at(
         let loaded = load(directory, journal, number, &mut bytes)?;
         if number == first.segment
             && let Some(rest) = bytes.get(ROW + BATCH_HEADER_BYTES..).map(|_| &bytes[ROW..])
-            // What is wrong with its first batch is for the walk to name.
+            // A flaw in its first batch is for the walk to name.
             && let Ok(opening) = Scan::opening(journal, number, rest)
         {
             walk.scan = opening;
@@ -264,14 +263,14 @@ pub(crate) fn check_at(
     Ok(())
 }
 
-/// What there is to know of a segment that was read, besides its bytes.
+/// What is known of a segment that was read, besides its bytes.
 struct Loaded {
     form: Form,
-    /// How it is short.
+    /// In what way the file is too short.
     short: Option<Flaw>,
 }
 
-/// Reads segment `number` whole, checks its first row, and puts zeros where the file is short.
+/// Reads segment `number` whole, checks its first row, and pads a file that is too short with zeros.
 fn load(directory: &Path, journal: &JournalId, number: u64, bytes: &mut Vec<u8>) -> Result<Loaded, Fault> {
     let path = segment::path(directory, number);
     let mut file = std::fs::File::open(&path).map_err(Fault::io("open", &path))?;
@@ -292,7 +291,7 @@ fn load(directory: &Path, journal: &JournalId, number: u64, bytes: &mut Vec<u8>)
     Ok(Loaded { form, short: Some(flaw) })
 }
 
-/// Where in a segment a walk begins.
+/// Where a walk begins within a segment.
 #[derive(Clone, Copy)]
 struct Begin {
     row: u32,
@@ -309,8 +308,8 @@ struct Walk<'a, 'v> {
     stopped: bool,
 }
 
-/// Where the frames behind `base` begin, if the segment leads there; what is passed on the way goes
-/// into the table. In a packed segment that may be in the middle of a batch.
+/// Finds where the frames after `base` begin, if the segment leads there; batches passed on the way go into the
+/// table. In a packed segment that may be in the middle of a batch.
 fn seek(
     base: &Base,
     journal: &JournalId,
@@ -337,8 +336,8 @@ fn seek(
     }
 }
 
-/// Whether the chain goes from `base` through the frames behind it to the end of their batch. A frame
-/// that is not whole is for the walk to name.
+/// Whether the chain leads from `base` through the frames after it to the end of their batch. A frame that is not
+/// whole is for the walk to name.
 fn leads_on(base: &Base, header: &BatchHeader, rest: &[u8], skip: usize) -> bool {
     let Ok(frames) = frames_of(header, rest) else { return true };
     let (mut chain, mut at) = (base.chain, skip);
@@ -387,7 +386,7 @@ impl Walk<'_, '_> {
         self.search(number, bytes, row)
     }
 
-    /// Checks the batch at `row`, takes it in, and gives the rows that it has.
+    /// Checks the batch at `row`, takes it in, and returns how many rows it has.
     fn batch(&mut self, number: u64, row: u32, rest: &[u8], skip: usize) -> Result<u32, Flaw> {
         let header = self.scan.take(self.journal, number, row, rest, skip)?;
         let frames = frames_of(&header, rest)?;
@@ -412,8 +411,8 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Looks behind the first flaw for a batch which says that the flaw is in what was durable, and
-    /// counts what will be cut.
+    /// Searches past the first flaw for a batch whose durable mark says that the flaw is damage, and counts what
+    /// will be cut.
     fn search(&mut self, number: u64, bytes: &[u8], first: u32) -> Result<(), Fault> {
         let cut = self.scan.cut.as_mut().expect("a search follows a flaw");
         let mut last = None;

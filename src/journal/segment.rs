@@ -6,7 +6,7 @@
 //! only the last batch of all can be torn. A batch without frames is a mark: each start and each
 //! stop in good order writes one.
 //!
-//! A segment behind which another one was begun is **sealed**: nothing is added to it, and all of it
+//! A segment after which another one was begun is **sealed**: nothing is added to it, and all of it
 //! is durable. Then it may be packed (`pack`): the same frames in as few batches as hold them, back
 //! to back, in a shorter file. Its magic says so, and from then on nothing in it can be torn.
 //!
@@ -34,11 +34,11 @@
 //!
 //! A frame's first word holds its checksum, so the chain covers every byte of the log; it is over
 //! frames and not over batches, so it stays the same when sealed segments are packed. A position is
-//! never a file offset, and a row is only a hint: what is there says itself what it is.
+//! never a file offset, and a row is only a hint: the bytes found there identify themselves.
 //!
-//! Every segment is a new file. To take one that was given back for the next would save making room
-//! on the disk and not the zeros, which cost the same; and it would mostly be packed, so of another
-//! size, and nothing is given back at all unless `history_keep` says so.
+//! Every segment is a new file. Reusing one that was given back would save the file system's work
+//! but not the writing of zeros. Most would be packed, so of another size, and without
+//! `history_keep` none is given back at all.
 
 use super::checksum;
 use std::fs::File;
@@ -49,9 +49,9 @@ use super::disk::Disk;
 use super::frame::{FRAME_BYTES_MAX, Flaw};
 use crate::domain::Position;
 
-/// Batches begin on these; what `O_DIRECT` wants, and what a disk writes at once.
+/// Batches begin on multiples of this: what `O_DIRECT` wants, and what a disk writes at once.
 pub(crate) const ROW: usize = 4_096;
-/// The same as a size in files.
+/// [`ROW`] as a size in files.
 pub(crate) const ROW_BYTES: u64 = ROW as u64;
 /// The bytes in front of a batch's frames.
 pub(crate) const BATCH_HEADER_BYTES: usize = 64;
@@ -113,7 +113,7 @@ pub(crate) fn chain_next(chain: u64, word: u64) -> u64 {
     (chain.rotate_left(23) ^ word).wrapping_mul(CHAIN_FACTOR)
 }
 
-/// The chain's value before a frame whose first word is `word`, if it is `chain` behind it.
+/// The chain's value before a frame whose first word is `word`, from its value after the frame.
 pub(crate) fn chain_before(chain: u64, word: u64) -> u64 {
     (chain.wrapping_mul(CHAIN_FACTOR_INVERSE) ^ word).rotate_right(23)
 }
@@ -126,9 +126,9 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// The first nonzero byte of `bytes`, as the flaw that it is.
+/// Checks that all `bytes` are zero; the first that is not is the flaw.
 pub(crate) fn zeros(bytes: &[u8], at: u64, field: &'static str) -> Result<(), Flaw> {
-    // Whole segments are looked through at every start: a chunk at once, not byte by byte.
+    // Every start checks whole segments: a chunk at once, not byte by byte.
     let (chunks, rest) = bytes.as_chunks::<256>();
     let all_zero = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum | byte) == 0;
     if chunks.iter().all(|chunk| all_zero(chunk)) && all_zero(rest) {
@@ -142,7 +142,7 @@ fn equal(field: &'static str, at: u64, expected: u64, found: u64) -> Result<(), 
     if expected == found { Ok(()) } else { Err(Flaw { field, at, expected, found }) }
 }
 
-/// How a segment came to be as it is.
+/// How a segment was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Zeros first, then one batch after another.
@@ -155,7 +155,7 @@ pub(crate) enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FirstRow {
     pub(crate) form: Form,
-    /// Of the whole file.
+    /// Bytes of the whole file.
     pub(crate) bytes: u64,
 }
 
@@ -199,7 +199,7 @@ impl FirstRow {
     }
 }
 
-/// Makes segment `number`: zero but for its first row, on the disk before it has its name.
+/// Makes segment `number`: zero but for its first row, and on the disk before it gets its name.
 pub(crate) fn prepare(
     directory: &Path,
     journal: &JournalId,
@@ -223,8 +223,8 @@ pub(crate) fn prepare(
     })
 }
 
-/// Writes zeros into a range of a file. Zeros that were written are cheaper to overwrite than a
-/// hole or a reservation: the file system has nothing left to note down.
+/// Writes zeros into a range of a file. Written zeros are cheaper to overwrite than a hole or a
+/// reservation: the file system has no metadata left to update.
 pub(crate) fn fill_zero(
     file: &File,
     path: &Path,
@@ -242,7 +242,7 @@ pub(crate) fn fill_zero(
     Ok(())
 }
 
-/// What stands in front of a batch.
+/// The header in front of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchHeader {
     pub(crate) first: Position,
@@ -270,8 +270,8 @@ impl BatchHeader {
         out
     }
 
-    /// The header at `row` of segment `segment`. That its fields fit their neighbours is for the
-    /// caller to check.
+    /// Decodes the header at `row` of segment `segment`. Whether its fields fit their neighbours is
+    /// for the caller to check.
     pub(crate) fn decode(bytes: &[u8], journal: &JournalId, segment: u64, row: u32) -> Result<Self, Flaw> {
         equal("magic of the batch", 0, BATCH_MAGIC, u64_at(bytes, 0))?;
         let checksum = checksum::append(checksum::sum(journal), &bytes[..60]);
@@ -307,7 +307,7 @@ pub(crate) fn rows(bytes: usize) -> u32 {
     u32::try_from(rows).expect("a batch is at most 128 rows")
 }
 
-/// Memory for one batch, on the boundary that `O_DIRECT` wants; taken once.
+/// Memory for one batch, aligned as `O_DIRECT` wants; taken once.
 #[derive(Debug)]
 pub(crate) struct BatchBuffer {
     memory: Box<[u8]>,

@@ -1,10 +1,10 @@
 //! Snapshots: the whole state at one position of the log, so that a start need not read all frames.
 //!
-//! A snapshot is made by whoever follows the log through sealed files, never by who decides; it
-//! says nothing that the segments do not say. So a damaged one costs time and no data: the start
-//! takes the one before, or all segments, and says so. What is in the sections is for others to
-//! know; the journal's own, the first, is the table from positions to rows of segments, and the names
-//! of the files that hold rows which are over (`archive`).
+//! A snapshot is made by a follower that reads segments, never by a loop that decides, and it says
+//! nothing that the segments do not say. So a damaged one costs time and no data: the start takes the
+//! one before, or all segments, and reports that. What is in the sections is for others to know, but
+//! for the first, the journal's own: the table from positions to rows of segments, and the names of
+//! the files that hold rows which are over (`archive`).
 //!
 //! | header | bytes | field                                                            |
 //! |-------:|------:|------------------------------------------------------------------|
@@ -30,11 +30,11 @@
 //! |      20 |     4 | zero                                                            |
 //! |      24 |       | payload, then zeros to the next multiple of 8                   |
 //!
-//! The end is a section without payload whose name is `end` and whose CRC-32C is of the whole file
-//! before it, then of its first 16 bytes; its count of bytes is that of the file before it.
+//! The end is a section named `end` without payload. Its count of bytes is the length of the file
+//! before it; its CRC-32C covers the file before it, then its own first 16 bytes.
 //!
-//! A snapshot gets its name only when it is whole and on the disk. The two newest are kept that are
-//! still whole when the next one is there.
+//! A snapshot gets its name only when it is whole and on the disk. After that, the two newest that
+//! are whole are kept.
 
 mod file;
 mod shelf;
@@ -49,10 +49,10 @@ use super::history::Entry;
 use super::scan::Scan;
 use crate::domain::Position;
 
-/// A place in the log from which reading goes on as if all before it had been read.
+/// A place in the log from which reading continues as if all before it had been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The snapshot that says so.
+    /// The snapshot of the state there.
     pub(crate) file: PathBuf,
     pub(crate) position: Position,
     pub(crate) chain: u64,
@@ -62,14 +62,14 @@ pub struct Base {
     pub(crate) durable: Position,
     pub(crate) segment: u64,
     pub(crate) last_kind: u16,
-    /// Where batches before it lie.
+    /// Where batches before it are.
     pub(crate) entries: Vec<Entry>,
     /// The files that hold rows which are over, oldest first.
     pub(crate) runs: Vec<String>,
 }
 
 impl Base {
-    /// The end of what was read.
+    /// The position up to which all was read.
     #[must_use]
     pub const fn position(&self) -> Position {
         self.position
@@ -114,7 +114,7 @@ impl Base {
         }
     }
 
-    /// The end of `scan`, with the state that was found there.
+    /// The end of `scan`, with the hash of the state there.
     pub(crate) fn of(scan: Scan, file: PathBuf, hash: u128) -> Self {
         Self {
             file,

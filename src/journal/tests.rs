@@ -130,7 +130,7 @@ struct Bench {
     home: Home,
     log: Log,
     batches: Batches,
-    /// Where the next frame goes that a test makes without the log.
+    /// The position of the next frame that a test makes without the log.
     next_position: Position,
 }
 

@@ -1,5 +1,5 @@
-//! Whether the segments and the log file that a process left fit together: what a start goes on with
-//! or refuses, and what `outcry journal verify` says of it beforehand.
+//! Whether the segments and the log file that a process left belong together: what a start continues
+//! with or refuses, and what `outcry journal verify` says of it beforehand.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::open::Claimed;
 use super::scan::Scan;
 use crate::domain::Position;
 
-/// Who wants to go on with a log file.
+/// Who wants to continue with a log file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heir<'a> {
     pub(crate) exchange: Uuid,
@@ -24,7 +24,7 @@ pub(crate) struct Heir<'a> {
     pub(crate) claimed: Claimed,
 }
 
-/// A log file that goes on where the segments end.
+/// A log file that continues where the segments end.
 #[derive(Debug)]
 pub(crate) struct Fit {
     pub(crate) left: Left,
@@ -32,7 +32,7 @@ pub(crate) struct Fit {
     pub(crate) more_bytes: u64,
 }
 
-/// Whose the log file is: the heir's, stale, or a reason to refuse.
+/// Judges whose the log file is: the heir's, stale (none), or a reason to refuse.
 pub(crate) fn inherit(
     left: Option<Left>,
     heir: &Heir<'_>,
@@ -60,8 +60,8 @@ pub(crate) fn inherit(
     Ok(Some(left))
 }
 
-/// Holds a log file against the segments: none if it is stale. Every frame in it is looked at, so
-/// whoever takes in what only the log has finds nothing more to refuse.
+/// Compares a log file with the segments; none if it is stale. Every frame in it is checked, so
+/// nothing is left to refuse for whoever adopts what only the log has.
 pub(crate) fn fit(
     left: Option<Left>,
     found: &Scan,
@@ -96,7 +96,7 @@ fn not_stale(left: Option<Left>, found: &Scan, notes: &mut Vec<String>) -> Optio
     None
 }
 
-/// A log file never begins, or was never durable, behind the end of its own segments.
+/// Refuses a log file that begins, or says that it is durable, past the end of its own segments.
 fn refuse_ahead(left: &Left, found: &Scan, data_dir: &Path) -> Result<(), Fault> {
     let behind = found.end < left.start || found.end < left.durable;
     match &found.cut {
@@ -113,7 +113,7 @@ fn refuse_ahead(left: &Left, found: &Scan, data_dir: &Path) -> Result<(), Fault>
     }
 }
 
-/// What log file and segments both have must be the same, byte for byte.
+/// Checks that log file and segments are the same, byte for byte, where both have frames.
 fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path) -> Result<(), Fault> {
     let mut history = History::of_segments(Arc::clone(segments));
     let mut bytes = Vec::new();
@@ -122,7 +122,7 @@ fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path
         let same = left.frame(at, &mut bytes)? && history.bytes(at)? == bytes;
         if !same {
             let (log, data_dir) = (left.path.clone(), data_dir.to_path_buf());
-            // A start behind a snapshot has not looked at the segments in front of it.
+            // A start from a snapshot has not read the segments before it.
             return Err(segments.blame(at, Fault::LogDiffers { log, data_dir, position: at }));
         }
         at.0 += bytes.len() as u64;

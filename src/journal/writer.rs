@@ -1,8 +1,8 @@
 //! The journal thread: carries what is committed to the segments and gives room back to the ring.
 //!
 //! It writes back to back: a batch is what was committed while the one before was being written.
-//! With nothing to write it looks on for a while if it was told to, then sleeps until a loop wakes it,
-//! and looks by itself now and then, since under `committed` nobody waits for it. Durable frames stay in
+//! With nothing to write it polls for a while if it was told to, then sleeps until a loop wakes it. It also
+//! wakes by itself now and then, since loops do not wake it under `committed`. Durable frames stay in
 //! the ring while there is room, so that followers find them there.
 //!
 //! A write error ends it: `durable` stays where it is, nothing waits for an answer that will not
@@ -23,21 +23,21 @@ use super::mark::CommittedMark;
 use crate::domain::{Position, TimeMs};
 use crate::journal::layout::Close;
 
-/// How long the thread sleeps unless it is woken: short against the time in which 32 MiB fill.
+/// How long the thread sleeps unless it is woken: short compared with the time in which 32 MiB fill.
 const NAP: Duration = Duration::from_millis(10);
 
 /// As `nice` counts it.
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// Who is told of writes, on the journal's thread. A closure is told of what is durable.
+/// Receives reports of writes, on the journal thread. A closure receives what is durable.
 pub trait Listener: Send {
     /// A batch goes to the disk now.
     fn writing(&mut self) {}
 
-    /// All is durable up to here: after each write, and once more when writing failed.
+    /// Everything up to here is durable: called after each write, and once more when writing failed.
     fn durable(&mut self, upto: Position);
 
-    /// The next segment could not be made ahead. It is tried again, at last when it is needed.
+    /// The next segment could not be made ahead. It is tried again, at the latest when it is needed.
     fn not_ahead(&mut self, _why: &Fault) {}
 }
 
@@ -78,8 +78,8 @@ impl WriterHandle {
             stopping: Arc::clone(&stopping),
         };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
-            // Answers wait for it, and it waits for the disk. On Linux a priority belongs to the thread that
-            // sets it; where it is refused the thread is as any other.
+            // Answers wait for this thread, and it waits for the disk. On Linux a priority belongs to the
+            // thread that sets it; if it is refused, the thread runs like any other.
             let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
             writer.run()
         })?;
@@ -87,13 +87,13 @@ impl WriterHandle {
         Ok(Self { log: Arc::clone(log), log_path, stopping, thread })
     }
 
-    /// Makes all that is committed durable, says in the log and in the segments that the process
-    /// stopped in good order, and ends the thread. Nobody appends any more.
+    /// Makes all that is committed durable, records in the log and in the segments that the process stopped
+    /// in good order, and ends the thread. Nobody may append any more.
     ///
-    /// The log file goes: segments hold all of it, and shared memory is not left full of logs that
-    /// nobody needs. It stays if anything is left that only it has.
+    /// The log file is removed: segments hold all of it, and logs that nobody needs must not fill shared
+    /// memory. It stays if it alone has anything.
     pub fn stop(self, time: TimeMs) -> Result<(), Fault> {
-        // Without room there is a hole that nothing passes, and a mark behind it says nothing.
+        // Without room there is a hole that no mark passes, and a `Close` after it would say nothing.
         let whole = !self.log.failed() && self.log.room_for_cancel(0);
         if whole {
             let mut payload = Vec::new();
@@ -114,15 +114,15 @@ impl WriterHandle {
         Ok(())
     }
 
-    /// Ends the thread as a crash would: what it has not written stays in the log file only, and the
-    /// next start takes it from there. Gives the fault that ended the thread before, if one did.
+    /// Ends the thread as a crash would: what it has not written stays in the log file only, and the next
+    /// start takes it from there. Returns the fault that had ended the thread, if one did.
     pub fn abandon(self) -> Result<(), Fault> {
         self.log.fail();
         self.end()
     }
 
     fn end(self) -> Result<(), Fault> {
-        // Release pairs with the Acquire in `run`: what was appended before is seen after.
+        // Release pairs with the Acquire in `write_until_stopped`: what was appended before is seen after.
         self.stopping.store(true, Ordering::Release);
         self.thread.thread().unpark();
         self.thread.join().expect("the journal thread does not panic")
@@ -135,9 +135,9 @@ struct Writer {
     mark: CommittedMark,
     freed: Position,
     keep_bytes: u64,
-    /// How often it looks for more before it sleeps.
+    /// How often it polls for more before it sleeps.
     looks_max: u32,
-    /// How often it has looked since there was something to write.
+    /// How often it has polled since there was something to write.
     looks: u32,
     listener: Box<dyn Listener>,
     stopping: Arc<AtomicBool>,
@@ -173,10 +173,10 @@ impl Writer {
         }
     }
 
-    /// Looks on, or sleeps until a loop wakes it.
+    /// Polls, or sleeps until a loop wakes it.
     fn rest(&mut self) {
         if self.looks < self.looks_max {
-            // The largest number is never reached.
+            // `u32::MAX` is never reached.
             self.looks += u32::from(self.looks_max < u32::MAX);
             std::hint::spin_loop();
         } else {
@@ -184,7 +184,7 @@ impl Writer {
         }
     }
 
-    /// Writes one batch of what is committed, and says that it is durable.
+    /// Writes one batch of what is committed, and reports that it is durable.
     fn write(&mut self, committed: Position) -> Result<(), Fault> {
         let mut at = self.batches.end();
         while at < committed {

@@ -1,7 +1,7 @@
 //! What each kind of record does to the rows.
 //!
-//! Every change of a hashed row goes through one of the `change_*` functions, which take the old
-//! row's hash out of the sum and put the new one's in.
+//! Every change of a hashed row takes the old row's hash out of the sum and puts the new one's in.
+//! For wallets, market states, orders and holdings the `change_*` functions at the end do that.
 
 use super::rows::{ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
 use super::{CHECKPOINT_FRAMES, CHECKPOINTS_MAX, Contradiction, Ledger, hash};
@@ -20,16 +20,16 @@ pub(super) const fn contradiction(what: &'static str) -> Contradiction {
     Contradiction { what }
 }
 
-/// Checks that a record says what can be.
+/// Checks that what a record says is possible.
 pub(super) const fn require(holds: bool, what: &'static str) -> Applied {
     if holds { Ok(()) } else { Err(contradiction(what)) }
 }
 
 impl Ledger {
-    /// Applies the record of the frame that lies at `start..end`.
+    /// Applies the record of the frame at `start..end`.
     ///
-    /// Frames come in the order of the log, without a gap. After a contradiction the ledger is
-    /// half changed and must be dropped.
+    /// Frames come in the order of the log; only padding is left out. After a contradiction the
+    /// ledger is half changed and must be dropped.
     pub fn apply(&mut self, start: Position, end: Position, record: &Record) -> Result<(), Contradiction> {
         require(start >= self.end && end > start, "a frame starts before the last one ended")?;
         match record {
@@ -240,7 +240,7 @@ impl Ledger {
     }
 
     pub(super) fn place(&mut self, position: Position, record: &OrderPlaced) -> Applied {
-        // Another order whose id begins alike is not to be expected in the life of the universe.
+        // Reads only archived orders whose ids begin with the same eight bytes: by chance there are none.
         let archived = self.find_archived(&record.id).map_err(|_| {
             contradiction("an order has the id of an archived one, as far as that can be read")
         })?;
@@ -305,7 +305,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The maker's half of one fill, and the fees and backing of both halves.
+    /// Applies the maker's half of one fill, and the fees and backing of both halves.
     fn fill_maker(&mut self, trade: Position, taker: &OrderPlaced, fill: &Fill) -> Applied {
         let maker = self.order_at(fill.maker).ok_or(contradiction("a fill names no order"))?;
         require(
@@ -375,7 +375,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Moves a leg and its fee: out of a buyer's cell, into a seller's.
+    /// Moves a leg and its fee: out of a buyer's cell, or into a seller's.
     fn settle(&mut self, wallet: WalletNo, side: Side, leg: Collateral, fee: Collateral) -> Applied {
         match side {
             Side::Buy => self.charge(wallet, leg + fee),
@@ -502,7 +502,7 @@ impl Ledger {
         live.into_iter().try_for_each(|order| self.remove(order, RemovalReason::MarketResolved, record.time))
     }
 
-    /// Into a wallet's cell.
+    /// Pays into a wallet's cell.
     fn pay(&mut self, wallet: WalletNo, amount: Collateral) -> Applied {
         self.change_wallet(wallet, |row| {
             row.cell = row.cell.checked_add(amount).ok_or(contradiction("a cell overflowed"))?;
@@ -510,7 +510,7 @@ impl Ledger {
         })
     }
 
-    /// Out of a wallet's cell.
+    /// Takes out of a wallet's cell.
     fn charge(&mut self, wallet: WalletNo, amount: Collateral) -> Applied {
         self.change_wallet(wallet, |row| {
             row.cell = row.cell.checked_sub(amount).ok_or(contradiction("a cell fell below zero"))?;

@@ -12,7 +12,7 @@ pub struct Totals {
     pub fees: u128,
     /// Set aside for open orders.
     pub reserved: u128,
-    /// Behind shares.
+    /// Backing shares.
     pub backing: u128,
     /// Credited by the operator.
     pub credited: u128,
@@ -70,7 +70,7 @@ impl Ledger {
         }
     }
 
-    /// Proves the law of the room's doc from the rows, or names where it does not hold.
+    /// Proves the invariants of the room's doc from the rows, or names one that does not hold.
     pub fn conserved(&self) -> Result<Totals, Imbalance> {
         let totals = self.totals();
         let held = totals.cells + totals.fees + totals.reserved + totals.backing;

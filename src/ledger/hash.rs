@@ -1,6 +1,6 @@
-//! One 128-bit hash a row: the first half of SHA-256 over a tag and the row's fields.
+//! One 128-bit hash per row: the first half of SHA-256 over a tag and the row's fields.
 //!
-//! Texts count by their own digest, so that a changed price costs no rehash of a description.
+//! A market has two, of its text and of its state, so that trading never rehashes a description.
 
 use super::Ledger;
 use super::rows::{BreakerRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
@@ -8,7 +8,7 @@ use crate::domain::{ApiKey, Collateral, MarketNo, Mode, Outcome, Position, Share
 use sha2::{Digest, Sha256};
 
 impl Ledger {
-    /// The state hash, worked out again from every row; whoever does not trust a kept one compares.
+    /// The state hash, computed anew from every row, for whoever does not trust the kept one.
     #[must_use]
     pub fn recounted_hash(&self) -> u128 {
         let wallets = self.wallets.iter().map(wallet);
@@ -32,7 +32,7 @@ impl Ledger {
     }
 }
 
-/// A row's fields on their way into its hash.
+/// Hashes a row's fields one after another.
 struct RowHash(Sha256);
 
 impl RowHash {
@@ -52,7 +52,7 @@ impl RowHash {
         self
     }
 
-    /// A text of any length, as its digest, so that two neighbours cannot be confused.
+    /// A text of any length, as its digest, so that neighbouring texts cannot run into each other.
     fn text(mut self, text: &str) -> Self {
         self.0.update(Sha256::digest(text.as_bytes()));
         self
@@ -65,7 +65,7 @@ impl RowHash {
     }
 }
 
-/// `none` has a number of its own, above every real one.
+/// `None` has a number of its own, above every real one.
 fn optional(number: Option<u32>) -> u64 {
     number.map_or(u64::MAX, u64::from)
 }
@@ -155,7 +155,7 @@ pub(super) fn holding(wallet: WalletNo, market: MarketNo, shares: [Shares; 2]) -
         .done()
 }
 
-/// Only live orders count: a terminal order has no future.
+/// Only live orders count: one that is over has no future.
 pub(super) fn order(row: &OrderRow) -> u128 {
     if !row.is_live() {
         return 0;
@@ -169,7 +169,7 @@ pub(super) fn order(row: &OrderRow) -> u128 {
         .done()
 }
 
-/// The place in the queue of an order that took another's.
+/// The place in the queue that an order took over from another.
 pub(super) fn place(order: Position, from: Position) -> u128 {
     RowHash::of(12).number(order.0).number(from.0).done()
 }

@@ -1,9 +1,8 @@
 //! The ledger's state as parts of a snapshot: every table, in the order of its keys.
 //!
-//! Orders that are over are kept like live ones as long as they are in memory; an archive takes them
-//! over (`over`). What follows from other tables (where an order's id leads) is not kept but made again. The sums
-//! come last and say how many rows each table has, so that a state which lacks a section is never
-//! taken for whole.
+//! Orders that are over are kept like live ones while they are in memory; later an archive has them (`over`).
+//! What follows from other tables (the index from ids to orders) is not kept but rebuilt. The sums come last and
+//! say how many rows each table has, so that a state which lacks a section is never taken for whole.
 
 use super::Ledger;
 use super::rows::{
@@ -16,7 +15,7 @@ use crate::memory::sections::{Name, Part, Section, Sink, put_all, take};
 use crate::memory::wire::{Damage, Input, Out, Wire, structs};
 use std::collections::HashMap;
 
-/// Everything that a ledger is. A part that changes raises the version of snapshots.
+/// All parts of a ledger. If one changes, the version of snapshots rises.
 const PARTS: &[Part<Ledger>] = &[
     Part {
         name: *b"hashes  ",
@@ -168,7 +167,7 @@ impl Ledger {
         put_all(self, PARTS, sink);
     }
 
-    /// Takes one section of a state that was kept; false if it is none of the ledger's.
+    /// Takes one section of a state that was kept; false if it is not one of the ledger's.
     pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<bool, Damage> {
         take(self, PARTS, name, bytes)
     }
@@ -206,7 +205,7 @@ impl Sums {
     }
 }
 
-/// The last part: with it the state must be whole.
+/// Takes the last part, with which the state must be whole.
 fn take_sums(ledger: &mut Ledger, input: &mut Input<'_>) -> Result<(), Damage> {
     let damage = input.damage("rows");
     let sums = Sums::take(input)?;
@@ -224,7 +223,7 @@ fn take_sums(ledger: &mut Ledger, input: &mut Input<'_>) -> Result<(), Damage> {
     if live.all(rests) && Sums::of(ledger) == sums { Ok(()) } else { Err(damage) }
 }
 
-/// Puts a table that has no order of its own by its keys.
+/// Puts a table that has no order of its own, sorted by its keys.
 fn put_sorted<K: Wire + Clone + Ord, V: Wire + Clone>(table: &HashMap<K, V>, out: &mut Section<'_>) {
     let mut rows: Vec<(&K, &V)> = table.iter().collect();
     rows.sort_unstable_by_key(|(key, _)| *key);
@@ -258,7 +257,7 @@ structs! {
     }
 }
 
-/// A byte for which it is, then why.
+/// A byte for the variant, then the reason if it has one.
 impl Wire for OrderState {
     fn put(&self, out: &mut impl Out) {
         match self {

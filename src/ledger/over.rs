@@ -1,19 +1,19 @@
-//! Orders that are over and lie in the archive of a snapshot instead of in memory.
+//! Orders that are over and are in a snapshot's archive instead of in memory.
 //!
-//! Live orders and those that ended since the last snapshot are in memory; whoever makes a snapshot
-//! writes the latter into runs ([`Archive`]) and forgets them, and whoever follows the log beside it
-//! gets the runs and sheds what they hold, a few orders at a time. Records never name an order that is
-//! over, so application looks only into memory, but for ids: that none is placed twice is asked of
-//! the archive's index too.
+//! Live orders and those that ended since the last snapshot are in memory. Whoever makes a snapshot
+//! writes the latter into runs ([`Archive`]) and forgets them. The reader, which follows the log
+//! meanwhile, is given these runs and sheds what they hold, a few orders at a time. Records never name
+//! an order that is over, so application looks into memory only, except that it asks the archive's index
+//! too whether an id was placed before.
 //!
 //! | an order that is over | bytes in memory |
 //! |---|---|
 //! | as a row | 368, its list of trades, and some 100 in the tables by position and id |
-//! | in a run | 32: its position, its place, and the beginning of its id |
+//! | in a run | 32: its position, where its row begins, and the beginning of its id |
 //!
 //! A row of the archive that cannot be read is a [`Fault`], which names file and place, for whoever asks
-//! for that row and for nobody else. Without the directory `snapshots` the next start makes all of it
-//! from segments.
+//! for that row and for nobody else. If the directory `snapshots` is removed, the next start makes all
+//! of it again from segments.
 
 use super::rows::{OrderRow, OrderStamp};
 use super::{Ledger, OrderState};
@@ -23,7 +23,7 @@ use crate::memory::wire::{Damage, Input, Wire};
 use std::borrow::Cow;
 
 impl Ledger {
-    /// Orders that are over are also looked for in `archive` from here on, which has at least what the
+    /// From here on, orders that are over are also looked for in `archive`, which has at least what the
     /// one before had.
     pub fn set_archive(&mut self, archive: Archive) {
         assert!(self.archive.len() <= archive.len(), "an archive only grows");
@@ -56,8 +56,8 @@ impl Ledger {
         self.shed_from.is_some()
     }
 
-    /// Forgets orders that the archive has: it compares the next `orders_max` of those in memory, by
-    /// position. What is over never changes, so the state stays the same.
+    /// Compares the next `orders_max` orders in memory, by position, with the archive and forgets those
+    /// that it has. An order that is over never changes, so the state stays the same.
     pub fn shed(&mut self, orders_max: usize) {
         let Some(from) = self.shed_from else {
             return;
@@ -120,15 +120,15 @@ impl Ledger {
         self.orders().filter(|row| !row.is_live()).map(archive_row).collect()
     }
 
-    /// Forgets the orders that are over; an archive has them.
+    /// Forgets the orders that are over, which an archive must have.
     pub fn forget_over(&mut self) {
         self.orders.retain(|_, row| row.is_live());
         let orders = &self.orders;
         self.order_by_id.retain(|_, position| orders.contains_key(position));
     }
 
-    /// What has to be known of archived orders to know them again, the newest run first, as long as
-    /// `wants` more when it hears the highest signed time of what is left.
+    /// Passes the stamps of archived orders to `take`, the newest run first, as long as `wants` returns
+    /// true. `wants` is called with the highest signed time of what is left.
     pub fn archived_stamps(
         &self,
         wants: impl FnMut(u64) -> bool,
@@ -146,7 +146,7 @@ impl Ledger {
     }
 }
 
-/// A row that was read from an archive, for the next one.
+/// Decodes a row of one archive for the next one.
 pub fn archived_again(bytes: &[u8]) -> Result<ArchiveRow, Damage> {
     decode(bytes).map(|row| archive_row(&row))
 }

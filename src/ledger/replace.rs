@@ -1,4 +1,4 @@
-//! Replaces, and places in a queue that outlive the order that they date from.
+//! Replaces, and places in a queue that outlive the orders from which they date.
 
 use super::apply::{Applied, contradiction, require};
 use super::{Ledger, hash};
@@ -6,7 +6,7 @@ use crate::domain::Position;
 use crate::journal::layout::{OrdersReplaced, PlacedResult, RemovalReason};
 
 impl Ledger {
-    /// Removes and places all of a replace; a successor's place is found before its predecessor leaves it.
+    /// Applies a replace. A successor's place is determined before its predecessor leaves it.
     pub(super) fn replace(&mut self, start: Position, record: &OrdersReplaced) -> Applied {
         let mut places = Vec::new();
         for (position, quote) in record.each_placed(start) {
@@ -43,7 +43,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// An order that ended has no place in a queue any more.
+    /// Forgets the place that an order which ended had taken over.
     pub(super) fn leave_place(&mut self, order: Position) {
         if let Some(from) = self.places.remove(&order) {
             self.hash = self.hash.wrapping_sub(hash::place(order, from));

@@ -40,9 +40,9 @@ pub struct KeyRow {
 /// A key's fill-rate breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerRow {
-    /// What trips it.
+    /// The filled quantity that trips it.
     pub quantity: Shares,
-    /// Within how many milliseconds.
+    /// Within this many milliseconds.
     pub interval_ms: u64,
     /// Whether it has tripped and was not reset.
     pub tripped: bool,
@@ -59,7 +59,7 @@ pub struct EventRow {
     pub text: String,
 }
 
-/// A tag, series or creator that a file held by itself.
+/// A tag, series or creator that a file listed by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRow {
     /// Its number.
@@ -91,15 +91,15 @@ pub struct MarketRow {
     pub tokens: [TokenId; 2],
     /// The labels of its outcomes.
     pub labels: [String; 2],
-    /// Signed for in the neg-risk domain.
+    /// True if its orders are signed for the neg-risk domain.
     pub neg_risk: bool,
     /// The price step.
     pub tick: Tick,
     /// The smallest order that may rest.
     pub min_size: Shares,
-    /// What it charges.
+    /// Its fees.
     pub fee: FeeSchedule,
-    /// What it takes.
+    /// Its mode.
     pub mode: Mode,
     /// Since when it is closed or resolved; none while it has a book.
     pub closed: Option<TimeMs>,
@@ -113,20 +113,20 @@ pub struct MarketRow {
     pub backing: Collateral,
     /// All shares of each outcome.
     pub shares: [Shares; 2],
-    /// When the last frame touched its book: an order that rested or traded, a removal; levels may be as before.
+    /// When a frame last touched its book: an order, a removal, a new tick; levels may be as before.
     pub book_changed: TimeMs,
     /// Where its live orders were placed.
     pub live: BTreeSet<Position>,
 }
 
 impl MarketRow {
-    /// Takes something else from `time` on. A closed market that is resolved was closed before.
+    /// Changes the mode at `time`. A closed market that is resolved keeps the time at which it was closed.
     pub(super) fn set_mode(&mut self, mode: Mode, time: TimeMs) {
         self.mode = mode;
         self.closed = mode.is_closed().then(|| self.closed.unwrap_or(time));
     }
 
-    /// The outcome whose shares are paid in full; none before the resolution, and none if both are paid a part.
+    /// The outcome whose shares are paid in full; none before the resolution, and none if both are paid in part.
     #[must_use]
     pub fn winner(&self) -> Option<Outcome> {
         let payout = self.payout?;
@@ -164,7 +164,7 @@ pub struct OrderRow {
     pub outcome: Outcome,
     /// The wallet that trades.
     pub wallet: WalletNo,
-    /// Whose wallet that is.
+    /// The principal of that wallet.
     pub principal: WalletNo,
     /// The API key it came with.
     pub owner: ApiKey,
@@ -176,13 +176,13 @@ pub struct OrderRow {
     pub order_type: OrderType,
     /// It asked not to trade on arrival.
     pub post_only: bool,
-    /// Who gives way in a self-trade.
+    /// Which order gives way in a self-trade.
     pub self_trade: SelfTrade,
     /// Its limit in terms of its own token.
     pub price: Price,
     /// What has become of it.
     pub state: OrderState,
-    /// Why it stopped on arrival with a rest unfilled, if it did.
+    /// Why it went no further on arrival, if only a part was filled, or why it was killed.
     pub stopped: Option<Reject>,
     /// Shares filled so far, on arrival and while resting.
     pub filled: Shares,
@@ -214,7 +214,7 @@ impl OrderRow {
     }
 }
 
-/// What has to be known of an order to answer its repetition.
+/// What is needed of an order to answer its repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderStamp {
     /// Where it was placed.
@@ -223,7 +223,7 @@ pub struct OrderStamp {
     pub id: OrderId,
     /// When it was signed.
     pub stamp_ms: u64,
-    /// Whose it is.
+    /// Its principal.
     pub principal: WalletNo,
     /// Its market.
     pub market: MarketNo,
@@ -246,7 +246,7 @@ pub struct MoneyRow {
     pub direction: MoneyDirection,
     /// How much.
     pub amount: Collateral,
-    /// Where.
+    /// The position of its frame.
     pub position: Position,
     /// When.
     pub time: TimeMs,
@@ -255,9 +255,9 @@ pub struct MoneyRow {
 /// A signed split, merge or redeem: its first result, which a repeat gets again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActRow {
-    /// Where.
+    /// The position of its frame.
     pub position: Position,
-    /// Whose shares and collateral.
+    /// The wallet whose shares and collateral changed.
     pub wallet: WalletNo,
     /// The market.
     pub market: MarketNo,

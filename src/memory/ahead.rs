@@ -1,22 +1,22 @@
-//! Lines that are fetched into the cache before they are looked at.
+//! Prefetching of cache lines.
 //!
-//! A load that no cache has keeps its core waiting. Who knows early where it will look asks for the line, does
-//! something else meanwhile, and finds it there.
-#![allow(unsafe_code, reason = "fetching ahead is an instruction of the processor")]
+//! A load that misses every cache stalls its core. A **prefetch** asks now for a cache line that will be read or
+//! written later, so that other work fills the time. It never blocks, and it may name an address that is not mapped.
+#![allow(unsafe_code, reason = "a prefetch is an instruction of the processor")]
 
 use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-/// What a cache fetches at once.
+/// A cache line: what one prefetch brings.
 const LINE_BYTES: usize = 64;
 
-/// Has the line in which `value` begins fetched into the core's own cache, and waits for nothing.
+/// Prefetches the line in which `value` begins.
 #[inline]
 pub fn fetch<T>(value: &T) {
     fetch_at(value);
 }
 
-/// The same of every line on which a part of `value` lies.
+/// Prefetches every line that holds a part of `value`.
 #[inline]
 pub fn fetch_whole<T>(value: &T) {
     let first: *const T = value;
@@ -25,17 +25,16 @@ pub fn fetch_whole<T>(value: &T) {
     fetch_at(byte(size_of::<T>().saturating_sub(1)));
 }
 
-/// The same of a place that need not be there, so that nobody looks whether it is.
+/// Prefetches the line at `place`, which need not be mapped: callers may compute it without a check.
 #[inline]
 pub fn fetch_at<T>(place: *const T) {
     // SAFETY: a hint that reads nothing and faults nowhere.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
 }
 
-/// Has the line at `place` fetched into the core's own cache to be written there, out of every other core's, and waits
-/// for nothing. There need be nothing at `place`.
+/// Prefetches the line at `place` for writing: it leaves every other core's cache. `place` need not be mapped.
 #[inline]
 pub fn fetch_to_write<T>(place: *const T) {
-    // SAFETY: a hint that changes nothing and faults nowhere; a processor that does not know it passes over it.
+    // SAFETY: a hint that changes nothing and faults nowhere; to a processor without it, it is a no-op.
     unsafe { asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly)) }
 }

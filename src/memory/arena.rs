@@ -1,12 +1,12 @@
-//! Values in numbered slots, taken once and used again: no allocation after construction.
+//! Values in numbered slots that are reused: no allocation after construction.
 //!
 //! - ARENA-1: a [`Slot`] is handed out by [`Arena::insert`] and dead after [`Arena::remove`]; the
 //!   caller drops every copy of it then.
-//! - ARENA-2: the last slot that came free is used first, as its lines are still warm.
+//! - ARENA-2: the slot freed last is reused first, as its cache lines are still warm.
 //!
-//! Memory for all slots is there from construction on, in huge pages where there are any: slots are looked at in
-//! any order.
-//! Slots are checked on access: a compare per hop of a list has not shown in any measurement.
+//! The memory of all slots is resident from construction on, in huge pages if the kernel gives them, because
+//! slots are visited in any order. Access is bounds-checked: one compare per hop of a list has not shown in any
+//! measurement.
 
 use super::pages::make_ready;
 
@@ -31,13 +31,13 @@ impl Slot {
         self.0
     }
 
-    /// The slot as an index into tables that lie beside the arena.
+    /// The slot as an index into tables kept beside the arena.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// None instead of [`Slot::NONE`].
+    /// The slot; `None` for [`Slot::NONE`].
     #[must_use]
     pub const fn some(self) -> Option<Self> {
         if self.0 == u32::MAX { None } else { Some(self) }
@@ -57,7 +57,7 @@ impl Ends {
     /// A list without members.
     pub const EMPTY: Self = Self { first: Slot::NONE, last: Slot::NONE };
 
-    /// True without members.
+    /// True if the list has no members.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.first == Slot::NONE
@@ -84,7 +84,7 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Puts a value into a free slot; `None` if there is none.
-    #[allow(clippy::inline_always, reason = "else the value is first copied to where it is handed over")]
+    #[allow(clippy::inline_always, reason = "otherwise the value is first copied to memory to be passed")]
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<Slot> {
         if let Some(slot) = self.free.pop() {

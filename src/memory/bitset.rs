@@ -1,13 +1,13 @@
 //! A set of small numbers in borrowed words, with a summary so that a long empty stretch is skipped.
 //!
-//! | words                       | hold                                            |
-//! |-----------------------------|-------------------------------------------------|
-//! | `0..summary`                | one bit a word below: it has any number         |
-//! | `summary..summary + words`  | one bit a number                                |
+//! | words                      | hold                                                             |
+//! |----------------------------|------------------------------------------------------------------|
+//! | `0..summary`               | one bit per word of the next row: set if that word is not zero   |
+//! | `summary..summary + words` | one bit per number                                               |
 //!
 //! The words belong to somebody else (a price ladder's block), so these are functions on slices.
 
-/// How the words of a set divide.
+/// How the words of a set divide into summary and numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     summary: usize,
@@ -28,7 +28,7 @@ impl Shape {
         self.summary + self.words
     }
 
-    /// True for a set of no numbers.
+    /// True for the shape of a set that can hold no number.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.words == 0
@@ -98,7 +98,7 @@ fn highest(bits: u64) -> Option<usize> {
     (bits != 0).then(|| 63 - bits.leading_zeros() as usize)
 }
 
-/// The first bit at or above `from` in words without a summary: there are at most three.
+/// The first bit at or above `from` in words without a summary; there are at most three words.
 fn up(words: &[u64], from: usize) -> Option<usize> {
     let first = from / 64;
     let head = words.get(first)? & (u64::MAX << (from % 64));
@@ -108,7 +108,7 @@ fn up(words: &[u64], from: usize) -> Option<usize> {
     })
 }
 
-/// The last bit at or below `from`.
+/// The last bit at or below `from` in words without a summary.
 fn down(words: &[u64], from: usize) -> Option<usize> {
     let last = from / 64;
     let head = words[last] & (u64::MAX >> (63 - from % 64));

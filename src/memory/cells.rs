@@ -1,21 +1,22 @@
-//! Collateral that every shard can reach: one lock-free cell a wallet, one fee cell a shard.
+//! Collateral that every shard can reach: one lock-free cell per wallet, one fee cell per shard.
 //!
-//! The idea: a debit is one compare-and-swap that takes all of it or nothing, a credit is one add.
-//! Whoever matches orders debits before it claims its frame and credits after it committed it, so
-//! whoever spends a credit has a later position, and no prefix of the log has a negative cell.
+//! The idea: a debit is one compare-and-swap that takes all of it or nothing, a credit is one add. A
+//! shard debits before it claims a frame, and credits after that frame is committed. So whoever spends
+//! a credit claims a later position, and no prefix of the log has a negative cell.
 //!
-//! **When funds fall.** A shard with an open buy of a wallet *watches* the wallet. Whoever lowers a
-//! cell commits and then calls [`Cells::lowered`], which raises one flag a watching shard. There
-//! is no message: a flag that is up already stays up, so nothing overflows.
+//! **When funds fall.** A shard in whose books a wallet has an open buy *watches* the wallet. Whoever
+//! lowers a cell commits first and then calls [`Cells::lowered`], which raises one flag for each
+//! watching shard. Unlike a queue of messages, flags cannot overflow: a raised flag that is raised
+//! again stays up.
 //!
-//! - CELLS-1: watch, fence, read the cell; lower the cell, fence, read the watchers. Of two who do
-//!   this at once at least one sees the other, so no shard relies on money that is gone and never
-//!   hears of it.
-//! - CELLS-2: between [`Cells::begin_take`] and [`Cells::end_take`] of a shard its debits may
-//!   still be given back. [`Cells::settled`] answers only if no such debit can be in what it read,
-//!   so nobody is removed for want of money that was lent for a moment.
-//! - CELLS-3: a flag is set before the summary above it and cleared after it, and the clearer looks
-//!   again: no raised flag is ever lost.
+//! - CELLS-1: one side watches, fences and reads the cell; the other lowers the cell, fences and reads
+//!   the watchers. If both do so at once, at least one sees the other's write, so no shard goes on
+//!   relying on spent money without hearing of it.
+//! - CELLS-2: between [`Cells::begin_take`] and [`Cells::end_take`] a shard's debits may still be
+//!   given back. [`Cells::settled`] answers only if the balance it read includes no such debit, so no
+//!   order is removed for want of money that is back a moment later.
+//! - CELLS-3: a flag is set before the summary bits above it and taken after they are cleared, and
+//!   whoever cleared a bit checks again what is below it: no raised flag is ever lost.
 
 use super::ahead;
 use super::padded::Padded;
@@ -26,7 +27,7 @@ use crate::domain::{Collateral, ShardNo, WalletNo};
 /// The most shards of one process: each has a bit in a wallet's word.
 pub const SHARDS_MAX: u16 = 64;
 
-/// A wallet's money and who watches it: on a line of its own, as other cores write its neighbours.
+/// A wallet's money and the shards that watch it, alone on a cache line against false sharing.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Cell {
@@ -36,7 +37,7 @@ struct Cell {
 
 const _: () = assert!(size_of::<Cell>() == 64, "a cell shares its line with nobody");
 
-/// What one shard writes and the others read, each on lines of its own.
+/// What belongs to one shard: the fees it collected, its take count, and the flags raised for it.
 #[derive(Debug)]
 struct ShardCell {
     fees: Padded<AtomicU64>,
@@ -53,7 +54,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Empty cells for so many wallets and shards.
+    /// Empty cells for the given numbers of wallets and shards.
     #[must_use]
     pub fn new(wallets_max: u32, shards: u16) -> Self {
         assert!(0 < shards && shards <= SHARDS_MAX, "a wallet's word has a bit for each shard");
@@ -73,20 +74,20 @@ impl Cells {
         self.cells.len()
     }
 
-    /// What the wallet has now, debits that may still be given back left out.
+    /// The wallet's balance now, with debits subtracted that may still be given back.
     #[must_use]
     pub fn balance(&self, wallet: WalletNo) -> Collateral {
         // Acquire pairs with the releases in `debit` and `credit`.
         Collateral(self.cell(wallet).balance.load(Ordering::Acquire))
     }
 
-    /// Takes all of `amount` out of the wallet, or nothing and says false.
+    /// Takes all of `amount` out of the wallet, or takes nothing and returns false.
     #[must_use]
     pub fn debit(&self, wallet: WalletNo, amount: Collateral) -> bool {
         if amount.is_zero() {
             return true;
         }
-        // AcqRel: acquires the credit it spends; releases the begin of its take (CELLS-2).
+        // AcqRel: acquires the credit it spends; releases the `begin_take` before it (CELLS-2).
         self.cell(wallet)
             .balance
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |balance| balance.checked_sub(amount.0))
@@ -98,28 +99,29 @@ impl Cells {
         if amount.is_zero() {
             return;
         }
-        // AcqRel: who spends it sees everything that came before it.
+        // AcqRel: whoever spends this credit sees everything that came before it.
         let before = self.cell(wallet).balance.fetch_add(amount.0, Ordering::AcqRel);
         assert!(before <= u64::MAX - amount.0, "all collateral that was ever credited fits u64");
     }
 
-    /// Has the wallet's cell fetched into the cache, and waits for nothing.
+    /// Prefetches the wallet's cell.
     pub fn fetch_ahead(&self, wallet: WalletNo) {
         ahead::fetch(self.cell(wallet));
     }
 
-    /// Adds to what a shard collected. Only that shard calls it.
+    /// Adds to the fees that a shard has collected. Only that shard calls this.
     pub fn fee_credit(&self, shard: ShardNo, amount: Collateral) {
         if amount.is_zero() {
             return;
         }
-        // Release: pairs with the Acquire in `fee_debit`. The shard has claimed its frame before, so
-        // whoever pays out what is seen here claims behind it.
+        // Release: pairs with the Acquire in `fee_debit`. The shard has already claimed its frame, so
+        // whoever pays out this fee claims a later position.
         self.shard(shard).fees.fetch_add(amount.0, Ordering::Release);
     }
 
-    /// Takes `amount` out of what all shards have collected together; false, and nothing is taken, if
-    /// that is less. Only the registrar calls it: shards add meanwhile, so what it saw stays there.
+    /// Takes `amount` out of the fees of all shards together; if they are less, takes nothing and
+    /// returns false. Only the registrar calls this: meanwhile shards only add, so fees that it saw
+    /// stay there.
     #[must_use]
     pub fn fee_debit(&self, amount: Collateral) -> bool {
         let seen = |shard: &ShardCell| shard.fees.load(Ordering::Acquire);
@@ -136,26 +138,27 @@ impl Cells {
         true
     }
 
-    /// What a shard has collected.
+    /// The fees that a shard has collected and that are not paid out.
     #[must_use]
     pub fn fees(&self, shard: ShardNo) -> Collateral {
         Collateral(self.shard(shard).fees.load(Ordering::Relaxed))
     }
 
-    /// Asks to be told when the wallet's cell falls. Call it before reading the cell for an order
-    /// that may rest; what is read afterwards is watched.
+    /// Makes `shard` watch the wallet: its flag is raised when the wallet's cell falls. Call this
+    /// before reading the cell for an order that may rest, so that no later fall goes unnoticed.
     pub fn watch(&self, wallet: WalletNo, shard: ShardNo) {
         self.cell(wallet).watchers.fetch_or(bit(shard), Ordering::Relaxed);
         // Pairs with the fence in `lowered` (CELLS-1).
         fence(Ordering::SeqCst);
     }
 
-    /// Asks to be told no longer. A flag that is up stays up.
+    /// Ends the watch. A flag that is up stays up.
     pub fn unwatch(&self, wallet: WalletNo, shard: ShardNo) {
         self.cell(wallet).watchers.fetch_and(!bit(shard), Ordering::Relaxed);
     }
 
-    /// Tells every shard that watches the wallet. Call it after a debit was committed to the log.
+    /// Raises the flag of every shard that watches the wallet. Call this once the debit is committed
+    /// to the log.
     pub fn lowered(&self, wallet: WalletNo) {
         // Pairs with the fence in `watch` (CELLS-1).
         fence(Ordering::SeqCst);
@@ -198,22 +201,22 @@ impl Cells {
         let takes = &self.shard(shard).takes;
         let count = takes.load(Ordering::Relaxed);
         assert!(!count.is_multiple_of(2), "a take ends once");
-        // Release pairs with the Acquire in `settled`: what was given back is there.
+        // Release pairs with the Acquire in `takes_ended`: credits that gave debits back are visible.
         takes.store(count + 1, Ordering::Release);
     }
 
-    /// What the wallet has if no debit of another shard than `reader` may still be given back;
-    /// `None` while that cannot be told. The reader's own debits count as spent.
+    /// The wallet's balance, if no debit by another shard than `reader` in it may still be given back;
+    /// `None` while that is uncertain. Debits by `reader` itself count as spent.
     #[must_use]
     pub fn settled(&self, wallet: WalletNo, reader: ShardNo) -> Option<Collateral> {
         let before = self.takes_ended(reader)?;
-        // Acquire: a debit that is in this balance brings its `begin_take` along.
+        // Acquire: whoever sees a debit in this balance also sees the `begin_take` before it.
         let balance = self.balance(wallet);
         let after = self.takes_ended(reader)?;
         (before == after).then_some(balance)
     }
 
-    /// The sum of the others' take counts, or `None` while one of them is taking. Counts only
+    /// The sum of the other shards' take counts, or `None` while one of them is taking. Counts only
     /// grow, so equal sums mean equal counts.
     fn takes_ended(&self, reader: ShardNo) -> Option<u64> {
         let mut sum = 0;
@@ -244,8 +247,8 @@ const fn bit(shard: ShardNo) -> u64 {
     1 << shard.0
 }
 
-/// A set of wallets that many raise and one takes from: words of flags, and above them words that
-/// say which words have any, up to a single word.
+/// A set of wallets to which many threads add and from which one takes: words of flags, and above them
+/// levels of words that say which words below are not zero, up to a single word.
 #[derive(Debug)]
 struct Flags {
     /// The flags first, the single word last.
@@ -287,7 +290,8 @@ impl Flags {
         None
     }
 
-    /// Takes one flag from under word `word` of `level`, or finds that it was a stale summary.
+    /// Takes one flag from below word `word` of `level`; `None` if there is none, as summaries may be
+    /// stale.
     fn take_below(&self, level: usize, word: usize) -> Option<usize> {
         loop {
             let bits = self.levels[level][word].load(Ordering::Acquire);
@@ -296,7 +300,7 @@ impl Flags {
             }
             let lowest = bits.trailing_zeros();
             let index = word * 64 + lowest as usize;
-            // Cleared before what lies below is read: a flag raised in between sets it anew (CELLS-3).
+            // Cleared before the level below is read: a flag raised in between sets it anew (CELLS-3).
             self.levels[level][word].fetch_and(!(1 << lowest), Ordering::AcqRel);
             if level == 0 {
                 return Some(index);

@@ -1,9 +1,9 @@
-//! Lists of slots: who stands behind and before whom, apart from the values.
+//! Doubly linked lists of slots, with the links kept apart from the values.
 //!
-//! Taking a member out of the middle touches its two neighbours. Here that is eight bytes each, so that
-//! the links of a hundred thousand members stay in a core's own cache where their values do not.
+//! Taking a member out of the middle touches its two neighbours: here that is eight bytes each, so the links of a
+//! hundred thousand members stay in a core's own cache, where their values would not.
 //!
-//! - LINKS-1: a slot is in at most one list of a `Links`, and whoever holds the list's [`Ends`] says which.
+//! - LINKS-1: a slot is in at most one list of a `Links`; which one is known to whoever holds the lists' [`Ends`].
 
 use super::ahead;
 use super::arena::{Ends, Slot};
@@ -22,7 +22,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Bytes that a slot takes.
+    /// Bytes per slot.
     pub const BYTES: usize = size_of::<Link>();
 
     /// Links for slots `0..slots_max`, none of which is in a list.
@@ -31,20 +31,20 @@ impl Links {
         Self { links: filled(slots_max as usize, Link { next: Slot::NONE, previous: Slot::NONE }) }
     }
 
-    /// Has a member's links fetched into the cache, and waits for nothing; [`Slot::NONE`] does no harm.
+    /// Prefetches a member's links; [`Slot::NONE`] is allowed.
     pub fn fetch_ahead(&self, slot: Slot) {
         ahead::fetch_at(self.links.as_ptr().wrapping_add(slot.index()));
     }
 
-    /// Has the links of the members beside this one fetched likewise. Its own are looked at now: they were to be fetched
-    /// before.
+    /// Prefetches the links of a member's two neighbours. This reads the member's own links, which the caller should
+    /// have prefetched.
     pub fn fetch_beside(&self, slot: Slot) {
         let Link { next, previous } = self.links[slot.index()];
         self.fetch_ahead(next);
         self.fetch_ahead(previous);
     }
 
-    /// The member behind this one.
+    /// The member after this one.
     #[must_use]
     pub fn next(&self, slot: Slot) -> Option<Slot> {
         self.links[slot.index()].next.some()
@@ -56,7 +56,7 @@ impl Links {
         self.links[slot.index()].previous.some()
     }
 
-    /// The list with `slot` as its last.
+    /// Appends `slot` and returns the list's new ends.
     #[must_use]
     pub fn push(&mut self, list: Ends, slot: Slot) -> Ends {
         self.links[slot.index()] = Link { next: Slot::NONE, previous: list.last };
@@ -67,8 +67,8 @@ impl Links {
         Ends { last: slot, ..list }
     }
 
-    /// Takes `slot` out of its list if it stands between two others, so that the list's ends stay; else does nothing
-    /// and is false. Nobody has to know, or to look at, the list for that.
+    /// Takes `slot` out of its list if it has neighbours on both sides; otherwise changes nothing and returns false.
+    /// The list's ends stay as they are, so the caller need not know which list it is.
     #[must_use]
     pub fn remove_between(&mut self, slot: Slot) -> bool {
         let Link { next, previous } = self.links[slot.index()];
@@ -78,14 +78,14 @@ impl Links {
         true
     }
 
-    /// The list without `slot`.
+    /// Takes `slot` out and returns the list's new ends.
     #[must_use]
     pub fn remove(&mut self, list: Ends, slot: Slot) -> Ends {
         let Link { next, previous } = self.links[slot.index()];
         self.join(list, previous, next, next, previous)
     }
 
-    /// The list with `slot` where `former` stood; they may be the same.
+    /// Puts `slot` in the place of `former`, which may be the same, and returns the list's new ends.
     #[must_use]
     pub fn replace(&mut self, list: Ends, former: Slot, slot: Slot) -> Ends {
         let Link { next, previous } = self.links[former.index()];
@@ -93,7 +93,7 @@ impl Links {
         self.join(list, previous, slot, next, slot)
     }
 
-    /// Has `behind` follow `previous`, or begin the list, and `before` precede `next`, or end it.
+    /// Makes `behind` follow `previous`, or begin the list, and `before` precede `next`, or end it.
     fn join(&mut self, mut list: Ends, previous: Slot, behind: Slot, next: Slot, before: Slot) -> Ends {
         match previous.some() {
             Some(previous) => self.links[previous.index()].next = behind,

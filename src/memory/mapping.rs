@@ -1,9 +1,9 @@
-//! Words in memory of their own or in a file's, for whoever else has them mapped or comes after this process.
+//! Words in plain memory, or in a file that other processes map too or that outlives this one.
 //!
-//! A mapping begins where a huge page can begin, which the kernel does by itself for no file in memory unless it was
-//! mounted for that. Of small pages a loop that writes a log from end to end comes to a new one every few frames, and
-//! waits until the processor has found where it lies.
-#![allow(unsafe_code, reason = "a mapping is system calls on addresses, and a slice over what they give")]
+//! A mapping starts at an address where a huge page can start; for a file in memory the kernel ensures that only if the
+//! file system was mounted for huge pages. With small pages, a loop that writes a log from end to end reaches a new
+//! page every few frames, and each costs a TLB miss.
+#![allow(unsafe_code, reason = "a mapping is system calls on addresses, and a slice over what they return")]
 
 use super::sync::AtomicU64;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -15,18 +15,18 @@ use std::ptr::null_mut;
 /// A huge page of this processor.
 pub const HUGE_BYTES: usize = 2 << 20;
 
-/// What was mapped. All access to it, here and elsewhere, is by atomics.
+/// Mapped memory. Every access to it, here and elsewhere, is atomic.
 #[derive(Debug)]
 pub struct Mapping {
-    /// Address space for the words and a huge page.
+    /// Reserved address space: the words, and one huge page more for the alignment.
     reserved: *mut c_void,
-    /// The first place in it where a huge page can begin: the first word.
+    /// The first huge page boundary in it, where the words begin.
     start: *mut c_void,
     bytes: usize,
     huge_bytes: usize,
 }
 
-// SAFETY: what is shared by it are atomics, and what was mapped stays where it is until nobody has it any more.
+// SAFETY: it shares atomics only, and what was mapped stays in place until it is dropped.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -36,28 +36,28 @@ impl Mapping {
     pub fn anonymous(bytes: u64) -> io::Result<Self> {
         let mapping = Self::reserve(bytes)?;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: it takes the place of what was reserved, in which there is nothing yet.
+        // SAFETY: it replaces part of the reservation, which holds nothing yet.
         let mapped = unsafe {
             mmap_anonymous(mapping.start, mapping.bytes, rights, MapFlags::PRIVATE | MapFlags::FIXED)?
         };
-        // SAFETY: the range is what was just mapped, and the advice changes nothing in it. Without it everything works.
+        // SAFETY: the range was mapped just now, and the advice changes no content. Refused, it only costs speed.
         let _ = unsafe { madvise(mapped, mapping.bytes, Advice::LinuxHugepage) };
         Ok(mapping)
     }
 
-    /// The first `bytes` of a file, which has them.
+    /// Maps the first `bytes` of a file that is at least that long.
     pub fn of_file(file: impl AsFd, bytes: u64) -> io::Result<Self> {
         Self::shared(file, bytes, ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    /// The same to be only looked at: a store ends the process.
+    /// Maps the first `bytes` of a file for reading only: a store ends the process.
     pub fn read_only(file: impl AsFd, bytes: u64) -> io::Result<Self> {
         Self::shared(file, bytes, ProtFlags::READ)
     }
 
     fn shared(file: impl AsFd, bytes: u64, rights: ProtFlags) -> io::Result<Self> {
         let mapping = Self::reserve(bytes)?;
-        // SAFETY: it takes the place of what was reserved, in which there is nothing yet.
+        // SAFETY: it replaces part of the reservation, which holds nothing yet.
         unsafe { mmap(mapping.start, mapping.bytes, rights, MapFlags::SHARED | MapFlags::FIXED, file, 0)? };
         Ok(mapping)
     }
@@ -66,13 +66,13 @@ impl Mapping {
         let bytes = usize::try_from(bytes).expect("addresses have 64 bits");
         assert!(bytes != 0 && bytes.is_multiple_of(8), "a mapping consists of words");
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: the kernel chooses a place where nothing is.
+        // SAFETY: the kernel chooses a range that is not in use.
         let reserved = unsafe { mmap_anonymous(null_mut(), bytes + HUGE_BYTES, ProtFlags::empty(), flags)? };
         let start = reserved.wrapping_byte_add(reserved.cast::<u8>().align_offset(HUGE_BYTES));
         Ok(Self { reserved, start, bytes, huge_bytes: 0 })
     }
 
-    /// Its words.
+    /// The mapped words.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping begins on a page, is `bytes` long and lives as long as `self`; all access to it is by
@@ -80,11 +80,11 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.bytes / 8) }
     }
 
-    /// Has every whole huge page of a file in memory put together from what is there of it: none of a file on a disk, and
-    /// none before Linux 6.1. The content stays. It is done sooner where only one small page of each is there.
+    /// Turns every whole huge page's worth of small pages into a huge page, content unchanged. The kernel does this for
+    /// files in memory only, from Linux 6.1 on, and sooner if just one small page of each is resident.
     pub fn gather(&mut self) {
         let huge = |at: &usize| {
-            // SAFETY: the range lies in the mapping, and the advice changes nothing in it.
+            // SAFETY: the range is within the mapping, and the advice changes no content.
             0 == unsafe { libc::madvise(self.start.wrapping_byte_add(*at), HUGE_BYTES, libc::MADV_COLLAPSE) }
         };
         let whole = self.bytes / HUGE_BYTES * HUGE_BYTES;
@@ -100,7 +100,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: nobody has it any more.
+        // SAFETY: nobody borrows it any more.
         let _ = unsafe { munmap(self.reserved, self.bytes + HUGE_BYTES) };
     }
 }

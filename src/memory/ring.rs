@@ -2,7 +2,7 @@
 //!
 //! The idea: each slot carries the turn in which it may be used next, so that both ends look only
 //! at the slot they are about to use and share no counter. A slot for index `i` (counted from 0
-//! without end, `i % slots` is where it lies) goes through
+//! without end, stored at `i % slots`) goes through
 //!
 //! | sequence    | means                                   |
 //! |-------------|-----------------------------------------|
@@ -15,8 +15,8 @@
 //! - RING-3: there is one [`Producer`] and one [`Consumer`], neither is `Clone`, and both push and
 //!   pop take `&mut self`.
 //!
-//! Neither end waits, allocates or makes a system call. Slots lie on 64-byte lines of their own.
-#![allow(unsafe_code, reason = "values move between threads through slots whose owner is told by a sequence")]
+//! Neither end waits, allocates or makes a system call. Each slot has 64-byte lines of its own.
+#![allow(unsafe_code, reason = "values move between threads through slots whose sequence names the owner")]
 
 use std::mem::MaybeUninit;
 
@@ -80,7 +80,7 @@ pub fn ring<T: Copy + Send>(slots: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 impl<T: Copy + Send> Producer<T> {
-    /// Fills the next slot, or says that there is none.
+    /// Fills the next slot, or returns [`Full`] if there is none.
     pub fn push(&mut self, value: &T) -> Result<(), Full> {
         let slot = self.ring.slot(self.next);
         // Acquire pairs with the Release in `pop`: the consumer has read the old value.
@@ -112,7 +112,7 @@ impl<T: Copy + Send> Producer<T> {
         self.ring.slot(last).sequence.load(Ordering::Acquire) == last
     }
 
-    /// How many pushes will succeed at least: the consumer only adds to it.
+    /// How many pushes are sure to succeed; the consumer can only raise the number.
     #[must_use]
     pub fn free(&self) -> usize {
         let (mut sure, mut above) = (0, self.ring.slots.len() + 1);
@@ -135,7 +135,7 @@ impl<T: Copy + Send> Producer<T> {
 }
 
 impl<T: Copy + Send> Consumer<T> {
-    /// Empties the next slot; none if the producer has not filled it.
+    /// Empties the next slot; `None` if the producer has not filled it.
     pub fn pop(&mut self) -> Option<T> {
         let slot = self.ring.slot(self.next);
         // Acquire pairs with the Release in `push`.
@@ -155,8 +155,8 @@ impl<T: Copy + Send> Consumer<T> {
         Some(value)
     }
 
-    /// What `look` makes of the value that stands `behind` others, 0 for the one that [`Consumer::pop`] would give;
-    /// none if the producer has not filled that slot.
+    /// Calls `look` on the value that comes `behind` places after the one that [`Consumer::pop`] would return;
+    /// `None` if the producer has not filled that slot.
     pub fn peek<R>(&self, behind: u64, look: impl FnOnce(&T) -> R) -> Option<R> {
         let index = self.next + behind;
         let slot = self.ring.slot(index);

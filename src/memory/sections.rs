@@ -1,24 +1,24 @@
-//! A state as named sections of bytes, so that it can be kept and be had again.
+//! A state as named sections of bytes, so that it can be stored and restored.
 //!
-//! A room lists its state as [`Part`]s; each part is a run of values ([`wire`](super::wire)) that
-//! is cut into sections between two values. So a part may be of any length, a section is checked and
-//! decoded alone, and whoever stores sections needs to know nothing of what is in them.
+//! A room lists its state as [`Part`]s; each part is a run of values ([`wire`](super::wire)) that is
+//! cut into sections between two values. So a part may be of any length, each section is checked and
+//! decoded alone, and whoever stores sections need not know what is in them.
 //!
 //! The same state always gives the same sections: a part puts its values in an order that depends
 //! on the state alone.
 
 use super::wire::{Damage, Input, Wire};
 
-/// The name of a part: up to eight letters, then spaces. It is in files, so it is never reused.
+/// The name of a part: up to eight letters, then spaces. Files contain it, so it is never reused.
 pub type Name = [u8; 8];
 
-/// A section is closed at the first value that reaches this: large against what surrounds a
-/// section, small against memory.
+/// A section is closed by the first value with which it reaches this size: large compared with the
+/// framing of a section, small compared with memory.
 const SECTION_BYTES: usize = 1 << 20;
 
 /// Where sections go, in order.
 pub trait Sink {
-    /// Takes one section. A sink that can fail remembers that and says it at its end.
+    /// Takes one section. A sink that can fail remembers its error and reports it at the end.
     fn section(&mut self, name: Name, bytes: &[u8]);
 }
 
@@ -39,7 +39,7 @@ pub struct Part<S: 'static> {
     pub take: fn(&mut S, &mut Input<'_>) -> Result<(), Damage>,
 }
 
-/// The values of one part on their way into sections.
+/// Collects the values of one part and cuts them into sections.
 pub struct Section<'a> {
     name: Name,
     bytes: Vec<u8>,

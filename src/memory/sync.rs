@@ -18,7 +18,7 @@ pub use loom::sync::{
 #[cfg(loom)]
 pub use loom::cell::UnsafeCell;
 
-/// `std`'s cell in the form that loom's has: access is a closure over the raw pointer.
+/// `std`'s cell with the interface of loom's: access is a closure over the raw pointer.
 #[cfg(not(loom))]
 #[derive(Debug)]
 #[repr(transparent)]

@@ -5,13 +5,13 @@
 //! | 32 | eight tags: the upper half of a hash with its lowest bit set, 0 where the place is empty |
 //! | 32 | eight numbers |
 //!
-//! The keys lie where the numbers point (an arena, a row); a probe looks at a key only if its tag agrees.
-//! All tags of a bucket are compared at once: which place a key has in its bucket is not a branch, and that
-//! a bucket overflows is rare enough to be predicted.
+//! The keys are stored where the numbers point (an arena, a row); a probe reads a key only if its tag matches.
+//! All tags of a bucket are compared at once: the place of a key within its bucket costs no branch, and overflow
+//! is rare enough to be predicted.
 //!
-//! - TABLE-1: every number lies in the bucket that its tag says, its home, or in one behind it with only full
-//!   buckets in between; so a search may stop at a bucket that is not full. Removal from a full bucket fetches
-//!   back what had to go further.
+//! - TABLE-1: every number is in its home, the bucket that its tag selects, or in a later one (wrapping around)
+//!   with only full buckets in between; so a search may stop at a bucket that is not full. Removal from a full
+//!   bucket moves back a number that had to go further.
 //! - TABLE-2: at most half of the places are used. At half, one bucket in 20 is full, by Poisson's law.
 #![allow(unsafe_code, reason = "eight tags are compared at once by instructions of the processor")]
 
@@ -24,7 +24,7 @@ use std::arch::x86_64::{
 
 const PLACES: usize = 8;
 
-/// The tag of no key.
+/// The tag of an empty place; no key has it.
 const EMPTY: u32 = 0;
 
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ impl Bucket {
     }
 }
 
-/// Where the tags are this one: two comparisons of four, and a bit of each result.
+/// The places that hold `tag`: two comparisons of four tags each, one bit of the result per place.
 #[target_feature(enable = "sse2")]
 fn equal(tags: &[u32; PLACES], tag: u32) -> Places {
     let tags = tags.map(u32::cast_signed);
@@ -73,7 +73,7 @@ impl Iterator for Places {
     }
 }
 
-/// A number, and where an index has it: there until the index changes.
+/// A number and its place in an index, valid until the index changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The number.
@@ -91,7 +91,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Bytes that a number takes in an index that is full: two places (TABLE-2).
+    /// Bytes per number in a full index: two places (TABLE-2).
     pub const BYTES: usize = 2 * size_of::<Bucket>() / PLACES;
 
     /// An index for at most `numbers_max` numbers.
@@ -102,34 +102,33 @@ impl Index {
         Self { buckets, len: 0, numbers_max }
     }
 
-    /// Has the bucket that a search for this hash begins with fetched into the cache, and waits for nothing: of a
-    /// large index it mostly lies in memory.
+    /// Prefetches the bucket in which a search for this hash begins; a large index is mostly not in any cache.
     pub fn fetch_ahead(&self, hash: u64) {
         ahead::fetch_at(self.place_of(hash));
     }
 
-    /// Where that bucket lies, to be fetched.
+    /// The address of the bucket in which a search for this hash begins, for a prefetch.
     #[must_use]
     pub fn place_of(&self, hash: u64) -> *const u8 {
         self.buckets.as_ptr().wrapping_add(self.home(tag(hash))).cast()
     }
 
-    /// A number with this hash or, seldom, with one of the same tag: what [`Index::find`] will look at first.
+    /// The first number that [`Index::find`] would check: it has the same tag and, with rare exceptions, the same hash.
     #[must_use]
     pub fn guess(&self, hash: u64) -> Option<u32> {
         self.find(hash, |_| true)
     }
 
-    /// The number with this hash whose key is the `same`.
+    /// The number with this hash for which `same` finds that its key is the right one.
     #[must_use]
     #[inline]
     pub fn find(&self, hash: u64, same: impl FnMut(u32) -> bool) -> Option<u32> {
         self.look_up(hash, same).map(|found| found.number)
     }
 
-    /// The same with its place.
+    /// The number with this hash for which `same` finds that its key is the right one, and its place.
     #[must_use]
-    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    #[allow(clippy::inline_always, reason = "called where every nanosecond counts: a book's commands")]
     #[inline(always)]
     pub fn look_up(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<Found> {
         let tag = tag(hash);
@@ -147,7 +146,7 @@ impl Index {
     }
 
     /// Adds a number whose key is not in yet; false if the index is full.
-    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    #[allow(clippy::inline_always, reason = "called where every nanosecond counts: a book's commands")]
     #[inline(always)]
     pub fn insert(&mut self, hash: u64, number: u32) -> bool {
         if self.len == self.numbers_max {
@@ -167,15 +166,15 @@ impl Index {
     }
 
     /// Takes out a number that was inserted with this hash.
-    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    #[allow(clippy::inline_always, reason = "called where every nanosecond counts: a book's commands")]
     #[inline(always)]
     pub fn remove(&mut self, hash: u64, number: u32) {
         let found = self.look_up(hash, |other| other == number);
         self.remove_found(found.expect("only what was inserted is removed"));
     }
 
-    /// Takes out what was looked up, before anything else changes the index.
-    #[allow(clippy::inline_always, reason = "called where every nanosecond is looked at: a book's commands")]
+    /// Takes out what [`Index::look_up`] found, if nothing has changed the index since.
+    #[allow(clippy::inline_always, reason = "called where every nanosecond counts: a book's commands")]
     #[inline(always)]
     pub fn remove_found(&mut self, found: Found) {
         let Found { number, bucket: at, place } = found;
@@ -189,8 +188,8 @@ impl Index {
         }
     }
 
-    /// Fills the place that a full bucket now has with a number from behind that a search would not
-    /// reach any more, and that number's place likewise (TABLE-1).
+    /// Fills the hole in a bucket that was full with a number from a later bucket that searches would no longer
+    /// reach, then the hole which that number leaves, until none is stranded (TABLE-1).
     #[cold]
     fn fetch_back(&mut self, mut hole: usize) {
         let mut at = self.behind(hole);
@@ -226,13 +225,13 @@ impl Index {
         self.buckets.iter().flat_map(in_use)
     }
 
-    /// How many numbers are in.
+    /// How many numbers it holds.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True without numbers.
+    /// True if it holds no number.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -244,7 +243,7 @@ impl Index {
         self.len == self.numbers_max
     }
 
-    /// The bucket in which a search for this tag begins: tags are fractions of all buckets.
+    /// The bucket in which a search for this tag begins: the tag as a fraction of 2^32, scaled to the buckets.
     fn home(&self, tag: u32) -> usize {
         let scaled = u64::from(tag) * self.buckets.len() as u64;
         usize::try_from(scaled >> 32).expect("below the number of buckets")
@@ -254,7 +253,7 @@ impl Index {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
-    /// How many buckets `to` lies behind `from`.
+    /// How many buckets after `from` `to` is, wrapping around.
     fn distance(&self, from: usize, to: usize) -> usize {
         if from <= to { to - from } else { to + self.buckets.len() - from }
     }
@@ -265,8 +264,8 @@ fn tag(hash: u64) -> u32 {
     u32::try_from(hash >> 32).expect("half a hash is 32 bits") | 1
 }
 
-/// Spreads a key that already is a hash, or is dense, by a secret odd number: salts are free, so
-/// without it digests could be aimed at one place.
+/// Multiplies a key (a digest or a dense number) by a secret odd number. Clients choose their salts, so without
+/// the secret they could aim digests at one bucket.
 #[must_use]
 pub const fn spread(key: u64, secret: u64) -> u64 {
     key.wrapping_mul(secret)

@@ -1,4 +1,4 @@
-//! How values become bytes: little-endian, in declaration order, nothing between them.
+//! How values become bytes: little-endian, in declaration order, without padding.
 //!
 //! Frames and snapshots are written this way. A list or text carries a `u32` count in front; a map
 //! or set is written in the order of its keys, so that the same value always has the same bytes. A
@@ -55,7 +55,7 @@ impl<'a> Input<'a> {
         if self.at == self.payload.len() { Ok(()) } else { Err(self.damage("end of record")) }
     }
 
-    /// The damage of `field`, which begins here.
+    /// The damage to report for `field`, which begins here.
     #[must_use]
     pub const fn damage(&self, field: &'static str) -> Damage {
         Damage { field, at: self.at }
@@ -84,7 +84,7 @@ impl<'a> Input<'a> {
 pub trait Out {
     /// Appends bytes.
     fn bytes(&mut self, bytes: &[u8]);
-    /// Appends the lowest `count` bytes of a value that has no others.
+    /// Appends the lowest `count` bytes of a value whose other bytes are zero.
     fn low_bytes(&mut self, value: u64, count: u32) {
         self.bytes(&value.to_le_bytes()[..count as usize]);
     }
@@ -96,8 +96,8 @@ impl Out for Vec<u8> {
     }
 }
 
-/// Memory that is filled from its start on and has room for whatever is put: where a value goes is then known without
-/// a look at a length that grows in memory with each.
+/// Memory that is filled from its start and has room for whatever is put. Unlike a `Vec`, it keeps no length in
+/// memory that each value would have to load and store.
 #[derive(Debug)]
 pub struct Room<'a> {
     free: &'a mut [u8],
@@ -118,7 +118,7 @@ impl<'a> Room<'a> {
 }
 
 impl Out for Room<'_> {
-    #[allow(clippy::inline_always, reason = "in line a field is one store")]
+    #[allow(clippy::inline_always, reason = "inlined, a field is one store")]
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
         let (here, behind) = std::mem::take(&mut self.free).split_at_mut(bytes.len());
@@ -127,8 +127,8 @@ impl Out for Room<'_> {
     }
 }
 
-/// Memory that is filled in words. What comes in smaller pieces is put together in a register first: a word that was
-/// stored piece by piece is waited for by whoever reads it.
+/// Memory that is filled word by word. Smaller pieces are assembled in a register first: loading a word that was
+/// stored in pieces defeats store forwarding and stalls.
 #[derive(Debug)]
 pub struct Words<'a> {
     room: &'a mut [[u8; 8]],
@@ -139,14 +139,14 @@ pub struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// All of `room`, which has room for whatever is put, behind the first `bytes` bytes of `begun`: fewer than
-    /// eight; the others are zero.
+    /// Fills `room`, which has room for whatever is put, from word 0 on; the first `bytes` bytes of `begun`, fewer
+    /// than eight, come first. The other bytes of `begun` are zero.
     #[must_use]
     pub const fn behind(room: &'a mut [[u8; 8]], begun: u64, bytes: u32) -> Self {
         Self { room, full: 0, part: begun, bits: 8 * bytes }
     }
 
-    /// What was put, with zeros behind it, and how many bytes it has.
+    /// The words that were filled, the last one padded with zeros, and how many bytes they hold.
     #[must_use]
     pub fn finish(self) -> (&'a [[u8; 8]], usize) {
         let Self { room, mut full, part, bits } = self;
@@ -158,7 +158,7 @@ impl<'a> Words<'a> {
         (&room[..full], bytes)
     }
 
-    #[allow(clippy::inline_always, reason = "in line a field is a shift and seldom a store")]
+    #[allow(clippy::inline_always, reason = "inlined, a field is a shift and seldom a store")]
     #[inline(always)]
     fn push(&mut self, value: u64, bits: u32) {
         let all = self.bits + bits;
@@ -172,13 +172,13 @@ impl<'a> Words<'a> {
             None => no_room(),
         }
         self.full += 1;
-        // What did not fit; in two steps, for it may be nothing of 64 bits.
+        // What did not fit. In two steps, as `fitted` may be 64, and a single shift by 64 bits overflows.
         let fitted = 64 - self.bits;
         (self.part, self.bits) = (value >> 1 >> (fitted - 1), all - 64);
     }
 }
 
-/// Apart for the same reason as [`too_many`].
+/// Out of line for the same reason as [`too_many`].
 #[cold]
 fn no_room() -> ! {
     unreachable!("there is room for whatever is put");
@@ -206,19 +206,19 @@ impl Out for Words<'_> {
     }
 }
 
-/// A value that can lie in a payload.
+/// A value that can be part of a payload.
 pub trait Wire: Sized {
     /// Appends the value.
     fn put(&self, out: &mut impl Out);
     /// Reads the value.
     fn take(input: &mut Input<'_>) -> Result<Self, Damage>;
-    /// Appends values one behind the other.
+    /// Appends values one after the other.
     fn put_each(values: &[Self], out: &mut impl Out) {
         for value in values {
             value.put(out);
         }
     }
-    /// Reads `count` values that lie one behind the other.
+    /// Reads `count` values that follow each other.
     fn take_each(count: usize, input: &mut Input<'_>) -> Result<Vec<Self>, Damage> {
         let mut values = Vec::with_capacity(input.capacity(count));
         for _ in 0..count {
@@ -398,7 +398,7 @@ impl<K: Wire + Ord, V: Wire> Wire for BTreeMap<K, V> {
     }
 }
 
-/// In the order of the keys.
+/// A count, then the pairs in the order of their keys.
 impl<K: Wire + Ord + Hash, V: Wire, S: BuildHasher + Default> Wire for HashMap<K, V, S> {
     fn put(&self, out: &mut impl Out) {
         let mut pairs: Vec<(&K, &V)> = self.iter().collect();
@@ -489,7 +489,7 @@ pub fn put_count(count: usize, out: &mut impl Out) {
     count.put(out);
 }
 
-/// Apart, and without an argument: what a panic says is else made ready on the way of those that do not panic.
+/// Out of line and without an argument: otherwise the panic's message is prepared on the way that does not panic.
 #[cold]
 fn too_many() -> ! {
     unreachable!("no list has four thousand million values");
@@ -501,8 +501,7 @@ fn take_count(input: &mut Input<'_>) -> Result<usize, Damage> {
     if count <= input.count_max { Ok(count) } else { Err(damage) }
 }
 
-/// Makes structs wire values: the named fields, which must be all, in the order in which they are
-/// named.
+/// Makes structs wire values. All fields have to be named; their order here is their order in the bytes.
 macro_rules! structs {
     ($( $name:ident { $( $field:ident ),* } )*) => { $(
         impl $crate::memory::wire::Wire for $name {

@@ -20,7 +20,7 @@ pub enum RemovalReason {
     Unfunded = 2,
     /// Self-trade prevention removed it.
     SelfTrade = 3,
-    /// It lay off the new tick's grid.
+    /// Its price is off the new tick's grid.
     TickChanged = 4,
     /// Its market was resolved.
     MarketResolved = 5,
@@ -80,7 +80,7 @@ impl RemovalReason {
 }
 bytes!(RemovalReason);
 
-/// The most orders that one record removes: 320 KiB hold them all. Larger cancels take several.
+/// The most orders that one record removes: they fit in a frame. Larger cancels take several records.
 pub const REMOVED_MAX: usize = 32_768;
 
 record! {
@@ -96,7 +96,7 @@ record! {
 }
 
 impl OrdersRemoved {
-    /// Writes such a payload into `room`, which has place for it, and gives it.
+    /// Writes the payload of such a record into `room`, which has room for it, and returns it.
     pub fn write(
         time: TimeMs,
         reason: RemovalReason,
@@ -122,14 +122,14 @@ record! {
         pub id: OrderId,
         /// Who cancelled; only this principal's order is killed.
         pub principal: WalletNo,
-        /// Until when it waits, by the machine's clock: [`Tombstone::LIFE_MS`] from when it was left. `time` is of
-        /// the log, which may be ahead of a clock that was set back.
+        /// When it expires, by the machine's clock: [`Tombstone::LIFE_MS`] after it was left. `time` is the log's,
+        /// which may be ahead of a clock that was set back.
         pub until: TimeMs,
     }
 }
 
 impl Tombstone {
-    /// How long one waits: longer than any client's order trails its cancel, shorter than a principal needs to
+    /// How long a tombstone waits: longer than any client's order trails its cancel, too short for a principal to
     /// fill its quota by accident.
     pub const LIFE_MS: u64 = 10_000;
 
@@ -139,8 +139,8 @@ impl Tombstone {
         TimeMs(self.until.0.saturating_sub(Self::LIFE_MS))
     }
 
-    /// Whether one that waits until `until` is over when the machine's clock says `now`. One from a time that the
-    /// clock was set back from is: nobody can say how long it has waited.
+    /// Whether a tombstone that waits until `until` is over when the machine's clock says `now`. One further ahead
+    /// than any can be is over too: the clock was set back, and nobody can say how long it has waited.
     #[must_use]
     pub const fn is_over(until: TimeMs, now: TimeMs) -> bool {
         until.0 <= now.0 || now.plus_ms(2 * Self::LIFE_MS).0 < until.0
@@ -180,7 +180,7 @@ record! {
         pub time: TimeMs,
         /// Which of the three.
         pub act: ActKind,
-        /// Whose shares and collateral.
+        /// The wallet whose shares and collateral change.
         pub wallet: WalletNo,
         /// The market.
         pub market: MarketNo,
@@ -210,19 +210,19 @@ record! {
         pub market: MarketNo,
         /// Its tick from here on.
         pub tick: Tick,
-        /// Orders off the new grid, which are gone; at most [`REMOVED_MAX`].
+        /// Orders off the new grid, which were removed; at most [`REMOVED_MAX`].
         pub removed: Vec<Position>,
     }
 }
 
 record! {
-    /// A market takes something else from here on.
+    /// A market's mode changes.
     pub struct MarketMode {
         /// When.
         pub time: TimeMs,
         /// The market.
         pub market: MarketNo,
-        /// Open, post-only, cancel-only or closed; resolving has its own record.
+        /// Open, post-only, cancel-only or closed; a resolution has its own record.
         pub mode: Mode,
     }
 }
@@ -244,7 +244,7 @@ record! {
     pub struct Frozen {
         /// When.
         pub time: TimeMs,
-        /// Who.
+        /// The principal.
         pub principal: WalletNo,
         /// True to freeze.
         pub frozen: bool,
@@ -252,7 +252,7 @@ record! {
 }
 
 record! {
-    /// What the whole exchange takes from here on.
+    /// The mode of the whole exchange changes.
     pub struct ExchangeMode {
         /// When.
         pub time: TimeMs,

@@ -1,12 +1,12 @@
-//! An order that came, with everything it did: one record, so it happened whole or not at all.
+//! An order that arrived, with everything it did: one record, so it happened whole or not at all.
 //!
-//! Its payload has three parts, and two hands write them:
+//! Its payload has three parts, written in two places:
 //!
 //! | bytes | part | written by |
 //! |------:|------|------------|
 //! |     8 | the time | the shard |
-//! |   228 | what was received ([`Received`]): up to 108 more by what was signed, 252 by how | who checked the signature |
-//! |    29 | what was decided ([`Decision`]): 1 more with a reason, 51 a fill, 9 a removal | the shard |
+//! |   228 | what was received ([`Received`]); at most 108 more signed, 252 more signature | whoever checked it |
+//! |    29 | what was decided ([`Decision`]); 1 more with a reason, 51 per fill, 9 per removal | the shard |
 
 use super::acts::RemovalReason;
 use super::record;
@@ -24,8 +24,7 @@ use std::iter::{Empty, empty};
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
 pub const FILLS_MAX: usize = 4_096;
 
-/// The most makers that one order removes without a fill; the walk stops at the limit like at
-/// [`FILLS_MAX`].
+/// The most makers that one order removes without a fill; the walk stops at this limit as at [`FILLS_MAX`].
 pub const REMOVALS_MAX: usize = 4_096;
 
 /// Bytes of one fill in the payload.
@@ -34,7 +33,7 @@ pub const FILL_BYTES: usize = 8 + 8 + 8 + 8 + 8 + 8 + 1 + 2;
 /// Bytes of one removal in the payload.
 pub const REMOVAL_BYTES: usize = 8 + 1;
 
-/// An upper bound of everything else in the payload.
+/// An upper bound of the rest of the payload.
 pub const ORDER_HEAD_BYTES_MAX: usize = 800;
 
 const _: () = assert!(
@@ -81,7 +80,7 @@ record! {
         pub taker_leg: Collateral,
         /// The maker's fee: on top of a buy, out of a sell's proceeds.
         pub maker_fee: Collateral,
-        /// The taker's fee, likewise.
+        /// The taker's fee: on top of a buy, out of a sell's proceeds.
         pub taker_fee: Collateral,
         /// Transfer, mint or merge.
         pub kind: MatchKind,
@@ -95,7 +94,7 @@ record! {
     pub struct Removal {
         /// Where it was placed.
         pub order: Position,
-        /// Why it went.
+        /// Why it was removed.
         pub reason: RemovalReason,
     }
 }
@@ -103,9 +102,9 @@ record! {
 /// What became of an order on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacedResult {
-    /// Something rests; it may have been filled in part before.
+    /// Something rests; a part may have been filled before.
     Rests,
-    /// Nothing rests and something was filled (a FAK's or a stopped order's remainder is gone).
+    /// Nothing rests and something was filled; a FAK's or a stopped order's remainder is dropped.
     Filled,
     /// Nothing was filled and nothing rests, for this reason.
     Killed(Reject),
@@ -146,7 +145,7 @@ record! {
         pub outcome: Outcome,
         /// The wallet that trades (`maker` as signed).
         pub wallet: WalletNo,
-        /// Whose wallet that is.
+        /// The principal of that wallet.
         pub principal: WalletNo,
         /// Its digest, which is its id.
         pub id: OrderId,
@@ -160,7 +159,7 @@ record! {
         pub order_type: OrderType,
         /// It asked not to trade on arrival.
         pub post_only: bool,
-        /// Who gives way in a self-trade.
+        /// Which order gives way in a self-trade.
         pub self_trade: SelfTrade,
         /// The API key it came with.
         pub owner: ApiKey,
@@ -168,7 +167,7 @@ record! {
         pub price: Price,
         /// What became of it.
         pub result: PlacedResult,
-        /// Why it did not go on, where it ended with something filled but not all; or its kill.
+        /// Why it went no further, if only a part was filled, or why it was killed.
         pub stopped: Option<Reject>,
         /// Shares that rest; zero unless `result` is `Rests`.
         pub open: Shares,
@@ -201,7 +200,7 @@ pub struct Decision<Fills, Removals> {
 }
 
 impl Decision<Empty<Fill>, Empty<Removal>> {
-    /// That an order rests as it came.
+    /// The decision that an order rests as it came.
     #[must_use]
     pub const fn rests(price: Price, open: Shares, reserved: Collateral) -> Self {
         let (fills, removed) = (empty(), empty());
@@ -214,9 +213,9 @@ where
     Fills: ExactSizeIterator<Item = Fill>,
     Removals: ExactSizeIterator<Item = Removal>,
 {
-    /// Writes it.
+    /// Appends it to `out`.
     pub fn put(self, out: &mut impl Out) {
-        // Price, result and reason in one piece: each piece is shifted to where it goes.
+        // Price, result and reason in one piece, as each piece has to be shifted into place.
         let result = u16::from_le_bytes(self.result.bytes());
         let head = u64::from(self.price.ten_thousandths()) | u64::from(result) << 16;
         match self.stopped {
@@ -226,7 +225,7 @@ where
         self.open.put(out);
         self.reserved.put(out);
         if self.fills.len() == 0 && self.removed.len() == 0 {
-            // Both counts in one piece likewise.
+            // Both counts in one piece, for the same reason.
             return out.low_bytes(0, 8);
         }
         put_count(self.fills.len(), out);
@@ -236,14 +235,14 @@ where
     }
 }
 
-/// The most bytes of what was received: numbers and digest, the signed fields, signature, what is not signed.
+/// The most bytes of what was received: numbers and digest, the signed fields, the signature, what is not signed.
 const RECEIVED_BYTES_MAX: usize = (4 + 1 + 4 + 4 + 32) + SIGNED_BYTES_MAX + (4 + SIGNATURE_BYTES_MAX) + 27;
 
-/// Words that hold as much, and eight bytes behind it.
+/// Words for that many bytes, and for eight more.
 const RECEIVED_WORDS: usize = RECEIVED_BYTES_MAX.div_ceil(8) + 1;
 
-/// What the payload says between the time and the decision, `market` to `owner`, as bytes and with their checksum:
-/// written once, where the signature is checked, and carried into the log as it is. The checksum is of its whole words.
+/// What the payload says between the time and the decision, `market` to `owner`, as bytes: written once, where the
+/// signature is checked, and carried into the log unchanged. The stretch is the checksum of its whole words.
 #[derive(Clone, Copy)]
 pub struct Received {
     words: [[u8; 8]; RECEIVED_WORDS],
@@ -255,7 +254,7 @@ impl Received {
     /// Nothing yet.
     pub const NOTHING: Self = Self { words: [[0; 8]; RECEIVED_WORDS], bytes: 0, stretch: Stretch::NOTHING };
 
-    /// Writes down what came, under the numbers that its names stand for.
+    /// Writes down what was received, with registry numbers for its names.
     pub fn write(
         &mut self,
         order: &SignedOrder,
@@ -278,7 +277,7 @@ impl Received {
         order.self_trade.put(room);
         order.owner.put(room);
         let bytes = RECEIVED_WORDS * 8 - room.left();
-        // What the last word has behind it is zero.
+        // Zeros fill the rest of the last word.
         room.bytes(&[0; 8]);
         self.stretch = Stretch::of(&self.words[..bytes / 8]);
         self.bytes = u32::try_from(bytes).expect("a few hundred");
@@ -290,8 +289,7 @@ impl Received {
         &self.words.as_flattened()[..self.bytes as usize]
     }
 
-    /// Writes the end of the payload of an order that was judged at `time` into `room`, which has place for every
-    /// decision.
+    /// Writes the end of the payload into `room`, which has room for any decision. The order was judged at `time`.
     pub fn decide(
         &self,
         time: TimeMs,
@@ -306,7 +304,7 @@ impl Received {
         Ending { bytes: 8 + 8 * whole + bytes, words: words.len(), checksum }
     }
 
-    /// The payload whose end was written into `room`.
+    /// The payload whose end [`Received::decide`] wrote into `room`.
     #[must_use]
     pub fn payload<'a>(&'a self, time: TimeMs, ending: Ending, room: &'a [[u8; 8]]) -> Parts<'a> {
         let Ending { bytes, words, checksum } = ending;
@@ -319,10 +317,10 @@ impl Received {
     }
 }
 
-/// What is to be known of a payload whose end is written.
+/// Describes a payload whose end is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
-    /// How long the payload is.
+    /// The length of the payload.
     pub bytes: usize,
     words: usize,
     checksum: u32,
@@ -348,32 +346,31 @@ const _: () = assert!(
 record! {
     /// One order that a replace placed.
     pub struct Quote {
-        /// The order: it rests, met nobody and removed nobody.
+        /// The order: it rests, without a fill or a removal.
         pub order: OrderPlaced,
-        /// The order of this replace whose place in the queue it has: the same but for a size that is
-        /// not larger.
+        /// The removed order whose place in the queue this one takes. Both have the same wallet, token, side and price,
+        /// and this one is not larger.
         pub takes_place_of: Option<Position>,
     }
 }
 
 record! {
-    /// Orders left a book and others came to rest in it, whole or not at all. The order that
-    /// `placed` lists at `i` has the position of the frame plus `i`: frames begin at multiples of 64,
-    /// so no other order has it.
+    /// Orders left a book and others came to rest in it, all of them or none. `placed[i]` has the position of the frame
+    /// plus `i`: frames begin at multiples of 64, so no other order has that position.
     pub struct OrdersReplaced {
         /// When.
         pub time: TimeMs,
         /// The market of all of them.
         pub market: MarketNo,
-        /// Where those that left were placed; at most [`REPLACE_REMOVED_MAX`].
+        /// Where the orders that left were placed; at most [`REPLACE_REMOVED_MAX`].
         pub removed: Vec<Position>,
-        /// Those that came, at most [`REPLACE_PLACED_MAX`], of one wallet.
+        /// The orders that came, at most [`REPLACE_PLACED_MAX`], of one wallet.
         pub placed: Vec<Quote>,
     }
 }
 
 impl OrdersReplaced {
-    /// The orders that came, each with its position, when the frame lies at `start`.
+    /// The orders that came, each with its position, for a frame at `start`.
     pub fn each_placed(&self, start: Position) -> impl Iterator<Item = (Position, &Quote)> {
         (start.0..).map(Position).zip(&self.placed)
     }

@@ -65,17 +65,17 @@ record! {
 }
 
 record! {
-    /// The API key of (principal, nonce) lives in this generation, or is revoked.
+    /// The API key of (principal, nonce) is valid in this generation, or is revoked.
     pub struct KeyChanged {
         /// When.
         pub time: TimeMs,
-        /// Whose key.
+        /// The principal whose key it is.
         pub principal: WalletNo,
         /// The nonce of the L1 request.
         pub nonce: Word,
-        /// Counts revocations; part of what the credentials are made from.
+        /// Counts revocations; the credentials are derived from it and others.
         pub generation: u32,
-        /// False once revoked and until it is created again.
+        /// False from its revocation until it is created again.
         pub active: bool,
     }
 }
@@ -93,8 +93,8 @@ record! {
 }
 
 record! {
-    /// A tag, series or creator that a file held by itself, new or changed. Those that only events
-    /// mention stand in the events' texts.
+    /// A tag, series or creator that a file listed by itself, new or changed. Those that only
+    /// events mention are in the events' texts.
     pub struct ItemText {
         /// When.
         pub time: TimeMs,
@@ -102,7 +102,7 @@ record! {
         pub kind: ItemKind,
         /// Its row number: the next free one, or that of the row it replaces, of the same kind.
         pub item: u32,
-        /// Its JSON as imported; a series' without its events.
+        /// Its JSON as imported; for a series, without its events.
         pub text: String,
     }
 }
@@ -128,15 +128,15 @@ record! {
         pub tokens: [TokenId; 2],
         /// The labels of its outcomes.
         pub labels: Vec<String>,
-        /// Signed for in the neg-risk domain.
+        /// True if its orders are signed for the neg-risk domain.
         pub neg_risk: bool,
         /// The price step.
         pub tick: Tick,
         /// The smallest order that may rest.
         pub min_size: Shares,
-        /// What it charges.
+        /// Its fees.
         pub fee: FeeSchedule,
-        /// What it takes.
+        /// Its mode.
         pub mode: Mode,
         /// Its payout, if it was imported as resolved.
         pub payout: Option<Payout>,

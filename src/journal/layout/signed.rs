@@ -1,4 +1,4 @@
-//! The signed fields as a record has them: what most orders have alike is left out.
+//! The signed fields as a record stores them: what most orders have in common is left out.
 //!
 //! | bytes   | field                                                                        |
 //! |--------:|------------------------------------------------------------------------------|
@@ -15,7 +15,7 @@
 //! | 0 or 32 | metadata: nothing if zero                                                    |
 //! | 0 or 32 | builder: nothing if zero                                                     |
 //!
-//! SIGNED-1: the same fields have the same bytes. What is there at the longer length and could be shorter is damage.
+//! SIGNED-1: the same fields have the same bytes. A field that is longer than it has to be is damage.
 
 use crate::domain::{Address, OrderFields, Side, SignatureType, TokenId, Word};
 use crate::memory::wire::{Damage, Input, Out, Wire};

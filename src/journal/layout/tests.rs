@@ -56,7 +56,7 @@ fn placed() -> OrderPlaced {
     }
 }
 
-/// Signed fields of which those are longer that `bits` says.
+/// Signed fields, of which those named by `bits` have their longer form.
 fn fields(bits: u8) -> OrderFields {
     let all = placed().fields;
     let has = |bit: u8| bits & bit != 0;
@@ -71,7 +71,7 @@ fn fields(bits: u8) -> OrderFields {
     }
 }
 
-/// How much longer they are.
+/// How many bytes that adds.
 fn longer_bytes(bits: u8) -> usize {
     let lengths = [(1, 24), (2, 20), (4, 32), (8, 32)];
     lengths.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, bytes)| bytes).sum()
@@ -84,7 +84,7 @@ fn signed_fields_have_one_form_and_it_is_the_shortest() {
         fields.put(&mut bytes);
         assert_eq!((bytes[0], bytes.len()), (bits, 87 + longer_bytes(bits)), "the table of the fields");
         assert_eq!(read(&bytes), Ok(fields), "{bits:04b}");
-        // Each of the longer fields is one byte over and over; what it would be left out as.
+        // Each longer field repeats one byte, which gets the value for which it would be left out.
         for (bit, is, left_out) in [(1, 6, 0), (2, 8, 7), (4, 13, 0), (8, 14, 0)] {
             let mut bytes = bytes.clone();
             bytes[1..].iter_mut().filter(|byte| **byte == is).for_each(|byte| *byte = left_out);

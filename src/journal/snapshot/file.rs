@@ -19,15 +19,15 @@ use crate::memory::sections::{Name, Sink};
 use crate::memory::wire::{Input, Wire, structs};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"OUTCSNAP");
-/// Raised when what a section holds changes; another version's snapshot is not read.
+/// Raised when the content of a section changes; a snapshot of another version is not read.
 const VERSION: u32 = 3;
 const HEADER_BYTES: usize = 128;
 const HEAD_BYTES: usize = 24;
-/// Payloads begin on these.
+/// Payloads begin on multiples of this.
 const ALIGN: usize = 8;
-/// Written at once: enough that the disk is never waited for, little enough to keep in memory.
+/// Bytes per write: enough to keep the disk busy, few enough to keep in memory.
 const BUFFER_BYTES: usize = 4 << 20;
-/// The longest payload: what a forged count may make us allocate.
+/// The longest payload: a bound on what a forged count makes us allocate.
 const PAYLOAD_BYTES_MAX: u64 = 1 << 32;
 
 const FILES: Name = *b"files   ";
@@ -35,7 +35,7 @@ const END: Name = *b"end     ";
 
 structs! { Entry { position, segment, row } }
 
-/// A snapshot that is being written. It has no name yet, and is gone if it does not get one.
+/// A snapshot that is being written, under a temporary name.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     disk: Disk,
@@ -44,7 +44,7 @@ pub struct SnapshotWriter {
     buffer: Vec<u8>,
     /// Bytes that are in the file.
     written: u64,
-    /// Of everything that was put into the buffer so far.
+    /// Of everything that was put so far.
     checksum: u32,
     failed: Option<Fault>,
 }
@@ -70,7 +70,7 @@ impl SnapshotWriter {
         Ok(writer)
     }
 
-    /// Writes what is left and waits until all of it is on the disk; gives the bytes of the file.
+    /// Writes what is left and syncs the file; returns its length.
     pub(crate) fn finish(mut self) -> Result<u64, Fault> {
         let mut head = [0; HEAD_BYTES];
         let bytes = self.written + self.buffer.len() as u64;
@@ -119,7 +119,7 @@ impl Sink for SnapshotWriter {
     }
 }
 
-/// A snapshot that is being read; every byte of it is checked when its end was reached.
+/// A snapshot that is being read; once its end is reached, every byte of it was checked.
 #[derive(Debug)]
 pub struct SnapshotReader {
     path: PathBuf,
@@ -167,7 +167,7 @@ impl SnapshotReader {
         &self.base
     }
 
-    /// The next section; none when the end was reached and the whole file is what was written.
+    /// The next section; none at the end, when the whole file has proved to be what was written.
     #[allow(clippy::should_implement_trait, reason = "sections are lent, iterators cannot lend")]
     pub fn next(&mut self) -> Result<Option<(Name, &[u8])>, Fault> {
         if self.ended {
@@ -223,7 +223,7 @@ impl SnapshotReader {
         Ok(None)
     }
 
-    /// Goes past the next section, which must have this name, without reading it.
+    /// Skips the next section, which must have this name, without reading it; returns its place.
     pub(crate) fn place(&mut self, name: Name) -> Result<Place, Fault> {
         let mut head = [0; HEAD_BYTES];
         read_exact(&mut self.file, &mut head, &self.path, self.at)?;
@@ -251,7 +251,7 @@ impl SnapshotReader {
         Archive::open(directory, &self.base.runs, &self.journal, beside)
     }
 
-    /// The fault of a section whose bytes are whole and mean nothing.
+    /// The fault of a section whose bytes are whole but have no meaning.
     #[must_use]
     pub fn meaningless(&self, field: &'static str, at: usize) -> Fault {
         self.flaw(field, at as u64, 0, 0)
@@ -262,7 +262,7 @@ impl SnapshotReader {
     }
 }
 
-/// Where a section lies that is read only in part, or later.
+/// The place of a section that is read only in part, or later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     head: [u8; HEAD_BYTES],

@@ -1,4 +1,4 @@
-//! The snapshots of a data directory: which there are, which is taken, which goes.
+//! The snapshots of a data directory: which exist, which one a start takes, which are removed.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::journal::segment::{self, JournalId};
 use crate::memory::sections::Sink;
 use crate::memory::wire::Damage;
 
-/// Whole snapshots that stay: the newest, and one in case that it is damaged some day.
+/// How many whole snapshots are kept: the newest, and one more in case that gets damaged.
 const KEPT: usize = 2;
 
 /// The snapshots of one data directory, and the segments that they are made from.
@@ -28,7 +28,7 @@ pub struct Snapshots {
     free_bytes_min: u64,
 }
 
-/// A snapshot that has its name.
+/// A snapshot that was written and got its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Its file.
@@ -55,13 +55,13 @@ impl Snapshots {
         Archive::open(&self.directory(), &base.runs, &self.journal, beside)
     }
 
-    /// The same on another disk than the one that the journal writes to.
+    /// These snapshots on another disk than the one that the journal writes to.
     #[must_use]
     pub(crate) fn on(self, disk: Disk) -> Self {
         Self { disk, ..self }
     }
 
-    /// The same, but no snapshot is written that leaves less room on the disk.
+    /// Refuses to write a snapshot that would leave less than `free_bytes_min` on the disk.
     #[must_use]
     pub fn leaving_free(self, free_bytes_min: u64) -> Self {
         Self { free_bytes_min, ..self }
@@ -91,8 +91,8 @@ impl Snapshots {
         Ok(found.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// Loads the newest snapshot that is whole, and says of each newer one why it is not used. None
-    /// is a beginning only while the first segment is there, or nothing at all.
+    /// Loads the newest whole snapshot, and notes of each newer one why it is not used. That there is none
+    /// is a fault, unless the first segment is there, or no segment and no snapshot at all.
     pub fn newest<T>(
         &self,
         notes: &mut Vec<String>,
@@ -101,7 +101,7 @@ impl Snapshots {
         self.first_whole(self.paths()?, notes, load)
     }
 
-    /// The same of the oldest that is whole: from there on, frames lead to all the others.
+    /// Loads the oldest whole snapshot: from there on, frames lead to all the others.
     pub fn oldest<T>(
         &self,
         notes: &mut Vec<String>,
@@ -123,7 +123,7 @@ impl Snapshots {
         for path in paths {
             let loaded = SnapshotReader::open(&path, &self.journal).and_then(|mut reader| {
                 let state = load(&mut reader)?;
-                // Whoever loads may have stopped early; what is behind must be whole too.
+                // `load` may have stopped early; the rest must be whole too.
                 while reader.next()?.is_some() {}
                 Ok((reader.base().clone(), state))
             });
@@ -144,8 +144,8 @@ impl Snapshots {
         Ok(found)
     }
 
-    /// The segment before the first that is there, unless it is the first of all. Where none is there
-    /// nothing was begun yet, but that a snapshot says otherwise, whole or not.
+    /// The segment before the oldest one that is there, unless that is the first of all. If none is there,
+    /// nothing was begun yet, unless a snapshot, whole or not, says otherwise.
     fn missing_first(&self, was_begun: bool) -> Result<Option<PathBuf>, Fault> {
         let directory = segment::directory(&self.data_dir);
         let numbers = if directory.exists() { segment::numbers(&directory)? } else { Vec::new() };
@@ -156,8 +156,8 @@ impl Snapshots {
         Ok((0 < missing).then(|| segment::path(&directory, missing)))
     }
 
-    /// Calls `visit` with every frame behind `base` up to `until`, which is durable; gives where it
-    /// ended, at the end of the batch that holds `until`.
+    /// Calls `visit` with every frame after `base` up to `until`, which is durable; returns where the walk
+    /// ended: the end of the batch that holds `until`.
     pub fn follow<E: From<Fault>>(
         &self,
         base: Option<&Base>,
@@ -184,9 +184,9 @@ impl Snapshots {
         Ok(Base { runs, ..Base::of(found, PathBuf::new(), 0) })
     }
 
-    /// Writes rows which are over behind those that `base` names, and lets it name them. The last run
-    /// is written anew with them if it has room: `again` makes rows of its bytes. Until a snapshot
-    /// names a run it is nothing.
+    /// Writes rows that are over into runs, and adds the runs' names to `base`. The last run that it names
+    /// is rewritten together with them if it has room; `again` decodes its rows. A run counts for nothing
+    /// until a snapshot names it.
     pub fn archive(
         &self,
         base: &mut Base,
@@ -227,8 +227,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Writes the snapshot of the state at `base`, whose hash is `hash`: `put` puts its sections.
-    /// When it has its name, older ones go than the two newest that are whole.
+    /// Writes the snapshot of the state at `base` with the hash `hash`; `put` adds its sections. Once it
+    /// has its name, snapshots older than the two newest whole ones are removed.
     ///
     /// After a fault everything is as before.
     pub fn write(
@@ -271,7 +271,7 @@ impl Snapshots {
         Ok(bytes)
     }
 
-    /// Refuses to take `bytes` of the room that must stay free.
+    /// Refuses to take `bytes` if less would be left than must stay free.
     fn check_room(&self, bytes: u64) -> Result<(), Fault> {
         let free_bytes = free_bytes(&self.data_dir)?;
         if self.free_bytes_min.saturating_add(bytes) <= free_bytes {
@@ -281,10 +281,10 @@ impl Snapshots {
         Err(Fault::NoRoomForSnapshot { directory, bytes, free_bytes, free_bytes_min })
     }
 
-    /// Gives back the oldest segments: all but the newest `keep` sealed ones, as far as two whole
-    /// snapshots and what the log's ring still has lie behind them. Gives how many went.
+    /// Removes the oldest segments: all but the newest `keep` sealed ones, as far as neither two whole
+    /// snapshots nor the log's ring need them. Returns how many were removed.
     ///
-    /// A death in between leaves a shorter history that begins at some later segment.
+    /// A death in between leaves a shorter history, which begins at a later segment.
     pub fn give_back(&self, segments: &Segments, log: &Log, keep: u64) -> Result<u64, Fault> {
         let mut needed = segments.newest().saturating_sub(keep).min(segments.segment_of(log.oldest()));
         let kept = self.newest_whole()?;
@@ -300,15 +300,15 @@ impl Snapshots {
         segments.forget_before(needed);
         for number in old {
             self.disk.remove(&segment::path(&directory, number))?;
-            // One after the other, so that what is left has no hole whenever the machine stops.
+            // One by one, so that the rest has no hole whenever the machine stops.
             self.disk.sync_dir(&directory)?;
             gone += 1;
         }
         Ok(gone)
     }
 
-    /// Every snapshot, the newest first: what its header says if all of it and of its runs is whole,
-    /// and `load` finds nothing wrong with what it holds. One that a server removes meanwhile is none.
+    /// Every snapshot, the newest first: its header if it and its runs are whole and `load` finds nothing
+    /// wrong, or else the fault. One that a server removes meanwhile is left out.
     pub fn check(
         &self,
         mut load: impl FnMut(&mut SnapshotReader) -> Result<(), Fault>,
@@ -342,8 +342,7 @@ impl Snapshots {
         Ok(reader.base().clone())
     }
 
-    /// Removes files that never got their names, because the process that wrote them ended; gives how
-    /// many there were.
+    /// Removes files whose writers died before they got their names; returns how many.
     pub fn forget_unfinished(&self) -> Result<u64, Fault> {
         let directory = self.directory();
         let entries = match std::fs::read_dir(&directory) {
@@ -365,7 +364,7 @@ impl Snapshots {
         Ok(gone)
     }
 
-    /// The newest snapshots that a start could go on from and the next one be made from, at most [`KEPT`].
+    /// The newest snapshots, at most [`KEPT`], from which a start could continue and the next be made.
     fn newest_whole(&self) -> Result<Vec<Base>, Fault> {
         let whole = |path: PathBuf| {
             let base = self.whole(&path, |_| Ok(())).ok()?;
@@ -375,14 +374,14 @@ impl Snapshots {
         Ok(self.paths()?.into_iter().filter_map(whole).take(KEPT).collect())
     }
 
-    /// The last run that `base` names, alone.
+    /// Only the last run that `base` names.
     fn last_run(&self, base: &Base) -> Result<Archive, Fault> {
         let last = &base.runs[base.runs.len().saturating_sub(1)..];
         Archive::open(&self.directory(), last, &self.journal, &Archive::default())
     }
 
-    /// Removes what is older than the whole snapshots that stay. A damaged one stays until it is: it does
-    /// not count, or the only other good one would make way for it.
+    /// Removes snapshots that are older than those kept, whole or damaged. A damaged one does not count as
+    /// kept: otherwise the only other whole one would make way for it.
     fn forget_old(&self) -> Result<(), Fault> {
         let directory = self.directory();
         let kept = self.newest_whole()?;
@@ -401,7 +400,7 @@ impl Snapshots {
         if any { self.disk.sync_dir(&directory) } else { Ok(()) }
     }
 
-    /// The runs that no snapshot names; none while a snapshot cannot be read.
+    /// The runs that no snapshot names; none as long as some snapshot cannot be read.
     fn unnamed_runs(&self) -> Result<Vec<PathBuf>, Fault> {
         let mut named = Vec::new();
         for path in self.paths()? {

@@ -23,8 +23,8 @@ fn three_batches() -> (Bench, Vec<Position>) {
 /// The rows of `three_batches`: where each batch begins and ends.
 const ROWS: [(usize, usize); 3] = [(1, 2), (2, 4), (4, 5)];
 
-/// How many batches are whole, and whether something is left of the next one, if only the first
-/// `kept` bytes of `file` are.
+/// How many batches are whole, and whether something is left of the next one, if `file` keeps only
+/// its first `kept` bytes.
 fn left_of(file: &[u8], kept: usize) -> (usize, bool) {
     let row = usize::try_from(ROW_BYTES).unwrap();
     let nonzero = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
@@ -76,7 +76,7 @@ fn a_file_cut_at_any_byte_leaves_whole_batches_and_the_cut_is_named() {
     }
 }
 
-/// Damages `byte` of `path` with `bit`, looks, and puts it back.
+/// Damages `byte` of `path` with `bit`, scans, and repairs it.
 fn look_with_damage(bench: &Bench, path: &Path, byte: u64, bit: u8) -> Result<Option<Place>, Fault> {
     let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut good = [0];
@@ -92,7 +92,7 @@ fn every_single_damaged_byte_is_reported_and_refused_below_the_durable_mark() {
     let mut bench = Bench::new(4 * ROW_BYTES);
     bench.batch(&[payload(1), payload(2)]);
     bench.batch(&[payload(3)]);
-    // Two rows do not fit behind those: the first segment is sealed with a row of zeros.
+    // Two rows do not fit after those: the first segment is sealed with a row of zeros.
     bench.batch(&[vec![4; 4_500]]);
     bench.batch(&[]);
     let clean = bench.home.scan().unwrap();

@@ -49,7 +49,7 @@ impl Bench {
         Packer::new(shelf, self.batches.segments())
     }
 
-    /// Puts a frame of `epoch` in front of the next write, or what is there first if it has no room.
+    /// Adds a frame of `epoch` to the next batch; if there is no room, writes that batch first.
     fn frame(&mut self, epoch: u32, kind: u16, payload: &[u8], length: u64) {
         let length = usize::try_from(length).unwrap();
         if self.batches.free().len() < length {
@@ -77,7 +77,7 @@ impl Bench {
         (1..self.batches.segments().newest()).map(|number| self.segment(number)).collect()
     }
 
-    /// Gives the directory free, for a start.
+    /// Unlocks the directory, for a start.
     fn leave(self) -> Home {
         let Self { home, batches, .. } = self;
         drop(batches);
@@ -85,7 +85,7 @@ impl Bench {
     }
 }
 
-/// Steps until nothing is left to pack, and gives what was packed.
+/// Steps until nothing is left to pack, and returns what was packed.
 pub(super) fn pack_all(packer: &mut Packer) -> Result<Vec<Packed>, Fault> {
     let mut packed = Vec::new();
     loop {
@@ -209,8 +209,8 @@ fn packing_keeps_every_frame_the_chain_and_the_epochs_in_the_fewest_batches() {
     assert!(9 < packed_ever && 2 < left_ever, "{packed_ever} packed, {left_ever} left");
 }
 
-/// No batch is left that the first frame of the next one would have found room in, and none is empty
-/// but for the mark of an epoch.
+/// Checks that no batch has room for the first frame of the next one, and that none is empty except
+/// for the mark of an epoch.
 fn check_density(headers: &[BatchHeader], frames: &Frames) {
     for pair in headers.windows(2) {
         if pair[0].epoch == pair[1].epoch {
@@ -223,7 +223,7 @@ fn check_density(headers: &[BatchHeader], frames: &Frames) {
     }
 }
 
-/// Batches of one small frame each in `count` segments of eight rows, and the newest behind them.
+/// Batches of one small frame each in `count` segments of eight rows, and the newest after them.
 fn singles(count: u64) -> Bench {
     let mut bench = Bench::new(8 * ROW_BYTES);
     for index in 0..=7 * usize::try_from(count).unwrap() {
@@ -247,7 +247,7 @@ fn a_segment_of_single_orders_shrinks_to_what_its_frames_take() {
 
 #[test]
 fn a_segment_is_packed_if_that_gives_back_a_quarter_and_otherwise_left() {
-    // Seven batches in eight rows; packed they take one row and what their frames come to.
+    // Seven batches in eight rows; packed, they take one row and those of their frames.
     for (frame, expected) in [(45 * 64, true), (46 * 64, false)] {
         let mut bench = Bench::new(8 * ROW_BYTES);
         for _ in 0..8 {
@@ -324,7 +324,7 @@ fn a_death_at_any_operation_leaves_a_journal_that_starts_as_before() {
                 }
             }
         };
-        // Who reads on beside it finds every frame, whichever file has the name.
+        // A reader that continues beside it finds every frame, whichever file has the name.
         let mut history = History::of_segments(table);
         for (&position, (_, bytes)) in frames.iter().step_by(17) {
             assert!(history.bytes(Position(position)).unwrap() == bytes, "after {good} operations");
@@ -396,7 +396,7 @@ fn every_single_damaged_byte_of_a_packed_segment_is_reported_and_refused() {
     let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let whole = std::fs::read(&path).unwrap();
     assert_eq!(whole.len(), 2 * ROW);
-    // Also where the only batch behind it is gone: what is packed was durable.
+    // Even if the only batch after it is missing: what is packed was durable.
     for newest_is_there in [true, false] {
         if !newest_is_there {
             let newest = std::fs::OpenOptions::new().write(true).open(bench.segment(2)).unwrap();

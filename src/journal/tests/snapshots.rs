@@ -64,7 +64,7 @@ pub(super) fn add(bench: &mut Bench, all: &mut Vec<Vec<u8>>, count: usize) {
     all.extend(payloads);
 }
 
-/// What a start finds: the payloads of its snapshot and of the frames behind.
+/// What a start finds: the payloads of its snapshot and of the frames after it.
 pub(super) fn started(home: &Home) -> Result<(Vec<Vec<u8>>, Opened), Fault> {
     let (opened, kept) = open_from(home.options(), Disk::default(), BOOT, load)?;
     let mut all = kept.unwrap_or_default();

@@ -12,8 +12,8 @@ use crate::journal::segment::ROW_BYTES;
 use crate::journal::snapshot::Base;
 use crate::journal::{Survey, survey};
 
-/// A home that died with sealed segments, a snapshot behind most of them, and a log that still has
-/// every frame. Only the snapshot's end and what is behind it are scanned at a start.
+/// A home that died with sealed segments, a snapshot after most of them, and a log that still has
+/// every frame. Only the snapshot's end and what follows it are scanned at a start.
 fn died_behind_a_snapshot(is_packed: bool) -> (Home, Base) {
     let home = Home { segment_bytes: 4 * ROW_BYTES, ..Home::new() };
     let opened = home.open().unwrap();
@@ -31,7 +31,7 @@ fn died_behind_a_snapshot(is_packed: bool) -> (Home, Base) {
     (home, base)
 }
 
-/// The file of a segment, and how many of its bytes are not zeros at its end.
+/// The file of a segment, its bytes, and how many there are without the zeros at its end.
 fn used(home: &Home, number: u64) -> (PathBuf, Vec<u8>, usize) {
     let path = segment::path(&segment::directory(home.data.path()), number);
     let bytes = std::fs::read(&path).unwrap();
@@ -81,7 +81,7 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
     }
 }
 
-/// What is done to a whole log file, and what the next start says of it; of none it says nothing.
+/// What is done to a whole log file, and which field the next start names; none for an empty log.
 type Harm = (&'static str, fn(&mut Vec<u8>), Option<&'static str>);
 
 #[test]
@@ -143,7 +143,7 @@ fn surveyed(home: &Home) -> Result<Survey, Fault> {
     survey(&home.data.path().canonicalize().unwrap(), Some(&home.log_path()), None, |_| Ok::<(), Fault>(()))
 }
 
-/// Changes a file, holds a survey against a start, and puts everything back. True if both refuse.
+/// Changes a file, compares a survey with a start, and puts everything back. True if both refuse.
 fn agreed(home: &Home, path: &Path, bad: &[u8], what: &str) -> bool {
     let kept = tempfile::tempdir().unwrap();
     let directory = segment::directory(home.data.path());

@@ -132,7 +132,7 @@ fn bench_that_may_fail() -> (Bench, Disk) {
     (Bench::on(home, disk.clone()), disk)
 }
 
-/// Lets the thread that makes the next segment come to its end; gives why it failed, if it did.
+/// Waits for the thread that makes the next segment; returns why it failed, if it did.
 fn spare_ended(bench: &mut Bench) -> Option<Fault> {
     let next = bench.segment(2);
     loop {

@@ -1,4 +1,4 @@
-//! What reads, starts and gives back segments around one that is packed.
+//! Reading, starting and giving back segments around one that is packed.
 
 use super::*;
 
@@ -118,7 +118,7 @@ fn a_snapshot_of_another_history_does_not_fit_a_packed_segment() {
         bench
     });
     let snapshots = snapshots_on(&one, Disk::default());
-    // Behind the third batch: in the middle of what will be packed.
+    // After the third batch: in the middle of what will be packed.
     let third = frames_in(&one, 1).1[2].end();
     let base = snapshots.follow(None, third, |_| Ok::<_, Fault>(())).unwrap();
     assert_eq!((base.position, base.segment), (third, 1));
