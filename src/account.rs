@@ -1,6 +1,6 @@
 //! What a wallet holds in a market, and what its open orders there ask of it.
 //!
-//! One row a (wallet, market) pair that has shares or open orders. Collateral is not here: it lies
+//! One row per (wallet, market) pair that has shares or open orders. Collateral is not here: it is
 //! in cells that all shards share. The row keeps the sums that the funding rule compares:
 //!
 //! - a sell is covered while the shares of its token cover all open sells of that token
@@ -8,10 +8,10 @@
 //! - a buy is covered while the wallet's cell covers all open buys *of the same market*
 //!   ([`Account::buying`]); buys of other markets may count on the same money.
 //!
-//! ACCOUNT-2: rows with open orders of a wallet form a list, so that a cancel of everything and
-//! the removal of what is no longer covered touch nothing else. ACCOUNT-3: a wallet's
+//! ACCOUNT-2: a wallet's rows with open orders form a list, so that cancelling everything and
+//! removing what is no longer covered touch no other rows. ACCOUNT-3: a wallet's
 //! [`Wallet::largest`] is never below the largest `buying` of its rows, so that one comparison
-//! tells that a fallen cell still covers everything.
+//! shows that a fallen cell still covers everything.
 
 pub use crate::domain::fee::cost_of_buy;
 use crate::domain::{Collateral, MarketNo, Outcome, Shares, WalletNo};
@@ -31,11 +31,11 @@ pub struct Account {
     pub shares: [Shares; 2],
     /// Shares in open sells.
     pub selling: [Shares; 2],
-    /// What the open buys would cost, those with collateral set aside left out.
+    /// What the open buys may cost, except those with collateral set aside.
     pub buying: Collateral,
     /// Its open orders, oldest first.
     pub orders: Ends,
-    /// How many there are.
+    /// How many open orders it has.
     pub open: u32,
     next: Slot,
     previous: Slot,
@@ -51,13 +51,13 @@ impl Account {
         self.shares[outcome.index()] - self.selling[outcome.index()]
     }
 
-    /// What the walk with this number has spent of the wallet's cell in thought.
+    /// What the walk with this number has tentatively spent of the wallet's cell.
     #[must_use]
     pub fn spent_in(&self, walk: u64) -> Collateral {
         if self.walk == walk { self.spent } else { Collateral::ZERO }
     }
 
-    /// Spends in thought.
+    /// Counts `amount` as tentatively spent by the walk with this number.
     pub fn spend_in(&mut self, walk: u64, amount: Collateral) {
         self.spent = self.spent_in(walk) + amount;
         self.walk = walk;
@@ -75,7 +75,7 @@ pub struct Wallet {
     first: Slot,
     /// Cancels of this principal that wait for their orders.
     pub tombstones: u16,
-    /// Whether this shard asked to hear when the cell falls.
+    /// Whether this shard asked to be notified when the cell falls.
     pub watched: bool,
     /// At least the largest `buying` of its rows.
     pub largest: Collateral,
@@ -114,21 +114,20 @@ impl Accounts {
         self.index.find(self.hash(wallet, market), same).map(Slot::from_number)
     }
 
-    /// Has what is known of a wallet fetched into the cache, and where the row of (wallet, market) is found, and waits
-    /// for nothing.
+    /// Prefetches what this shard knows of a wallet, and the index bucket of (wallet, market).
     pub fn fetch_place(&self, wallet: WalletNo, market: MarketNo) {
         ahead::fetch(&self.wallets[wallet.index()]);
         self.index.fetch_ahead(self.hash(wallet, market));
     }
 
-    /// Has the row fetched likewise. Where it is found is looked at now: it was to be fetched before.
+    /// Prefetches the row of (wallet, market). It reads the index bucket, so fetch that earlier.
     pub fn fetch_ahead(&self, wallet: WalletNo, market: MarketNo) {
         if let Some(row) = self.index.guess(self.hash(wallet, market)) {
             self.fetch_row(Slot::from_number(row));
         }
     }
 
-    /// Has a row fetched likewise.
+    /// Prefetches a row.
     pub fn fetch_row(&self, row: Slot) {
         ahead::fetch_whole(&self.rows[row]);
     }
@@ -187,7 +186,7 @@ impl Accounts {
         self.find(wallet, market).map_or([Shares::ZERO; 2], |slot| self.rows[slot].shares)
     }
 
-    /// Counts one more open order of a row.
+    /// Counts one open order more for a row.
     pub fn add_order(&mut self, slot: Slot) {
         let row = &mut self.rows[slot];
         row.open += 1;
@@ -203,7 +202,7 @@ impl Accounts {
         }
     }
 
-    /// Counts one open order of a row less.
+    /// Counts one open order fewer for a row.
     pub fn drop_order(&mut self, slot: Slot) {
         let row = &mut self.rows[slot];
         row.open -= 1;
@@ -233,7 +232,7 @@ impl Accounts {
         std::iter::successors(self.wallets[wallet.index()].first.some(), |slot| self.rows[*slot].next.some())
     }
 
-    /// Computes a wallet's largest `buying` anew, keeps it, and gives it.
+    /// Computes a wallet's largest `buying` anew, stores it and returns it.
     pub fn measure(&mut self, wallet: WalletNo) -> Collateral {
         let largest = self.with_orders(wallet).map(|slot| self.rows[slot].buying).max().unwrap_or_default();
         assert!(largest <= self.wallets[wallet.index()].largest, "ACCOUNT-3");
@@ -247,12 +246,12 @@ impl Accounts {
         &self.wallets[wallet.index()]
     }
 
-    /// The same, to change.
+    /// What this shard knows of a wallet, to change.
     pub const fn wallet_mut(&mut self, wallet: WalletNo) -> &mut Wallet {
         &mut self.wallets[wallet.index()]
     }
 
-    /// Wallets with shares in a market; looks at every row.
+    /// Wallets with shares in a market; reads every row.
     pub fn holders(&self, market: MarketNo) -> impl Iterator<Item = WalletNo> + '_ {
         let numbers = self.index.numbers();
         numbers.map(|number| &self.rows[Slot::from_number(number)]).filter_map(move |row| {

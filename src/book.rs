@@ -1,4 +1,4 @@
-//! One book a market: what rests in it, in which order it trades, and what a meeting costs.
+//! One book per market: what rests in it, in which order it trades, and what a fill costs each side.
 //!
 //! The book is kept in terms of token 0. A bid for token 1 at *q* is an ask for token 0 at 1-*q*,
 //! so a bid level holds buyers of token 0 and sellers of token 1, and an ask level holds sellers of
@@ -15,7 +15,7 @@
 //! - BOOK-2: a level that is marked occupied has at least one order; an empty one is not marked.
 //! - BOOK-3: every order in a level has something open.
 //!
-//! The room knows nothing of money, wallets' rules or time: whoever walks it decides.
+//! The room knows nothing of money, wallets' rules or time: the code that walks a book decides.
 
 pub mod ladder;
 pub mod legs;
@@ -104,9 +104,9 @@ impl Books {
     ///
     /// Matching comes first: an order that still crosses must never rest, or the next taker would
     /// get a price that somebody better placed had already offered.
-    // In line, as is what it calls: an order handed over in memory is written in its fields and read in
-    // larger pieces, and such a read waits until every store before it has reached the cache.
-    #[allow(clippy::inline_always, reason = "an order handed over in memory is waited for, see above")]
+    // Inlined, with what it calls: an order passed in memory is written field by field and copied by wide loads.
+    // A load over several recent stores cannot be forwarded from them; it waits until all have reached the cache.
+    #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
     pub fn rest(&mut self, tick: Tick, order: &Resting) -> Result<Slot, Full> {
         assert!(order.open > Shares::ZERO, "BOOK-3");
@@ -130,18 +130,18 @@ impl Books {
         Ok(())
     }
 
-    /// Has an order's line and links fetched into the cache, and waits for nothing.
+    /// Prefetches an order's line and its links in its level.
     pub fn fetch_ahead(&self, slot: Slot) {
         self.orders.fetch_line(slot);
         self.queues.fetch_ahead(slot);
     }
 
-    /// Has the links of those beside it fetched likewise. Its own are looked at now: they were to be fetched before.
+    /// Prefetches the links of its neighbours in its level. It reads its own, so fetch those earlier.
     pub fn fetch_beside(&self, slot: Slot) {
         self.queues.fetch_beside(slot);
     }
 
-    /// Has the links of the last order in this face's level fetched likewise.
+    /// Prefetches the links of the last order in this face's level.
     pub fn fetch_last(&self, market: MarketNo, face: Face) {
         if let Some(ladder) = &self.ladders[market.index()] {
             self.queues.fetch_ahead(ladder.last_at(face.price, &self.pool));
@@ -156,7 +156,7 @@ impl Books {
         self.orders.remove(slot);
     }
 
-    /// The same of an order that was just looked up.
+    /// Takes an order that was just looked up out of its book.
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub fn remove_found(&mut self, found: Found) {
@@ -167,7 +167,7 @@ impl Books {
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     fn unlink(&mut self, slot: Slot) {
-        // Most stand between two others: then nobody has to know their level, whose ends stay.
+        // Most orders stand between two others: their level keeps its ends and need not be read.
         if !self.queues.remove_between(slot) {
             self.unlink_end(slot);
         }
@@ -190,7 +190,7 @@ impl Books {
         self.pool.give(empty.block());
     }
 
-    /// Puts an order in the place of another of the same price and side, which is gone then.
+    /// Puts an order in the place of `former`, of the same price and side, which is removed.
     pub fn succeed(&mut self, former: Slot, order: &Resting) -> Slot {
         let old = &self.orders[former];
         let face = old.face();
@@ -203,7 +203,7 @@ impl Books {
         slot
     }
 
-    /// Takes `shares` off an order that stays; the last ones go by [`Books::remove`].
+    /// Takes `shares` off an order that stays; an order that is used up leaves by [`Books::remove`].
     pub fn reduce(&mut self, slot: Slot, shares: Shares) {
         let order = &mut self.orders[slot];
         assert!(shares < order.open, "BOOK-3");

@@ -1,29 +1,29 @@
 //! Outcry: an open, self-hosted exchange for prediction markets in one binary.
 //!
 //! A market has two outcome tokens and one book. Every decision (an order with all its fills, a
-//! cancel, a credit) is one **frame** in a log; a frame is written before anybody is told. The
-//! whole state is what the frames say, and one room, [`ledger`], knows what they say: recovery,
-//! `journal verify`, `journal replay` and every read are a ledger that followed the log. The
-//! trade path keeps the same state in another form (flat ladders, one cache line an order) and
-//! makes the frames; the tests of book scripts compare both forms after every line.
+//! cancel, a credit) is one **frame** in a log, and nobody hears of it before the frame is
+//! written. The whole state follows from the frames, and one room, [`ledger`], derives it:
+//! recovery, `journal verify`, `journal replay` and every read use a ledger that has followed the
+//! log. The trade path keeps the same state in another form (flat ladders, one cache line per
+//! order) and makes the frames; tests run scripts and compare both forms after every line.
 //!
 //! # Life of an order
 //!
 //! 1. [`server`]: a core loop receives bytes into the connection's buffer.
-//! 2. [`http`]: the head and body are cut out of the buffer, by hand, without a copy.
-//! 3. [`auth`]: the HMAC over the raw bytes is checked in constant time; [`limits`] counts the
-//!    request before by its address, and behind it by the owner of the key.
+//! 2. [`http`]: a hand-written parser finds the head and the body in the buffer, without a copy.
+//! 3. [`limits`] counts the request by its address; [`auth`] checks the HMAC over the raw bytes
+//!    in constant time; [`limits`] then counts the request by the owner of the key.
 //! 4. [`json`]: the body becomes a [`domain::SignedOrder`], a plain value.
 //! 5. [`auth`], [`registry`]: one digest, one curve operation; maker, signer and token become
-//!    registry numbers, and what was received becomes the bytes that its frame will have.
-//! 6. [`shard`]: *look* with loads only, where every refusal comes from; *take*, which debits the
-//!    shared cells ([`memory`]) by compare-and-swap; *claim* a position in the log ([`journal`]);
-//!    *apply* to the book ([`book`]) and the shares ([`account`]). Nothing can fail after the claim.
+//!    registry numbers, and the order becomes the bytes that its frame will contain.
+//! 6. [`shard`]: *look*, which judges the order and only loads the cells it may debit; *take*,
+//!    which debits those shared cells ([`memory`]) by compare-and-swap; *claim* a position in the
+//!    log ([`journal`]); *apply* to the book ([`book`]) and the shares ([`account`]). Nothing can
+//!    fail after the claim.
 //! 7. [`server`]: the answer leaves when its frame has reached the configured durability.
-//! 8. [`reader`]: follows the log, answers every read and tells who follows a stream; it never touches a
-//!    shard.
+//! 8. [`reader`]: follows the log, answers every read and feeds the streams; it never touches a shard.
 //!
-//! # Rooms, each may use only those above it
+//! # Rooms: each may use only those above it
 //!
 //! | room | the question it answers |
 //! |---|---|
@@ -37,7 +37,7 @@
 //! | [`json`] | how do orders and amounts read and write as text? |
 //! | [`auth`] | who signed this? |
 //! | [`limits`] | how much may one client ask for? |
-//! | [`stats`] | what does time go to? |
+//! | [`stats`] | where does the time go? |
 //! | [`catalog`] | what does a Gamma file say about events and markets, and how are they listed and found? |
 //! | [`topology`] | what machine is this, where do the roles belong on it, and what is wrong with it? |
 //! | [`wallet`] | what does a wallet hold, what did it cost, what did it do? |

@@ -5,14 +5,14 @@
 //! Pure: the time is an argument, there is no I/O, and nobody else appends these records.
 //!
 //! Invariants:
-//! - REGISTRAR-1: what the registry says stands in the log before it. An answer that tells of an act
-//!   waits for [`Registrar::last_claimed`].
+//! - REGISTRAR-1: what the registry says was in the log first. The answer to an act waits for
+//!   [`Registrar::last_claimed`].
 //! - REGISTRAR-2: money is debited before its frame and credited after it, so no prefix of the log
-//!   has a negative cell. All credits less all debits stay below [`money::OUTSTANDING_MAX`], so no
-//!   sum of cells overflows.
-//! - REGISTRAR-3: an act that would change nothing appends nothing and gives the first result.
+//!   has a negative cell. All credits less all debits never exceed [`money::OUTSTANDING_MAX`], so
+//!   no sum of cells overflows.
+//! - REGISTRAR-3: an act that would change nothing appends nothing and returns the first result.
 //!
-//! What belongs to one market (its mode, tick and payout) is its shard's to write, not ours.
+//! What belongs to one market (its mode, tick and payout) is written by its shard, not here.
 
 mod entrance;
 mod guards;
@@ -47,7 +47,7 @@ use std::sync::Arc;
 pub struct Identity {
     /// The data directory's uuid: ids of operator-made markets come from it.
     pub uuid: [u8; 16],
-    /// Where credentials come from.
+    /// The secret that credentials are derived from.
     pub master: MasterSecret,
     /// The chain that signatures name.
     pub chain: Chain,
@@ -114,13 +114,13 @@ impl Registrar {
         self.writer.registry()
     }
 
-    /// The end of the last frame that the registrar appended. Every answer of its waits for it.
+    /// The end of the last frame that the registrar appended. All its answers wait for this position.
     #[must_use]
     pub const fn last_claimed(&self) -> Position {
         self.last_claimed
     }
 
-    /// Sets what the whole exchange takes.
+    /// Sets the mode of the whole exchange.
     pub fn set_exchange_mode(&mut self, now: TimeMs, mode: Mode) -> Result<(), Refusal> {
         if mode == Mode::Resolved {
             return Err(Refusal::ModeNotForExchange);
@@ -156,7 +156,7 @@ impl Registrar {
         if self.log.room_for_order(self.shards) { Ok(()) } else { Err(Refusal::LogFull) }
     }
 
-    /// What the operator does to stop something works as long as cancels do.
+    /// Acts that stop something, the operator's above all, work as long as cancels do.
     fn room_for_operator(&self) -> Result<(), Refusal> {
         if self.log.room_for_cancel(self.shards) { Ok(()) } else { Err(Refusal::LogFull) }
     }
@@ -167,7 +167,7 @@ impl Registrar {
         if room { Ok(()) } else { Err(Refusal::LogFull) }
     }
 
-    /// Takes what only the registrar remembers out of a ledger.
+    /// Restores from a ledger what only the registrar remembers.
     fn remember(&mut self, ledger: &Ledger) {
         for (reference, row) in ledger.references() {
             self.outstanding = match row.direction {
@@ -176,7 +176,7 @@ impl Registrar {
             };
             self.references.insert(reference.to_owned(), MoneyResult::of(row));
         }
-        // In no order, so partial sums may wrap; the whole is what the exchange owes.
+        // The rows have no order, so partial sums may wrap around; the sum is what the exchange owes.
         assert!(self.outstanding <= money::OUTSTANDING_MAX, "the log holds more money than may exist");
         self.remember_markets(ledger);
     }

@@ -1,4 +1,4 @@
-//! What is global and rarely changes: wallets, their owners, API keys, markets, the exchange's mode.
+//! What is global and rarely changes: wallets, owners, API keys, breakers, markets, the mode.
 //!
 //! Append-only tables with one writer and any number of readers. A row is written whole, then
 //! published, and from then on never moves; the few attributes that change later are atomics
@@ -7,13 +7,13 @@
 //!
 //! Invariants:
 //! - REGISTRY-1: there is one [`RegistryWriter`] per [`Registry`]; it is not `Clone`.
-//! - REGISTRY-2: a number is handed out only after its row is published, so a number that somebody
-//!   holds always names a complete row. Numbers are dense from 0 and never reused.
+//! - REGISTRY-2: a number is handed out only after its row is published, so every number in use
+//!   names a complete row. Numbers are dense from 0 and never reused.
 //! - REGISTRY-3: an index entry is stored (release) after its row, so a hit always finds a row.
-//! - REGISTRY-4: no table grows. A full one is [`Full`] by name, and nothing has changed then.
+//! - REGISTRY-4: no table grows. A full one refuses by name ([`Full`]), and nothing has changed then.
 //!
-//! The writer refuses only what is full. That a row is new, and that the fact stands in the log
-//! before it is published here, is the registrar's business.
+//! The writer refuses only what a full table cannot take. The registrar sees to it that a row is new
+//! and that the fact is in the log before it is published here.
 
 mod breakers;
 mod index;
@@ -86,7 +86,7 @@ const NONE: u32 = u32::MAX;
 pub const ROWS_MAX: u32 = 1 << 30;
 
 impl Registry {
-    /// Empty tables for so many wallets (and API keys) and markets, and the right to write them.
+    /// Empty tables for this many wallets (as many API keys) and markets, and the right to write them.
     #[must_use]
     pub fn with_capacity(wallets: u32, markets: u32) -> (Arc<Self>, RegistryWriter) {
         assert!(wallets <= ROWS_MAX, "wallets are numbered in 30 bits");
@@ -123,7 +123,7 @@ impl Registry {
         self.wallets.row(wallet.0)
     }
 
-    /// Has the row fetched into the cache, and waits for nothing.
+    /// Prefetches the row of a wallet.
     pub fn fetch_wallet(&self, wallet: WalletNo) {
         ahead::fetch_whole(self.wallets.place(wallet.0));
     }
@@ -197,10 +197,10 @@ impl Registry {
         self.breaker_by_key.find(key.as_bytes(), same).map(|number| self.breakers.row(number))
     }
 
-    /// Counts a fill of an order that came with `key`; that key's breaker may trip by it.
+    /// Counts a fill of an order that came with `key`, which may trip that key's breaker.
     pub fn count_fill(&self, key: &ApiKey, shares: Shares, now: TimeMs) {
         if self.any_breaker() && self.breaker(key).is_some_and(|row| row.count(shares, now)) {
-            // Release pairs with the acquire in `trips`: whoever sees the number sees the row.
+            // Release pairs with the acquire in `trips`: a reader that sees the number sees the row.
             self.trips.fetch_add(1, Ordering::Release);
         }
     }
@@ -270,7 +270,7 @@ impl Registry {
         self.market(market).shard(shards)
     }
 
-    /// What the whole exchange takes.
+    /// The mode of the whole exchange.
     #[must_use]
     pub fn exchange_mode(&self) -> Mode {
         // Acquire pairs with the release in `RegistryWriter::set_exchange_mode`.

@@ -1,32 +1,32 @@
 //! What a trading command does: the trade core of some markets, without I/O and without a clock.
 //!
-//! A shard owns the books and the outcome shares of its markets; collateral lies in cells that all
-//! shards share. Every command that changes anything becomes one frame in the log, and every
-//! answer waits for [`Shard::last_claimed`]. Commands carry resolved numbers: signatures, names and
-//! rate limits were judged before.
+//! A shard owns the books and the outcome shares of its markets; collateral is in cells that all
+//! shards share. Every command that changes anything becomes one frame in the log, and no answer
+//! leaves before the log is durable up to [`Shard::last_claimed`]. Commands carry registry numbers:
+//! signatures, names and rate limits were checked before.
 //!
-//! **One match, four steps** ([`Stage`]).
+//! **One match, four stages** ([`Stage`]).
 //!
-//! 1. *Look*: walk the makers with loads only. Every refusal and every kill comes from here, so
-//!    whatever is refused has changed nothing.
-//! 2. *Take*: walk again and debit each paying maker for its exact leg and fee, all or nothing; who
-//!    is short is left out. Last the taker, for its exact sum. If the taker or a FOK falls short,
-//!    everything is given back and *look* runs once more; a second time it is refused or killed.
+//! 1. *Look*: walk the makers, judge what was found, refuse or kill. Cells are only loaded, so a
+//!    refused order has changed nothing.
+//! 2. *Take*: walk again and debit each paying maker for its exact leg and fee, all or nothing; a
+//!    maker that is short is left out. Debit the taker last, for its exact sum. If the taker or a
+//!    FOK falls short, give everything back and *look* once more; the second time, refuse or kill.
 //! 3. *Claim* the finished frame's position. From here nothing can fail.
-//! 4. *Apply*: write, commit, change books and shares, publish credits, tell those who watch a
-//!    lowered cell.
+//! 4. *Apply*: write and commit the frame, change books and shares, publish credits, notify the
+//!    shards that watch a lowered cell.
 //!
-//! Debits come before the claim and credits after the commit, so whoever spends a credit has a
-//! later position: no prefix of the log has a negative cell.
+//! Debits come before the claim and credits after the commit, so an order that spends a credit has
+//! a later position than the credit: no prefix of the log has a negative cell.
 //!
-//! - SHARD-1: one command at a time; what lies between two stages lies in scratch space.
+//! - SHARD-1: one command at a time; what one stage leaves for the next is in scratch space.
 //! - SHARD-2: no order, cancel, sweep, split, merge or redeem allocates. Every list has its capacity
 //!   from the start. What the operator does to a market may allocate.
 //! - SHARD-3: the same frames make the same shard: [`Shard::restore`] forgets nothing that a
 //!   command could ask for.
 //!
-//! A **kill** is an order that reached the book and ended there with nothing filled: it gets a frame
-//! and is remembered. A **refusal** gets no frame and is judged anew when it comes again.
+//! A **killed** order is a good order that ends with nothing filled and nothing resting: it gets a
+//! frame and is remembered. A **refused** one gets no frame and is judged anew if it is sent again.
 
 mod acts;
 mod ages;
@@ -82,12 +82,12 @@ pub enum Funding {
     Reserved,
 }
 
-/// What a shard is made with. All memory is taken from these numbers, once.
+/// What a shard is made with. Its memory is allocated once, by these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardSettings {
     /// Which shard this is.
     pub shard: ShardNo,
-    /// How many there are.
+    /// How many shards there are.
     pub shards: u16,
     /// Whether collateral is set aside for resting buys.
     pub funding: Funding,
@@ -107,15 +107,15 @@ pub struct ShardSettings {
     pub secret: u64,
 }
 
-/// An order whose signature was checked, with the numbers that its names stand for; [`PlaceOrder::ready`] is what
-/// its shard takes.
+/// An order whose signature was checked, with the registry numbers of its names; [`PlaceOrder::ready`] makes the
+/// form that its shard takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaceOrder {
     /// What was signed and sent.
     pub order: SignedOrder,
     /// Its digest.
     pub id: OrderId,
-    /// Whose order it is.
+    /// The order's owner.
     pub principal: WalletNo,
     /// The wallet that trades.
     pub wallet: WalletNo,
@@ -125,8 +125,8 @@ pub struct PlaceOrder {
     pub outcome: Outcome,
 }
 
-/// Decimals of a price in a [`Refusal`]: twelve show what lies beside the grid by one millionth of an order's amounts,
-/// unless that is very large.
+/// Decimals of a price in a [`Refusal`]: enough to show that one millionth in an amount puts it off the grid, unless
+/// the order is very large.
 pub const REFUSED_PRICE_PLACES: u32 = 12;
 
 /// Why an act did not happen. Nothing has changed.
@@ -134,10 +134,10 @@ pub const REFUSED_PRICE_PLACES: u32 = 12;
 pub struct Refusal {
     /// The rule.
     pub reject: Reject,
-    /// The value that broke it, in millionths of a USDC or a share, if a price with
-    /// [`REFUSED_PRICE_PLACES`], if a time as it was sent; 0 where there is none.
+    /// The value that broke it: an amount in millionths, a price with [`REFUSED_PRICE_PLACES`]
+    /// decimals, or a time in the unit in which it was sent; 0 if there is none.
     pub got: u64,
-    /// The rule's bound, likewise: the tick, the smallest size, what there is.
+    /// The rule's bound in the same unit: the tick, the smallest size, the balance.
     pub allowed: u64,
 }
 
@@ -152,7 +152,7 @@ impl From<Reject> for Refusal {
 pub enum Status {
     /// It rests, and nothing of it was filled.
     Live,
-    /// Something was filled; the rest may rest.
+    /// Something was filled; what is left may rest.
     Matched,
     /// Nothing was filled and nothing rests.
     Killed(Reject),
@@ -171,7 +171,7 @@ pub enum Placed {
         making: u64,
         /// Millionths that it got on arrival.
         taking: u64,
-        /// The frame that names its trade, if it was filled.
+        /// The position that names its trade, if anything was filled.
         trade: Option<Position>,
         /// True if this is the first result of an earlier post of the same order.
         replayed: bool,
@@ -183,7 +183,7 @@ pub enum Placed {
 pub enum CancelRefusal {
     /// No order of this principal with this id rests here, and none is remembered.
     Unknown,
-    /// It was here and is filled, cancelled or killed.
+    /// It was here, and was filled, cancelled or killed.
     Gone,
     /// The log has no room, not even for cancels.
     Busy,
@@ -203,13 +203,13 @@ pub enum TombstoneRefusal {
 pub struct UserAct {
     /// Which of the three.
     pub act: ActKind,
-    /// Whose wallet it is.
+    /// The wallet's owner.
     pub principal: WalletNo,
     /// The wallet.
     pub wallet: WalletNo,
     /// The market.
     pub market: MarketNo,
-    /// Pairs in millionths; 0 in a redeem means everything.
+    /// Shares of each outcome; 0 in a redeem means all of them.
     pub amount: Shares,
     /// The digest of the signed request; zero when the operator redeems.
     pub id: OrderId,
@@ -219,7 +219,7 @@ pub struct UserAct {
     pub timestamp_ms: u64,
     /// The signature's bytes; only the first `signature_len` count.
     pub signature: [u8; SIGNATURE_BYTES_MAX],
-    /// 65, 317, or 0 when the operator redeems.
+    /// The signature's length: 65, 317, or 0 when the operator redeems.
     pub signature_len: u16,
 }
 
@@ -249,15 +249,15 @@ pub struct Shard {
     recall: Recall,
     tombstones: Tombstones,
     expiries: Expiries,
-    /// What orders are judged by: the time last handed in, which a clock that was set back sets back too.
+    /// The time that orders are judged by: the one last handed in, earlier again if the clock was set back.
     now: TimeMs,
-    /// What frames say: `now`, but never before an earlier frame.
+    /// The time that frames record: `now`, but never earlier than in a frame before.
     time: TimeMs,
     last: Position,
-    /// Counts walks, so that what one spent in thought is not the next one's.
+    /// Counts walks, so that what one has spent tentatively does not count in the next.
     walks: u64,
     plan: Plan,
-    /// The order that is taken step by step, and its frame once that is claimed.
+    /// The order that tests run stage by stage, and its frame once that is claimed.
     begun: Option<(Work, Option<Framed>)>,
     slots: Vec<Slot>,
     moved: PositionAct,
@@ -296,7 +296,7 @@ impl Shard {
         }
     }
 
-    /// The end of the last frame that this shard claimed. Everything it says waits for it.
+    /// The end of the last frame that this shard claimed. All its answers wait for this position.
     #[must_use]
     pub const fn last_claimed(&self) -> Position {
         self.last
@@ -321,7 +321,7 @@ impl Shard {
     }
 
     /// The resting orders of a market, bids first, each side in the order in which it trades:
-    /// where each was placed, and what is open.
+    /// the position of each one's placement, and its open shares.
     pub fn resting(&self, market: MarketNo) -> impl Iterator<Item = (Position, Shares)> + '_ {
         self.books.walk(market).map(|slot| {
             let orders = self.books.orders();
@@ -335,7 +335,7 @@ impl Shard {
         self.books.orders().len()
     }
 
-    /// Takes the time that was handed in, and gives it.
+    /// Sets the clock to the time handed in, and returns it.
     fn clock(&mut self, now: TimeMs) -> TimeMs {
         self.time = self.time.max(now);
         self.now = now;

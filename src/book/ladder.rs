@@ -2,7 +2,7 @@
 //!
 //! | words of the block | hold |
 //! |---|---|
-//! | `0..levels` | one word a level: first order (low half) and last order (high half), [`VACANT`] without any |
+//! | `0..levels` | one word per level: first order (low half), last order (high half), [`VACANT`] without any |
 //! | then | the bitmap, see [`crate::memory::bitset`] |
 //!
 //! Bids and asks share the array, as no price has both (BOOK-1). Level `i` is the price
@@ -21,13 +21,13 @@ use crate::memory::links::Links;
 pub struct Ladder {
     block: Block,
     tick: Tick,
-    /// How many levels the tick makes, and their bitmap: divisions, so they are done once.
+    /// The number of levels, and the shape of their bitmap: they take divisions, so they are computed once.
     levels: usize,
     shape: Shape,
-    /// 2^16 through the tick, rounded up: a multiplication instead of a division.
+    /// 2^16 divided by the tick, rounded up: turns a division into a multiplication.
     per_tick: u32,
-    /// The best bid and the best ask in ten-thousandths; [`NOBODY`] of a side that is empty. In 32 bits each: a
-    /// number of 16 is read as part of a larger word, and such a read waits for the stores to both of its halves.
+    /// The best bid and the best ask in ten-thousandths; [`NOBODY`]'s for a side that is empty. 32 bits each: a
+    /// 16-bit field is loaded in a wider word, and such a load waits for the stores to both of its halves.
     best: [u32; 2],
 }
 
@@ -100,7 +100,7 @@ impl Ladder {
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub(super) fn append(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) {
-        // Without a branch on the side, which nobody could predict.
+        // Without a branch on the side, which cannot be predicted.
         let price = u32::from(face.price.ten_thousandths());
         let [bid, ask] = match face.side {
             Side::Buy => [price, NOBODY[1]],
@@ -118,7 +118,7 @@ impl Ladder {
         levels[level] = word(queues.push(queue, slot));
     }
 
-    /// Takes an order out of its level; true if it was the last of the book.
+    /// Takes an order out of its level; true if it was the last order of the book.
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) -> bool {
@@ -129,7 +129,7 @@ impl Ladder {
         queue.is_empty() && self.vacate(face, pool)
     }
 
-    /// Leaves a level that has no order any more; true if no other has one.
+    /// Marks a level that has become empty; true if all levels are.
     #[cold]
     fn vacate(&mut self, face: Face, pool: &mut Pool) -> bool {
         let level = self.level(face.price);
@@ -159,7 +159,7 @@ impl Ladder {
         levels[level] = word(queues.replace(ends(levels[level]), former, slot));
     }
 
-    /// Takes over the queues of a ladder with another tick, whose prices all lie on this grid.
+    /// Takes over the queues of a ladder with another tick, whose prices are all on this grid.
     pub(super) fn adopt(&mut self, old: &Self, pool: &mut Pool) {
         self.best = old.best;
         let mut level = 0;
@@ -184,7 +184,7 @@ impl Ladder {
         self.steps(price) as usize - 1
     }
 
-    /// How many ticks a price on the grid is; a number of ticks nearby for any other.
+    /// How many ticks a price on the grid is; for any other price, about as many.
     fn steps(&self, price: Price) -> u32 {
         // Exact for n ticks: n x tick x per_tick is n x 2^16 and at most n x tick more, which is below 2^16.
         (u32::from(price.ten_thousandths()) * self.per_tick) >> 16

@@ -7,11 +7,11 @@
 //! | buys | buys | both | mint | pays the price, rounded down | pays what is missing to one a pair |
 //! | sells | sells | both | merge | receives the price, rounded up if the taker's rest stays within its ratio, else down | receives what is left of one a pair |
 //!
-//! A maker's price is its own, so what is better than the taker's limit is the taker's. The maker's
-//! leg is computed first; in a mint and a merge the taker's is the remainder, so a pair costs and
-//! returns exactly one. Where a product is not whole, whoever does not round pays the difference,
-//! less than a millionth a fill: a buying maker never pays more than its price, and the taker it
-//! meets bears it.
+//! A fill is at the maker's price, so whatever is better than the taker's limit is the taker's. The
+//! maker's leg is computed first; in a mint and a merge the taker's is the remainder, so a pair costs
+//! and returns exactly one. Where a product is not whole, one side bears the rounding, less than a
+//! millionth per fill: a buying maker never pays more than its price, so the taker bears it; a
+//! selling maker bears it only where the taker's ratio leaves no room.
 //!
 //! **Zero value.** A fill at the maker's price that is worth less than a millionth does not happen.
 //! If that is all the maker has, the maker is *dust* and leaves; else the taker is *spent*.

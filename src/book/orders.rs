@@ -7,8 +7,8 @@
 //! |    12 | market, principal, expiry |
 //! |     4 | price, side, outcome |
 //!
-//! Two places of the index are 16 bytes more, the links of its level 8. What an order is to others (its key, its
-//! account) is kept by them, under its slot.
+//! Two places of the index take 16 bytes more, the links of its level 8. What other rooms know of an order (key,
+//! account) they keep under its slot.
 
 use super::Face;
 use crate::domain::{MarketNo, OrderId, Outcome, Position, Price, Shares, Side, WalletNo};
@@ -16,7 +16,7 @@ use crate::memory::ahead;
 use crate::memory::arena::{Arena, Slot};
 use crate::memory::table::{self, Index, digest_key, spread};
 
-/// The expiry of an order without one, which is in 2106.
+/// The expiry of an order that has none; as a time it would be in 2106.
 pub const NEVER: u32 = u32::MAX;
 
 /// The line of an order that rests.
@@ -31,7 +31,7 @@ pub struct Resting {
     pub position: Position,
     /// Its market.
     pub market: MarketNo,
-    /// Whose wallet it trades with.
+    /// The owner of the wallet that it trades with.
     pub principal: WalletNo,
     /// The Unix second from which on it no longer trades, or [`NEVER`].
     pub expires_s: u32,
@@ -53,7 +53,7 @@ impl Resting {
     }
 }
 
-/// An order that was looked up by its digest, until another comes or goes.
+/// An order that was looked up by its digest; valid until an order comes or goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Found(table::Found);
 
@@ -74,7 +74,7 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Bytes that an order takes of these, when all of them rest.
+    /// Bytes of line and index per order, when all slots are in use.
     pub const BYTES: usize = size_of::<Resting>() + Index::BYTES;
 
     pub(super) fn with_capacity(resting_max: u32, secret: u64) -> Self {
@@ -105,7 +105,7 @@ impl Orders {
         self.look_up(id).map(Found::slot)
     }
 
-    /// The same with its place in the index, for who may want it removed.
+    /// The order with this digest and its place in the index, for a caller that may remove it.
     #[must_use]
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
@@ -114,20 +114,19 @@ impl Orders {
         self.by_id.look_up(self.hash(id), same).map(Found)
     }
 
-    /// Has the bucket that finding, resting or removing an order begins with fetched into the cache, and waits for
-    /// nothing.
+    /// Prefetches the index bucket with which finding, resting or removing an order begins.
     pub fn fetch_ahead(&self, id: &OrderId) {
         ahead::fetch_at(self.place_of(id));
     }
 
-    /// Where that bucket lies.
+    /// The address of this digest's index bucket.
     #[must_use]
     pub fn place_of(&self, id: &OrderId) -> *const u8 {
         self.by_id.place_of(self.hash(id))
     }
 
-    /// The slot of the order that probably has this digest, without a look at its line. Where the index has it is
-    /// looked at now: that was to be fetched before.
+    /// The slot of the order that probably has this digest, without reading its line. It reads the index bucket,
+    /// so fetch that earlier.
     #[must_use]
     pub fn guess(&self, id: &OrderId) -> Option<Slot> {
         self.by_id.guess(self.hash(id)).map(Slot::from_number)

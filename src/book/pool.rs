@@ -1,12 +1,12 @@
 //! The words that ladders are made of: a buddy allocator over one slice taken at the start.
 //!
-//! The six ladder sizes lie just below powers of two (11, 102, 204, 407, 1,016 and 10,159 words),
-//! so whole blocks of a power of two waste little, and a block that comes back joins its free
-//! neighbour: a pool in which every book was emptied is one piece again.
+//! The six ladder sizes (11, 102, 204, 407, 1,016 and 10,159 words) fill 62 to 99 % of the next
+//! power of two, so blocks of a power of two waste little, and a block that is given back joins its
+//! free buddy: once every book is empty, the pool is as it was at the start.
 //!
 //! - POOL-1: a free block of order `k` starts at a multiple of 2^k words and is in list `k`; no two
 //!   free blocks of one order are buddies.
-//! - POOL-2: what a block held before is not cleared; whoever takes it writes before it reads.
+//! - POOL-2: what a block held before is not cleared; its next user writes before it reads.
 //!
 //! Free blocks are linked through their own first two words (next and previous, plus one).
 
@@ -26,7 +26,7 @@ pub struct Block {
 #[derive(Debug)]
 pub struct Pool {
     words: Box<[u64]>,
-    /// For each order the first free block plus one, 0 for none.
+    /// For each block order the start of the first free block plus one, 0 for none.
     heads: [u64; ORDERS],
     /// One byte per smallest block: the order of the free block that starts there, 0 for none.
     free: Box<[u8]>,
@@ -62,7 +62,7 @@ impl Pool {
         self.used
     }
 
-    /// Whether [`Pool::take`] of so many words would succeed.
+    /// Whether [`Pool::take`] of this many words would succeed.
     #[must_use]
     pub fn has(&self, words: usize) -> bool {
         (order_of(words)..=ORDER_MAX).any(|order| self.heads[list(order)] != 0)
@@ -81,7 +81,7 @@ impl Pool {
         Some(Block { start, order: wanted })
     }
 
-    /// Gives a block back; its free neighbours join it.
+    /// Gives a block back; its free buddies join it.
     pub fn give(&mut self, block: Block) {
         assert!(self.free[block.start >> ORDER_MIN] == 0, "POOL-1: a block is given back once");
         self.used -= 1 << block.order;

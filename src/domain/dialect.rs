@@ -1,4 +1,4 @@
-//! Which venue's customs a client follows, told by the family of its credential headers.
+//! Which venue's conventions a client follows: the family of its credential headers tells.
 
 /// A family of credential headers. All three mean the same; a few values in answers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,7 @@
 //!
 //! fee = shares x rate x (p x (1-p))^exponent in USDC, rounded half up to five decimals, zero
 //! below 0.00001 (the formula of `kuest-py-clob-client` and Polymarket's fee page). A builder
-//! share of s bps grosses it up: ceil5(base x 10000 / (10000 - s)). Each fill is rounded alone.
+//! share of s bps grosses it up: ceil5(base x 10000 / (10000 - s)). Each fill is rounded by itself.
 
 use super::amount::{Collateral, Shares};
 use super::price::{PRICE_ONE, Price};
@@ -23,7 +23,7 @@ pub struct FeeSchedule {
     pub rate: u32,
     /// The exponent of p(1-p): 1 or 2.
     pub exponent: u8,
-    /// True if makers pay nothing, which is the rule of every venue we know.
+    /// True if makers pay nothing, as at every known venue.
     pub taker_only: bool,
     /// A builder's share in basis points of the grossed-up fee, 0..=9,000.
     pub builder_share_bps: u16,
@@ -72,11 +72,11 @@ impl FeeSchedule {
         Collateral(u64::try_from(total_steps * u128::from(FEE_STEP)).expect("a fee is below twice the order"))
     }
 
-    /// A taker's fee with exponent 1 and without a builder's share, as long as 64 bits hold its numerator: the divisor
-    /// is known beforehand, so that nothing is divided.
+    /// A taker's fee with exponent 1 and without a builder's share; `None` if its numerator needs more than 64 bits.
+    /// The divisor is a constant, so that nothing is divided.
     fn usual_fee(&self, shares: Shares, price: Price) -> Option<Collateral> {
         const ONE: u64 = PRICE_ONE as u64;
-        /// What a fee's step is of shares times rate times p(1-p).
+        /// One step of a fee, as a product of shares, rate and p(1-p).
         const STEP: u64 = RATE_ONE as u64 * ONE * ONE * FEE_STEP;
         const TWOS: u32 = (2 * STEP).trailing_zeros();
         let p = u64::from(price.ten_thousandths());
@@ -95,15 +95,15 @@ impl FeeSchedule {
     }
 }
 
-/// What an open buy may cost, its fee included: what it counts as among the open buys of its wallet,
-/// and what is set aside for it under reserved funding.
+/// What an open buy may cost, its fee included. The buy counts as this among its wallet's open buys,
+/// and under reserved funding this is set aside for it.
 #[must_use]
 pub fn cost_of_buy(price: Price, open: Shares, fee: &FeeSchedule) -> Collateral {
     price.cost_ceil(open) + fee.maker_fee(open, price)
 }
 
-/// The quotient, rounded down. The divisor's powers of two are dropped from both first, which changes nothing:
-/// what is left of an order of the usual size fits 64 bits, whose division is one instruction.
+/// The quotient, rounded down. The divisor's powers of two are first shifted out of both, which does not change it:
+/// for an order of the usual size the rest fits 64 bits, whose division is one instruction.
 fn quotient(numerator: u128, divisor: u128) -> u128 {
     let twos = divisor.trailing_zeros();
     match (u64::try_from(numerator >> twos), u64::try_from(divisor >> twos)) {

@@ -58,7 +58,8 @@ macro_rules! number {
 }
 
 number!(
-    /// A byte position in the log: a multiple of 64 that only grows, through every epoch.
+    /// A byte position in the log; positions only grow, through every epoch. Frames start at
+    /// multiples of 64, and the orders of a replace are named from its frame's start on.
     Position, u64
 );
 number!(

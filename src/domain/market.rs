@@ -49,7 +49,7 @@ pub enum Mode {
     PostOnly = 1,
     /// Cancels only: a market that is paused, an exchange that drains.
     CancelOnly = 2,
-    /// Nothing trades and nothing rests; the market is imported as history.
+    /// Cancels only, for a market that is over: imported as history, or closed later.
     Closed = 3,
     /// The payout is known; shares can be redeemed. Final.
     Resolved = 4,
@@ -69,13 +69,13 @@ impl Mode {
         }
     }
 
-    /// True if a market in this mode has no book.
+    /// True if a market in this mode is over.
     #[must_use]
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Closed | Self::Resolved)
     }
 
-    /// The word that answers and streams have for it.
+    /// Its word in answers and streams.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

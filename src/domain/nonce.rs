@@ -1,8 +1,7 @@
 //! Which nonces of API keys mean what.
 //!
-//! An owner signs for a key with any uint256 as its nonce. Those that begin with [`MARK`] are kept
-//! for read-only keys, which nobody signs for, so that the log says of a key what it may do without a
-//! field of its own.
+//! An owner signs for a key with any uint256 as its nonce. Nonces that begin with [`MARK`] are kept
+//! for read-only keys, which nobody signs for, so the log needs no field that says what a key may do.
 
 use super::Word;
 

@@ -244,7 +244,7 @@ impl Ratio {
         Price::new(u16::try_from(steps * u128::from(tick.ten_thousandths())).ok()?)
     }
 
-    /// The collateral times `PRICE_ONE`: through the shares it is the price in ten-thousandths.
+    /// The collateral times `PRICE_ONE`: divided by the shares, the price in ten-thousandths.
     fn scaled(self) -> u128 {
         u128::from(self.collateral.0) * u128::from(PRICE_ONE)
     }

@@ -1,7 +1,7 @@
 //! Prices and ticks in ten-thousandths of one USDC a share.
 //!
 //! A price *p* on one outcome is the price 1-*p* on the other ([`Price::complement`]), and 1-*p*
-//! lies on every grid that *p* lies on, because every tick divides 1.
+//! is on every grid that *p* is on, because every tick divides 1.
 
 use super::amount::{Collateral, Shares};
 
@@ -45,7 +45,7 @@ impl Price {
         Collateral(floor + u64::from(rest != 0))
     }
 
-    /// What `shares` cost in millionths, and what that leaves in ten-thousandths of one.
+    /// What `shares` cost in millionths, and the remainder in ten-thousandths of a millionth.
     fn cost(self, shares: Shares) -> (u64, u64) {
         let (floor, rest) = divided(u128::from(shares.0) * u128::from(self.0), PRICE_ONE.into());
         (narrow(floor), rest)
@@ -59,7 +59,7 @@ impl Price {
     }
 }
 
-/// Quotient and rest. Whatever an order may ask for fits 64 bits, whose division is one instruction.
+/// Quotient and remainder. An order's products fit 64 bits, whose division is one instruction.
 #[inline]
 pub(super) fn divided(numerator: u128, divisor: u64) -> (u128, u64) {
     if let Ok(numerator) = u64::try_from(numerator) {

@@ -1,10 +1,13 @@
 //! Every refusal of a trading act: its HTTP status, its code and its texts, in one table.
 //!
-//! The order of the rows is the order in which they are judged. Each has the byte by which the log
-//! knows it, for good: a new row takes the next one, wherever it stands. `error` is what Polymarket's
-//! clients match on, `error_msg` what Kuest's site matches on where it has a text of its own.
-//! `{id}`, `{got}` and `{allowed}` in a text are filled in by the answer's writer. Once released,
-//! a code or text never changes.
+//! The rows follow an order on its way in, which is only roughly the order of judging: for example,
+//! `Recovering` is answered before `RateLimited`, a market's `PostOnlyMode` after `TooNew`, and what
+//! stopped a walk (`SelfTradeStopped`, `FillsLimit`) before `FokNotFilled` and `FakNoMatch`.
+//!
+//! Each row has the byte by which the log knows it, for good: a new row takes the next one, wherever
+//! it stands. `error` is what Polymarket's clients match on, `error_msg` what Kuest's site matches on
+//! where it has a text of its own. `{id}`, `{got}` and `{allowed}` in a text are filled in by the
+//! answer's writer. Once released, a code or text never changes.
 
 /// What a refusal looks like on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +30,7 @@ macro_rules! rejects {
         pub enum Reject { $( $(#[doc = $doc])* $variant = $byte, )* }
 
         impl Reject {
-            /// Every refusal, in the order in which they are judged.
+            /// Every refusal, in the order of the table.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
 
             /// The status, code and texts of this refusal.
@@ -172,11 +175,11 @@ rejects! {
 const _: () = assert!(size_of::<Option<Reject>>() == 1, "a refusal travels in one byte");
 
 impl Reject {
-    /// Seconds after which the same act may be taken, if waiting is what helps. How long a limit lasts only
-    /// the limit knows.
+    /// Seconds after which the same act may succeed, if waiting helps. None for [`Reject::RateLimited`]: only
+    /// the limit itself knows how long it lasts.
     #[must_use]
     pub const fn retry_after_s(self) -> Option<u32> {
-        /// The operator changes modes, and nobody knows when; who watches a stream hears of it at once.
+        /// Nobody knows when the operator changes a mode; a client that follows a stream hears of it at once.
         const MODE_S: u32 = 5;
         match self {
             Self::TradingDisabled | Self::CancelOnly | Self::PostOnlyMode => Some(MODE_S),

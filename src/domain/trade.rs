@@ -1,15 +1,15 @@
 //! Names of a trade: its id and its settlement hash, made from its place in the log.
 //!
 //! A trade is one taker order with all its fills, so the position of the taker's frame names it.
-//! Whoever answers the order and whoever lists the trade later makes the same two names from it,
-//! without asking each other.
+//! The loop that answers the order and the reader that lists the trade later derive the same two
+//! names from it, without asking each other.
 
 use super::ids::{ApiKey, OrderId, Position, Word};
 
 /// The first six bytes of every trade id, so that people recognise one.
 const MARK: [u8; 6] = *b"outcry";
 
-/// Frames start at multiples of this, so six bits of a position say nothing.
+/// Frames start at multiples of this, so the lowest six bits of a position say nothing.
 const POSITION_STEP: u64 = 64;
 
 /// Bits of a UUID's last eight bytes that are its variant, not data.

@@ -1,7 +1,7 @@
-//! The door of one core loop: from the headers of an L2 request to the principal behind it.
+//! The door of one core loop: from the headers of an L2 request to the principal that sent it.
 //!
-//! Nothing here is shared: each loop has its own table of keys that it saw lately. What makes a key
-//! live is read from the registry at every request, so a revoked one is refused at once.
+//! Nothing here is shared: each loop has its own table of keys that it saw lately. Whether a key
+//! lives is read from the registry at every request, so a revoked one is refused at once.
 
 use super::keys;
 use crate::auth::explain::{self, Check, Presenting};
@@ -11,7 +11,7 @@ use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo, Word,
 use crate::registry::{KeyState, Registry};
 use std::collections::HashMap;
 
-/// The headers of an L2 request, as they came; what signs the request is in [`Request`].
+/// The headers of an L2 request, as they came; what the signature covers is in [`Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct Presented<'a> {
     /// `…_ADDRESS`: the owner's EOA, whichever wallet it trades with.
@@ -54,7 +54,7 @@ impl Entrance {
         Self { table: KeyTable::with_capacity(keys), master, chain, owners: HashMap::new(), wallets: 0 }
     }
 
-    /// Who sent this request, if it is signed with a living key and its timestamp lies within
+    /// Who sent this request, if it is signed with a living key and its timestamp is within
     /// `window_s` of `now`. A key that is at hand costs one HMAC over the request.
     pub fn admit(
         &mut self,
@@ -73,9 +73,9 @@ impl Entrance {
             .ok_or(Reject::Unauthorized)
     }
 
-    /// Who has these credentials, which came without a signature and without an address: a stream's first
+    /// Whose credentials these are, which came without a signature or an address in a stream's first
     /// message. Secret and passphrase are compared in constant time. The first call computes
-    /// the names of all living keys, an HMAC each; later ones those of owners who came since.
+    /// the names of all living keys, an HMAC each; later calls only those of owners added since.
     pub fn admit_plain(
         &mut self,
         registry: &Registry,
@@ -86,7 +86,7 @@ impl Entrance {
         let api_key = text::uuid(api_key)?;
         let secret = text::base64_32(secret)?;
         if !self.owners.contains_key(&api_key) {
-            // Read once: the registrar may add one meanwhile.
+            // Read once: the registrar may add wallets meanwhile.
             let wallets = registry.wallet_count();
             for wallet in (self.wallets..wallets).map(WalletNo) {
                 self.note_keys(registry, wallet);
@@ -99,8 +99,8 @@ impl Entrance {
         good.then_some(Caller { principal: entry.principal, address, api_key })
     }
 
-    /// A key of an owner lives, or was revoked, as the log says; the registry may not say so yet. Keys that may only
-    /// read open no stream.
+    /// Notes that a key lives or was revoked, as the log says; the registry may not say so yet. Read-only keys are
+    /// passed over: they open no stream.
     pub fn note_key(&mut self, registry: &Registry, principal: WalletNo, nonce: Word, state: KeyState) {
         if nonces::is_of_readonly_key(&nonce) {
             return;
@@ -114,18 +114,18 @@ impl Entrance {
         }
     }
 
-    /// How many keys' owners are known.
+    /// How many keys have a known owner.
     #[cfg(test)]
     pub(super) fn owners(&self) -> usize {
         self.owners.len()
     }
 
-    /// The name of a key.
+    /// The name of the key of this owner, nonce and generation.
     pub(super) fn key_called(&self, address: Address, nonce: Word, generation: u32) -> ApiKey {
         self.master.api_key(&KeyName { chain: self.chain, address, nonce, generation })
     }
 
-    /// Why a request that was refused is not from a key's owner; `query` is what is never signed.
+    /// Why a refused request does not pass for a key owner's; `query` is its query, which is never signed.
     pub fn explain(
         &mut self,
         registry: &Registry,
@@ -205,7 +205,7 @@ impl Entrance {
             let state = KeyState { generation: entry.generation, active: true };
             registry.key_state(entry.principal, &entry.nonce) == Some(state)
         };
-        // Looked up twice because a reference that may be returned cannot be let go of again.
+        // Looked up twice: the borrow checker would hold a reference that may be returned to the end.
         if self.table.find(api_key, lives).is_some() {
             return self.table.find(api_key, |_| true);
         }

@@ -1,12 +1,12 @@
 //! Dead-man switches and fill-rate breakers of API keys.
 //!
-//! A **switch** is armed by a key's first beat and wants another within [`BEAT_WITHIN_MS`] of every
-//! one. If none comes it goes off: whoever runs the loops cancels the key's orders on every shard and
-//! then says so by [`Registrar::switch_went_off`]. Arming leaves a frame, beats do not; behind a start
-//! every armed clock begins anew.
+//! A **switch** is armed by a key's first beat and expects the next within [`BEAT_WITHIN_MS`] of each.
+//! If none comes, it goes off: the caller cancels the key's orders on every shard and then calls
+//! [`Registrar::switch_went_off`]. Arming writes a frame, beats do not; after a start the clock of
+//! every armed switch begins anew.
 //!
-//! A **breaker** is counted by the shards ([`crate::registry::BreakerRow`]); the registrar sets it, and
-//! writes down that it tripped, so that a start finds it so.
+//! A **breaker**'s fills are counted by the shards ([`crate::registry::BreakerRow`]); the registrar sets
+//! the breaker, and writes to the log that it tripped, so that it still is after a start.
 
 use super::{Refusal, Registrar};
 use crate::domain::{ApiKey, TimeMs, WalletNo};
@@ -15,24 +15,24 @@ use crate::ledger::Ledger;
 use crate::registry::{BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A beat is missed after this long: ten seconds, and five for the way, as the venues have it.
+/// A beat is missed after this long: ten seconds, and five for delays on the way, as at the venues.
 pub const BEAT_WITHIN_MS: u64 = 15_000;
 
-/// A key and whose it is.
+/// An owner and one of its keys.
 type KeyName = (WalletNo, ApiKey);
 
-/// Keys of one owner that get a breaker between two starts, those that were revoked since included: twice as
-/// many as an owner may have at a time.
+/// The most keys of one owner that get a breaker between two starts, revoked ones included: twice as many as
+/// an owner may have at a time.
 const BREAKERS_OF_OWNER_MAX: usize = 64;
 
 /// An armed switch.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
-    /// What the next beat has to show.
+    /// The id that the next beat has to show.
     beat: ApiKey,
     /// When it goes off, in milliseconds of the steady clock; none until its clock has begun.
     due_ms: Option<u64>,
-    /// The key's orders are being cancelled.
+    /// True while the key's orders are being cancelled.
     going_off: bool,
 }
 
@@ -60,9 +60,9 @@ pub(super) struct Guards {
     /// Keys whose beats were missed and whose orders are still to be cancelled.
     missed: VecDeque<KeyName>,
     beats: u64,
-    /// Trips that stand in the log.
+    /// Keys whose trip is in the log.
     tripped: BTreeSet<ApiKey>,
-    /// Keys that had tripped before the start: their orders may not all be gone.
+    /// Keys whose breaker tripped before the start: some of their orders may still rest.
     tripped_before: Vec<KeyName>,
     trips_seen: u32,
 }
@@ -80,7 +80,7 @@ impl Guards {
         }
     }
 
-    /// A name for the next beat to show: a UUID of version 7, from the time and a count.
+    /// An id for the next beat to show: a UUID of version 7, from the time and a count.
     fn next_beat(&mut self, now: TimeMs) -> ApiKey {
         self.beats += 1;
         let mut id = [0; 16];
@@ -92,10 +92,10 @@ impl Guards {
 }
 
 impl Registrar {
-    /// Takes a beat of a key, arming its switch if there is none, and gives the id that the next beat
-    /// has to show. A beat that shows none begins a chain of its own: its client has just started.
+    /// Takes a key's beat, arming its switch if it is not armed, and returns the id that the next beat
+    /// has to show. A beat that shows no id begins a new chain: its client has just started.
     ///
-    /// Switches go by `steady_ms`, which is never set forward or back.
+    /// Switches are timed by `steady_ms`, which is never set forward or back.
     pub fn beat(
         &mut self,
         (now, steady_ms): (TimeMs, u64),
@@ -105,11 +105,11 @@ impl Registrar {
     ) -> Result<ApiKey, BeatRefusal> {
         let now = self.at(now);
         match (self.guards.switches.get(&(principal, key)), shown) {
-            // It went off; it can be armed again once the orders are gone.
+            // It went off; it can be armed again once the orders are cancelled.
             (Some(switch), Some(_)) if switch.going_off => return Err(Refusal::HeartbeatNotArmed.into()),
             (Some(switch), None) if switch.going_off => return Err(Refusal::LogFull.into()),
             (Some(switch), Some(shown)) if switch.beat != shown => {
-                // Nobody has the id that a switch had before the start.
+                // A switch from before the start has no id, and takes whichever is shown.
                 if switch.beat != ApiKey::ZERO {
                     return Err(BeatRefusal { refusal: Refusal::HeartbeatStale, valid: Some(switch.beat) });
                 }
@@ -165,8 +165,8 @@ impl Registrar {
         missed.pop_front()
     }
 
-    /// The orders of a key whose beat was missed are gone: its switch is, too. False if the log has no
-    /// room for that now.
+    /// Removes the switch of a key whose beat was missed, once its orders are cancelled. False if the
+    /// log has no room for that now.
     pub fn switch_went_off(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> bool {
         let room = self.room_for_operator().is_ok();
         if room {
@@ -181,8 +181,8 @@ impl Registrar {
         self.guards.switches.remove(&(principal, key));
     }
 
-    /// Sets the fill-rate breaker of a key, or takes it away with a quantity of zero. It counts from
-    /// here on, and is reset.
+    /// Sets the fill-rate breaker of a key, or takes it away with a quantity of zero. It is reset, and
+    /// counts from here on.
     pub fn set_breaker(
         &mut self,
         now: TimeMs,
@@ -252,7 +252,7 @@ impl Registrar {
         Some((principal, key))
     }
 
-    /// Takes the breaker of a key away that is revoked.
+    /// Takes away the breaker of a key that is revoked.
     pub(super) fn drop_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) {
         let known = self.registry().breaker(&key).map(BreakerRow::state).unwrap_or_default();
         if !known.quantity.is_zero() {

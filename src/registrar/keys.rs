@@ -1,8 +1,8 @@
-//! API keys: made for whoever proved to be an owner, revoked by raising their generation.
+//! API keys: made for an address that proved to be an owner, revoked by raising their generation.
 //!
-//! The key of nonce 0 exists as soon as its owner does and leaves no frame; keys of other nonces do,
-//! so that a server that restarts knows which to recompute. Making a key that lives gives the same
-//! credentials again.
+//! The key of nonce 0 exists as soon as its owner does, without a frame; keys of other nonces have
+//! frames, so that a restarted server knows which to recompute. Making a key that lives returns the
+//! same credentials again.
 
 use super::{Refusal, Registrar};
 use crate::auth::{Credentials, KeyName};
@@ -68,7 +68,7 @@ impl Registrar {
     pub fn keys(&self, principal: WalletNo) -> Vec<ListedKey> {
         let owner = self.registry().wallet(principal).address;
         let listed = |(nonce, state): (Word, KeyState)| {
-            // What a revoked key was called: its own generation is the one before.
+            // A revoked key was named by the generation before its present one.
             let generation = if state.active { state.generation } else { state.generation - 1 };
             let api_key = self.identity.master.api_key(&self.key_name(owner, nonce, generation));
             ListedKey { api_key, nonce, active: state.active }
@@ -76,8 +76,8 @@ impl Registrar {
         states(self.registry(), principal).map(listed).collect()
     }
 
-    /// Revokes a living key of a principal. Whoever knows its secret knows nothing from here on;
-    /// making the key again gives new credentials.
+    /// Revokes a living key of a principal. Its secret is worthless from here on; making the key again
+    /// gives new credentials.
     pub fn revoke_key(&mut self, now: TimeMs, principal: WalletNo, api_key: &ApiKey) -> Result<(), Refusal> {
         let living = self.keys(principal).into_iter().find(|key| key.active && key.api_key == *api_key);
         let nonce = living.ok_or(Refusal::KeyUnknown)?.nonce;
@@ -88,7 +88,7 @@ impl Registrar {
         let state = self.registry().key_state(principal, &nonce).expect("it was listed");
         let generation = state.generation.checked_add(1).expect("nobody revokes four billion times");
         self.set_key(now, principal, nonce, KeyState { generation, active: false });
-        // Nobody can ask anything of a dead key's breaker. Its switch stays: it goes off, as no beat comes.
+        // Nobody can reset a revoked key's breaker. Its switch stays, and goes off when no beat comes.
         self.drop_breaker(now, principal, *api_key);
         Ok(())
     }

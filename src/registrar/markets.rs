@@ -1,6 +1,6 @@
 //! Events and markets: rows of an import, or made by the operator.
 //!
-//! What a row does not say is made here from the exchange's own uuid and the market's number:
+//! Names that a row does not bring are made here, from the exchange's uuid and the market's number:
 //!
 //! | name | made as |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | token i | keccak(condition id \| i), one byte |
 //! | numeric id | the next free one from 1,000,000,000 |
 //!
-//! A row without tokens gets some and is closed: it is in the catalog and nothing trades.
+//! An imported row without tokens gets some and is closed: it is in the catalog, but does not trade.
 
 use super::{Refusal, Registrar};
 use crate::auth::keccak;
@@ -24,7 +24,7 @@ use crate::journal::layout::{EventText, ItemText, MarketAdded, MarketText};
 use crate::ledger::Ledger;
 use crate::registry::MarketFacts;
 
-/// Numeric ids that the exchange gives start here, above every id of a venue.
+/// Numeric ids that the exchange gives start here, above all ids of the venues.
 pub(super) const OWN_MARKET_IDS_FROM: u64 = 1_000_000_000;
 
 /// The longest text of an event or a market.
@@ -50,7 +50,7 @@ const BUILDER_SHARE_BPS_MAX: u16 = 9_000;
 /// The number of outcomes, as it goes into a condition's id.
 const OUTCOMES: u8 = 2;
 
-/// A market that is to be.
+/// A market to add.
 #[derive(Clone, Copy, Debug)]
 pub struct NewMarket<'a> {
     /// The number of the event that holds it.
@@ -61,19 +61,19 @@ pub struct NewMarket<'a> {
     pub condition: Option<ConditionId>,
     /// Its question, if it brings one.
     pub question: Option<Word>,
-    /// Its tokens, if it trades.
+    /// Its tokens, if it brings any.
     pub tokens: Option<[TokenId; 2]>,
     /// The labels of its outcomes.
     pub labels: [&'a str; 2],
-    /// Signed for in the neg-risk domain.
+    /// True if its orders are signed in the neg-risk domain.
     pub neg_risk: bool,
     /// The price step.
     pub tick: Tick,
     /// The smallest order that may rest.
     pub min_size: Shares,
-    /// What it charges.
+    /// Its fees.
     pub fee: FeeSchedule,
-    /// What it takes.
+    /// Its mode.
     pub mode: Mode,
     /// Its payout, if it comes resolved.
     pub payout: Option<Payout>,
@@ -117,7 +117,7 @@ impl Registrar {
         self.events.get(key).copied()
     }
 
-    /// Adds an event, and gives its number; an event that is known keeps its number and its text.
+    /// Adds an event and returns its number; an event that is known keeps its number and its text.
     /// Its text is JSON that names `key` as its id.
     pub fn add_event(&mut self, now: TimeMs, key: &str, text: &str) -> Result<u32, Refusal> {
         if let Some(number) = self.event(key) {
@@ -139,7 +139,7 @@ impl Registrar {
         Ok(event)
     }
 
-    /// Replaces an event's text. Whether it is newer was decided by who has both texts.
+    /// Replaces an event's text. The caller, which has both texts, has decided that this is the newer.
     pub fn update_event(&mut self, now: TimeMs, event: u32, text: &str) -> Result<(), Refusal> {
         if self.event_count <= event {
             return Err(Refusal::EventUnknown);
@@ -150,8 +150,8 @@ impl Registrar {
         Ok(())
     }
 
-    /// Adds a tag, series or creator, or replaces the text of the one with this id. Whether the
-    /// text is newer was decided by who has both. Its text is JSON that names `key` as its id.
+    /// Adds a tag, series or creator, or replaces the text of the one with this id. The caller, which
+    /// has both texts, has decided that this is the newer. It is JSON that names `key` as its id.
     pub fn put_item(&mut self, now: TimeMs, kind: ItemKind, key: &str, text: &str) -> Result<(), Refusal> {
         if !(1..=EVENT_KEY_BYTES_MAX).contains(&key.len()) {
             return Err(Refusal::EventKeyLength);
@@ -222,7 +222,7 @@ impl Registrar {
         Ok(())
     }
 
-    /// Takes events and ids out of a ledger.
+    /// Restores events, items and ids from a ledger.
     pub(super) fn remember_markets(&mut self, ledger: &Ledger) {
         for row in ledger.events() {
             let key = event_key(&row.text);
@@ -242,7 +242,7 @@ impl Registrar {
         }
     }
 
-    /// The names that a market brings, and for the others those that are made here.
+    /// The names that a market brings, with those it lacks made here.
     fn names_of(&self, market: &NewMarket<'_>) -> MarketNames {
         let own = self.next_market_names();
         let question = market.question.unwrap_or(own.question);
@@ -321,7 +321,7 @@ fn tokens_of(condition: &ConditionId) -> [TokenId; 2] {
     [0, 1].map(|index: u8| TokenId(keccak(&[&condition.0[..], &[index]].concat()).0))
 }
 
-/// Ids of our own go up from the highest that anybody has; a venue's are below all of ours.
+/// The exchange's own ids go up from the highest in use; a venue's are below all of them.
 fn next_id_after(next: u64, used: u64) -> u64 {
     next.max(used.saturating_add(1))
 }

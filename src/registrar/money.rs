@@ -1,7 +1,7 @@
 //! What the operator puts into wallets and takes out.
 //!
-//! Every credit and debit has a reference of the operator's. The first use decides; the same again
-//! gives the first result, anything else under that reference is refused.
+//! Every credit and debit has a reference of the operator's, which makes it idempotent: the same again
+//! returns the first result, and anything else under that reference is refused.
 
 use super::{Refusal, Registrar};
 use crate::domain::{Address, Collateral, Position, TimeMs, WalletKind, WalletNo};
@@ -16,14 +16,14 @@ pub const OUTSTANDING_MAX: u64 = 1 << 62;
 /// What the operator wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoneyOrder<'a> {
-    /// Whose wallet.
+    /// The wallet.
     pub wallet: Address,
     /// How much.
     pub amount: Collateral,
     /// The operator's reference, 1 to 64 bytes.
     pub reference: &'a str,
-    /// What a credit's wallet is: an owner's own address or a deposit wallet. If it is said, a
-    /// known wallet must be that; an unknown one becomes it, an owner's if nothing is said.
+    /// The kind of a credit's wallet: an owner's own address or a deposit wallet. If it is given, a
+    /// known wallet must be of it. An unknown wallet becomes one of it, or an owner's if none is given.
     pub kind: Option<WalletKind>,
 }
 
@@ -70,7 +70,7 @@ impl Registrar {
         if self.registry().wallet(wallet).kind == WalletKind::Fee {
             return Err(Refusal::WalletIsForFees);
         }
-        // From here on nothing fails. The frame first: whoever spends the money has a later one.
+        // From here on nothing fails. The frame comes first, so that whatever spends the money is later.
         let result = self.record_money(now, wallet, order, MoneyDirection::Credit);
         self.outstanding = outstanding;
         self.cells.credit(wallet, order.amount);
@@ -92,9 +92,9 @@ impl Registrar {
         Ok(self.add_wallet(now, order.wallet, WalletKind::Deposit, None))
     }
 
-    /// Takes money out of a wallet: all of it or nothing. Open orders do not hold it back; those
-    /// that it leaves uncovered are removed by their shards. Out of the fee wallet go the fees that all
-    /// shards have collected.
+    /// Takes the amount out of a wallet, all or nothing. Open orders do not hold it back; their shards
+    /// remove those that it leaves uncovered. A debit of the fee wallet takes fees that the shards have
+    /// collected.
     pub fn debit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<MoneyResult, Refusal> {
         if let Some(first) = self.first(order, MoneyDirection::Debit)? {
             return Ok(first);
@@ -115,7 +115,7 @@ impl Registrar {
         Ok(result)
     }
 
-    /// What was done under this reference, if this is the same again.
+    /// The first result under this reference, if this is the same again. Also refuses orders of no amount.
     fn first(
         &self,
         order: &MoneyOrder<'_>,

@@ -1,10 +1,10 @@
-//! Read-only keys: whoever shows one may read for its owner, and do nothing else.
+//! Read-only keys: a client that shows one may read for its owner, and do nothing else.
 //!
-//! A read-only key is a row like that of any API key, under a nonce that nobody can sign for
-//! ([`nonce`]). Its name is its whole credential: it is shown beside the owner's address and signs
-//! nothing. So it is no public name as that of a trading key is: it stands in no order, and in no list
-//! but that of read-only keys, which a read-only key does not open. Revoking raises its generation,
-//! and the next key in its row has another name.
+//! A read-only key has a row like any API key, under a nonce that nobody can sign for ([`nonce`]). Its
+//! name is its whole credential: it is shown beside the owner's address and signs nothing. So, unlike
+//! that of a trading key, the name is secret: it is in no order, and in no list but that of read-only
+//! keys, which a read-only key may not read. Revoking raises the generation, so the next key in the
+//! row has another name.
 
 use super::keys::all_states;
 use super::{Caller, Entrance, Refusal, Registrar};
@@ -16,7 +16,7 @@ use crate::registry::{KeyState, Registry};
 const READONLY_KEYS_OF_OWNER_MAX: u64 = 8;
 
 impl Registrar {
-    /// Makes a read-only key of an owner. Each time another one.
+    /// Makes a read-only key of an owner, each time a new one.
     pub fn create_readonly_key(&mut self, now: TimeMs, principal: WalletNo) -> Result<ApiKey, Refusal> {
         let registry = self.registry();
         let state = |nonce: &Word| registry.key_state(principal, nonce);
@@ -33,7 +33,7 @@ impl Registrar {
         Ok(self.readonly_name(principal, nonce, generation))
     }
 
-    /// The read-only keys of an owner that live, the newest row first.
+    /// The living read-only keys of an owner, the newest row first.
     #[must_use]
     pub fn readonly_keys(&self, principal: WalletNo) -> Vec<ApiKey> {
         living(self.registry(), principal)
@@ -68,21 +68,21 @@ impl Registrar {
 }
 
 impl Entrance {
-    /// Whose read-only key this is, shown with the owner's address.
+    /// The owner whose read-only key this is, if it was shown with the owner's address.
     #[must_use]
     pub fn admit_readonly(&self, registry: &Registry, address: &[u8], key: &[u8]) -> Option<Caller> {
         let address = text::address(address)?;
         self.reader_for(registry, &address, &text::uuid(key)?)
     }
 
-    /// The same of values.
+    /// The owner at this address, if `key` is one of its living read-only keys.
     #[must_use]
     pub fn reader_for(&self, registry: &Registry, address: &Address, key: &ApiKey) -> Option<Caller> {
         let principal = registry.wallet_of(address)?;
         if registry.wallet(principal).kind != WalletKind::Eoa {
             return None;
         }
-        // All of them are looked at, whichever it is.
+        // All of them are compared, whichever it is, so that the time says nothing.
         let good = living(registry, principal).fold(false, |good, (nonce, generation)| {
             good | same_key(&self.key_called(*address, nonce, generation), key)
         });
@@ -90,7 +90,7 @@ impl Entrance {
     }
 }
 
-/// The nonces and generations of an owner's read-only keys that live.
+/// The nonces and generations of an owner's living read-only keys.
 fn living(registry: &Registry, principal: WalletNo) -> impl Iterator<Item = (Word, u32)> + '_ {
     all_states(registry, principal)
         .filter(|(nonce, state)| state.active && nonce::is_of_readonly_key(nonce))

@@ -14,8 +14,8 @@ macro_rules! refusals {
             /// Every refusal.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
 
-            /// The status, code and text of this refusal: the field, the value it had (`{got}`, for
-            /// whoever writes the answer) and what is allowed.
+            /// The status, code and text of this refusal: the field, the value it had (`{got}`, filled
+            /// in by the answer's writer) and what is allowed.
             #[must_use]
             pub const fn wire(self) -> Wire {
                 match self {

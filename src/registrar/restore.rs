@@ -42,7 +42,7 @@ pub fn restore(ledger: &Ledger, writer: &mut RegistryWriter, cells: &Cells) -> R
 
 fn wallets(ledger: &Ledger, writer: &mut RegistryWriter, cells: &Cells) -> Result<(), Full> {
     for row in ledger.wallets() {
-        // An owner may have come after its deposit wallet: that one is joined below.
+        // An owner may have come after its deposit wallet: then the wallet is joined below.
         let principal = row.principal.filter(|principal| *principal < row.wallet);
         let added = writer.add_wallet(row.address, row.kind, principal)?;
         assert!(added == row.wallet, "the ledger's numbers are dense");

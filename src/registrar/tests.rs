@@ -1,5 +1,5 @@
 //! A registrar beside a ledger that follows its log: whatever the registrar does, the ledger must
-//! be able to tell, and a registrar restored from that ledger must be the same.
+//! know, and a registrar restored from that ledger must be the same.
 
 use super::*;
 use crate::auth::l2::Request;
@@ -42,7 +42,7 @@ impl Rig {
         self.registrar.registry()
     }
 
-    /// Lets the ledger follow, and says how many frames there were.
+    /// Lets the ledger catch up; returns how many frames there were.
     fn follow(&mut self) -> u64 {
         let before = self.ledger.frames();
         let limit = self.registrar.log.claimed();
@@ -132,7 +132,7 @@ fn nameless() -> NewMarket<'static> {
     NewMarket { market_id: None, condition: None, question: None, tokens: None, ..market(0) }
 }
 
-/// Everything that a registrar can be asked, in words, for comparing two of them.
+/// Everything that a registrar can be asked, as text, for comparing two of them.
 fn told(registrar: &Registrar) -> String {
     use std::fmt::Write;
     let registry = registrar.registry();

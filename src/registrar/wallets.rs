@@ -1,4 +1,4 @@
-//! Wallets and whose they are.
+//! Wallets and their owners.
 //!
 //! An owner gets three rows at once: its own address, and the proxy and safe that Polymarket's
 //! contracts would create for it, so that an order may name any of them from the first day.
@@ -12,7 +12,7 @@ use crate::journal::layout::{Frozen, WalletAdded, WalletLinked};
 const ROWS_OF_OWNER: u32 = 3;
 
 impl Registrar {
-    /// The principal with this address, made if nobody knows it yet.
+    /// The principal with this address, added if it is unknown.
     pub fn owner(&mut self, now: TimeMs, address: Address) -> Result<WalletNo, Refusal> {
         if let Some(wallet) = self.registry().wallet_of(&address) {
             let is_owner = self.registry().wallet(wallet).kind == WalletKind::Eoa;
@@ -29,8 +29,8 @@ impl Registrar {
         Ok(owner)
     }
 
-    /// Makes `wallet` a deposit wallet of `owner`; both are made if nobody knows them yet. A link is
-    /// final; linking the same two again changes nothing.
+    /// Makes `wallet` a deposit wallet of `owner`; each is added if it is unknown. A link is final;
+    /// linking the same two again changes nothing.
     pub fn link(&mut self, now: TimeMs, wallet: Address, owner: Address) -> Result<WalletNo, Refusal> {
         self.may_link(&wallet, &owner)?;
         let known = self.registry().wallet_of(&wallet);
@@ -51,7 +51,7 @@ impl Registrar {
         Ok(number)
     }
 
-    /// Whether `link` may go on; a wallet that nobody owns, or that is the owner's already, may.
+    /// Whether `link` may go on: the wallet is unknown, owned by nobody, or the owner's already.
     fn may_link(&self, wallet: &Address, owner: &Address) -> Result<(), Refusal> {
         let registry = self.registry();
         let owner_number = registry.wallet_of(owner);
@@ -121,8 +121,8 @@ impl Registrar {
         Ok(principal)
     }
 
-    /// Adds a derived wallet, unless its address is known: then it stays what it is, except that a
-    /// deposit wallet which nobody owns joins the owner it was derived for.
+    /// Adds a derived wallet, unless its address is known: then the wallet stays what it is, except that
+    /// a deposit wallet which nobody owns is joined to the owner that its address derives from.
     fn add_derived(&mut self, now: TimeMs, address: Address, kind: WalletKind, owner: WalletNo) {
         match self.registry().wallet_of(&address) {
             Some(known) => self.join(now, known, owner),
@@ -132,7 +132,7 @@ impl Registrar {
         }
     }
 
-    /// Gives a wallet that nobody owns to `owner`; any other stays whose it is.
+    /// Gives a deposit wallet that nobody owns to `principal`; any other wallet stays as it is.
     fn join(&mut self, now: TimeMs, wallet: WalletNo, principal: WalletNo) {
         let row = self.registry().wallet(wallet);
         if row.kind == WalletKind::Deposit && row.principal().is_none() {

@@ -1,30 +1,30 @@
 //! Fill-rate breakers: how much of each key's orders was filled lately, over all shards.
 //!
 //! A breaker trips when the fills of its key within its interval reach its quantity. Time is cut
-//! into windows of an eighth of the interval, of which the newest nine count, so whatever lies within
-//! one interval is counted whole: a breaker trips no later than its rule says, and up to an eighth
-//! of the interval sooner. A window's count is one word that all shards add to:
+//! into windows of an eighth of the interval, of which the newest nine count, so every fill of the
+//! last interval is counted: a breaker never trips later than its rule says, but may count fills that
+//! are older by an eighth of the interval. A window's count is one word that all shards add to:
 //!
 //! | bits | hold |
 //! |-----:|------|
 //! |   24 | the window's number; a word of another number counts nothing and is begun anew |
-//! |   40 | thousandths of shares, each fill rounded up; full at a billion shares, which trips any |
+//! |   40 | thousandths of shares, each fill rounded up; full above a billion shares, which trips any |
 //!
 //! Counting costs two lookups a fill, and one load while nobody has a breaker.
 
 use crate::domain::{ApiKey, Shares, TimeMs, WalletNo};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Keys that may have a breaker, ever: 128 bytes each.
+/// The most keys that get a breaker between two starts: 128 bytes each.
 pub const BREAKERS_MAX: u32 = 16_384;
 
 /// The longest interval: a day.
 pub const INTERVAL_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 
-/// The largest quantity, in millionths: what an order may be.
+/// The largest quantity, in millionths: that of the largest order.
 pub const QUANTITY_MAX: Shares = Shares(crate::domain::amount::ORDER_AMOUNT_MAX);
 
-/// Windows of an interval.
+/// Windows per interval.
 const PARTS: u64 = 8;
 /// Windows that are kept: those that an interval may touch.
 const WINDOWS: usize = 9;
@@ -40,7 +40,7 @@ const _: () = assert!(QUANTITY_MAX.0 / UNIT <= COUNT_MAX, "a full window trips t
 pub struct BreakerRow {
     /// The key.
     pub key: ApiKey,
-    /// Whose it is.
+    /// The key's owner.
     pub principal: WalletNo,
     /// Millionths of shares; 0 while there is no breaker.
     quantity: AtomicU64,
@@ -84,7 +84,7 @@ impl BreakerRow {
         }
     }
 
-    /// Sets it anew; only the one writer does. What was counted stays if the interval does.
+    /// Sets it anew; only the one writer calls it. The counts stay if the interval does.
     pub(super) fn set(&self, state: BreakerState) {
         self.quantity.store(0, Ordering::Release);
         if self.interval_ms.swap(state.interval_ms.max(1), Ordering::Relaxed) != state.interval_ms {
@@ -95,12 +95,12 @@ impl BreakerRow {
         self.quantity.store(state.quantity.0, Ordering::Release);
     }
 
-    /// Counts nothing of what was filled so far.
+    /// Forgets what was counted so far.
     pub(super) fn forget(&self) {
         self.windows.iter().for_each(|window| window.store(0, Ordering::Relaxed));
     }
 
-    /// Counts a fill; true if the breaker trips by it.
+    /// Counts a fill; true if that trips the breaker.
     pub(super) fn count(&self, shares: Shares, now: TimeMs) -> bool {
         let quantity = self.quantity.load(Ordering::Acquire);
         if quantity == 0 {
@@ -113,7 +113,7 @@ impl BreakerRow {
             Some(tag(number) << COUNT_BITS | (before + units).min(COUNT_MAX))
         };
         let window = &self.windows[place(number)];
-        // The count orders nothing; that the row trips once is decided below.
+        // Relaxed: the count orders nothing, and the swap below decides which fill trips the breaker.
         window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).expect("every word has a successor");
         let reached = quantity.div_ceil(UNIT) <= self.units(number);
         reached && !self.tripped.swap(true, Ordering::AcqRel)
@@ -144,7 +144,7 @@ impl BreakerRow {
     }
 }
 
-/// A window's number in a word, never 0 within the first day.
+/// A window's number as its word holds it, cut to 24 bits.
 const fn tag(number: u64) -> u64 {
     number & ((1 << (64 - COUNT_BITS)) - 1)
 }
@@ -167,7 +167,7 @@ mod tests {
         row
     }
 
-    /// Fills (milliseconds, shares), and at which of them a breaker trips.
+    /// Fills (milliseconds, shares), and the index of the fill at which a breaker trips.
     #[test]
     fn a_breaker_trips_when_an_interval_holds_its_quantity() {
         const START: u64 = 1_700_000_000_000;
@@ -176,7 +176,7 @@ mod tests {
             (10, 800, &[(0, 9)], None),
             (10, 800, &[(0, 9), (0, 1)], Some(1)),
             (10, 800, &[(0, 5), (799, 5)], Some(1)),
-            // An interval and a part apart nothing counts together.
+            // Fills that are an interval and an eighth apart do not count together.
             (10, 800, &[(0, 5), (901, 5)], None),
             (10, 800, &[(0, 5), (901, 4), (1_000, 4), (1_001, 2)], Some(3)),
             (10, 1, &[(0, 9), (9, 9), (18, 9)], None),

@@ -1,8 +1,8 @@
 //! From a name to a row number: open addressing over atomics, linear probing, no removal.
 //!
 //! A slot holds 0 for empty, else the entry plus one. There are at least twice as many slots as
-//! entries, so a probe ends soon. Whoever registers names chooses them (an address, an imported
-//! token), so the hash is keyed with a secret of this process: nobody can aim at one slot.
+//! entries, so a probe ends soon. Clients can choose names (an address, an imported token), so the
+//! hash is keyed with a secret of this process: nobody can aim at one slot.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// An empty index for so many entries.
+    /// An empty index for this many entries.
     pub(super) fn with_capacity(entries: u32) -> Self {
         let slots = (entries as usize * 2).next_power_of_two().max(2);
         Self { slots: (0..slots).map(|_| AtomicU32::new(0)).collect(), secret: RandomState::new() }

@@ -1,4 +1,4 @@
-//! What a row says: facts that never change as plain fields, the others as atomics.
+//! What a row holds: facts that never change as plain fields, the others as atomics.
 
 use super::NONE;
 use crate::domain::{
@@ -35,8 +35,8 @@ impl WalletRow {
         }
     }
 
-    /// Whose wallet it is: the number of the owner's EOA. None for an unlinked deposit wallet and
-    /// for the fee wallet.
+    /// The owner, by the number of its EOA. None for an unlinked deposit wallet and for the fee
+    /// wallet.
     #[must_use]
     pub fn principal(&self) -> Option<WalletNo> {
         some_number(&self.principal).map(WalletNo)
@@ -54,7 +54,7 @@ impl WalletRow {
     }
 
     /// Joins the wallet to a principal that owns `next_sibling` already. The sibling is stored
-    /// first, so whoever follows the chain to this row can go on.
+    /// first, so a reader that follows the chain to this row can go on.
     pub(super) fn join(&self, principal: WalletNo, next_sibling: Option<WalletNo>) {
         self.next_sibling.store(next_sibling.map_or(NONE, |wallet| wallet.0), Ordering::Release);
         self.principal.store(principal.0, Ordering::Release);
@@ -81,8 +81,8 @@ impl WalletRow {
     }
 }
 
-/// A number that somebody published, or none. The acquire pairs with the release stores of the
-/// setters above: the row it names is complete.
+/// A published number, or none. The acquire pairs with the release stores of the setters above: the
+/// row that the number names is complete.
 pub(super) fn some_number(cell: &AtomicU32) -> Option<u32> {
     match cell.load(Ordering::Acquire) {
         NONE => None,
@@ -106,11 +106,11 @@ pub struct KeyState {
 /// One API key: what (principal, nonce) says about its credentials. No secret is here.
 #[derive(Debug)]
 pub struct KeyRow {
-    /// Whose key it is.
+    /// The key's owner.
     pub principal: WalletNo,
     /// The nonce of the L1 request that made it.
     pub nonce: Word,
-    /// Generation x 2 + active, in one word so that nobody reads half a change.
+    /// Generation x 2 + active, in one word so that no reader sees half a change.
     state: AtomicU64,
     next: AtomicU32,
 }
@@ -128,7 +128,7 @@ impl KeyRow {
     /// Whether the key lives, and in which generation, as of now.
     #[must_use]
     pub fn state(&self) -> KeyState {
-        // Acquire pairs with the release in `set_state`: after a revoke nobody passes with the old one.
+        // Acquire pairs with the release in `set_state`: after a revoke no reader sees the old state.
         let word = self.state.load(Ordering::Acquire);
         let generation = u32::try_from(word >> 1).expect("packed from a u32");
         KeyState { generation, active: word & 1 == 1 }
@@ -156,19 +156,19 @@ pub struct MarketFacts {
     pub tokens: [TokenId; 2],
     /// The numeric id that people use.
     pub market_id: u64,
-    /// The question.
+    /// The question's id.
     pub question_id: Word,
-    /// Signed for in the neg-risk domain.
+    /// True if its orders are signed in the neg-risk domain.
     pub neg_risk: bool,
     /// The smallest order that may rest.
     pub min_size: Shares,
-    /// What it charges.
+    /// Its fees.
     pub fee: FeeSchedule,
     /// The number that decides its shard: its event's, else its own.
     pub shard_key: u32,
     /// The price step.
     pub tick: Tick,
-    /// What it takes.
+    /// Its mode.
     pub mode: Mode,
     /// Its payout, if it is resolved already.
     pub payout: Option<Payout>,
@@ -183,13 +183,13 @@ pub struct MarketRow {
     pub tokens: [TokenId; 2],
     /// The numeric id that people use.
     pub market_id: u64,
-    /// The question.
+    /// The question's id.
     pub question_id: Word,
-    /// Signed for in the neg-risk domain.
+    /// True if its orders are signed in the neg-risk domain.
     pub neg_risk: bool,
     /// The smallest order that may rest.
     pub min_size: Shares,
-    /// What it charges.
+    /// Its fees.
     pub fee: FeeSchedule,
     /// The number that decides its shard: its event's, else its own.
     pub shard_key: u32,
@@ -236,7 +236,7 @@ impl MarketRow {
         self.tick.store(tick.ten_thousandths(), Ordering::Release);
     }
 
-    /// What the market takes, as of now.
+    /// The market's mode, as of now.
     #[must_use]
     pub fn mode(&self) -> Mode {
         // Acquire pairs with the release in `set_mode` and `resolve`.
@@ -251,7 +251,7 @@ impl MarketRow {
         self.mode.store(mode as u8, Ordering::Release);
     }
 
-    /// What the shares pay; some once the mode is resolved.
+    /// What the shares pay; `Some` once the mode is resolved.
     #[must_use]
     pub fn payout(&self) -> Option<Payout> {
         some_number(&self.payout).map(|zero| Payout::new(zero).expect("only payouts are stored"))
@@ -261,7 +261,7 @@ impl MarketRow {
     /// fact is in the log.
     pub fn resolve(&self, payout: Payout) {
         assert!(self.payout().is_none(), "resolved is final");
-        // The payout first: whoever reads the mode resolved finds it.
+        // The payout first: a reader that sees the mode resolved finds it.
         self.payout.store(payout.per_share(Outcome::Zero), Ordering::Release);
         self.mode.store(Mode::Resolved as u8, Ordering::Release);
     }

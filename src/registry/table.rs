@@ -20,12 +20,12 @@ impl<Row> Table<Row> {
         Self { rows, count: AtomicU32::new(0) }
     }
 
-    /// The row `number`, which somebody got from this table.
+    /// The row `number`, which this table handed out.
     pub(super) fn row(&self, number: u32) -> &Row {
         self.place(number).get().expect("a number is handed out after its row is published")
     }
 
-    /// Where the row `number` lies.
+    /// The place of the row `number`, which need not be filled.
     pub(super) fn place(&self, number: u32) -> &OnceLock<Row> {
         &self.rows[number as usize]
     }
@@ -41,13 +41,13 @@ impl<Row> Table<Row> {
         u32::try_from(self.rows.len()).expect("tables have at most 2^30 rows") - self.count()
     }
 
-    /// Publishes the next row and gives its number, or gives the row back if the table is full.
-    /// Only the one writer calls it.
+    /// Publishes the next row and returns its number. If the table is full, drops the row and
+    /// returns `None`. Only the one writer calls it.
     pub(super) fn publish(&self, row: Row) -> Option<u32> {
         let number = self.count();
         let place = self.rows.get(number as usize)?;
         assert!(place.set(row).is_ok(), "only the one writer fills rows, each once");
-        // Release pairs with the acquire in `count`: whoever sees the count sees the row.
+        // Release pairs with the acquire in `count`: a reader that sees the count sees the row.
         self.count.store(number + 1, Ordering::Release);
         Some(number)
     }

@@ -1,4 +1,4 @@
-//! The one hand that writes the registry.
+//! The one writer of the registry.
 
 use super::breakers::{BreakerRow, BreakerState};
 use super::rows::{KeyRow, MarketRow, WalletRow};
@@ -53,8 +53,8 @@ impl RegistryWriter {
         self.registry.markets.free()
     }
 
-    /// Adds a wallet that has no row yet. An EOA is its own principal, whatever is passed; a
-    /// principal that is passed is an EOA's number.
+    /// Adds a wallet that has no row yet. `principal` is an EOA's number; it is ignored for an EOA,
+    /// which is its own principal.
     pub fn add_wallet(
         &mut self,
         address: Address,
@@ -169,7 +169,7 @@ impl RegistryWriter {
         Ok(number)
     }
 
-    /// Publishes what the whole exchange takes.
+    /// Publishes the mode of the whole exchange.
     pub fn set_exchange_mode(&mut self, mode: Mode) {
         // Release pairs with the acquire in `Registry::exchange_mode`.
         self.registry.exchange_mode.store(mode as u8, Ordering::Release);

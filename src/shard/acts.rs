@@ -6,8 +6,8 @@
 //! | merge | not be resolved | shares of both tokens | as much collateral |
 //! | redeem | be resolved | shares | their payout, rounded down once |
 //!
-//! A merge may take shares that open sells count on; what is no longer covered leaves in the same
-//! frame, newest first.
+//! A merge may take shares that open sells count on; the sells that are no longer covered leave in the
+//! same frame, newest first.
 
 use super::recall::First;
 use super::{Acted, Refusal, Shard, UserAct};
@@ -150,7 +150,7 @@ impl Shard {
         Acted { collateral, shares, position: span.start, replayed: false }
     }
 
-    /// Chooses the newest sells that are not covered once `taken` shares of each outcome are gone.
+    /// Chooses the newest sells, those not covered once `taken` shares of each outcome are taken.
     fn choose_unshared(&mut self, act: &UserAct, taken: Shares) {
         let Some(row) = self.accounts.find(act.wallet, act.market) else {
             return;
@@ -188,7 +188,7 @@ impl Shard {
         self.slots.drain(..first);
     }
 
-    /// Takes the chosen orders out, after the frame that names them.
+    /// Takes the chosen orders out of their books, once the frame that names them is written.
     pub(super) fn unrest_chosen(&mut self) {
         for index in 0..self.slots.len() {
             self.unrest(self.slots[index], Collateral::ZERO);
@@ -197,13 +197,13 @@ impl Shard {
     }
 
     /// Wallets with shares in a market, in no particular order; for the operator's redeem of a
-    /// resolved market. Looks at every account.
+    /// resolved market. Reads every account.
     pub fn holders(&self, market: MarketNo) -> impl Iterator<Item = WalletNo> + '_ {
         self.accounts.holders(market)
     }
 }
 
-/// The record that every split, merge and redeem is written from, with room for the largest.
+/// The record that is filled in anew for every split, merge and redeem, with room for the largest.
 pub(super) fn blank() -> PositionAct {
     PositionAct {
         time: TimeMs(0),

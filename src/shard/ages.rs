@@ -1,22 +1,22 @@
-//! Which of the remembered digests has the oldest stamp, told at once however many there are.
+//! Which of the remembered digests has the oldest stamp, found at once however many there are.
 //!
-//! Stamps are the clients' own, so they come nearly in order, each client's a little behind the clock by its own
-//! distance. Whoever comes joins a *lane*, a list in which stamps never fall: of the lanes that it may join the one
-//! with the newest end, as in patience sorting. So the oldest of all is the first of some lane, and joining and
-//! leaving touch ends of lists only. A heap of four million would touch a dozen lines of memory for each.
+//! Stamps are the clients' own, so they arrive nearly in order, each client's lagging the clock by an amount of its
+//! own. A new entry joins a *lane*, a list in which stamps never fall: of the lanes that it may join, the one with
+//! the newest last stamp, as in patience sorting. So the oldest entry is the first of some lane, and joining and
+//! leaving touch only the ends of lists. A heap of four million would touch a dozen cache lines each time.
 //!
-//! What no lane takes lies in a heap: stamps that are ahead of the clock, which would shut a lane to everybody else
-//! until the clock has come there, and stamps older than the ends of all lanes.
+//! Entries that no lane takes are in a heap: those with stamps ahead of the clock, which would shut a lane to all
+//! others until the clock has caught up, and those with stamps older than the last of every lane.
 //!
-//! AGES-1: a lane's stamps never fall from its first to its last, and `first_ms` and `last_ms` are theirs.
+//! AGES-1: a lane's stamps never fall from its first entry to its last, whose stamps are `first_ms` and `last_ms`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Lanes: as many distances from the clock are told apart.
+/// The most lanes: this many different lags need no heap.
 const LANES: usize = 16;
 
-/// No number.
+/// The number of no entry.
 pub(super) const NOBODY: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,31 +27,31 @@ struct Lane {
     last: u32,
 }
 
-/// What stands under a number: its stamp, and whose number is behind it in its lane.
+/// An entry: its stamp, and the number of the next entry in its lane.
 pub(super) trait Aged {
     /// The stamp.
     fn stamp_ms(&self) -> u64;
-    /// Who is behind it.
+    /// The next entry, or [`NOBODY`].
     fn next(&self) -> u32;
-    /// Puts somebody there.
+    /// Sets the next entry.
     fn set_next(&mut self, next: u32);
 }
 
-/// Numbers by the age of what stands under them.
+/// The numbers of entries, by age.
 #[derive(Debug)]
 pub(super) struct Ages {
-    /// Those that have somebody, in any order.
+    /// The lanes that have an entry, in any order.
     lanes: Vec<Lane>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 impl Ages {
-    /// Nobody, with `heap`'s memory.
+    /// No entries; the heap takes over the memory of `heap`.
     pub(super) fn new(heap: Vec<Reverse<(u64, u32)>>) -> Self {
         Self { lanes: Vec::with_capacity(LANES), heap: BinaryHeap::from(heap) }
     }
 
-    /// Adds the number of an entry that has nobody behind it. `now_ms` is the clock's.
+    /// Adds an entry, whose next is [`NOBODY`]. `now_ms` is the clock's time.
     pub(super) fn join<E: Aged>(&mut self, entries: &mut [E], number: u32, now_ms: u64) {
         let stamp_ms = entries[number as usize].stamp_ms();
         debug_assert!(entries[number as usize].next() == NOBODY, "AGES-1");
@@ -85,7 +85,7 @@ impl Ages {
         }
     }
 
-    /// Takes out what [`Ages::oldest`] tells.
+    /// Takes out the entry that [`Ages::oldest`] returns.
     pub(super) fn leave<E: Aged>(&mut self, entries: &[E]) {
         let (_, number) = self.oldest().expect("somebody is there to leave");
         let Some(at) = self.lanes.iter().position(|lane| lane.first == number) else {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// Clients at many distances behind the clock and before it, more than there are lanes.
+        /// Clients behind and ahead of the clock by many amounts, more than there are lanes.
         #[test]
         fn the_oldest_is_the_heaps_whatever_comes(
             comes in proptest::collection::vec((0_u64..3, -40_i64..10, any::<bool>()), 1..400),

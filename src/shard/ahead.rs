@@ -1,16 +1,16 @@
-//! What the commands to come will look at, fetched into the cache while those before them are done.
+//! Prefetching for the commands to come, while those before them are done.
 //!
-//! With many orders most of what a command looks at is in no near cache, and would be waited for. So each command is
-//! looked at three times before it is its turn, and what one look fetches, the next one reads: two commands later, as
-//! one takes no longer than memory does.
+//! With many orders, most of what a command reads is in no near cache. So each command is prefetched for in three
+//! steps before its turn, and each step reads what the one before it fetched. Steps are two commands apart, as a
+//! single command takes no longer than a memory access.
 //!
-//! | commands before it | of an order | of a cancel |
+//! | commands before it | for an order | for a cancel |
 //! |---|---|---|
-//! | four | where its digest would be remembered and would rest; its wallet and principal, and where its account is | where the order's digest is |
+//! | four | its digest's index buckets, remembered and resting; its wallet and principal; its account's bucket | the digest's index bucket |
 //! | two | its account | the order, with its links and placement |
-//! | none | the maker that it would meet first | its account, and the links of those beside it |
+//! | none | the maker that it would meet first | its account, and the links of its neighbours |
 //!
-//! Where an order's result goes, and what is forgotten for it, the memory of digests has fetched since the order before.
+//! The memory of digests prefetches on its own, orders ahead, where a result will go and what is forgotten for it.
 
 use super::Shard;
 use super::walk::Taker;
@@ -19,27 +19,27 @@ use crate::memory::ahead;
 use crate::memory::arena::Slot;
 use std::hint::select_unpredictable;
 
-/// A command to come, as far as it tells where its shard will look.
+/// The part of a command to come that tells what its shard will read.
 #[derive(Clone, Copy, Debug)]
 pub enum Coming<'a> {
     /// An order for `outcome` with this digest.
     Order {
         /// Its digest.
         id: &'a OrderId,
-        /// The market of its token; another shard's is passed over.
+        /// The market of its token; one of another shard does no harm.
         market: MarketNo,
         /// Its token's side of the market.
         outcome: Outcome,
         /// Buy or sell of its own token.
         side: Side,
-        /// Whose shares and collateral it moves, and whose wallet that is, if that is known.
+        /// The wallet that trades and its principal, if they are known.
         owner: Option<(WalletNo, WalletNo)>,
     },
     /// A cancel of the order with this digest.
     Cancel(&'a OrderId),
 }
 
-/// How many commands are before a command to come.
+/// How many commands come before one that is prefetched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
     /// It is the next one.
@@ -51,10 +51,10 @@ pub enum Before {
 }
 
 impl Before {
-    /// All, in the order in which a command that comes nearer is looked at.
+    /// All, in the order in which they apply to a command as its turn comes nearer.
     pub const ALL: [Self; 3] = [Self::Four, Self::Two, Self::None];
 
-    /// How many they are, none of which has begun.
+    /// The number of commands, none of which has begun.
     #[must_use]
     pub const fn commands(self) -> usize {
         self as usize
@@ -62,14 +62,14 @@ impl Before {
 }
 
 impl Shard {
-    /// Has fetched what the command will look at, as far as it is known with so many before it, and waits for nothing.
+    /// Prefetches what the command will read, as far as that is known with this many commands before it.
     #[inline]
     pub fn fetch_ahead(&self, coming: Coming<'_>, before: Before) {
         match (before, coming) {
             (Before::Four, Coming::Order { id, .. } | Coming::Cancel(id)) => {
                 let index = self.books.orders().place_of(id);
                 let is_order = matches!(coming, Coming::Order { .. });
-                // Which of the two comes is not to be predicted, so this is no branch.
+                // Whether an order or a cancel comes cannot be predicted, so this is no branch.
                 ahead::fetch_at(select_unpredictable(is_order, self.recall.place_of(id), index));
                 ahead::fetch_at(index);
                 if let Coming::Order { market, owner: Some((wallet, principal)), .. } = coming {
@@ -108,7 +108,7 @@ impl Shard {
         }
     }
 
-    /// The same of a list of cancels, called before each with all that are left behind it.
+    /// Prefetches for a list of cancels. Call it before each cancel, with the ids that follow it.
     pub fn fetch_ahead_of_cancels(&self, ids: &[OrderId]) {
         for before in Before::ALL {
             if let Some(id) = ids.get(before.commands()) {
@@ -117,8 +117,8 @@ impl Shard {
         }
     }
 
-    /// Has the links fetched of those behind which an order would come to rest, in its level and among its account's.
-    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    /// Prefetches the links of the orders that this one would queue behind, in its level and in its account's list.
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn fetch_last(&self, taker: &Taker) {
         self.books.fetch_last(taker.market, taker.face);
@@ -127,7 +127,7 @@ impl Shard {
         }
     }
 
-    /// Has all that is kept of an order that rests fetched.
+    /// Prefetches everything that is kept of a resting order.
     pub(super) fn fetch_resting(&self, slot: Slot) {
         self.books.fetch_ahead(slot);
         self.placements.fetch_ahead(slot);

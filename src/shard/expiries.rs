@@ -1,7 +1,7 @@
 //! Which resting order expires next: a binary heap whose members know their places.
 //!
-//! Orders leave for many reasons long before they expire, so each carries its place in its
-//! placement and leaves the heap in the same step: the heap never holds more than what rests.
+//! Orders leave for many reasons long before they expire, so each order's placement holds its place
+//! in the heap, and it leaves the heap as it leaves its book: the heap holds resting orders only.
 //!
 //! EXPIRIES-1: `heap[placements[slot].expiry_place].slot == slot` for every order with an expiry.
 
@@ -10,7 +10,7 @@ use crate::book::orders::Resting;
 use crate::domain::{Position, TimeMs};
 use crate::memory::arena::Slot;
 
-/// An order without a place in the heap.
+/// The place of an order that is not in the heap.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

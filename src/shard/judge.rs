@@ -1,7 +1,8 @@
 //! What is judged before a frame: the order's own fields, then what a walk found.
 //!
-//! Rules are judged in the order in which [`Reject`] lists them, so that the same order is always
-//! refused for the same reason.
+//! Rules are judged in one fixed order, so that the same order is always refused for the same reason.
+//! [`Reject`]'s table follows it roughly: for example, a market's post-only mode is judged after the
+//! stamp, and what stopped the walk is judged before a FOK that is not filled.
 
 use super::recall::First;
 use super::walk::{SETTLE_TRIES, Taker};
@@ -14,28 +15,28 @@ use crate::domain::price::PRICE_ONE;
 use crate::domain::{Collateral, Mode, OrderType, Price, Reject, Shares, Side, Tick, TimeMs, WalletNo};
 use crate::registry::MarketRow;
 
-/// How far ahead of the server's clock an order's own stamp may lie.
+/// How far ahead of the server's clock an order's own stamp may be.
 pub(super) const AHEAD_MS_MAX: u64 = 5 * 60 * 1_000;
 
 /// What is to be done, after a walk, with an order that is not refused.
 #[derive(Debug)]
 pub(super) struct Verdict {
-    /// Why nothing is filled and nothing rests, though it is written down; the sums below are zero then.
+    /// Why the order is killed: nothing is filled or rests, and the sums below are zero, but it gets a frame.
     pub(super) killed: Option<Reject>,
-    /// What rests.
+    /// The shares that rest.
     pub(super) open: Shares,
     /// What the taker's cell pays on arrival: legs, fees, and what is set aside.
     pub(super) due: Collateral,
-    /// What all of it comes to for a buyer, what rests included.
+    /// What a buy costs in all: its legs and fees on arrival, and what its rest may cost.
     pub(super) cost: Collateral,
-    /// What the open rest counts as among a buyer's open buys.
+    /// What the rest of a buy adds to its wallet's open buys.
     pub(super) resting: Collateral,
-    /// What is set aside for what rests.
+    /// Collateral set aside for what rests.
     pub(super) reserved: Collateral,
 }
 
 impl Verdict {
-    /// Of an order that has not been judged.
+    /// The verdict of an order that has not been judged.
     pub(super) const NOTHING: Self = Self {
         killed: None,
         open: Shares::ZERO,
@@ -46,7 +47,7 @@ impl Verdict {
     };
 }
 
-/// What a walk found, as far as the rules ask.
+/// The part of what a walk found that the rules judge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// Whether anything is filled.
@@ -57,12 +58,12 @@ pub(super) struct Found {
     pub(super) spent: bool,
     /// See [`super::walk::Plan::open`].
     pub(super) open: Shares,
-    /// What the fills come to for the taker, legs and fees together.
+    /// The taker's legs and fees of all fills together.
     pub(super) paid: Collateral,
 }
 
 impl Found {
-    /// Nobody, by an order that counts shares.
+    /// What an order that counts shares finds if it meets nobody.
     pub(super) const fn nobody(taker: &Taker) -> Self {
         let open = taker.signed.shares;
         Self { trades: false, stopped: None, spent: false, open, paid: Collateral::ZERO }
@@ -70,8 +71,9 @@ impl Found {
 }
 
 impl Shard {
-    /// The first result of this digest, for whose order it is. A deposit wallet's digest does not
-    /// name its owner: somebody else may have signed it too, but the wallet is the first one's.
+    /// The first result of this digest, if it was this principal's. Any other principal is refused: a
+    /// deposit wallet's digest does not name its owner, so somebody else may sign it too, but the
+    /// wallet is the first one's.
     pub(super) fn replay(&self, order: &ReadyOrder) -> Option<Placed> {
         let (principal, first) = self.recall.find(&order.id)?;
         Some(match first {
@@ -82,8 +84,8 @@ impl Shard {
         })
     }
 
-    /// Judges everything that needs no walk, and gives the order with its limit.
-    #[allow(clippy::inline_always, reason = "a taker is made where it will lie, see `place`")]
+    /// Judges the order's own fields, and returns it with its limit on the grid.
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn judge_order(
         &self,
@@ -142,7 +144,7 @@ impl Shard {
         })
     }
 
-    /// What the whole exchange takes.
+    /// Judges the exchange's mode; an act that `rests_only` passes in post-only mode.
     pub(super) fn judge_exchange(&self, rests_only: bool) -> Result<(), Refusal> {
         match self.registry.exchange_mode() {
             Mode::Open => Ok(()),
@@ -150,7 +152,7 @@ impl Shard {
         }
     }
 
-    /// The client's own stamp: what lies behind the memory or far ahead is not judged further.
+    /// Judges the client's own stamp: neither too old for the memory of digests nor too far ahead.
     pub(super) fn judge_stamp(&self, now: TimeMs, stamp_ms: u64) -> Result<(), Refusal> {
         let (oldest, newest) = (self.recall.horizon_ms() + 1, now.plus_ms(AHEAD_MS_MAX).0);
         let refuse = |reject, allowed| Err(Refusal { reject, got: stamp_ms, allowed });
@@ -163,14 +165,14 @@ impl Shard {
         Ok(())
     }
 
-    /// Judges what the last walk found. Whatever is refused leaves no verdict.
+    /// Judges what the last walk found. A refusal leaves `verdict` unchanged.
     pub(super) fn judge_plan(&self, taker: &Taker, verdict: &mut Verdict) -> Result<(), Refusal> {
         *verdict = self.judge_found(taker, &self.plan.found())?;
         Ok(())
     }
 
-    /// Judges what was found.
-    #[allow(clippy::inline_always, reason = "of an order that meets nobody, most of it is known, see `rest`")]
+    /// Judges what a walk found.
+    #[allow(clippy::inline_always, reason = "mostly constant for an order that meets nobody, see `rest`")]
     #[inline(always)]
     pub(super) fn judge_found(&self, taker: &Taker, found: &Found) -> Result<Verdict, Refusal> {
         let open = match taker.order_type {
@@ -203,7 +205,8 @@ impl Shard {
             let (got, allowed) = (shares.0, taker.min_size.0);
             return Err(Refusal { reject: Reject::SizeTooSmall, got, allowed });
         }
-        // What stopped elsewhere is killed for that, and a post-only order that crosses is told so at any size.
+        // An order that was stopped is killed for that, and a post-only order that crosses is refused for that,
+        // whatever its size.
         let rests = taker.order_type.rests() && !taker.post_only;
         if rests && open.is_zero() && !trades && stopped.is_none() {
             let (got, allowed) = (shares.0, taker.min_size.max(least_of_worth(taker.tick)).0);
@@ -220,8 +223,9 @@ impl Shard {
         Ok(())
     }
 
-    /// A buy is covered if the cell holds what was signed, and what it costs with its fee, each
-    /// together with the wallet's other open buys in this market; a sell if the shares do.
+    /// A buy is covered if the cell holds the wallet's other open buys in this market and, beside them,
+    /// what was signed or what the order costs with fees, whichever is more. A sell is covered if its
+    /// shares are free.
     #[allow(clippy::inline_always, reason = "see `judge_found`")]
     #[inline(always)]
     pub(super) fn judge_funds(&self, taker: &Taker, cost: Collateral) -> Result<(), Refusal> {
@@ -275,7 +279,7 @@ impl Shard {
         Err(Reject::Busy.into())
     }
 
-    /// Why nothing of the order may happen, though it was a good order.
+    /// Why the order is killed, though it was a good order.
     #[allow(clippy::inline_always, reason = "see `judge_found`")]
     #[inline(always)]
     fn kill(&self, taker: &Taker, found: &Found) -> Option<Reject> {
@@ -283,7 +287,7 @@ impl Shard {
         match taker.order_type {
             _ if !trades && stopped.is_some() => stopped,
             OrderType::Fok if self.is_full(taker) => None,
-            // More might have filled it, so the client is told that a smaller order may.
+            // More makers might have filled it: this reason tells the client to try a smaller order.
             OrderType::Fok if stopped == Some(Reject::FillsLimit) => stopped,
             OrderType::Fok => Some(Reject::FokNotFilled),
             OrderType::Fak => (!trades).then_some(Reject::FakNoMatch),
@@ -291,8 +295,8 @@ impl Shard {
         }
     }
 
-    /// Whether the walk filled everything: what is left is worth less than a millionth of a share,
-    /// or than a millionth of collateral, at the worst price reached.
+    /// Whether the walk filled everything: at the worst price reached, what is left is less than a
+    /// millionth of a share or worth less than a millionth of a USDC.
     fn is_full(&self, taker: &Taker) -> bool {
         let plan = &self.plan;
         let Some(worst) = plan.fills.last() else {
@@ -324,8 +328,8 @@ impl Shard {
     }
 }
 
-// Apart, as is the mode of a market: of several modes in line the compiler makes a jump from a table, which an open
-// exchange would take twice an order.
+// Out of line, like the market's mode: inlined, each would become a jump table, and every order would go through
+// both even on an open exchange.
 #[cold]
 fn judge_exchange_mode(mode: Mode, rests_only: bool) -> Result<(), Refusal> {
     match mode {

@@ -1,7 +1,7 @@
 //! Orders that leave their books without a fill: cancels, sweeps, and what both need.
 //!
-//! Every removal is one frame with one reason (several where a frame is full). A sweep does a
-//! bounded piece of work a turn and says whether there is more.
+//! Every removal is one frame with one reason (several if a frame is full). A sweep does a bounded
+//! piece of work per call and reports whether there is more.
 
 use super::placements::Placement;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
@@ -14,7 +14,7 @@ use crate::journal::{FRAME_BYTES_MAX, Log};
 use crate::memory::arena::Slot;
 use std::ops::Range;
 
-/// Wallets whose cells fell that one sweep looks at: each is a compare, seldom more.
+/// Wallets with fallen cells that one sweep checks: each costs a comparison, seldom more.
 const DIRTY_PER_SWEEP: usize = 64;
 
 /// Orders that one frame lets expire, and one sweep.
@@ -54,8 +54,8 @@ impl Shard {
         self.cancel_scope(now, principal, None, None, out)
     }
 
-    /// Removes the orders that came with one key of `principal`, for a reason of the house. False if
-    /// the log had no room for all of it.
+    /// Removes the orders that came with one key of `principal`, for a reason of the exchange's own.
+    /// False if some stayed because the log had no room.
     pub fn remove_of_key(
         &mut self,
         now: TimeMs,
@@ -70,7 +70,7 @@ impl Shard {
         self.remove_chosen(reason)
     }
 
-    /// Cancels the orders of `principal` that lie in every scope that is given.
+    /// Cancels those orders of `principal` that are in every given scope, like [`Shard::cancel_all`].
     pub fn cancel_scope(
         &mut self,
         now: TimeMs,
@@ -92,8 +92,8 @@ impl Shard {
         Err(CancelRefusal::Busy)
     }
 
-    /// Leaves a tombstone for an order of `principal` that no shard has seen: it is killed on
-    /// arrival if that is soon.
+    /// Leaves a tombstone for an order of `principal` that no shard has seen: if it arrives before the
+    /// tombstone runs out, it is killed.
     pub fn tombstone(
         &mut self,
         now: TimeMs,
@@ -175,7 +175,7 @@ impl Shard {
         self.slots.clear();
     }
 
-    /// Asks to hear when the wallet's cell falls.
+    /// Asks to be notified when the wallet's cell falls.
     pub(super) fn watch(&mut self, wallet: WalletNo) {
         if !self.accounts.wallet(wallet).watched {
             self.accounts.wallet_mut(wallet).watched = true;
@@ -183,8 +183,9 @@ impl Shard {
         }
     }
 
-    /// Removes the newest buys of each market that the wallet's cell no longer covers. False if
-    /// the cell cannot be judged yet; its flag is up again then.
+    /// Removes the newest buys of each market that the wallet's cell no longer covers. False if that
+    /// could not be finished, because the cell cannot be judged yet or the log has no room; the
+    /// wallet's flag is then raised again.
     fn cover(&mut self, wallet: WalletNo) -> bool {
         let Some(balance) = self.cells.settled(wallet, self.settings.shard) else {
             self.cells.raise(self.settings.shard, wallet);
@@ -228,7 +229,7 @@ impl Shard {
         }
     }
 
-    /// Chooses the orders of all wallets of `principal` that lie in every given scope.
+    /// Chooses the orders of all wallets of `principal` that are in every given scope.
     fn choose_all(
         &mut self,
         principal: WalletNo,
@@ -243,7 +244,7 @@ impl Shard {
         }
     }
 
-    /// Chooses the orders of one wallet that lie in every given scope.
+    /// Chooses the orders of one wallet that are in every given scope.
     fn choose(&mut self, wallet: WalletNo, market: Option<MarketNo>, token: Option<(MarketNo, Outcome)>) {
         for row in self.accounts.with_orders(wallet) {
             let account = &self.accounts[row];
@@ -258,22 +259,22 @@ impl Shard {
         }
     }
 
-    /// The chosen orders in the order of their placement, whatever lists they came from.
+    /// Sorts the chosen orders by their placement, whatever lists they came from.
     pub(super) fn sort_chosen(&mut self) {
         let orders = self.books.orders();
         self.slots.sort_unstable_by_key(|slot| orders[*slot].position);
     }
 
-    /// Removes the chosen orders, a frame for as many as fit one, while the log has room. False if
-    /// some stayed; those that left come first.
+    /// Removes the chosen orders, first to last, as many per frame as fit, while the log has room.
+    /// False if some stayed.
     pub(super) fn remove_chosen(&mut self, reason: RemovalReason) -> bool {
         let all = self.remove_first(self.slots.len(), reason) == self.slots.len();
         self.slots.clear();
         all
     }
 
-    /// Removes the first `count` of the chosen orders likewise, and says how many left. They stay
-    /// chosen.
+    /// Removes the first `count` of the chosen orders, as many per frame as fit, while the log has
+    /// room; returns how many left. The list of the chosen stays as it is.
     pub(super) fn remove_first(&mut self, count: usize, reason: RemovalReason) -> usize {
         let mut left = 0;
         while left < count && self.log.room_for_cancel(self.settings.shards) {
@@ -302,14 +303,14 @@ impl Shard {
         Log::slack(self.settings.shards) + frames * FRAME_BYTES_MAX as u64 <= self.log.room()
     }
 
-    /// Takes an order out of its book and out of every count; what was set aside and is not `spent`
-    /// goes back.
+    /// Takes an order out of its book and out of every count; collateral that was set aside and is not
+    /// `spent` goes back to its cell.
     pub(super) fn unrest(&mut self, slot: Slot, spent: Collateral) {
         self.release(slot, spent);
         self.books.remove(slot);
     }
 
-    /// The same but for its book, of which the caller takes it out.
+    /// Takes an order out of every count, as [`Shard::unrest`] does; the caller takes it out of its book.
     fn release(&mut self, slot: Slot, spent: Collateral) {
         let Placement { account, reserved, .. } = self.placements[slot];
         let back = reserved - spent;
@@ -330,7 +331,7 @@ impl Shard {
     }
 
     /// Counts `shares` of an order as no longer open; the book is changed by the caller.
-    #[allow(clippy::inline_always, reason = "of an order that leaves, half of it is known")]
+    #[allow(clippy::inline_always, reason = "half of it is constant for an order that leaves")]
     #[inline(always)]
     pub(super) fn shrink(&mut self, slot: Slot, shares: Shares) {
         let (order, placement) = (&self.books.orders()[slot], &self.placements[slot]);

@@ -5,7 +5,7 @@ use crate::domain::{MarketNo, Mode, Payout, Reject, Tick, TimeMs};
 use crate::journal::layout::{MarketMode, RemovalReason, Resolved, TickChanged};
 
 impl Shard {
-    /// Changes a market's tick. Orders off the new grid leave in the same frame; how many did.
+    /// Changes a market's tick. Orders off the new grid leave in the same frame; returns how many.
     pub fn set_tick(&mut self, now: TimeMs, market: MarketNo, tick: Tick) -> Result<usize, Refusal> {
         self.judge_market(now, market)?;
         if self.registry.market(market).tick() == tick {
@@ -35,7 +35,7 @@ impl Shard {
         Ok(removed)
     }
 
-    /// Changes what a market takes: paused is [`Mode::CancelOnly`]. Its orders stay.
+    /// Changes a market's mode; a paused market's is [`Mode::CancelOnly`]. Its orders stay.
     pub fn set_mode(&mut self, now: TimeMs, market: MarketNo, mode: Mode) -> Result<(), Refusal> {
         assert!(mode != Mode::Resolved, "resolving goes with a payout");
         self.judge_market(now, market)?;
@@ -49,7 +49,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Makes a market's payout known. Final: its orders leave, nobody is paid yet. How many left.
+    /// Sets a market's payout, for good. Its orders leave, nobody is paid yet; returns how many left.
     pub fn resolve(&mut self, now: TimeMs, market: MarketNo, payout: Payout) -> Result<usize, Refusal> {
         self.judge_market(now, market)?;
         self.slots.clear();
@@ -64,7 +64,7 @@ impl Shard {
         Ok(removed)
     }
 
-    /// Every such act has a market here that is not resolved, and room in the log.
+    /// What every act here needs: a market of this shard that is not resolved, and room in the log.
     fn judge_market(&mut self, now: TimeMs, market: MarketNo) -> Result<(), Refusal> {
         assert!(self.owns(market), "a market has one shard");
         self.clock(now);

@@ -1,10 +1,9 @@
 //! The naive twin: the same rules in plain lists and maps, obviously right and slow.
 //!
-//! Tests run every script on the shards and on this, and benches put it beside them. It knows
-//! nothing of slots, ladders, frames or atomics: makers are found by sorting all orders, sums are
-//! counted when they are needed, and after a sweep every open buy is covered because all are
-//! looked at. It takes the same four steps, so that tests can let several shards of it interleave;
-//! all of them live in one [`Naive`].
+//! Tests run every script on the shards and on this twin, and benches compare them. It knows nothing
+//! of slots, ladders, frames or atomics: makers are found by sorting all orders, sums are counted
+//! when they are needed, and after a sweep every open buy is covered because all are checked. It has
+//! the same four stages, so that tests can interleave several of its shards; all are in one [`Naive`].
 
 mod acts;
 mod judge;
@@ -66,7 +65,7 @@ pub struct Report {
     pub placed: Placed,
     /// Makers, shares, and the makers' prices.
     pub fills: Vec<(OrderId, Shares, Price)>,
-    /// Who left on the way, and why.
+    /// The makers that left on the way, and why.
     pub removed: Vec<(OrderId, RemovalReason)>,
     /// What rests.
     pub open: Shares,
@@ -182,7 +181,7 @@ impl Naive {
         u16::try_from(market.0 % u32::from(self.shards)).expect("a remainder of a u16")
     }
 
-    /// Places an order from begin to end.
+    /// Places an order, from its first stage to its last.
     pub fn place(&mut self, order: &PlaceOrder) -> Report {
         let mut next = self.begin(order);
         loop {
@@ -231,7 +230,7 @@ impl Naive {
         Ok(Stage::Look)
     }
 
-    /// One step of the order that was begun on its shard.
+    /// Runs one stage of the order that was begun on its shard.
     pub fn advance(&mut self, place: &PlaceOrder, stage: Stage) -> Result<Stage, Report> {
         let shard = self.shard_of(place.market);
         match stage {

@@ -1,12 +1,14 @@
-//! An order's way through the four steps.
+//! An order's way through the four stages.
 //!
-//! [`Shard::place`] runs the stages one after another. Tests run them one by one, with other shards'
-//! stages in between, at exactly the points where cells are read and lowered.
+//! [`Shard::place`] takes the short way (`rest`) if the order meets nobody; otherwise it runs the stages one after
+//! another. Tests run them one by one, with other shards' stages in between, at exactly the points where cells are
+//! read and lowered.
 //!
-//! What the stages know lies in one place, is filled in there and read there, field by field. A value that was
-//! just written in its fields and is read in larger pieces, as to copy it, waits until every store before it has
-//! reached the cache, and the frames' lines in the log are never there. Only an order that is taken step by step is
-//! put away in between.
+//! **Store forwarding.** What one stage has just written, the next reads with the width it was written with. A wide
+//! load over several narrow recent stores, as in copying a struct, cannot be forwarded from them: it waits until
+//! every earlier store has reached the cache, and the log's lines are never in it. So [`Taker`] and [`Work`] are
+//! built in place and never copied, and what touches them is `inline(always)`. Only an order that tests run stage
+//! by stage is stored away in between.
 
 use super::judge::Verdict;
 use super::placements::Placement;
@@ -22,32 +24,32 @@ use crate::journal::layout::{
 use crate::journal::{Claim, Span};
 use std::ops::ControlFlow;
 
-/// The next step of an order.
+/// A stage of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Walk with loads only.
+    /// Walk and judge; cells are only loaded.
     Look,
     /// Walk and debit.
     Take,
-    /// Take the frame's position.
+    /// Claim the frame's position.
     Claim,
-    /// Write, commit, change everything.
+    /// Write and commit the frame, change everything.
     Apply,
 }
 
-/// What lies between two stages.
+/// What one stage leaves for the next.
 #[derive(Debug)]
 pub(super) struct Work {
     taker: Taker,
-    /// True once a take was given back: the next one is the last.
+    /// True once a take was given back; the next take is the last.
     again: bool,
-    /// Debits that are not claimed yet may be out.
+    /// True while there may be debits whose frame is not claimed yet.
     taking: bool,
     verdict: Verdict,
 }
 
 impl Work {
-    #[allow(clippy::inline_always, reason = "a taker is made where it will lie, see above")]
+    #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
     const fn on(taker: Taker) -> Self {
         Self { taker, again: false, taking: false, verdict: Verdict::NOTHING }
@@ -75,7 +77,7 @@ impl Shard {
         self.place_in_stages(&mut work, order)
     }
 
-    // Apart, so that an order that meets nobody does without what this needs.
+    // Out of line, so that an order that meets nobody does not pay for its set-up.
     #[inline(never)]
     fn place_in_stages(&mut self, work: &mut Work, order: &ReadyOrder) -> Placed {
         if !self.is_cancelled(work, order)
@@ -103,7 +105,7 @@ impl Shard {
         work.verdict.killed.map_or(Ok(()), |reject| Err(Placed::Refused(reject.into())))
     }
 
-    /// Judges the order itself. Whatever continues must be advanced to its end before another
+    /// Judges the order itself. If it continues, it must be advanced to its end before the next
     /// command (SHARD-1).
     pub fn begin(&mut self, now: TimeMs, order: &ReadyOrder) -> ControlFlow<Placed, Stage> {
         let taker = match self.judge(now, order) {
@@ -116,7 +118,7 @@ impl Shard {
         ControlFlow::Continue(stage)
     }
 
-    /// Does one step of the order that was begun.
+    /// Runs one stage of the order that was begun.
     pub fn advance(&mut self, order: &ReadyOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
         let (mut work, mut framed) = self.begun.take().expect("an order was begun");
         let next = match stage {
@@ -140,8 +142,8 @@ impl Shard {
         }
     }
 
-    /// Judges the order itself: a taker, or what is to be answered at once.
-    #[allow(clippy::inline_always, reason = "a taker is made where it will lie, see above")]
+    /// Judges the order itself; returns the taker, or an answer if the order ends here.
+    #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
     fn judge(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<Taker, Placed> {
         let now = self.clock(now);
@@ -158,7 +160,7 @@ impl Shard {
         self.judge_order(now, order, row).map_err(Placed::Refused)
     }
 
-    /// Whether a cancel came before the order. Then it is killed, and has nothing to look for.
+    /// Whether a cancel came before the order. If so, kills the order, which then needs no walk.
     fn is_cancelled(&mut self, work: &mut Work, order: &ReadyOrder) -> bool {
         let is_cancelled = self.tombstones.waits(&order.id, order.principal, self.now);
         if is_cancelled {
@@ -168,7 +170,7 @@ impl Shard {
         is_cancelled
     }
 
-    /// The next stage is *claim* or *take*.
+    /// Returns the next stage: *claim* or *take*.
     fn look(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
         let taker = &work.taker;
         if taker.order_type.rests() {
@@ -177,7 +179,7 @@ impl Shard {
         self.walk(Walk::Look, taker)?;
         self.judge_plan(taker, &mut work.verdict)?;
         if work.verdict.killed.is_some() {
-            // A killed order fills nobody, so who is short only after its fills stays.
+            // A killed order fills nobody, so a maker that is short only after its fills stays.
             self.plan.leaves.retain(|leaves| leaves.in_any_case);
             self.drop_fills(taker);
             return Ok(Stage::Claim);
@@ -186,7 +188,7 @@ impl Shard {
         Ok(if moves_nothing { Stage::Claim } else { Stage::Take })
     }
 
-    /// The next stage is *claim*, or once more *look*.
+    /// Returns the next stage: *claim*, or *look* once more.
     fn take(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
         let taker = &work.taker;
         self.cells.begin_take(self.settings.shard);
@@ -213,14 +215,14 @@ impl Shard {
             return Ok(Stage::Look);
         }
         judged?;
-        // What was short may not be without the fills that were given back.
+        // Makers that were short may be covered without the fills that were given back.
         self.plan.leaves.retain(|leaves| leaves.reason != RemovalReason::Unfunded);
         self.drop_fills(taker);
         Ok(Stage::Claim)
     }
 
-    /// Debits what *look* found, without another walk; false, and nothing is debited, if a cell fell meanwhile. A
-    /// walk would find the same if everybody can pay; if *look* found somebody short, it may not.
+    /// Debits what *look* found, without another walk. False, with nothing debited, if a cell has fallen since, or
+    /// if *look* found a maker short: only when every maker could pay is a second walk sure to find the same.
     fn pay_as_looked(&self, taker: &Taker, verdict: &Verdict) -> bool {
         if self.plan.leaves.iter().any(|leaves| leaves.reason == RemovalReason::Unfunded) {
             return false;
@@ -239,7 +241,7 @@ impl Shard {
         false
     }
 
-    /// Puts every debit of the last walk back, and ends the take.
+    /// Gives every debit of the last walk back, and ends the take.
     fn give_back(&self) {
         self.put_back(&self.plan.fills);
         self.cells.end_take(self.settings.shard);
@@ -262,7 +264,7 @@ impl Shard {
         self.plan.stopped = stopped;
     }
 
-    #[allow(clippy::inline_always, reason = "what it gives is not handed over in memory, see above")]
+    #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
     fn claim(&mut self, work: &mut Work, order: &ReadyOrder) -> Framed {
         let ending = self.write_decision(work, order);
@@ -275,7 +277,7 @@ impl Shard {
         Framed { ending, claim }
     }
 
-    #[allow(clippy::inline_always, reason = "see `claim`")]
+    #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
     fn apply(&mut self, work: &Work, framed: Framed, order: &ReadyOrder) -> Placed {
         let Framed { ending, claim } = framed;
@@ -338,7 +340,7 @@ impl Shard {
             self.registry.count_fill(&order.owner, self.plan.shares, self.now);
         }
         let account = match taker.account {
-            // Who left may have been all that a row was for.
+            // An order that left may have been all that the taker's row was kept for.
             Some(account) if self.plan.leaves.is_empty() => account,
             Some(_) | None => {
                 let opened = self.accounts.open(taker.wallet, taker.market);
@@ -379,7 +381,7 @@ impl Shard {
         Placed::Accepted { status, making, taking, trade: filled.then_some(span.start), replayed: false }
     }
 
-    /// Writes what was decided behind what was received.
+    /// Writes the decision, which follows the received bytes in the frame.
     fn write_decision(&mut self, work: &Work, order: &ReadyOrder) -> Ending {
         let taker = &work.taker;
         let Verdict { killed, open, reserved, .. } = work.verdict;

@@ -1,12 +1,12 @@
-//! What a resting order is to others than its book: its key, its account, the clock.
+//! What is kept of a resting order outside its book: its key, its account, its expiry.
 //!
 //! | bytes | placement |
 //! |------:|-----------|
 //! |    16 | the key it came with |
 //! |    16 | collateral set aside, row of its account, place in the heap of expiries |
 //!
-//! Placements lie under the slots that the book gave out, and so do the links of each account's orders. With its
-//! line, the links of its level and two places of the index an order takes 128 bytes.
+//! Placements, and the links of each account's orders, are indexed by the slots that the book gives out. With its
+//! line, its links in its level and two places of the index, an order takes 128 bytes.
 
 use super::expiries::NOWHERE;
 use crate::book::orders::Orders;
@@ -22,8 +22,8 @@ use crate::memory::pages::filled;
 pub(super) struct Placement {
     /// The API key it came with.
     pub(super) owner: ApiKey,
-    /// What is still set aside for it. Zero for every sell; for a buy it is either never zero or
-    /// always, see [`Placement::reserves`].
+    /// Collateral still set aside for it. Zero for every sell; for a buy, always zero or never, see
+    /// [`Placement::reserves`].
     pub(super) reserved: Collateral,
     /// The row of (wallet, market).
     pub(super) account: Slot,
@@ -38,12 +38,12 @@ const _: () = assert!(
 );
 
 impl Placement {
-    /// An order of `account`, which expires by no heap yet.
+    /// An order of `account` that is not in the heap of expiries.
     pub(super) const fn new(owner: ApiKey, account: Slot, reserved: Collateral) -> Self {
         Self { owner, reserved, account, expiry_place: NOWHERE }
     }
 
-    /// Whether collateral was set aside: a fill leaves what the rest may cost, which is not nothing.
+    /// Whether collateral was set aside: a partial fill leaves what the rest may cost, which is never zero.
     pub(super) fn reserves(&self) -> bool {
         !self.reserved.is_zero()
     }
@@ -63,18 +63,18 @@ impl Placements {
         Self { placements: filled(resting_max as usize, none), by_account: Links::with_capacity(resting_max) }
     }
 
-    /// Has what is kept of an order fetched into the cache, and waits for nothing.
+    /// Prefetches an order's placement and its links in its account's list.
     pub(super) fn fetch_ahead(&self, slot: Slot) {
         ahead::fetch_at(self.placements.as_ptr().wrapping_add(slot.index()));
         self.by_account.fetch_ahead(slot);
     }
 
-    /// Has the links of those beside it fetched likewise. Its own are looked at now: they were to be fetched before.
+    /// Prefetches the links of its neighbours in its account's list. It reads its own, so fetch those earlier.
     pub(super) fn fetch_beside(&self, slot: Slot) {
         self.by_account.fetch_beside(slot);
     }
 
-    /// Has the links of an account's newest order fetched likewise.
+    /// Prefetches the links of an account's newest order.
     pub(super) fn fetch_last(&self, list: Ends) {
         self.by_account.fetch_ahead(list.last);
     }

@@ -1,7 +1,7 @@
-//! An order that is ready for its shard: what it is judged by, and the part of its frame that is known by then.
+//! An order that is ready for its shard: the fields it is judged by, and the part of its frame that is known.
 //!
-//! Whoever checked an order's signature makes it ready, on the loop of its connection. The shard reads a few words
-//! of it and carries the rest into the log.
+//! The loop of its connection makes it ready once the signature is checked. The shard reads a few words of it and
+//! copies the rest into the log.
 
 use super::PlaceOrder;
 use super::ahead::Coming;
@@ -29,7 +29,7 @@ pub struct ReadyOrder {
     pub(super) order_type: OrderType,
     pub(super) post_only: bool,
     pub(super) self_trade: SelfTrade,
-    /// The same as bytes, and what nobody judges: the signature, and every field that was signed.
+    /// The order as its frame holds it: these fields, the signature, and the signed fields that no rule reads.
     pub(super) received: Received,
 }
 
@@ -42,7 +42,7 @@ impl PlaceOrder {
         ready
     }
 
-    /// The same in a place that is there.
+    /// Writes the order, as its shard takes it, over `ready`.
     pub fn write_to(&self, ready: &mut ReadyOrder) {
         let Self { order, id, principal, wallet, market, outcome } = self;
         ready.write(order, id, (*wallet, *principal), (*market, *outcome));
@@ -50,7 +50,7 @@ impl PlaceOrder {
 }
 
 impl ReadyOrder {
-    /// A place for orders, which are written into it one after another.
+    /// No order: a place into which orders are written one after another.
     pub const BLANK: Self = Self {
         id: OrderId::ZERO,
         signed: Ratio { collateral: Collateral::ZERO, shares: Shares::ZERO },
@@ -69,8 +69,8 @@ impl ReadyOrder {
         received: Received::NOTHING,
     };
 
-    /// Makes it an order whose signature was checked, with the wallet that trades and whose that is, and with its
-    /// token's market and side of it.
+    /// Overwrites it with an order whose signature was checked: the wallet that trades comes with its principal,
+    /// the token's market with its outcome.
     pub fn write(
         &mut self,
         order: &SignedOrder,
@@ -93,7 +93,7 @@ impl ReadyOrder {
         self.received.write(order, id, (wallet, principal), (market, outcome));
     }
 
-    /// As it is looked at before it is its turn.
+    /// The order as [`super::Shard::fetch_ahead`] takes it.
     #[must_use]
     pub const fn coming(&self) -> Coming<'_> {
         let &Self { ref id, market, outcome, side, wallet, principal, .. } = self;
@@ -112,13 +112,13 @@ impl ReadyOrder {
         self.market
     }
 
-    /// Whose order it is.
+    /// The order's owner.
     #[must_use]
     pub const fn principal(&self) -> WalletNo {
         self.principal
     }
 
-    /// Whether it may not be judged late.
+    /// Whether its client set a deadline, after which it is refused.
     #[must_use]
     pub const fn has_deadline(&self) -> bool {
         self.deadline_ms != 0

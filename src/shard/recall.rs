@@ -1,8 +1,8 @@
 //! What was decided before, by digest: the same signed order or act never runs twice.
 //!
 //! The memory is bounded. When it is full the oldest stamps are dropped and the *horizon* rises to
-//! them; an order whose stamp lies at or below the horizon is refused as too old, because nobody
-//! knows any more whether it ran. So trading never stops because the memory is full.
+//! them; an order whose stamp is at or below the horizon is refused as too old, because it is no
+//! longer known whether it ran. So trading never stops because the memory is full.
 //!
 //! - RECALL-1: every order or act with a stamp above the horizon that ever got a frame is here.
 //! - RECALL-2: the horizon only rises, and depends on nothing but the frames.
@@ -24,27 +24,27 @@ pub(super) enum First {
 }
 
 impl First {
-    /// Of an order that met nobody.
+    /// The result of an order that met nobody.
     pub(super) const RESTS: Self = Self::Order { status: Status::Live, making: 0, taking: 0, trade: None };
 }
 
-/// All that is kept of most digests, which moved nothing: one line of memory.
+/// What is kept of a digest in one cache line: everything, for the many that moved nothing.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Entry {
     id: OrderId,
     stamp_ms: u64,
-    /// Of the trade or the act; [`NO_FRAME`] if there is none.
+    /// The frame of the trade or the act, or [`NO_FRAME`].
     position: Position,
     principal: WalletNo,
-    /// Which entry is behind it in its lane.
+    /// The next entry in its lane.
     next: u32,
     /// What moved; none without a position.
     moved: Slot,
     what: What,
 }
 
-/// What a digest is of, and came to.
+/// What a digest names, and what became of it.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Order(Status),
@@ -69,7 +69,7 @@ impl Aged for Entry {
     }
 }
 
-/// A stamp and whose entry it is of.
+/// A stamp and the number of its entry.
 type Oldest = Reverse<(u64, u32)>;
 
 const _: () = assert!(size_of::<Entry>() == 64, "an entry is one line");
@@ -78,12 +78,12 @@ const _: () = assert!(
     "what `sizes.digests` says that a digest takes"
 );
 
-/// First results, the newest by their signed time. Their memory is there from the start: in new memory an order
-/// would wait for a page now and then.
+/// The first results with the newest stamps. Their memory is touched at the start, so that no order waits for a
+/// page fault.
 #[derive(Debug)]
 pub(super) struct Recall {
     entries: Vec<Entry>,
-    /// Side by side, as few digests have it: a line that only one of them uses would be waited for.
+    /// Packed, because few digests have it: a cache line for each would mostly be a miss.
     moved: Arena<Moved>,
     index: Index,
     ages: Ages,
@@ -115,13 +115,13 @@ impl Recall {
         self.horizon_ms
     }
 
-    /// Where [`Recall::find`] looks first, to be fetched.
+    /// What [`Recall::find`] reads first, to be prefetched.
     pub(super) fn place_of(&self, id: &OrderId) -> *const u8 {
         self.index.place_of(self.hash(id))
     }
 
-    /// The first result of this digest and whose it was. Stamps at the horizon are forgotten
-    /// together, though their entries are only used again one by one.
+    /// The first result of this digest, and its principal. All stamps up to the horizon are forgotten
+    /// at once, though their entries are reused only one by one.
     #[inline]
     pub(super) fn find(&self, id: &OrderId) -> Option<(WalletNo, First)> {
         let number = self.index.find(self.hash(id), |number| self.entries[number as usize].id == *id)?;
@@ -142,8 +142,8 @@ impl Recall {
         }
     }
 
-    /// Remembers a first result at `now`. What is older than the horizon needs no remembering.
-    #[allow(clippy::inline_always, reason = "a result handed over in memory is waited for, see `place`")]
+    /// Remembers a first result at `now`, unless the memory is full of newer ones: the horizon covers it then.
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn remember(
         &mut self,
@@ -183,12 +183,12 @@ impl Recall {
         if is_full {
             self.fetch_oldest();
         } else {
-            // The place behind the next one, which was fetched before.
+            // The place after the next: the next was fetched before.
             ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
         }
     }
 
-    /// Forgets the oldest of a full memory and gives its place; none if what comes is no newer.
+    /// Forgets the oldest of a full memory and returns its place; none if `stamp_ms` is no newer.
     fn drop_oldest(&mut self, stamp_ms: u64) -> Option<usize> {
         let (oldest_ms, number) = self.ages.oldest().expect("a full memory has an oldest");
         self.horizon_ms = self.horizon_ms.max(oldest_ms.min(stamp_ms));
@@ -204,8 +204,8 @@ impl Recall {
         Some(number as usize)
     }
 
-    /// Has fetched what orders to come make a full memory drop, and write to: for the second from now where the index has
-    /// it, for the third the entry.
+    /// Prefetches what the coming orders make a full memory drop and overwrite: the index bucket of the second entry
+    /// from now, and the third entry itself.
     fn fetch_oldest(&self) {
         let Some((_, oldest)) = self.ages.oldest() else { return };
         let Some(next) = self.entries.get(self.entries[oldest as usize].next as usize) else { return };

@@ -1,14 +1,14 @@
-//! A replace: a maker's orders leave a book and others come to rest in it, whole or not at all.
+//! A replace: a maker's orders leave a book and others come to rest in it, all or nothing.
 //!
-//! Everything is judged before anything is done, as if the orders that leave had left already; then
-//! one frame says all of it. All orders are of one market, those that come are of one wallet, and
-//! each of those that come rests: what would trade at once refuses the replace, so no walk and no
-//! other shard's money can change what was judged.
+//! Everything is judged before anything is done, as if the leaving orders had left already; then one
+//! frame records all of it. All orders are of one market, and the coming orders are of one wallet.
+//! Each coming order rests: one that would trade at once refuses the whole replace, so there is no
+//! walk, and no maker's cell that could change what was judged.
 //!
-//! | an order that comes | its place in the queue |
+//! | a coming order | its place in the queue |
 //! |---|---|
-//! | same wallet, token, side and price as one that leaves, not larger than what that has open | that one's |
-//! | anything else | behind all others of its price |
+//! | same wallet, token, side and price as a leaving one, no larger than its open shares | that one's |
+//! | any other | behind all others at its price |
 //!
 //! REPLACE-1: between the judging and the frame nothing changes but the wallet's cell, and that only
 //! where collateral is set aside: the debit is the last thing that can fail.
@@ -29,35 +29,35 @@ use crate::journal::layout::{Decision, OrdersReplaced};
 use crate::memory::arena::Slot;
 use crate::memory::wire::{Out, Room, Wire, put_count};
 
-/// What becomes of a replace whose old orders are not all there any more.
+/// What a replace does if some of its leaving orders are not there any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfGone {
-    /// Nothing: the orders that come are not placed.
+    /// Nothing: the coming orders are not placed.
     #[default]
     Refuse,
-    /// What is there leaves, and the orders that come are placed.
+    /// Those that are there leave, and the coming orders are placed.
     Place,
 }
 
-/// What a replace is asked to do. The naive twin takes orders as they are.
+/// What a replace is asked to do. The naive twin takes each `Order` as a [`super::PlaceOrder`].
 #[derive(Clone, Copy, Debug)]
 pub struct Replace<'a, Order = ReadyOrder> {
-    /// Whose orders leave.
+    /// The owner of the leaving orders.
     pub principal: WalletNo,
-    /// Which, at most [`REPLACE_REMOVED_MAX`].
+    /// The leaving orders, at most [`REPLACE_REMOVED_MAX`].
     pub leaving: &'a [OrderId],
-    /// What comes, 1..=[`REPLACE_PLACED_MAX`] orders.
+    /// The coming orders, 1..=[`REPLACE_PLACED_MAX`].
     pub coming: &'a [Order],
-    /// What if one that should leave is not there.
+    /// What to do if a leaving order is not there.
     pub if_gone: IfGone,
 }
 
 /// Which part of a replace a refusal is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplacePart {
-    /// The order at this place of those that should leave.
+    /// The leaving order at this index.
     Leaving(u8),
-    /// The order at this place of those that should come.
+    /// The coming order at this index.
     Coming(u8),
 }
 
@@ -66,28 +66,28 @@ pub enum ReplacePart {
 pub struct ReplaceRefusal {
     /// The rule.
     pub refusal: Refusal,
-    /// What broke it; none if it is not about one of them.
+    /// The order that broke it; none if it is not about one order.
     pub part: Option<ReplacePart>,
 }
 
 /// What a replace did. Every order that came rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// True if its orders had come by an earlier post of the same replace; then nothing was done.
+    /// True if an earlier post of the same replace placed its orders; then nothing was done now.
     pub replayed: bool,
-    /// A bit for each order that left, by its place in the list.
+    /// A bit for each order that left, by its index in [`Replace::leaving`].
     pub left: u64,
-    /// A bit for each order that has the place of one that left, by its place in the list.
+    /// A bit for each order that took the place of a leaving one, by its index in [`Replace::coming`].
     pub kept_place: u64,
 }
 
 const _: () = assert!(REPLACE_REMOVED_MAX <= 64 && REPLACE_PLACED_MAX <= 64, "a bit for each order");
 
-/// What is kept for the judging of a replace, with its memory.
+/// Lists for judging a replace; they keep their memory.
 #[derive(Debug)]
 pub(super) struct Scratch {
     takers: Vec<Taker>,
-    /// For each order that comes the one whose place it has.
+    /// For each coming order the leaving one whose place it takes.
     heirs: Vec<Option<Slot>>,
 }
 
@@ -123,7 +123,8 @@ impl Shard {
         Ok(Replaced { replayed: false, left, kept_place })
     }
 
-    /// Whether its orders are known already: all of them, as a replace leaves them, or it is another one.
+    /// Whether this replace was done before: then its coming orders are all known, and rested unfilled.
+    /// If only some are known, it is refused.
     fn came_before(&self, request: &Replace<'_>) -> Result<bool, ReplaceRefusal> {
         let mut known = 0;
         for (at, order) in request.coming.iter().enumerate() {
@@ -141,15 +142,15 @@ impl Shard {
         if known == 0 {
             return Ok(false);
         }
-        // Orders that were placed one by one have taken nobody out.
+        // If a leaving order still rests, the coming ones were placed one by one and not by this replace.
         match request.leaving.iter().position(|id| self.leaves(request, id).is_some()) {
             Some(at) => Err(about(ReplacePart::Leaving, at, Reject::ReplaceKnown.into())),
             None => Ok(true),
         }
     }
 
-    /// The order of this id, if it rests where it can be replaced. Other shards' orders are not seen from
-    /// here, so those of other markets count alike.
+    /// The order with this id, if it rests in the replace's market. One in another market counts as not
+    /// there, whether it is on this shard or on another, which cannot be seen from here.
     fn leaves(&self, request: &Replace<'_>, id: &OrderId) -> Option<Slot> {
         let orders = self.books.orders();
         let slot = orders.find(id)?;
@@ -157,7 +158,7 @@ impl Shard {
         (principal == request.principal && market == request.coming[0].market).then_some(slot)
     }
 
-    /// Finds the orders that leave, each once.
+    /// Chooses the leaving orders, each once; returns a bit for each id that was found.
     fn choose_leaving(&mut self, request: &Replace<'_>) -> Result<u64, ReplaceRefusal> {
         self.slots.clear();
         let mut left = 0;
@@ -176,7 +177,7 @@ impl Shard {
         Ok(left)
     }
 
-    /// Judges one order that comes, behind those that leave and those that came before it.
+    /// Judges one coming order, as if the leaving orders had left and the coming ones before it rested.
     fn judge_coming(
         &mut self,
         now: TimeMs,
@@ -228,7 +229,7 @@ impl Shard {
         false
     }
 
-    /// The funding rule with what leaves left out and what came before it counted.
+    /// The funding rule, without the leaving orders and with the coming ones before this one.
     fn judge_replace_funds(&mut self, taker: &Taker) -> Result<(), Refusal> {
         if taker.side == Side::Buy {
             self.watch(taker.wallet);
@@ -281,7 +282,7 @@ impl Shard {
         if (self.settings.resting_max as usize) < stays + request.coming.len() {
             return Err(Reject::BookFull.into());
         }
-        // A full arena was looked at above; a ladder that becomes empty is there to be taken again.
+        // A full arena was checked above. If orders leave, there is a ladder, or the bytes it gives back.
         if self.slots.is_empty() && self.books.room(taker.market, taker.tick) == Err(Full::Bytes) {
             return Err(Reject::NoRoomForBook.into());
         }
@@ -340,7 +341,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Writes an [`OrdersReplaced`], whose orders are written as those of frames of their own are.
+    /// Writes an [`OrdersReplaced`]; each order in it is written as in a frame of its own. Returns the bytes.
     fn write_replace(&mut self, request: &Replace<'_>) -> usize {
         let orders = self.books.orders();
         let payload = self.payload.as_flattened_mut();
@@ -362,7 +363,7 @@ impl Shard {
         payload.len() - left
     }
 
-    /// What leaves and has no heir goes first, so that no two orders ever cross (BOOK-1).
+    /// Leaving orders whose place is not taken go first, so that no two orders ever cross (BOOK-1).
     fn apply_replace(&mut self, request: &Replace<'_>, start: Position) {
         let account = self.accounts.open(request.coming[0].wallet, request.coming[0].market);
         let account = account.expect("the room was looked at before the frame");
@@ -391,8 +392,8 @@ impl Shard {
         self.accounts.settle(account);
     }
 
-    /// An order leaves; the row of the wallet that others come for stays, and what was set aside is
-    /// counted against what comes: only what is left over is credited.
+    /// Removes a leaving order. If its row is the one `kept` for the coming orders, the row stays, and
+    /// what was set aside for the order is counted against them: only what is left over is credited.
     fn leave_behind(&mut self, slot: Slot, kept: Slot) {
         if self.placements[slot].account == kept {
             self.uncount(slot);

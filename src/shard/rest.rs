@@ -1,8 +1,8 @@
-//! How an order comes to rest, and the short way of one that meets nobody.
+//! How an order comes to rest, and the short way for one that meets nobody.
 //!
-//! Most orders are a maker's: nobody is there whom they reach, and all of them rests. Of the four steps there is then
-//! nothing to take, what was found is known beforehand, and so is most of what is decided: the rules, the frame and
-//! the books are those of every order, compiled once more for what is known.
+//! Most orders reach no maker and rest whole. Then there is nothing to walk and nothing to take, and most of the
+//! decision is known beforehand. The short way calls the same rules, frame and books as the four stages; inlined
+//! here, they are compiled once more for this case.
 
 use super::judge::{Found, Verdict};
 use super::placements::Placement;
@@ -15,8 +15,9 @@ use crate::journal::layout::{Decision, OrderPlaced};
 use crate::memory::arena::Slot;
 
 impl Shard {
-    /// Whether an order that may rest meets nobody, was not cancelled before it came, and sets nothing aside.
-    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    /// Whether the short way is open: the order may rest, meets nobody, was not cancelled before it came, and sets
+    /// nothing aside.
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn comes_to_rest(&self, taker: &Taker, order: &ReadyOrder) -> bool {
         taker.order_type.rests()
@@ -25,8 +26,8 @@ impl Shard {
             && (taker.side == Side::Sell || self.settings.funding == Funding::Market)
     }
 
-    /// Places an order that comes to rest: it rests, or is refused.
-    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    /// Places an order by the short way: it rests whole, or is refused.
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn place_to_rest(&mut self, taker: &Taker, order: &ReadyOrder) -> Result<Placed, Refusal> {
         self.prepare_rest(taker);
@@ -51,9 +52,9 @@ impl Shard {
         Ok(Placed::Accepted { status: Status::Live, making: 0, taking: 0, trade: None, replayed: false })
     }
 
-    /// Before an order that may rest is judged: has fetched what it would come to lie behind, and asks to hear when its
-    /// wallet's cell falls.
-    #[allow(clippy::inline_always, reason = "a taker is else handed over in memory, see `place`")]
+    /// Prepares for an order that may rest, before it is judged: prefetches the links of the orders that it would queue
+    /// behind, and for a buy watches the wallet's cell.
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn prepare_rest(&mut self, taker: &Taker) {
         self.fetch_last(taker);
@@ -63,15 +64,15 @@ impl Shard {
     }
 
     /// Puts an order into its book and counts it.
-    #[allow(clippy::inline_always, reason = "an order is else handed over in memory, see `Books::rest`")]
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn rest(&mut self, tick: Tick, order: &Resting, placement: Placement, cost: Collateral) {
         let slot = self.books.rest(tick, order).expect("the room was looked at before the take");
         self.enlist(slot, placement, cost);
     }
 
-    /// Counts an order that has just come to rest. If it is a buy, it may cost `cost`.
-    #[allow(clippy::inline_always, reason = "a placement is else handed over in memory, see `Books::rest`")]
+    /// Counts an order that has just come to rest; `cost` is what it may cost if it is a buy.
+    #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn enlist(&mut self, slot: Slot, placement: Placement, cost: Collateral) {
         self.placements[slot] = placement;
@@ -105,7 +106,7 @@ pub(super) fn new_order(taker: &Taker, order: &ReadyOrder, open: Shares, positio
     }
 }
 
-/// From which second on an order no longer trades; what is said to expire after 2106 never does.
+/// The second from which an order no longer trades; one that would expire after 2106 never does.
 pub(super) fn expires_s(expiration_s: u64) -> u32 {
     if expiration_s == 0 { NEVER } else { u32::try_from(expiration_s).unwrap_or(NEVER) }
 }

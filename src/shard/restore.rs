@@ -1,8 +1,8 @@
 //! A shard as the frames left it.
 //!
 //! Books, shares, first results and tombstones come out of a ledger that followed the log. Cells and
-//! fees are not restored here: they belong to all shards, and whoever starts the process fills them
-//! once, before the first command.
+//! fees are not restored here: they belong to all shards and are filled once, before the first
+//! command, by the code that starts the process.
 
 use super::placements::Placement;
 use super::recall::First;
@@ -20,16 +20,16 @@ use crate::registry::Registry;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// Why a shard does not go on.
+/// Why a shard cannot be restored.
 #[derive(Debug)]
 pub enum Unrestored {
     /// The archive's memory of orders cannot be read.
     Archive(Fault),
-    /// There was more than its settings hold.
+    /// There was more than its settings have room for.
     Full(Lacks),
 }
 
-/// What of [`ShardSettings`] is too small.
+/// Which of the [`ShardSettings`] is too small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacks {
     /// `resting_max`.
@@ -41,8 +41,8 @@ pub enum Lacks {
 }
 
 impl Shard {
-    /// A shard that goes on where `ledger` ends. Fails if the settings do not hold what was there, as with fewer shards
-    /// than before, or if the archive's memory of orders cannot be read.
+    /// A shard that goes on where `ledger` ends. Fails if the settings have no room for what was there, for example
+    /// with fewer shards than before, or if the archive's memory of orders cannot be read.
     pub fn restore(
         settings: ShardSettings,
         cells: Arc<Cells>,
@@ -60,7 +60,7 @@ impl Shard {
         }
         for row in ledger.markets() {
             if shard.owns(row.market) {
-                // Into the queues by priority, into the lists of accounts by placement.
+                // Orders join the queues by priority, and then the accounts' lists by placement.
                 let orders = ledger.by_priority(row.market);
                 let restored = orders.into_iter().map(|order| Ok((shard.restore_order(order)?, order)));
                 let mut resting = restored.collect::<Result<Vec<(Slot, &OrderRow)>, Unrestored>>()?;
@@ -110,9 +110,9 @@ impl Shard {
         Ok(())
     }
 
-    /// First results, the newest by their signed time: as many as are remembered and one more, which
-    /// the horizon comes from. That is a matter of times, so it is what it was (RECALL-2) in whatever
-    /// order they come, and whatever is older than all of these.
+    /// Restores the first results with the newest stamps: as many as are remembered and one more, which
+    /// gives the horizon. That depends on stamps only, so it is what it was (RECALL-2), whatever the
+    /// order of the results and however many older ones there were.
     fn restore_recall(&mut self, ledger: &Ledger) -> Result<(), Fault> {
         let enough = self.settings.digests_max as usize + 1;
         let acts = ledger.acts().filter(|(_, row)| self.owns(row.market));
@@ -135,7 +135,7 @@ impl Shard {
             let own = stamps.iter().filter(|row| self.owns(row.market));
             memories.borrow_mut().extend(own.map(order_memory));
         })?;
-        // The memory of old times is dropped from its front, so they come first.
+        // In the order of their stamps all join one lane, whose front is what is dropped.
         let mut memories = memories.into_inner();
         memories.sort_unstable_by_key(|memory| (memory.stamp_ms, memory.position));
         for memory in memories {
@@ -145,8 +145,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Every shard has all of them: an order's market is not known before it arrives. Which have run out the
-    /// first command tells, for the log's time may be ahead of the clock.
+    /// Every shard keeps every tombstone: an order's market is not known before it arrives. Those that have run
+    /// out are left to the first command's time to find, because the log's time may be ahead of the clock.
     fn restore_tombstones(&mut self, ledger: &Ledger) {
         let mut waiting: Vec<_> = ledger.tombstones().collect();
         waiting.sort_by_key(|tombstone| (tombstone.until, tombstone.id, tombstone.principal));

@@ -2,7 +2,7 @@
 //!
 //! A tombstone is bound to the principal that cancelled, lives for [`Tombstone::LIFE_MS`] by the machine's
 //! clock, and kills the order when it arrives. All live equally long, so they run out in the order in which
-//! they came: a ring. What memory holds here, frames and followers hold too, by the same clock.
+//! they came: a ring. Followers of the log hold the same tombstones, by the same clock.
 
 use crate::account::Accounts;
 use crate::domain::{OrderId, TimeMs, WalletNo};
@@ -32,7 +32,7 @@ impl Waiting {
 /// The tombstones of a shard.
 #[derive(Debug)]
 pub(super) struct Tombstones {
-    /// Oldest first. The number of the first is `first`; numbers wrap.
+    /// Oldest first. The number of the first is `first`; numbers wrap around.
     ring: VecDeque<Waiting>,
     first: u32,
     index: Index,
@@ -56,7 +56,7 @@ impl Tombstones {
     /// Whether this principal's cancel waits for this order at `now`.
     #[inline]
     pub(super) fn waits(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
-        // Mostly nobody waits; then the index, which lies in no cache, is not looked at.
+        // Mostly there are none; then the index, which is in no cache, is not read.
         self.ring.back().is_some_and(|newest| now < newest.until) && self.is_waiting(id, principal, now)
     }
 
@@ -69,7 +69,7 @@ impl Tombstones {
         self.index.find(self.hash(id), same).is_some()
     }
 
-    /// Whether [`Tombstones::put`] would have room, after those that ran out are gone.
+    /// Drops the tombstones that ran out, then checks that [`Tombstones::put`] has room.
     pub(super) fn room(
         &mut self,
         principal: WalletNo,
@@ -80,14 +80,14 @@ impl Tombstones {
         self.room_beside_all(principal, accounts)
     }
 
-    /// The same with those that ran out, for whoever cannot say what time it is.
+    /// Whether [`Tombstones::put`] has room, counting those that ran out: a restore does not know the time.
     pub(super) fn room_beside_all(&self, principal: WalletNo, accounts: &Accounts) -> Result<(), OverQuota> {
         let full = self.ring.len() == TOMBSTONES_MAX as usize;
         let over = PER_PRINCIPAL_MAX <= accounts.wallet(principal).tombstones;
         if full || over { Err(OverQuota) } else { Ok(()) }
     }
 
-    /// Adds one. The caller saw the room.
+    /// Adds one; the caller has checked that there is room.
     pub(super) fn put(&mut self, id: &OrderId, principal: WalletNo, until: TimeMs, accounts: &mut Accounts) {
         let number = self.first.wrapping_add(u32::try_from(self.ring.len()).expect("a small ring")) % NUMBERS;
         let indexed = self.index.insert(self.hash(id), number);
@@ -114,5 +114,5 @@ impl Tombstones {
     }
 }
 
-/// Numbers of tombstones wrap here: more than there can be at once.
+/// Numbers of tombstones wrap around here: at more than there can be at once.
 const NUMBERS: u32 = 2 * TOMBSTONES_MAX;

@@ -1,6 +1,6 @@
 //! The walk over makers: once with loads only (*look*), once debiting those who pay (*take*).
 //!
-//! Both walks are this one function, so what *look* found out holds for *take* unless a cell fell
+//! Both walks are this one function, so what *look* found holds for *take* unless a cell fell
 //! in between. Makers are met best price first, in the order of their placement within a price.
 //!
 //! | met | what happens |
@@ -30,7 +30,7 @@ use crate::memory::arena::Slot;
 /// lasts well under a microsecond, so this many looks outlast it unless its thread was preempted.
 pub(super) const SETTLE_TRIES: u32 = 64;
 
-/// Another shard's debits may be given back, so nobody can say whether a maker is short.
+/// Another shard may still give its debits back, so whether a maker is short cannot be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unsettled;
 
@@ -57,7 +57,7 @@ impl Left {
         }
     }
 
-    /// The shares wanted at the taker's `price`.
+    /// The shares still wanted, at a `price` in terms of the taker's token.
     pub(super) fn shares_at(self, price: Price) -> Shares {
         match self {
             Self::Shares(shares) => shares,
@@ -105,7 +105,7 @@ impl Taker {
     }
 }
 
-/// One maker's part, decided but not yet done.
+/// A fill, decided but not yet applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Met {
     pub(super) maker: Slot,
@@ -113,7 +113,7 @@ pub(super) struct Met {
     pub(super) legs: Legs,
     pub(super) maker_fee: Collateral,
     pub(super) taker_fee: Collateral,
-    /// Debited from the maker's cell by *take*; zero for sellers and for what was set aside.
+    /// What *take* debits from the maker's cell; zero for a seller, and where collateral was set aside.
     pub(super) due: Collateral,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Met {
 pub(super) struct Leaves {
     pub(super) maker: Slot,
     pub(super) reason: RemovalReason,
-    /// False if it is short only because of what this walk let it pay before.
+    /// False if it is short only because of what its wallet paid earlier in this walk.
     pub(super) in_any_case: bool,
 }
 
@@ -134,7 +134,7 @@ pub(super) struct Plan {
     pub(super) left: Left,
     /// Why the walk ended before makers or taker were exhausted.
     pub(super) stopped: Option<Reject>,
-    /// What is left of the taker is worth less than a millionth at a maker that it still reaches.
+    /// True if what is left of the taker is worth less than a millionth at the next maker it reaches.
     pub(super) spent: bool,
     /// Sums over the fills.
     pub(super) shares: Shares,
@@ -170,7 +170,7 @@ impl Plan {
         self.maker_fees = Collateral::ZERO;
     }
 
-    /// Shares left over that no maker can fill any more, if the order counts shares.
+    /// Shares that no maker is left for, if the order counts shares; zero if it was stopped or is spent.
     pub(super) fn open(&self) -> Shares {
         match self.left {
             Left::Shares(shares) if self.stopped.is_none() && !self.spent => shares,
@@ -178,7 +178,7 @@ impl Plan {
         }
     }
 
-    /// All of it, as far as the rules ask.
+    /// The part of it that the rules judge.
     pub(super) fn found(&self) -> Found {
         Found {
             trades: !self.fills.is_empty(),
@@ -202,7 +202,7 @@ impl Plan {
 /// Whether a walk moves money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Walk {
-    /// Loads only.
+    /// Only loads cells.
     Look,
     /// Debits each paying maker for its exact leg and fee, all or nothing.
     Take,
@@ -214,7 +214,7 @@ enum Payment {
 }
 
 impl Shard {
-    /// Walks the makers that `taker` reaches and leaves what it found in `self.plan`.
+    /// Walks the makers that `taker` reaches and leaves the result in `self.plan`.
     #[inline]
     pub(super) fn walk(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
         self.plan.begin(taker.wants());
@@ -222,14 +222,14 @@ impl Shard {
         if self.meets_somebody(taker) { self.walk_makers(walk, taker) } else { Ok(()) }
     }
 
-    /// Whether there is anybody whom `taker` reaches.
+    /// Whether `taker` reaches any maker.
     #[inline]
     pub(super) fn meets_somebody(&self, taker: &Taker) -> bool {
         let opposite = taker.face.side.opposite();
         self.books.best(taker.market, opposite).is_some_and(|best| taker.face.reaches(best))
     }
 
-    /// Apart, so that an order that meets nobody does without what this needs.
+    /// Out of line, so that an order that meets nobody does not pay for its set-up.
     #[inline(never)]
     fn walk_makers(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
         let breakers = self.registry.any_breaker();
@@ -265,8 +265,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Has what this walk and those behind it look at fetched meanwhile: where the index has the one that is met, as it
-    /// may be removed, the next one's account, and who trades behind that one.
+    /// Prefetches what comes next: the index bucket of the order met, which may be removed; the account row of the next
+    /// one; and everything kept of the one after that.
     fn fetch_met(&self, met: &OrderId, next: Option<Slot>) {
         self.books.orders().fetch_ahead(met);
         if let Some(next) = next {
@@ -281,7 +281,7 @@ impl Shard {
         }
     }
 
-    /// Fills the maker as far as it goes; false if that would be worth nothing.
+    /// Plans a fill of the maker, or its leaving if it cannot pay; false if the fill would be worth nothing.
     fn meet(&mut self, walk: Walk, taker: &Taker, slot: Slot, maker: &Resting) -> Result<bool, Unsettled> {
         let meeting = Meeting::of(taker.side, maker.side);
         let price = meeting.taker_price(maker.price);
@@ -305,7 +305,7 @@ impl Shard {
         Ok(true)
     }
 
-    /// Takes what a maker owes, in thought or in fact.
+    /// Takes what a maker owes: tentatively in *look*, from its cell in *take*.
     fn pay(&mut self, walk: Walk, account: Slot, due: Collateral) -> Result<Payment, Unsettled> {
         if due.is_zero() {
             return Ok(Payment::Paid);
@@ -328,7 +328,7 @@ impl Shard {
                 Some(balance) if balance < spent + due => {
                     return Ok(Payment::Short { in_any_case: balance < due });
                 }
-                // It was lent for a moment and is back, or it cannot be told yet.
+                // Another shard's take has given the money back, or may still do so.
                 Some(_) | None => std::hint::spin_loop(),
             }
         }
@@ -336,7 +336,7 @@ impl Shard {
     }
 }
 
-/// Why a maker leaves before anybody asks whether it can pay.
+/// Why a maker leaves, whether or not it can pay.
 fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<RemovalReason> {
     if tripped {
         return Some(RemovalReason::FillRate);
@@ -347,8 +347,8 @@ fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<Remo
     legs::is_dust(maker.price, maker.open).then_some(RemovalReason::Dust)
 }
 
-/// The maker's fee: within a sell's proceeds, and within what was set aside for a buy after its leg and
-/// after what its rest may still cost.
+/// The maker's fee: at most the proceeds of a sell, and at most what a buy's reserve leaves after this
+/// leg and the cost of its open rest.
 fn maker_fee(
     taker: &Taker,
     maker: &Resting,
@@ -364,7 +364,7 @@ fn maker_fee(
     fee.min(placement.reserved - leg - rest)
 }
 
-/// A fee on top of a buy is what it is; out of a sell's proceeds it is at most the proceeds.
+/// The fee within what can pay it: a buy pays it on top, a sell out of its proceeds.
 fn fee_within(side: Side, fee: Collateral, leg: Collateral) -> Collateral {
     match side {
         Side::Buy => fee,

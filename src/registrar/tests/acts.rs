@@ -271,7 +271,7 @@ fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Even numbers are addresses of their own, odd ones the proxies of those before them.
+/// Even numbers are owners' addresses; each odd one is the proxy of the owner before it.
 fn party(byte: u8) -> Address {
     if byte.is_multiple_of(2) { address(byte + 1) } else { derive::proxy(&address(byte)) }
 }
@@ -336,7 +336,7 @@ fn switches_and_breakers_are_what_they_were_behind_a_restart() {
     assert_eq!(rig.registrar.next_tripped(NOW), None);
     rig.registrar.set_breaker(NOW, principal, keys[2], BreakerState::default()).expect("room");
     rig.check_restart();
-    // Behind a restart the clocks begin anew with the first look at them, and what had tripped is swept.
+    // After a restart the clocks begin anew at the first check, and a key that had tripped is named again.
     let mut restarted = rig.restarted();
     assert_eq!(restarted.next_tripped(NOW), Some((principal, keys[1])));
     assert_eq!(restarted.next_tripped(NOW), None);

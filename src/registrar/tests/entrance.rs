@@ -142,7 +142,7 @@ fn a_read_only_key_is_no_key_to_trade_with_and_the_other_way_round() {
         }
         assert_eq!(entrance.reader_for(registry, &address(1), &made.api_key), None, "a public name");
     }
-    // Whoever knew the master could compute credentials of the same name; they sign nothing.
+    // Credentials of the same name can be computed with the master secret; they sign nothing.
     let kept = rig.registrar.key_name(address(1), crate::domain::nonce::of_readonly_key(0), 0);
     let client = Client::new(address(1), &identity().master.credentials(&kept));
     assert_eq!(client.api_key.as_bytes(), text::uuid_text(&keys[0]));

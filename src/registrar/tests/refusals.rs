@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 type LastAct = Box<dyn FnOnce(&mut Rig) -> Result<(), Refusal>>;
 
-/// Brings a rig to the edge of a refusal and gives the act that goes over it. A variant without a
+/// Brings a rig to the edge of a refusal and returns the act that goes over it. A variant without a
 /// row does not compile.
-#[allow(clippy::too_many_lines, reason = "a table with one row a refusal")]
+#[allow(clippy::too_many_lines, reason = "a table with one row per refusal")]
 fn provoke(refusal: Refusal) -> (Rig, LastAct) {
     let mut rig = Rig::new();
     let long = "x".repeat(257);

@@ -23,7 +23,7 @@ impl Naive {
         (0..self.shards).any(|shard| self.first(shard, id).is_some_and(|(owner, _)| *owner == principal))
     }
 
-    /// Removes every order for which `leaves` holds; their ids in the order of placement.
+    /// Removes every order for which `leaves` holds; returns their ids in the order of placement.
     pub fn remove_where(&mut self, leaves: impl Fn(&NaiveOrder) -> bool) -> Vec<OrderId> {
         let ids: Vec<OrderId> =
             self.orders.iter().filter(|order| leaves(order)).map(|order| order.id).collect();
@@ -33,7 +33,7 @@ impl Naive {
         ids
     }
 
-    /// A cancel that came before its order; another one while it waits does not prolong it.
+    /// A cancel that came before its order; a second one while it waits does not prolong it.
     pub fn tombstone(&mut self, principal: WalletNo, id: &OrderId, until: u64) {
         let waits = self.tombstones.entry((*id, principal)).or_insert(until);
         if *waits <= self.now.0 {
@@ -41,7 +41,7 @@ impl Naive {
         }
     }
 
-    /// A split, merge or redeem: the collateral moved, and the sells that left.
+    /// Splits, merges or redeems; returns the collateral moved and the sells that left.
     pub fn act(&mut self, request: &UserAct) -> Result<(u64, Vec<OrderId>), Refusal> {
         let UserAct { act, principal, wallet, market, id, timestamp_ms: stamp, .. } = *request;
         let amount = request.amount.0;

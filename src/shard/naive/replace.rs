@@ -1,4 +1,4 @@
-//! Replaces on the twin: it does them on the state itself, and takes a copy back if one is refused.
+//! Replaces on the twin, done on the state itself; if one is refused, a copy from before is put back.
 
 use super::{First, Naive, NaiveOrder, Plan, Verdict, Work};
 use crate::domain::{OrderId, Reject};
@@ -7,11 +7,11 @@ use crate::shard::{IfGone, PlaceOrder, Placed, Refusal, Replace, Status};
 /// What a replace did, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NaiveReplaced {
-    /// Its orders had come by an earlier post of the same replace.
+    /// True if an earlier post of the same replace placed its orders.
     pub replayed: bool,
-    /// Who left.
+    /// The orders that left.
     pub left: Vec<OrderId>,
-    /// Who came and whose place in the queue each has.
+    /// The orders that came, each with the one whose place in the queue it took, if any.
     pub came: Vec<(OrderId, Option<OrderId>)>,
 }
 
@@ -105,7 +105,7 @@ impl Naive {
         Ok(known[0])
     }
 
-    /// An order that met nobody, as the book stands with those that left gone.
+    /// Judges a coming order, which must meet nobody, against the book without those that left.
     fn judge_coming(&self, place: &PlaceOrder) -> Result<Work, Refusal> {
         if !place.order.order_type.rests() {
             return Err(Reject::ReplaceType.into());
@@ -127,7 +127,7 @@ impl Naive {
         Ok(work)
     }
 
-    /// Puts the order into the book, in the place of the first that left and was like it.
+    /// Puts the order into the book, in the place of the first like it that left; returns that one.
     fn insert_coming(&mut self, work: &Work, reserved: u64, left: &mut Vec<NaiveOrder>) -> Option<OrderId> {
         let (place, fields) = (&work.place, &work.place.order.fields);
         let heir = left.iter().position(|order| {
