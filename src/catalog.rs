@@ -1,38 +1,38 @@
 //! What a Gamma file says: bytes in, rows for the exchange out; and what lists and pages of the
-//! catalog show of the rows ([`Catalog`]). Pure; texts are kept elsewhere.
+//! catalog show of those rows ([`Catalog`]). Pure; texts are kept elsewhere.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `file`, `rows`, `fields` | bytes as text, its rows one by one, and JSON objects as names and raw values |
-//! | `event`, `market`, `item`, `import`, `step` | rows of a file, and what they change here |
+//! | `file`, `rows`, `fields` | bytes as text, their rows one by one, and JSON objects as names and raw values |
+//! | `event`, `market`, `item`, `import`, `step` | the rows of a file, and what they change here |
 //! | `moment`, `number` | dates and numbers as files write them |
-//! | `facts`, `sheet` | what a text says, and which parts of it are shown as they stand |
+//! | `facts`, `sheet` | what a text says, and which parts of it are shown unchanged |
 //! | `shelf`, `model` | tags, series and creators; events and markets; sums over both |
 //! | `order`, `select` | columns and pages, filters and lists |
 //! | `search` | finding by words |
 //!
-//! A file is an array of markets, of events with their markets inside, of tags, series or
-//! creators, a mixture, or one such object, plain or gzipped. [`Import::read`] turns it into
+//! A file is an array of markets, of events with their markets inside, of tags, series or creators,
+//! a mixture of these, or one such object, plain or gzipped. [`Import::read`] turns it into
 //! [`ImportedEvent`]s, [`ImportedItem`]s and [`ImportedMarket`]s, names every row that it cannot
-//! take, and merges what is said twice. [`Import::survey`] does the same with files of any length:
-//! of a market it keeps where it stands ([`Place`]), not its text. What is new against an exchange
-//! that already has rows is decided by [`step`].
+//! take, and merges rows that repeat each other. [`Import::survey`] does this for files of any
+//! length: it keeps a market's [`Place`] in its file, not its text. [`step`] decides what is new to
+//! an exchange that already has rows.
 //!
-//! - The **newer** `updatedAt` wins, whichever was read first. Of an event, what the newer text
-//!   does not mention stays: a market carries an abridged copy of its event.
-//! - **Unknown fields survive**: texts are the raw JSON, byte for byte, without nested `events`
-//!   (in a market) and `markets` (in an event).
+//! - The **newer** `updatedAt` wins, whichever was read first. What the newer text of an event does
+//!   not mention stays: a market carries an abridged copy of its event.
+//! - **Unknown fields survive**: texts are the raw JSON, less the blanks between tokens and the
+//!   nested `events` (in a market) and `markets` (in an event).
 //! - Reading the same file twice changes nothing, and nothing that is read ever changes a live
-//!   market's tick; id, question, tokens, outcomes, neg-risk, size and fee stay as they were first.
-//!   A row that says otherwise is told so; one that is silent changes nothing and is told nothing.
-//! - What a row says of a market's end is done whenever the row comes: a market that it closes is
-//!   closed, also one that the operator opened again. A file never opens a market.
-//! - A text that would not fit a frame is refused by name ([`TEXT_BYTES_MAX`]).
+//!   market's tick; id, question, tokens, outcomes, neg-risk, size and fee stay as they first were.
+//!   A row that says otherwise is reported; one that is silent changes nothing and is not.
+//! - What a row says of a market's end is done each time the row comes: a market that it closes is
+//!   closed, even if the operator had opened it again. A file never opens a market.
+//! - A text that would not fit in a frame is refused by name ([`TEXT_BYTES_MAX`]).
 //! - `closed` makes a market closed, and resolved if its `outcomePrices` are 1 and 0. `archived`
 //!   closes it too, unless it says that it accepts orders: venues archive placeholders so that
 //!   they are not listed, and go on taking orders for them.
-//! - A row without tokens is in the catalog only if its market is new. A market that trades here
-//!   trades on: a shortened row says nothing about its end.
+//! - A new market whose row has no tokens is in the catalog only. A market that trades here trades
+//!   on when such a row comes: a shortened row says nothing about its end.
 
 mod event;
 mod facts;
@@ -80,7 +80,7 @@ pub(crate) use step::{kept_result, kept_tick};
 /// A small catalog of our own, in Gamma form: what `outcry dev` starts with.
 pub const DEV: &str = include_str!("catalog/dev.json");
 
-/// The longest text of an event or market: with its frame's other fields it fits a frame.
+/// The longest text of an event or market: with the other fields it fits in a frame.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// The longest id of an event.
@@ -96,13 +96,13 @@ pub struct Refused {
     pub row: String,
     /// Which field of it.
     pub field: &'static str,
-    /// What it says; cut to [`GOT_BYTES_MAX`].
+    /// What the field says; cut to [`GOT_BYTES_MAX`].
     pub got: String,
-    /// What it may say.
+    /// What the field may say.
     pub allowed: &'static str,
 }
 
-/// The most of a wrong value that is repeated.
+/// How much of a wrong value is repeated at most, in bytes.
 pub const GOT_BYTES_MAX: usize = 80;
 
 impl Refused {

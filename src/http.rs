@@ -1,6 +1,6 @@
 //! HTTP/1.1 as bytes: no sockets, no clock, and no allocation on the order path.
 //!
-//! A connection's buffer goes in, borrowed pieces of it come out. Every parser here has three
+//! A connection's buffer goes in, and borrowed pieces of it come out. Every parser here has three
 //! outcomes: *whole*, *not whole yet* (read more and ask again), and *bad*. Bad is final: the
 //! answer is sent and the connection closes, because past a request that two parsers may read
 //! differently nobody knows where the next one begins.

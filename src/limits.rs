@@ -1,20 +1,21 @@
-//! How much of the exchange one client may have: rate limits, pure, with the time as an argument.
+//! How much of the exchange one client may use: rate limits, pure, with the time as an argument.
 //!
-//! A request is counted in one or more scopes ([`Scope`]), each by a bucket ([`buckets`]) of the address
-//! that it came from, and behind its signature by another one of the owner of the key. Owners, not keys:
-//! keys are free, so a bucket for each would be a limit for nobody.
+//! A request is counted in one or more scopes ([`Scope`]), each by a bucket ([`buckets`]) of the address that
+//! it came from and, once its signature is checked, by another one of the owner of the key. Owners, not keys:
+//! keys are free, so a bucket for each would limit nobody.
 //!
-//! What comes of a charge:
+//! The outcomes of a charge:
 //! - there is room: it passes;
-//! - there will be room within [`WAIT_US_MAX`]: it is charged now and its connection waits until then. So a
-//!   client that is a little too fast runs at its rate and never sees a refusal;
-//! - else it is refused, and nothing is charged in any scope; what it has paid before in these buckets is given
-//!   back. So a refused request costs its client nothing, and whoever asks again and again gets through.
+//! - there will be room within [`WAIT_US_MAX`]: it is charged now and its connection waits until then. A
+//!   client that is a little too fast thus runs at its rate and never sees a refusal;
+//! - otherwise: it is refused, nothing is charged in any scope, and what it has paid before in these buckets
+//!   is given back. A refused request thus costs its client nothing, and a client that keeps asking gets
+//!   through.
 //!
-//! What placing orders takes is never what cancels need: `order` and `cancel` are scopes of their own, and
-//! neither is counted in `clob`.
+//! Placing orders never uses up what cancels need: `order` and `cancel` are scopes of their own, and neither
+//! is counted in `clob`.
 //!
-//! [`Mode::Warn`] counts and tells, and lets everything pass; [`Mode::Off`] counts nothing.
+//! [`Mode::Warn`] counts and warns, and lets everything pass; [`Mode::Off`] counts nothing.
 
 mod buckets;
 mod moment;
@@ -29,17 +30,17 @@ pub use moment::{Moment, WAIT_US_MAX};
 pub use rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
 pub use scope::{Rule, Scope, Unit};
 
-/// Buckets of the process, 4 MiB: a hundred thousand clients in five scopes each.
+/// Buckets of the process, in 4 MiB: a hundred thousand clients in five scopes each.
 pub const BUCKETS: usize = 1 << 19;
 
 const US_PER_S: u64 = 1_000_000;
 
-/// What is done about limits.
+/// What is done about a client that exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Who is too fast waits, or is refused.
+    /// It waits, or is refused.
     Enforce,
-    /// Who is too fast is told.
+    /// It is warned.
     Warn,
     /// Nothing is counted.
     Off,
@@ -76,7 +77,7 @@ pub struct Due {
     pub cost: Cost,
 }
 
-/// How a client stands in the tightest of the buckets that it was charged in.
+/// A client's standing in the tightest of the buckets that its request was charged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// How many the bucket takes at once.
@@ -85,18 +86,18 @@ pub struct Standing {
     pub remaining: u32,
     /// Seconds until it takes all of them again.
     pub reset_s: u32,
-    /// The limit is exceeded, and this is only said.
+    /// The limit is exceeded, but not enforced.
     pub over: bool,
 }
 
-/// What comes of a charge.
+/// The outcome of a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is room.
     Pass,
-    /// There is room then; it is charged already.
+    /// There will be room at this moment; the request is charged already.
     Wait(Moment),
-    /// Nothing is charged; in so many seconds there would be room.
+    /// Nothing is charged; there would be room after `retry_after_s` seconds.
     Refuse {
         /// Rounded up.
         retry_after_s: u32,
@@ -110,7 +111,7 @@ pub enum Limited {
     Waited,
     /// It was refused.
     Refused,
-    /// It passed and was told.
+    /// It passed with a warning.
     Warned,
 }
 
@@ -120,7 +121,7 @@ impl Limited {
         [("waited", Self::Waited), ("refused", Self::Refused), ("warned", Self::Warned)];
 }
 
-/// The rule of every scope; none where nothing is limited.
+/// The rule of every scope; `None` where nothing is limited.
 pub type Rules = [Option<Rule>; Scope::ALL.len()];
 
 /// The limits of a process and everybody's buckets.
@@ -135,7 +136,7 @@ pub struct RateLimits {
 }
 
 impl RateLimits {
-    /// Nobody has asked for anything yet. `secret` is what nobody outside may know.
+    /// Limits whose buckets are all idle. `secret` must not be known outside the process.
     #[must_use]
     pub fn new(mode: Mode, rules: Rules, secret: [u64; 2]) -> Self {
         let buckets = if mode == Mode::Off { 1 } else { BUCKETS };
@@ -159,7 +160,7 @@ impl RateLimits {
         self.suspended.store(false, Ordering::Relaxed);
     }
 
-    /// What is done about them.
+    /// What is done about a client that exceeds a limit.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
@@ -171,7 +172,8 @@ impl RateLimits {
         self.rules[scope as usize]
     }
 
-    /// One more request was limited: a request may be charged twice, so whoever charges it says so.
+    /// Counts a request that was limited. The caller of [`Self::charge`] counts, because a request may be
+    /// charged twice.
     pub fn count(&self, limited: Limited) {
         self.counts[limited as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -182,19 +184,19 @@ impl RateLimits {
         self.counts[limited as usize].load(Ordering::Relaxed)
     }
 
-    /// Who comes from an IPv4 address.
+    /// The party at an IPv4 address.
     #[must_use]
     pub fn ipv4(&self, address: u32) -> Party {
         self.party(b'4', address.into())
     }
 
-    /// Who comes from an IPv6 network of 64 bits, which is what one customer has.
+    /// The party in an IPv6 network of 64 bits, which is what one customer has.
     #[must_use]
     pub fn ipv6(&self, network: u64) -> Party {
         self.party(b'6', network)
     }
 
-    /// An owner, whichever of its keys it uses.
+    /// The party of an owner, whichever of its keys it uses.
     #[must_use]
     pub fn owner(&self, number: u32) -> Party {
         self.party(b'o', number.into())
@@ -212,9 +214,9 @@ impl RateLimits {
         Party(hasher.finish())
     }
 
-    /// Charges a request in every scope that it is counted in, or in none; a due of nothing is judged by nobody, and
-    /// names what has been paid. The request is told how it stands in the tightest scope, where it waits longest or
-    /// has the fewest left; in none if nothing was counted.
+    /// Charges a request in every scope that it is counted in, or in none. A due whose `cost.now` is 0 is not
+    /// judged; it only names what has been paid. The standing is that in the tightest bucket, where the
+    /// request waits longest or has the fewest left; `None` if nothing was counted.
     pub fn charge(
         &self,
         dues: impl Iterator<Item = Due> + Clone,
@@ -283,7 +285,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// What the request has paid into this bucket before: never more than there is.
+    /// What the request has paid into this bucket before, at most the whole bucket.
     fn paid_us(&self) -> u64 {
         self.rate.cost_us(Cost { now: self.cost.paid, paid: 0 })
     }
@@ -302,7 +304,7 @@ fn whole_seconds(us: u64) -> u32 {
     u32::try_from(us.div_ceil(US_PER_S)).expect("nothing lies further ahead than a window")
 }
 
-/// The hash of one bucket of a party, which is secret itself: every bit of it depends on every bit of both
+/// The hash of one bucket of a party, itself secret: each of its bits depends on every bit of both arguments
 /// (the finalizer of splitmix64).
 const fn mixed(party: Party, bucket: u64) -> u64 {
     let mut word = party.0 ^ (bucket + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,44 +1,44 @@
-//! What wallets hold, what it cost them, and what they did: the read model behind positions,
-//! activity, holders and volumes.
+//! What wallets hold, what it cost them, and what they did: the read model of positions, activity,
+//! holders and volumes.
 //!
-//! It is fed plain acts ([`Entry`]) in the order of the log and decides nothing. Shares are those
-//! of the ledger at every step; what is added here is what a ledger forgets: what shares cost,
-//! what selling them brought, and the list of everything that happened.
+//! It is fed plain acts ([`Entry`]) in the order of the log and decides nothing. Shares equal those
+//! of the ledger at every step; this room adds what a ledger forgets: what shares cost, what
+//! selling them brought, and the list of everything that happened.
 //!
 //! # Money
 //!
-//! Costs and profits are integers of 10^-18 USDC ([`Atto`]), so that no act but one rounds at all:
-//! a sale splits a cost in proportion, to the nearest 10^-18. What leaves the cost enters the
-//! profit, so in every position, at every step and to the last digit,
-//! `cost - realized = paid - received`.
+//! Costs and profits are integers of 10^-18 USDC ([`Atto`]), so that only one act rounds at all: a
+//! sale splits a cost in proportion, to the nearest 10^-18. What leaves the cost enters the profit,
+//! so in every position, at every step and to the last digit, `cost - realized = paid - received`.
 //!
 //! The rules are those of the venues (Polymarket's public profit-and-loss subgraph; the rounding
-//! and the names are fitted on real rows):
+//! and the names were fitted to real rows):
 //!
 //! | act | cost | profit |
 //! |---|---|---|
 //! | buy | grows by what was paid, fee included | |
-//! | sell | falls in proportion to the shares, so the average stays | what was received, fee taken off, less the cost that left |
+//! | sell | falls in proportion, so the average stays | what was received after the fee, less the cost that left |
 //! | split | each side of the pair grows by one half | |
-//! | merge | as a sale of each side at one half | likewise |
-//! | redeem | as a sale at the payout | likewise |
+//! | merge | as in a sale of each side at one half | as in a sale |
+//! | redeem | as in a sale at the payout | as in a sale |
 //!
 //! A redeem of both sides is paid together and rounded down once, by less than a millionth; that
-//! is booked on the side with the higher payout. A fee is part of what a buyer paid and not part
-//! of what a seller received, so that all profits together are what the wallet has more.
+//! loss is booked on the side with the higher payout, or on the other if that one is too small. A
+//! fee is part of what a buyer paid and not part of what a seller received, so that all profits
+//! together are what the wallet gained.
 //!
-//! A position is **open** while it has shares and **closed** when it had some. A resolution
-//! changes nothing here: shares are redeemable, and worth their payout, because the market is
-//! resolved when somebody asks. A closed position keeps the size and the average that it had
-//! before the act that closed it; buying again opens it with a new cost, and with the profit and
-//! the shares ever bought that it had.
+//! A position is **open** while it has shares and **closed** if it had some and has none now. A
+//! resolution changes nothing here: that shares are redeemable, and worth their payout, follows
+//! from the market when somebody asks. A closed position keeps the size and the average that it had
+//! before the act that closed it; buying again opens it with a new cost, while its profit and the
+//! shares ever bought go on.
 //!
 //! | file | what it knows |
 //! |---|---|
 //! | `lot` | the arithmetic of one outcome in one wallet |
 //! | `holdings` | lots by wallet and by market |
 //! | `activity` | everything that happened, in rows of 48 bytes |
-//! | `keep` | which of it is in a snapshot |
+//! | `keep` | what a snapshot holds of all this |
 //! | `standing` | volume and profit of wallets, by the hour |
 
 mod activity;
@@ -59,7 +59,7 @@ use crate::domain::{Collateral, MarketNo, Outcome, Payout, Position, Shares, Sid
 pub struct Entry {
     /// The frame that said so. Several entries may share one.
     pub position: Position,
-    /// When. Never earlier than in the entry before.
+    /// When. Never earlier than the entry before.
     pub time: TimeMs,
     /// Whose act.
     pub wallet: WalletNo,
@@ -67,19 +67,19 @@ pub struct Entry {
     pub act: Act,
 }
 
-/// What a wallet did, or had done to it.
+/// What a wallet did, or what was done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It bought or sold, with all fills of a taker's order in one, or one fill of a maker's.
+    /// It bought or sold: all fills of a taker's order together, or one fill of a maker's.
     Traded(Trade),
-    /// Collateral became as many pairs.
+    /// Collateral became pairs, one for one.
     Split {
         /// The market.
         market: MarketNo,
         /// Pairs made, and their price.
         pairs: Shares,
     },
-    /// Pairs became as much collateral.
+    /// Pairs became collateral, one for one.
     Merge {
         /// The market.
         market: MarketNo,
@@ -94,7 +94,7 @@ pub enum Act {
         shares: [Shares; 2],
         /// What they pay.
         payout: Payout,
-        /// What was paid for both: zero for lost ones.
+        /// What was paid for both together; zero if both are worth nothing.
         paid: Collateral,
     },
     /// The operator put money in.
@@ -144,7 +144,7 @@ pub struct Wallets {
 }
 
 impl Wallets {
-    /// Before the first act.
+    /// The state before the first act.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -168,7 +168,7 @@ impl Wallets {
         &self.standings
     }
 
-    /// Follows one act, which was possible: shares that are given were held.
+    /// Follows one act, which must be possible: shares that are given up were held.
     pub fn follow(&mut self, entry: &Entry) {
         let Entry { time, wallet, .. } = *entry;
         match entry.act {
@@ -217,7 +217,7 @@ impl Wallets {
     }
 }
 
-/// What one side of as many pairs costs.
+/// What one side of `pairs` costs.
 const fn half(pairs: Shares) -> Atto {
     Atto::half_of(pairs)
 }
@@ -228,8 +228,8 @@ fn redeemed(shares: [Shares; 2], payout: Payout, paid: Collateral) -> [Atto; 2] 
     let mut received = sides.map(|side| Atto::worth(shares[side.index()], payout.per_share(side)));
     let lost = Atto(received[0].0 + received[1].0 - Atto::of(paid).0);
     let higher = usize::from(payout.per_share(Outcome::One) > payout.per_share(Outcome::Zero));
-    // A pair is worth one, so less than one in all means that one side is empty: one of the two
-    // always covers what was lost.
+    // A pair is worth one. So if both are worth less than that together, one side is empty and the
+    // other covers what was lost.
     let from = if received[higher].0 < lost.0 { 1 - higher } else { higher };
     received[from].0 -= lost.0;
     received

@@ -1,7 +1,7 @@
 //! An owner's credentials, recomputed whenever they are asked for.
 //!
 //! key, secret and passphrase = HMAC(master secret, chain | address | nonce | generation | label).
-//! Nothing is stored: whoever holds the master secret can say what anybody's credentials are, and
+//! Nothing is stored: the holder of the master secret can compute anybody's credentials, and
 //! creating them twice gives the same trio. Revoking raises the generation, so a secret that leaked
 //! never comes back.
 //!
@@ -67,18 +67,18 @@ impl MasterSecret {
         Self(MacKey::new(secret))
     }
 
-    /// The key's public name alone, for finding out whose key a request names.
+    /// The key's public name alone, for finding the owner of the key that a request names.
     #[must_use]
     pub fn api_key(&self, name: &KeyName) -> ApiKey {
         let code = self.derive(name, b"key");
         let mut key: [u8; 16] = code[..16].try_into().expect("16 of 32 bytes");
-        // Version 4 and the RFC's variant, because clients parse it as a UUID and some look.
+        // Version 4 and the RFC's variant, because clients parse it as a UUID and some check them.
         key[6] = key[6] & 0x0f | 0x40;
         key[8] = key[8] & 0x3f | 0x80;
         ApiKey(key)
     }
 
-    /// All three.
+    /// Key, secret and passphrase.
     #[must_use]
     pub fn credentials(&self, name: &KeyName) -> Credentials {
         let mut passphrase = [0; 64];

@@ -8,8 +8,8 @@ use secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey, VerifyOnly};
 /// Bytes of a signature: r, s, v.
 pub const SIGNATURE_BYTES: usize = 65;
 
-/// Half of the group's order, the largest s: the other of the two values of s that fit is refused,
-/// so that nobody can turn a signature into another one of the same order.
+/// Half of the group's order, the largest s. Of the two values of s that fit, the larger is
+/// refused, so that nobody can turn a signature into another one of the same order.
 const HALF_ORDER: [u8; 32] = [
     0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x5d,
     0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa0,
@@ -28,14 +28,14 @@ impl Default for Curve {
 }
 
 impl Curve {
-    /// The address whose key signed `digest`, or none if the signature is not one, or not in its
-    /// one form. A recovery always gives some address, so the caller compares. About 26 µs.
+    /// The address whose key signed `digest`; `None` if the signature is malformed or not in its
+    /// canonical form. A recovery always gives some address, so the caller compares. About 26 µs.
     #[must_use]
     pub fn recover(&self, digest: &Word, signature: &[u8]) -> Option<Address> {
         self.recover_key(digest, signature).map(|key| key.address())
     }
 
-    /// The key that [`Self::recover`] gives the address of.
+    /// The public key whose address [`Self::recover`] gives.
     #[must_use]
     pub fn recover_key(&self, digest: &Word, signature: &[u8]) -> Option<Key> {
         let signature: &[u8; SIGNATURE_BYTES] = signature.try_into().ok()?;
@@ -53,7 +53,7 @@ impl Curve {
     }
 }
 
-/// A public key that libsecp256k1 has given, so a point of the curve.
+/// A public key that came from libsecp256k1, so it is a point of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     x: [u8; 32],

@@ -13,10 +13,10 @@
 //! A deposit wallet signs an order through ERC-7739: its owner signs a `TypedDataSign` that wraps
 //! the order's struct hash with the wallet's own domain, under the order's separator.
 //!
-//! The acts are ours, since no venue has them off chain:
+//! The act types are our own, since no venue has them off chain:
 //! `PositionSplit(address wallet,bytes32 conditionId,uint256 amount,uint256 salt,uint256 timestamp,uint8 signatureType)`
-//! and the same fields for `PositionMerge` and `PositionRedeem`. Whatever the wallet is, its owner's
-//! key signs the digest as 65 bytes.
+//! and the same fields for `PositionMerge` and `PositionRedeem`. Whatever kind of wallet it is, its
+//! owner's key signs the digest, in 65 bytes.
 
 use super::text;
 use crate::domain::{Address, ConditionId, OrderFields, OrderId, SignatureType, Word};
@@ -40,7 +40,7 @@ uint256 timestamp,uint8 signatureType)";
 /// The struct names of a split, a merge and a redeem, by [`ActTerms::act`].
 const ACT_NAMES: [&str; 3] = ["PositionSplit", "PositionMerge", "PositionRedeem"];
 
-/// The chain that signatures name. Clients know no others.
+/// The chain that signatures name. Clients know only these two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
     /// Polygon's test net, the default: nothing signed for it is worth anything elsewhere.
@@ -129,7 +129,7 @@ pub struct ActTerms {
     pub wallet: Address,
     /// The market.
     pub condition: ConditionId,
-    /// Millionths; 0 in a redeem for all.
+    /// In millionths; 0 in a redeem means all.
     pub amount: u64,
     /// Makes the digest unique.
     pub salt: Word,
@@ -202,7 +202,7 @@ impl Domains {
         &self.not_served[0]
     }
 
-    /// The separators of exchanges that clients sign for and that are refused as another version.
+    /// The separators of exchanges that clients sign for but that are refused as another version.
     #[must_use]
     pub const fn not_served(&self) -> &[Word] {
         &self.not_served
@@ -227,8 +227,7 @@ impl Domains {
         ])
     }
 
-    /// An order's digest under a separator, which is its id and, but for deposit wallets, what is
-    /// signed.
+    /// An order's digest under a separator: its id and, except for deposit wallets, what is signed.
     #[must_use]
     pub fn order_id(separator: &Word, order_hash: &Word) -> OrderId {
         OrderId(digest(separator, order_hash).0)

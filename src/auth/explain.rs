@@ -1,8 +1,8 @@
 //! Why a signature or a signed request was refused, for people who try things out.
 //!
-//! Nothing here is on the way of what is taken, and `dev` alone asks: an explanation tries one curve
-//! operation for each domain that anybody signs for (so it is the exception to AUTH-1), and says which
-//! check failed first. It never says a secret, nor the code that would have been right.
+//! Nothing here runs for a request that is taken, and only `dev` asks: an explanation tries one curve
+//! operation for each domain that anybody signs for (an exception to AUTH-1), and says which check failed
+//! first. It reveals neither a secret nor the code that would have been right.
 
 use super::curve::{Curve, SIGNATURE_BYTES};
 use super::eip712::{
@@ -102,9 +102,9 @@ pub struct Signing {
     pub expected: Address,
     /// Under which domain.
     pub domain: KnownDomain,
-    /// What that makes of what was sent: the bytes that should have been signed.
+    /// The digest of what was sent, under that domain: what should have been signed.
     pub digest: Word,
-    /// Who signed those, going by the signature.
+    /// Who signed that digest, going by the signature.
     pub recovered: Option<Address>,
     /// The domain under which the right key did sign.
     pub fits: Option<KnownDomain>,
@@ -115,9 +115,9 @@ pub struct Signing {
 pub struct Presenting {
     /// What failed.
     pub check: Check,
-    /// How far the timestamp is ahead of the server's clock.
+    /// How far the timestamp is ahead of the server's clock; below zero if it is behind.
     pub skew_ms: Option<i64>,
-    /// The mistake with which the HMAC fits: `path_with_query`, `without_body` or `lower_case_method`.
+    /// The mistake under which the HMAC fits: `path_with_query`, `without_body` or `lower_case_method`.
     pub slip: Option<&'static str>,
 }
 
@@ -155,7 +155,7 @@ pub fn order(
     Signing { check, expected: *caller, domain, digest: digest(&domain, fields), recovered, fits }
 }
 
-/// Explains why an L1 request was refused; a check if it is none of the signature.
+/// Explains why an L1 request was refused; `Err` if the check that failed is not about the signature.
 pub fn claim(chain: Chain, claim: &Claim<'_>, now: TimeMs, window_s: u64) -> Result<Signing, Presenting> {
     let skew_ms = skew_ms(claim.timestamp, now);
     let fails = |check| Err(Presenting { check, skew_ms, slip: None });
@@ -197,7 +197,7 @@ pub fn act(chain: Chain, terms: &ActTerms, signature: &[u8], owner: &Address, re
     Signing { check, ..found }
 }
 
-/// What is found of a signature whose domain differs by the chain alone.
+/// Examines a signature whose domain varies only with the chain.
 fn on_chains(
     chain: Chain,
     expected: &Address,
@@ -219,14 +219,14 @@ fn on_chains(
     Signing { check, expected: *expected, domain, digest, recovered, fits }
 }
 
-/// How far a timestamp is ahead of the server's clock; none if it is no number.
+/// How far a timestamp is ahead of the server's clock; `None` if it is not a number.
 #[must_use]
 pub fn skew_ms(timestamp: &[u8], now: TimeMs) -> Option<i64> {
     let ahead = i128::from(l2::time_of(timestamp)?.0) - i128::from(now.0);
     i64::try_from(ahead).ok()
 }
 
-/// The mistake with which a request's HMAC fits, if it is one that others have made before.
+/// The mistake under which a request's HMAC fits, if it is a known one.
 #[must_use]
 pub fn slip(
     request: &Request<'_>,
@@ -281,7 +281,7 @@ fn digest(domain: &KnownDomain, fields: &OrderFields) -> Word {
     }
 }
 
-/// An order's signature taken apart as far as its length allows.
+/// The parts of an order's signature, as far as its length allows.
 struct Sealed<'a> {
     signature: Option<&'a [u8]>,
     separator: Option<[u8; 32]>,
@@ -300,7 +300,7 @@ impl<'a> Sealed<'a> {
         Self { signature: Some(&bytes[..SIGNATURE_BYTES]), separator: Some(separator) }
     }
 
-    /// Any digest will do: whether there is a signer at all depends nearly always on the form alone.
+    /// Any digest will do: whether a recovery finds a signer at all depends nearly always on the form alone.
     fn has_form(&self, curve: &Curve) -> bool {
         self.signature.is_some_and(|signature| curve.recover(&Word([1; 32]), signature).is_some())
     }

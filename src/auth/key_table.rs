@@ -1,14 +1,14 @@
 //! The keys that a core loop has seen lately, ready to check requests with.
 //!
-//! Sets of eight entries; an API key belongs to one set, and when that is full its entry that was
-//! used longest ago makes room. Losing an entry costs its owner one recomputation. An entry is
-//! valid only as long as the registry still has its generation: the caller says so at every look,
-//! so a revoked key dies at once, on every loop.
+//! Sets of eight entries; an API key belongs to one set, and when that is full its least recently
+//! used entry makes room. Losing an entry costs its owner one recomputation. An entry is valid only
+//! as long as the registry still has its generation: the caller checks that at every lookup, so a
+//! revoked key dies at once, on every loop.
 
 use super::mac::{MacKey, same};
 use crate::domain::{Address, ApiKey, WalletNo, Word};
 
-/// Entries in a set: enough that keys which fall into one set rarely push each other out.
+/// Entries in a set: enough that keys of one set rarely push each other out.
 const WAYS: usize = 8;
 
 /// A key in use.
@@ -24,7 +24,7 @@ pub struct KeyEntry {
     pub nonce: Word,
     /// The generation that these secrets belong to.
     pub generation: u32,
-    /// The secret, absorbed.
+    /// The key's secret, ready for use.
     pub mac: MacKey,
     /// The passphrase that goes with it.
     pub passphrase: Passphrase,
@@ -41,7 +41,7 @@ impl Passphrase {
         Self(text)
     }
 
-    /// True if a request's header says this; takes the same time wherever it differs.
+    /// True if `text` is this passphrase; takes the same time wherever it differs.
     #[must_use]
     pub fn is(&self, text: &[u8]) -> bool {
         same(&self.0, text)
@@ -89,8 +89,8 @@ impl KeyTable {
         self.places[index].as_ref().map(|place| &place.entry)
     }
 
-    /// Keeps an entry, in the place of one with the same key, of none, or of the one used longest
-    /// ago.
+    /// Keeps an entry, in place of the one with the same key, else in an empty place, else in that
+    /// of the least recently used one.
     pub fn keep(&mut self, entry: KeyEntry) -> &KeyEntry {
         self.uses += 1;
         let index = self.index_of(&entry.api_key).unwrap_or_else(|| self.place_for(&entry.api_key));
@@ -109,7 +109,7 @@ impl KeyTable {
             .expect("a set has places")
     }
 
-    /// Keys are HMAC outputs, so their own bits spread them.
+    /// Keys are HMAC outputs, so their first bits serve as a hash.
     fn set_of(&self, api_key: &ApiKey) -> std::ops::Range<usize> {
         let spread = u32::from_be_bytes(api_key.0[..4].try_into().expect("four of 16 bytes"));
         let first = (spread as usize & (self.places.len() / WAYS - 1)) * WAYS;

@@ -1,29 +1,28 @@
-//! Signers whose keys are known from an earlier recovery, and whose signatures are checked for less.
+//! Signers whose keys are known from an earlier recovery, so that their signatures cost less to check.
 //!
-//! A recovery finds a key that the exchange, after a maker's first order, has found before. For a
-//! known key Q the question "would a recovery give Q?" is an [`equation`] with multiples of Q, and
-//! with tables of them it takes a quarter of the recovery's time. Off unless it is given memory:
-//! libsecp256k1, which does everything else here, has been read by many people, this has not.
+//! After a maker's first order, a recovery only finds the key that it found before. For a known key Q the
+//! question "would a recovery give Q?" is an [`equation`] with multiples of Q, and with tables of them it
+//! takes a quarter of the recovery's time. Off unless it is given memory: libsecp256k1, which does everything
+//! else here, has been read by many people; this has not.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`equation`] | the question, from bytes to yes or no |
-//! | [`table`] | multiples of one point, and how they come about bit by bit |
+//! | [`table`] | multiples of one point, and how they are made step by step |
 //! | [`point`] | points of the curve and their sums |
 //! | [`scalar`] | numbers modulo the group's order, cut in halves |
 //! | [`field`] | numbers modulo the field's p |
 //!
 //! Invariants:
-//! - KNOWN-1: a table is of a key that libsecp256k1 has recovered, and whose address was the signer's.
-//! - KNOWN-2: yes is said only if a recovery would find that key. No says nothing: whoever hears it
+//! - KNOWN-1: a table belongs to a key that libsecp256k1 has recovered and whose address was the signer's.
+//! - KNOWN-2: the answer is yes only if a recovery would find that key. No proves nothing: the caller then
 //!   recovers, so every refusal is that of a recovery.
-//! - KNOWN-3: no order waits for a table. The orders of a signer whose table is not whole are recovered as
-//!   all others, and each does at most [`STEPS_PER_ORDER`] steps of the table.
+//! - KNOWN-3: no order waits for a table. The orders of a signer whose table is not whole are recovered like
+//!   any other, and each does at most [`STEPS_PER_ORDER`] steps of the table.
 //! - KNOWN-4: nothing is allocated after the start.
 //!
-//! A place is given to whoever signs an order, and kept from being given away as long as its holder
-//! is heard of: those who sign often stay, however many sign once, and more busy signers than
-//! places do not push each other out.
+//! A signer takes a place with its order, and keeps it as long as it goes on signing: those who sign often
+//! stay, however many sign once, and more busy signers than places do not push each other out.
 
 mod equation;
 mod field;
@@ -45,30 +44,31 @@ use table::Growth;
 /// Steps of a table that one order does: 7 µs at most, and the table is whole after 65 orders.
 const STEPS_PER_ORDER: usize = 2;
 
-/// Places that a newcomer looks at for one to take, going round.
+/// Places that are examined for a newcomer, going round.
 const PLACES_LOOKED_AT: usize = 4;
 
-/// A table that is not whole is given up when its signer was silent for this many orders a place.
+/// A growing table is given up once its signer has been silent for this many orders per place.
 const PATIENCE_WHILE_GROWING: u64 = 2;
 
-/// The same for a whole one, which was ten signatures' worth of work.
+/// A whole table, which cost as much as ten signatures, is given up once its signer has been silent for this
+/// many orders per place.
 const PATIENCE_WHEN_WHOLE: u64 = 256;
 
-/// The generator's table, made by whoever needs it first, before orders come.
+/// The generator's table, made at first use, before orders come.
 static GENERATOR: LazyLock<Box<[Point]>> =
     LazyLock::new(|| table::whole_table(OF_GENERATOR, Point::GENERATOR));
 
-/// What a signer's table takes.
+/// Points of a signer's table.
 const TABLE_POINTS: usize = OF_SIGNER.points();
 
-/// What came of the questions so far.
+/// The outcomes of the questions so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Answered with yes.
     pub hits: u64,
     /// Answered with no although the signer's table was whole: somebody else's signature, or none.
     pub fallbacks: u64,
-    /// Answered with no for want of a whole table.
+    /// Answered with no because the signer had no whole table.
     pub misses: u64,
     /// Tables that became whole.
     pub tables: u64,
@@ -79,7 +79,7 @@ pub struct Tally {
 struct Place {
     signer: Address,
     growth: Growth,
-    /// The question at which the signer was last found to have signed.
+    /// The number of the question at which the signer was last found to have signed.
     heard_at: u64,
 }
 
@@ -102,8 +102,8 @@ impl KnownSigners {
     /// Bytes of one signer's table.
     pub const TABLE_BYTES: u64 = (TABLE_POINTS * size_of::<Point>()) as u64;
 
-    /// Room for as many signers as have their tables in `bytes`. The first call takes 2 ms for a table
-    /// of 1.3 MB that all share.
+    /// Room for as many signers as there are tables in `bytes`. The first call takes 2 ms, for
+    /// a table of 1.3 MB that all share.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let places = u32::try_from(bytes / Self::TABLE_BYTES).expect("tables are large");
@@ -120,7 +120,7 @@ impl KnownSigners {
         }
     }
 
-    /// True if `signer`'s key is known and has signed `digest`: 7 µs. False says nothing.
+    /// True if `signer`'s key is known and has signed `digest`: 7 µs. False proves nothing.
     pub fn vouches(&mut self, signer: &Address, digest: &Word, signature: &[u8]) -> bool {
         self.questions += 1;
         let number = self.find(signer);
@@ -141,7 +141,7 @@ impl KnownSigners {
         yes
     }
 
-    /// Takes note that a recovery has found `key`, and that it is `signer`'s.
+    /// Learns from a recovery that `key` is `signer`'s.
     pub fn learn(&mut self, signer: &Address, key: &Key) {
         debug_assert_eq!(key.address(), *signer);
         let Some(number) = self.find(signer).or_else(|| self.take_place(signer, key)) else {
@@ -159,7 +159,7 @@ impl KnownSigners {
         }
     }
 
-    /// What came of the questions so far.
+    /// The outcomes of the questions so far.
     #[must_use]
     pub const fn tally(&self) -> Tally {
         self.tally
@@ -173,7 +173,7 @@ impl KnownSigners {
         self.index.find(self.secret.hash_one(signer), holds).map(|number| number as usize)
     }
 
-    /// A place for a signer that has none, if one of the next few is free or given up.
+    /// Takes a place for a signer that has none, if one of the next few is free or given up.
     fn take_place(&mut self, signer: &Address, key: &Key) -> Option<usize> {
         let number = (0..PLACES_LOOKED_AT.min(self.places.len())).find_map(|_| {
             let number = self.next_place;

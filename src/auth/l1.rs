@@ -20,7 +20,7 @@ pub struct Claim<'a> {
     pub chain_id: Option<&'a [u8]>,
 }
 
-/// Whom an L1 request is from, and which of its keys it is about.
+/// Who made an L1 request, and which of the owner's keys it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The EOA that signed.

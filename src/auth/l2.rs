@@ -1,8 +1,8 @@
 //! L2: every request of a key's owner carries HMAC(secret, timestamp + METHOD + path + body).
 //!
-//! The bytes are those that came: the header's text, the path without its query, the body as sent.
-//! Three clients replace `'` by `"` in the body before they hash it, and one signs the path without
-//! the host's prefix, so a request whose plain form does not fit is tried in those forms.
+//! The bytes are taken as received: the header's text, the path without its query, the body. Three
+//! clients replace `'` by `"` in the body before they hash it, and one signs the path without the
+//! host's prefix, so a request whose plain form does not fit is tried in those forms.
 
 use super::mac::{MacKey, same};
 use super::text;
@@ -11,7 +11,7 @@ use crate::domain::TimeMs;
 /// From this value on a timestamp counts milliseconds: as seconds it would be the year 5138.
 const MILLISECONDS_FROM: u64 = 100_000_000_000;
 
-/// What of a request is signed.
+/// The parts of a request that are signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The text of `…_TIMESTAMP`.
@@ -20,7 +20,7 @@ pub struct Request<'a> {
     pub method: &'a [u8],
     /// The path as it came, without query; it may start with `prefix`.
     pub path: &'a [u8],
-    /// The host's prefix that routing took off, such as `/clob`; empty for none.
+    /// The host prefix that routing removed, such as `/clob`; empty for none.
     pub prefix: &'a [u8],
     /// The body as it came.
     pub body: &'a [u8],
@@ -50,7 +50,7 @@ pub(super) fn time_of(timestamp: &[u8]) -> Option<TimeMs> {
     Some(if number < MILLISECONDS_FROM { TimeMs::from_seconds(number) } else { TimeMs(number) })
 }
 
-/// The code that a client sends for `request`, as text. Clients need it, and so do tests.
+/// The code that a client sends for `request`, as text; for clients and tests.
 #[must_use]
 pub fn sign(request: &Request<'_>, key: &MacKey) -> [u8; text::SECRET_TEXT_BYTES] {
     text::base64_text(&code(request, request.path, key))

@@ -5,7 +5,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// A secret, absorbed: authenticating a message starts from here and does not hash the key again.
+/// A secret, already hashed in: authenticating a message starts from this state and does not hash the key
+/// again.
 #[derive(Clone)]
 pub struct MacKey(Hmac<Sha256>);
 
@@ -22,7 +23,7 @@ impl MacKey {
         Self(Hmac::new_from_slice(secret).expect("a key of any length is taken"))
     }
 
-    /// True if it was made of this secret; takes the same time wherever that differs.
+    /// True if it was made from `secret`; takes the same time wherever that differs.
     #[must_use]
     pub fn is_of(&self, secret: &[u8; 32]) -> bool {
         const WORD: &[u8] = b"the same secret has the same code";
@@ -40,7 +41,8 @@ impl MacKey {
     }
 }
 
-/// True if both are the same key, of one that is a secret; takes the same time wherever they differ.
+/// True if both are the same key, for keys that are themselves secret; takes the same time wherever they
+/// differ.
 #[must_use]
 pub fn same_key(left: &ApiKey, right: &ApiKey) -> bool {
     same(left.as_bytes(), right.as_bytes())

@@ -1,7 +1,7 @@
-//! Does an order's signature hold, by signature type.
+//! Whether an order's signature holds, by signature type.
 //!
-//! The caller is the owner of the API key, known before this room is asked. `maker` must be one of
-//! its wallets, which the registry says; here it is checked that the caller signed.
+//! The caller is the owner of the API key, known before this room is asked. The registry checks
+//! that `maker` is one of its wallets; this room checks that the caller signed.
 //!
 //! | type | `signer` | signature |
 //! |---|---|---|
@@ -31,7 +31,7 @@ const _: () = assert!(ORDER_TYPE.len() == 0x00ba, "the wrap says how long its ty
 pub struct Verifier {
     domains: Domains,
     curve: Curve,
-    /// None unless configured: then every signature is recovered.
+    /// `None` unless configured; without it every signature is recovered.
     known: Option<KnownSigners>,
 }
 
@@ -42,14 +42,14 @@ impl Verifier {
         Self { domains, curve: Curve::default(), known: None }
     }
 
-    /// The same with the tables of known signers in as many `bytes`, if there is room for one.
+    /// A verifier that keeps tables of known signers in `bytes` of memory, if one fits.
     #[must_use]
     pub fn with_known_signers(domains: Domains, bytes: u64) -> Self {
         let known = (KnownSigners::TABLE_BYTES <= bytes).then(|| KnownSigners::new(bytes));
         Self { known, ..Self::new(domains) }
     }
 
-    /// The signers that it knows; none if it keeps no tables.
+    /// The signers that it knows; `None` if it keeps no tables.
     #[must_use]
     pub const fn known_signers(&self) -> Option<&KnownSigners> {
         self.known.as_ref()
@@ -61,8 +61,8 @@ impl Verifier {
         &self.domains
     }
 
-    /// Checks who is named: the part of [`Verifier::order`] that costs nothing, so that it can be
-    /// judged before the registry is asked about `maker`.
+    /// Checks the parties that the order names: the part of [`Verifier::order`] that costs nothing,
+    /// so that it can come before the registry is asked about `maker`.
     pub fn parties(fields: &OrderFields, caller: &Address) -> Result<(), Reject> {
         let signer = match fields.signature_type {
             SignatureType::Eoa | SignatureType::Proxy | SignatureType::Safe => caller,
@@ -77,9 +77,9 @@ impl Verifier {
         Ok(())
     }
 
-    /// Checks that `caller` signed this order for a market of this kind, and gives the order's id.
-    /// `venue` is that of the request's headers; a deposit wallet's order names its own. At most
-    /// one curve operation, and before it `known` is told the id that is still to be proved.
+    /// Checks that `caller` signed this order for a market of this kind, and returns the order's
+    /// id. `venue` is that of the request's headers; a deposit wallet's order names its own. At
+    /// most one curve operation, before which `known` is called with the id, not yet proved.
     pub fn order(
         &mut self,
         order: &SignedOrder,
@@ -99,9 +99,9 @@ impl Verifier {
         self.signed(&Word(id.0), order.signature(), caller).map(|()| id)
     }
 
-    /// Whether an order whose signature or token means nothing here was signed for an exchange that
-    /// is not served: a deposit wallet's order says so, any other is tried as one for version 3 of
-    /// Polymarket's, for one more curve operation.
+    /// True if an order whose signature or token means nothing here was signed for an exchange that
+    /// is not served. A deposit wallet's order names its exchange; any other is tried as an order
+    /// of Polymarket's version 3, for one more curve operation.
     #[must_use]
     pub fn is_for_another_version(&self, order: &SignedOrder, caller: &Address) -> bool {
         if order.fields.signature_type == SignatureType::Deposit {
@@ -116,7 +116,7 @@ impl Verifier {
         self.domains.not_served().iter().any(|known| known.0 == separator)
     }
 
-    /// Checks that a wallet's owner signed a split, merge or redeem, and gives the act's id.
+    /// Checks that a wallet's owner signed a split, merge or redeem, and returns the act's id.
     pub fn act(&mut self, terms: &ActTerms, signature: &[u8], owner: &Address) -> Result<OrderId, Reject> {
         let id = self.domains.act_digest(terms);
         self.signed(&Word(id.0), signature, owner).map(|()| id)
@@ -173,7 +173,7 @@ impl Verifier {
     }
 }
 
-/// Signs an order as a client of `venue` does; gives the signature's bytes and how many count.
+/// Signs an order as a client of `venue` does; returns the signature's bytes and how many count.
 #[must_use]
 pub fn sign_order(
     signer: &Signer,

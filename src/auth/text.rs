@@ -44,7 +44,7 @@ pub fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Reads an address, whatever the case of its digits: clients differ, so the checksum is not held.
+/// Reads an address, whatever the case of its digits: clients differ, so the checksum is not checked.
 #[must_use]
 pub fn address(text: &[u8]) -> Option<Address> {
     hex(text).map(Address)
@@ -128,7 +128,7 @@ pub fn base64_32(text: &[u8]) -> Option<[u8; 32]> {
             other => other,
         };
     }
-    // The engine asks for room for whole groups of three.
+    // The engine wants room for whole groups of three.
     let mut bytes = [0; 33];
     let count = BASE64_READER.decode_slice(&standard[..text.len()], &mut bytes).ok()?;
     (count == 32).then(|| bytes[..32].try_into().expect("32 bytes were counted"))

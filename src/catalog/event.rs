@@ -3,7 +3,7 @@
 use super::fields::Fields;
 use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
 
-/// An event, ready to be written down.
+/// An event, ready to become a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedEvent {
     /// Its id in the file: how markets and later files name it.
@@ -34,10 +34,10 @@ impl ImportedEvent {
         Fields::parse(&self.text).is_some_and(|fields| fields.names().count() == 1)
     }
 
-    /// Takes in what another text of the same event says. Which one comes first makes no
-    /// difference: the newer leads, and of two of the same instant the fuller.
+    /// Merges another text of the same event into this one. Which one comes first makes no
+    /// difference: the newer leads, and of two of the same instant the longer.
     pub(super) fn absorb(&mut self, other: &Self) {
-        // Every market of an event carries a copy, and nearly all are equal.
+        // Every market of an event carries a copy of it, and nearly all copies are equal.
         if self.text == other.text {
             return;
         }

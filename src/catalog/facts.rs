@@ -1,8 +1,8 @@
 //! What an imported text says about a market or an event, read once when the text comes.
 //!
-//! A text that is no JSON object says nothing; a field of the wrong kind is as if absent. The
-//! strict clients take no empty dates and no names that are not hex, so dates become instants and
-//! such names are checked here. What is long and only ever shown stays in the text, as a [`Span`].
+//! A text that is not a JSON object says nothing; a field of the wrong kind counts as absent. The
+//! strict clients take no empty dates, and no addresses or hashes that are not hex, so dates become
+//! instants and hex is checked here. What is long and only ever shown stays in the text, as a [`Span`].
 
 use super::fields::{Fields, Part, as_text, items, parts, texts};
 use super::number::{cut_millionths, hex_digits};
@@ -19,7 +19,7 @@ pub struct MarketFacts {
     pub readable: bool,
     /// What the catalog repeats of it.
     pub sheet: Sheet,
-    /// What is asked.
+    /// The question.
     pub question: String,
     /// Its name in paths.
     pub slug: String,
@@ -45,7 +45,7 @@ pub struct MarketFacts {
     pub updated: Option<Moment>,
     /// When it closed.
     pub closed_at: Option<Moment>,
-    /// That moment as it stands in the text; empty if it is none.
+    /// `closedTime` as written in the text; empty if it is not a date.
     pub closed_time: Span,
     /// When its game starts.
     pub game_start: Option<TimeMs>,
@@ -71,23 +71,23 @@ pub struct MarketFacts {
     pub neg_risk_request: String,
     /// What quoting earns.
     pub rewards: Rewards,
-    /// `tags`, as it stands; empty if the text has none.
+    /// `tags`, as written; empty if the text has none.
     pub tags_as_said: Span,
-    /// The labels of its own tags.
+    /// The labels of the market's own tags.
     pub tags: Vec<String>,
-    /// Its own tags, each as it stands.
+    /// The market's own tags, each as written.
     pub tag_spans: Box<[Span]>,
     /// True if it stands for every outcome of its event that has no market yet.
     pub neg_risk_other: bool,
-    /// The prices of both outcomes where the text comes from, in millionths.
+    /// The prices of both outcomes at the venue that the text comes from, in millionths.
     pub prices: Option<[u64; 2]>,
-    /// The last trade's price where the text comes from, in millionths.
+    /// The last trade's price at the venue that the text comes from, in millionths.
     pub last_price: Option<u64>,
     /// What was traded where the text comes from, in millionths.
     pub volume: u64,
     /// How close to even its prices are, in millionths.
     pub competitive: Option<u64>,
-    /// An event that the text carries itself.
+    /// The first event that the text itself carries.
     pub event: Option<EventFacts>,
 }
 
@@ -125,7 +125,7 @@ pub struct EventFacts {
     pub updated: Option<Moment>,
     /// When it closed.
     pub closed_at: Option<Moment>,
-    /// That moment as it stands in the text; empty if it is none.
+    /// `closedTime` as written in the text; empty if it is not a date.
     pub closed_time: Span,
     /// True if it says that it is not active.
     pub inactive: bool,
@@ -143,15 +143,15 @@ pub struct EventFacts {
     pub competitive: Option<u64>,
     /// The labels of its tags.
     pub tags: Vec<String>,
-    /// Its tags, each as it stands.
+    /// Its tags, each as written.
     pub tag_spans: Box<[Span]>,
-    /// Its series, each as it stands.
+    /// Its series, each as written.
     pub series_spans: Box<[Span]>,
-    /// Its creators, each as it stands.
+    /// Its creators, each as written.
     pub creator_spans: Box<[Span]>,
 }
 
-/// A market's rewards. Numbers are kept as the text has them: nothing is counted with them.
+/// A market's rewards. Numbers are kept as the text has them: nothing is computed from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewards {
     /// The asset's address and its daily rate.
@@ -178,7 +178,7 @@ impl Number {
         if is_number { Self(raw.into()) } else { Self::default() }
     }
 
-    /// Its digits.
+    /// Its text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
@@ -256,7 +256,7 @@ impl EventFacts {
         Self::within(text, text)
     }
 
-    /// Reads an event that lies within a longer text.
+    /// Reads an event that is part of a longer text.
     fn within(text: &str, object: &str) -> Self {
         let Some(parts) = parts(object) else {
             return Self { sheet: Sheet::missing_all(&sheet::EVENT), ..Self::default() };
@@ -303,7 +303,7 @@ const fn instant(moment: Moment) -> TimeMs {
     TimeMs(moment.0 / 1_000)
 }
 
-/// A text, or a number in words; else empty.
+/// The content of a string, or a number as written; else empty.
 fn words(raw: &str) -> String {
     match raw.as_bytes().first() {
         Some(b'"') => as_text(raw).unwrap_or_default(),
@@ -312,7 +312,7 @@ fn words(raw: &str) -> String {
     }
 }
 
-/// A text that is not empty.
+/// As [`words`]; `None` if that is empty.
 fn named(raw: &str) -> Option<String> {
     Some(words(raw)).filter(|name| !name.is_empty())
 }
@@ -321,12 +321,12 @@ fn moment(raw: &str) -> Option<Moment> {
     Moment::parse(&as_text(raw)?)
 }
 
-/// A moment, and where it stands; empty if it is none.
+/// A moment, and its place in the text; an empty place if it is not one.
 fn moment_as_said(text: &str, raw: &str) -> (Option<Moment>, Span) {
     moment(raw).map_or_else(Default::default, |moment| (Some(moment), string_span(text, raw)))
 }
 
-/// Where a string stands; empty if this is none.
+/// The place of a string in the text; empty if `raw` is not a string.
 fn string_span(text: &str, raw: &str) -> Span {
     if raw.starts_with('"') { Span::within(text, raw) } else { Span::default() }
 }
@@ -365,7 +365,7 @@ fn labels(raw: &str) -> Vec<String> {
     items(raw).unwrap_or_default().into_iter().filter_map(label).collect()
 }
 
-/// `outcomePrices`: an array of texts, itself in a text.
+/// `outcomePrices`: an array of strings, itself within a string.
 fn prices(raw: &str) -> Option<[u64; 2]> {
     let texts = texts(raw)?;
     let [zero, one] = texts.as_slice() else {
@@ -374,7 +374,7 @@ fn prices(raw: &str) -> Option<[u64; 2]> {
     Some([price(zero)?, price(one)?])
 }
 
-/// A price in millionths, at most one; what is below a millionth is cut.
+/// A price in millionths, at most one; digits below a millionth are cut.
 fn price(text: &str) -> Option<u64> {
     cut_millionths(text).filter(|price| *price <= ONE)
 }

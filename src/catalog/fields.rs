@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The fields of one object, in their order; of a name that comes twice the last value counts.
+/// The fields of one object, in their order; if a name comes twice, its last value counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields<'a> {
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
@@ -19,7 +19,7 @@ impl<'a> Fields<'a> {
         serde_json::from_str(text).ok()
     }
 
-    /// The raw value of `name`; `null` counts as absent, as Gamma means it.
+    /// The raw value of `name`; `null` counts as absent, as in Gamma.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         self.fields
             .iter()
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
         as_text(self.raw(name)?)
     }
 
-    /// The value of `name` as it would be read aloud: a string's content, a number's digits.
+    /// The value of `name`: the content of a string, anything else as raw JSON, such as a number's digits.
     pub(crate) fn words(&self, name: &str) -> Option<String> {
         let raw = self.raw(name)?;
         Some(as_text(raw).unwrap_or_else(|| raw.to_owned()))
@@ -53,12 +53,12 @@ impl<'a> Fields<'a> {
         self.fields.iter().map(|(name, _)| name.as_ref())
     }
 
-    /// The object without the fields in `left_out`, every other byte of its values unchanged.
+    /// The object without the field `left_out`; nothing else changes but the blanks between tokens, which go.
     pub(super) fn without(&self, left_out: &str) -> String {
         render(self.fields.iter().filter(|(name, _)| name != left_out))
     }
 
-    /// This object, followed by what only `other` mentions.
+    /// This object, followed by the fields that only `other` has.
     pub(super) fn with_rest_of(&self, other: &Self) -> String {
         let rest = other.fields.iter().filter(|(name, _)| !self.has(name));
         render(self.fields.iter().chain(rest))
@@ -86,9 +86,9 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Fields<'a> {
                 out.write_str("an object")
             }
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields<'a>, M::Error> {
-                // Names are borrowed where they can be: a text has some eighty of them.
+                // Names are borrowed where possible: a text has some eighty of them.
                 let mut fields: Vec<(Cow<'a, str>, &'a RawValue)> = Vec::with_capacity(FIELDS_OF_A_MARKET);
-                // Names that no two fields share are nearly all; those need no look at the others.
+                // Nearly all marks are new, and a name with a new mark need not be compared with the others.
                 let mut seen = [0_u64; 16];
                 while let Some((Name(name), raw)) = map.next_entry::<Name<'a>, &'a RawValue>()? {
                     let (word, bit) = mark_of(&name);
@@ -124,7 +124,7 @@ fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b (Cow<'a, str>, &'a RawVal
             out.push(',');
         }
         match name {
-            // It stood between quotes without an escape.
+            // A borrowed name was between its quotes without an escape.
             Cow::Borrowed(name) => {
                 out.push('"');
                 out.push_str(name);
@@ -141,7 +141,7 @@ fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b (Cow<'a, str>, &'a RawVal
 }
 
 /// Appends a value without the blanks between its tokens: some venues' files hold pretty-printed
-/// objects within rows that are not.
+/// objects within compact rows.
 fn push_compact(out: &mut String, raw: &str) {
     if !raw.starts_with(['{', '[']) {
         return out.push_str(raw);
@@ -169,16 +169,16 @@ fn string_bytes(text: &str) -> usize {
         if text.as_bytes()[at - 1] == b'"' {
             return at;
         }
-        // What is escaped is one byte or begins with one that is neither quote nor backslash.
+        // An escape is one byte, or begins with one that is neither quote nor backslash, so one is skipped.
         at += 1;
     }
     text.len()
 }
 
-/// How long the text of a venue's market is, about.
+/// The length of the text of a venue's market, about.
 const TEXT_OF_A_MARKET_BYTES: usize = 4 << 10;
 
-/// A field as it stands in its object.
+/// A field as written in its object.
 #[derive(Clone, Debug)]
 pub(super) struct Part<'a> {
     /// Its name, unescaped.
@@ -187,7 +187,7 @@ pub(super) struct Part<'a> {
     pub(super) raw: &'a str,
 }
 
-/// The fields of `text` in their order, repeats among them; `None` if it is no object.
+/// The fields of `text` in their order, with repeats; `None` if it is not an object.
 pub(super) fn parts(text: &str) -> Option<Vec<Part<'_>>> {
     struct Parts<'a>(Vec<Part<'a>>);
     impl<'de: 'a, 'a> serde::Deserialize<'de> for Parts<'a> {
@@ -212,7 +212,7 @@ pub(super) fn parts(text: &str) -> Option<Vec<Part<'_>>> {
     serde_json::from_str(text).ok().map(|Parts(parts)| parts)
 }
 
-/// How many fields a market of a venue has, about.
+/// How many fields a venue's market has, about.
 const FIELDS_OF_A_MARKET: usize = 80;
 
 /// A name that is borrowed where it has no escapes.
@@ -237,8 +237,8 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Name<'a> {
     }
 }
 
-/// The raw items of `text` if it is an array, `None` if it is anything else, even no JSON at all;
-/// else where and why the array is none.
+/// The raw items of `text` if it is an array; `None` if it does not begin as one, even if it is not
+/// JSON; `Err` with where and why the array is malformed.
 pub(super) fn rows(text: &str) -> Result<Option<Vec<&str>>, String> {
     if !text.trim_start().starts_with('[') {
         return Ok(None);
@@ -253,8 +253,8 @@ pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
     Some(items.into_iter().map(RawValue::get).collect())
 }
 
-/// The texts of an array of strings, written as an array or, as Gamma does, as a string that
-/// holds one. Numbers among them count as their digits.
+/// The texts of an array of strings, written as an array or, as in Gamma, as a string that holds
+/// one. A number in it counts as its digits.
 pub(crate) fn texts(raw: &str) -> Option<Vec<String>> {
     let inner = as_text(raw);
     let array = inner.as_deref().unwrap_or(raw);

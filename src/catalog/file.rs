@@ -1,4 +1,4 @@
-//! A file's bytes as text: gzip is told by its first bytes, not by a name.
+//! A file's bytes as text: gzip is recognised by its first bytes, not by a name.
 
 use std::borrow::Cow;
 use std::io::{BufRead, Read};
@@ -7,7 +7,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::rows::ROW_BYTES_MAX;
 
-/// The most that a file may unpack to: a full dump of a venue, and a bomb's end.
+/// The most that a file may unpack to: enough for a full dump of a venue, and an end to a zip bomb.
 pub const UNPACKED_BYTES_MAX: u64 = 2 << 30;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
@@ -17,11 +17,11 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 pub enum FileFault {
     /// It cannot be read; why.
     Read(String),
-    /// It starts as gzip and does not go on so.
+    /// It starts as gzip but is not valid gzip.
     Unpack(String),
     /// It unpacks to more than [`UNPACKED_BYTES_MAX`].
     TooLong,
-    /// This row of it has more than [`super::ROW_BYTES_MAX`] bytes.
+    /// The row with this number has more than [`super::ROW_BYTES_MAX`] bytes.
     RowTooLong(u32),
     /// It was read twice and had other bytes the second time.
     Changed,
@@ -57,10 +57,10 @@ pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, FileFault> {
     std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| FileFault::NotText)
 }
 
-/// A file's bytes as a stream, unpacked if it is packed; and whether it is.
+/// A file's bytes as a stream, unpacked if the file is packed; and whether it is.
 pub(super) fn unpacked<'a>(mut source: impl BufRead + 'a) -> Result<(Box<dyn Read + 'a>, bool), FileFault> {
     let first = source.fill_buf().map_err(|fault| FileFault::Read(fault.to_string()))?;
-    // A pipe may give one byte at first. JSON never starts with this one.
+    // A pipe may give a single byte at first. JSON never starts with this one.
     if first.first() == GZIP_MAGIC.first() {
         return Ok((Box::new(MultiGzDecoder::new(source)), true));
     }

@@ -1,9 +1,9 @@
-//! Whole files: every row is taken or refused by name, and what is said twice is merged.
+//! Whole files: every row is taken or refused by name, and rows that repeat each other are merged.
 //!
 //! An [`Import`] of a request's body keeps every text. One that surveys files keeps the texts of
-//! events and items, which are merged from many rows, but of a market only where its row stands: a
-//! second reading brings the text. So a survey of a venue's whole dump takes about a kilobyte a
-//! market, whatever the rows are long.
+//! events and items, which are merged from many rows, but only the place of a market's row: a
+//! second reading brings the text. So a survey of a venue's whole dump takes about a kilobyte per
+//! market, however long the rows are.
 
 use std::collections::HashMap;
 use std::hash::Hasher;
@@ -18,24 +18,24 @@ use super::sheet::Span;
 use super::{GOT_BYTES_MAX, Refused};
 use crate::domain::{ConditionId, ItemKind, TokenId};
 
-/// Where a market's object stands in the files of a survey.
+/// The place of a market's object in the files of a survey.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Which file, from 0.
     pub file: u32,
-    /// How many bytes of the unpacked file lie in front of it.
+    /// How many bytes of the unpacked file precede it.
     pub offset: u64,
     /// How long it is.
     pub bytes: u32,
     /// The number of the file's row that holds it, from 1.
     pub row: u32,
-    /// Where the value of its `events` lies in it; empty if it has none.
+    /// The place of the value of `events` within the object; empty if it has none.
     events: Span,
 }
 
 impl Place {
-    /// The object `object`, which stands here, with the bare id of the event that holds it, as an
-    /// import reads it again.
+    /// `object`, the one at this place, with its `events` replaced by the bare id of `event`, in a
+    /// form that an import reads again.
     #[must_use]
     pub fn with_event(&self, object: &str, event: Option<&str>) -> String {
         let events =
@@ -58,12 +58,12 @@ struct Here {
     offset: u64,
 }
 
-/// How a text compares with one of the same instant: the longer wins, and of two of the same length
-/// any, as long as it is always the same.
+/// How a text compares with another of the same instant: the longer wins, and between two of the
+/// same length either, as long as it is always the same one.
 type Weight = (usize, u64);
 
 fn weight(text: &str) -> Weight {
-    // Its keys are fixed, so every run of a build weighs alike.
+    // The hasher's keys are fixed, so every run of a build weighs alike.
     let mut hash = std::hash::DefaultHasher::new();
     hash.write(text.as_bytes());
     (text.len(), hash.finish())
@@ -77,7 +77,7 @@ pub struct Import {
     events: Vec<ImportedEvent>,
     items: Vec<ImportedItem>,
     markets: Vec<ImportedMarket>,
-    /// Of every market, in a survey.
+    /// The place and weight of every market, in a survey.
     places: Vec<(Place, Weight)>,
     refused: Vec<Refused>,
     /// The file and the row of each of `refused`.
@@ -98,13 +98,13 @@ impl Import {
         Ok(import)
     }
 
-    /// An import that takes no market's text with it; see [`Self::add_rows`].
+    /// An import that keeps no market's text; see [`Self::add_rows`].
     #[must_use]
     pub fn survey() -> Self {
         Self { surveys: true, ..Self::default() }
     }
 
-    /// Reads one more file into the same import; after a fault nothing of it was taken.
+    /// Reads one more file into this import. After a fault, nothing of that file was taken.
     pub fn add_file(&mut self, bytes: &[u8], defaults: &MarketDefaults) -> Result<(), FileFault> {
         let text = file::text(bytes)?;
         let Some(rows) = fields::rows(&text).map_err(FileFault::NotJson)? else {
@@ -121,8 +121,8 @@ impl Import {
         Ok(())
     }
 
-    /// Reads file number `file` row by row; `progress` is told how many bytes were gone through.
-    /// After a fault some of its rows were taken, and the import is of no more use.
+    /// Reads file number `file` row by row; `progress` is called with how many of its bytes were
+    /// read so far. After a fault some rows may have been taken, and the import is of no more use.
     pub fn add_rows(
         &mut self,
         file: u32,
@@ -138,20 +138,20 @@ impl Import {
         Ok(())
     }
 
-    /// Where a market of a survey stands, by its place in [`Self::markets`].
+    /// The place of a market of a survey, by its index in [`Self::markets`].
     #[must_use]
     pub fn place(&self, market: usize) -> Option<&Place> {
         self.places.get(market).map(|(place, _)| place)
     }
 
-    /// The place in [`Self::markets`] of the market with this numeric id.
+    /// The index in [`Self::markets`] of the market with this numeric id.
     #[must_use]
     pub fn market_with_id(&self, id: u64) -> Option<usize> {
         self.market_index.get(self.ids.get(&id)?).copied()
     }
 
     /// Every row that could not be taken, with the number of its file, from 0, and of its row in
-    /// it, from 1.
+    /// that file, from 1.
     pub fn refused_rows(&self) -> impl Iterator<Item = ((u32, u32), &Refused)> {
         self.refused_at.iter().copied().zip(&self.refused)
     }
@@ -181,14 +181,14 @@ impl Import {
         &self.refused
     }
 
-    /// Markets that were said again; of each the newer text was kept.
+    /// How many rows repeated a market; of each market the newest text was kept.
     #[must_use]
     pub const fn repeated(&self) -> usize {
         self.repeated
     }
 
-    /// A row that is no item (see [`ImportedItem`]) is an event if it holds markets or has no
-    /// condition but a title; else a market.
+    /// A row that is no item (see [`ImportedItem`]) is an event if it holds markets, or if it has a
+    /// title and none of a market's fields; else a market.
     fn add_row(&mut self, raw: &str, row: &str, defaults: &MarketDefaults) -> Result<(), FileFault> {
         let Some(row_fields) = Fields::parse(raw) else {
             if let Some(why) = fields::fault(raw) {
@@ -216,7 +216,7 @@ impl Import {
         self.refused_at.push((self.here.file, self.here.row));
     }
 
-    /// A series brings its events, which are in it whether they say so or not.
+    /// A series brings its events, which belong to it whether they say so or not.
     fn add_item(&mut self, kind: ItemKind, fields: &Fields<'_>, row: &str) {
         let item = match ImportedItem::read(kind, fields, row) {
             Ok(item) => item,
@@ -262,7 +262,7 @@ impl Import {
         }
     }
 
-    /// A market of an array carries the event that holds it; of several the first counts.
+    /// A market of an array carries the event that holds it; if it carries several, the first counts.
     fn add_market_of_array(
         &mut self,
         whole: &str,
@@ -298,7 +298,7 @@ impl Import {
         Some(key)
     }
 
-    /// `object` is the market's text as it stands in its row, at `span`.
+    /// `object` is the market's text as written in its row, at `span`.
     fn add_market(
         &mut self,
         span: Span,

@@ -1,11 +1,11 @@
-//! One tag, series or creator that a file holds by itself.
+//! One tag, series or creator that is a row of its own.
 
 use super::event::{ImportedEvent, event_key, updated};
 use super::fields::Fields;
 use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
 use crate::domain::ItemKind;
 
-/// An item, ready to be written down.
+/// An item, ready to become a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedItem {
     /// What it is.
@@ -19,7 +19,7 @@ pub struct ImportedItem {
 }
 
 impl ImportedItem {
-    /// The kind of a row, by the fields that only such rows have; none for events and markets.
+    /// The kind of a row, by the fields that only such rows have; `None` for events and markets.
     pub(super) fn kind_of(fields: &Fields<'_>) -> Option<ItemKind> {
         let has = |names: &[&str]| names.iter().any(|name| fields.has(name));
         if has(&["markets", "conditionId", "clobTokenIds", "question"]) {
@@ -49,7 +49,7 @@ impl ImportedItem {
         Ok(Self { kind, key, updated: updated(fields), text })
     }
 
-    /// Takes in what another text of the same item says; see [`ImportedEvent::absorb`].
+    /// Merges another text of the same item into this one; see [`ImportedEvent::absorb`].
     pub(super) fn absorb(&mut self, other: &Self) {
         let of = |item: &Self| ImportedEvent {
             key: item.key.clone(),

@@ -10,23 +10,23 @@ use crate::domain::amount::ONE;
 use crate::domain::fee::RATE_ONE;
 use crate::domain::{ConditionId, FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
 
-/// What a market gets where its row is silent.
+/// The terms of a market where its row names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketDefaults {
     /// The price step.
     pub tick: Tick,
     /// The smallest order that may rest.
     pub min_size: Shares,
-    /// What it charges; its builder share also counts where a row brings its own schedule.
+    /// What it charges; the builder share holds even if a row brings its own schedule.
     pub fee: FeeSchedule,
 }
 
-/// A market, ready to be written down.
+/// A market, ready to become a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedMarket {
-    /// Its condition: its name through all files.
+    /// Its condition: its name in all files.
     pub condition: ConditionId,
-    /// Its id in the file where that is a number; else the exchange gives it one.
+    /// Its id in the file if that is a number; else the exchange gives it one.
     pub market_id: Option<u64>,
     /// Its question; zero where the row has none.
     pub question: Word,
@@ -34,7 +34,7 @@ pub struct ImportedMarket {
     pub tokens: Option<[TokenId; 2]>,
     /// The labels of its outcomes.
     pub labels: [String; 2],
-    /// Signed for in the neg-risk domain.
+    /// True if its orders are signed in the neg-risk domain.
     pub neg_risk: bool,
     /// The price step.
     pub tick: Tick,
@@ -42,9 +42,9 @@ pub struct ImportedMarket {
     pub min_size: Shares,
     /// What it charges.
     pub fee: FeeSchedule,
-    /// What its flags say that it takes.
+    /// The mode that its flags ask for.
     pub mode: Mode,
-    /// Its payout, if it came resolved.
+    /// Its payout, if the row says that it is resolved.
     pub payout: Option<Payout>,
     /// The id of the event that holds it.
     pub event: Option<String>,
@@ -55,13 +55,13 @@ pub struct ImportedMarket {
 }
 
 impl ImportedMarket {
-    /// What it takes if it is new: nothing without tokens, whatever its flags say.
+    /// The mode of the market if it is new: closed without tokens, even if its flags say open.
     #[must_use]
     pub fn first_mode(&self) -> Mode {
         if self.tokens.is_none() && self.mode == Mode::Open { Mode::Closed } else { self.mode }
     }
 
-    /// True if orders may come where it is new.
+    /// True if it takes orders once it is new here.
     #[must_use]
     pub fn trades(&self) -> bool {
         self.first_mode() == Mode::Open
@@ -121,10 +121,10 @@ impl ImportedMarket {
     }
 }
 
-/// The largest size that a market may ask for: a larger one would take no order at all.
+/// The largest minimum size of orders: with a larger one a market would take no order at all.
 const MIN_SIZE_MAX: u64 = 1_000_000 * ONE;
 
-/// One row while it is read; each part is refused by its own name.
+/// One row while it is read; each part that is refused is named.
 struct Reader<'a> {
     fields: &'a Fields<'a>,
     row: &'a str,

@@ -1,20 +1,21 @@
 //! The catalog as lists and pages see it: small facts of every event, market, tag, series and
-//! creator, and where to find them. The texts stay where they are kept ([`Texts`]).
+//! creator, and how to find them. The texts stay where they are kept ([`Texts`]).
 //!
-//! A [`Catalog`] is a function of the texts and of a few live numbers a market: closed or not,
+//! A [`Catalog`] is a function of the texts and of a few live numbers per market: closed or not,
 //! what was traded here and when, and what rests in its book. So it can be built again from the
-//! ledger's rows, and the reader's tests do that. Sums of an event are kept with every change of
-//! one of its markets, so that a list ordered by volume adds nothing up.
+//! ledger's rows, and the reader's tests do that. The sums of an event are updated with every
+//! change of one of its markets, so that a list ordered by volume adds nothing up.
 //!
-//! - **Volume** is the text's (what was traded before the import, where the text comes from) plus
-//!   what was traded here, in collateral, as the takers paid or received it without fees. An
-//!   event whose text says nothing has the sum of its markets' texts instead.
+//! - **Volume** is the text's (what was traded before the import, at the venue that the text comes
+//!   from) plus what was traded here, in collateral, as the takers paid or received it without
+//!   fees. An event whose text names none has the sum of its markets' texts instead.
 //! - **Volume of 24 hours** is what was traded here in the 24 hours before the answer.
-//! - **Liquidity** is what rests here: of every open order the collateral that it would take to
-//!   buy its shares, or those of the other outcome if it sells. Texts count nothing towards it.
-//! - A **date** that the text does not name is the one on which it was made, else on which the row
-//!   came; the contract wants one of each. It is shown, ordered by and narrowed by alike. The time of
-//!   closing is the text's, else when it was closed here: an event with its last market.
+//! - **Liquidity** is what rests here: for every open order, the collateral that it takes to buy
+//!   its shares, or those of the other outcome if it sells. Texts do not count towards it.
+//! - A **date** that the text does not name is the day on which it was made, else on which the row
+//!   came, because the contract wants every date. Lists show, order by and narrow by the same date.
+//!   The time of closing is the text's, else that of the closing here: for an event, that of its
+//!   last market.
 //! - An event is **closed** if its text says so, or if it has markets and all of them are.
 
 use std::collections::{BTreeSet, HashMap};
@@ -37,7 +38,7 @@ pub struct Event {
     pub added: TimeMs,
     markets: BTreeSet<u32>,
     open_markets: u32,
-    /// When the last of its markets was closed; none while one is open, and without any.
+    /// When the last of its markets was closed; `None` while one is open, and without markets.
     closed: Option<TimeMs>,
     imported: u64,
     traded: u64,
@@ -53,7 +54,7 @@ impl Event {
         self.markets.iter().copied()
     }
 
-    /// Its tags, as they stand in its text.
+    /// Its tags, in the order of its text.
     #[must_use]
     pub fn tags(&self) -> &[u32] {
         &self.tags
@@ -113,12 +114,12 @@ pub struct Market {
     closed: Option<TimeMs>,
     traded: u64,
     resting: u128,
-    /// When something was traded, and all that had been by then.
+    /// The time of each trade, and the volume up to and including it, in millionths.
     tape: Vec<(TimeMs, u64)>,
 }
 
 impl Market {
-    /// Its own tags; those of its event besides.
+    /// Its own tags; those of its event are not among them.
     #[must_use]
     pub fn tags(&self) -> &[u32] {
         &self.tags
@@ -150,7 +151,7 @@ impl Market {
         in_millionths(self.resting)
     }
 
-    /// When something was traded, and all that had been by then, in millionths.
+    /// The time of each trade, and the volume up to and including it, in millionths.
     #[must_use]
     pub fn tape(&self) -> &[(TimeMs, u64)] {
         &self.tape
@@ -191,7 +192,7 @@ impl Dates {
     }
 }
 
-/// An instant of this exchange's own among those of texts.
+/// An instant of this exchange's own, in the unit of texts.
 const fn moment_of(time: TimeMs) -> Moment {
     Moment(time.0.saturating_mul(1_000))
 }
@@ -209,7 +210,7 @@ fn in_millionths(resting: u128) -> u64 {
     u64::try_from(resting / 10_000).unwrap_or(u64::MAX)
 }
 
-/// What a market is when it comes.
+/// A market as it comes.
 #[derive(Clone, Copy, Debug)]
 pub struct MarketEntry {
     /// Its numeric id.
@@ -236,7 +237,7 @@ pub struct Catalog {
     tags: Shelf,
     series: Shelf,
     creators: Shelf,
-    /// What each row of its own names.
+    /// The items that each row of its own names.
     rows: Vec<Box<[u32]>>,
 }
 
@@ -272,13 +273,13 @@ impl Catalog {
         &self.markets
     }
 
-    /// An event that came.
+    /// The event with this number.
     #[must_use]
     pub fn event(&self, number: u32) -> &Event {
         &self.events[number as usize]
     }
 
-    /// A market that came.
+    /// The market with this number.
     #[must_use]
     pub fn market(&self, number: u32) -> &Market {
         &self.markets[number as usize]
@@ -324,7 +325,7 @@ impl Catalog {
         self.market_slugs.of(slug)
     }
 
-    /// The text of event `number` is new or another one; `texts` has it already.
+    /// Takes the new or changed text of event `number`; `texts` has it already.
     pub fn put_event(&mut self, number: u32, texts: &dyn Texts) {
         let source = Source::Event(number);
         let text = texts.text(source);
@@ -357,7 +358,7 @@ impl Catalog {
         }
     }
 
-    /// The next market; `texts` has its text already.
+    /// Adds the next market; `texts` has its text already.
     pub fn add_market(&mut self, entry: &MarketEntry, texts: &dyn Texts) {
         let number = u32::try_from(self.markets.len()).expect("market numbers are u32");
         self.market_order.insert((entry.id, number));
@@ -371,7 +372,7 @@ impl Catalog {
         self.put_market_text(number, entry.event, texts);
     }
 
-    /// The text or the event of a market is another one; `texts` has it already.
+    /// Takes the changed text or event of a market; `texts` has the text already.
     pub fn put_market_text(&mut self, number: u32, event: Option<u32>, texts: &dyn Texts) {
         let source = Source::Market(number);
         self.leave_event(number);
@@ -387,7 +388,7 @@ impl Catalog {
         self.enter_event(number);
     }
 
-    /// A row that is an item by itself is new or another one; `texts` has it already.
+    /// Takes the new or changed row of an item of its own; `texts` has it already.
     pub fn put_item(&mut self, kind: ItemKind, row: u32, texts: &dyn Texts) {
         if row as usize == self.rows.len() {
             self.rows.push(Box::default());
@@ -401,14 +402,14 @@ impl Catalog {
         self.rows[row as usize] = named;
     }
 
-    /// A market is closed or resolved since then, or open again.
+    /// Marks a market as closed or resolved since `closed`, or as open again.
     pub fn set_closed(&mut self, number: u32, closed: Option<TimeMs>) {
         self.leave_event(number);
         self.markets[number as usize].closed = closed;
         self.enter_event(number);
     }
 
-    /// `volume` millionths of collateral were traded in a market.
+    /// Adds a trade of `volume` millionths of collateral in a market.
     pub fn trade(&mut self, number: u32, time: TimeMs, volume: u64) {
         let market = &mut self.markets[number as usize];
         market.traded = market.traded.saturating_add(volume);
@@ -419,7 +420,7 @@ impl Catalog {
         }
     }
 
-    /// What rests in a market, in 1e-10 of collateral.
+    /// Sets what rests in a market, in 1e-10 of collateral.
     pub fn set_resting(&mut self, number: u32, resting: u128) {
         let market = &mut self.markets[number as usize];
         let old = std::mem::replace(&mut market.resting, resting);
@@ -515,7 +516,7 @@ fn amount(amount: u64) -> Option<Value<'static>> {
     Some(Value::Number(amount))
 }
 
-/// Rows by slug. A slug should name one row; where it names several, all are found.
+/// Rows by slug. A slug should name one row; if it names several, all are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Slugs(HashMap<String, Vec<u32>>);
 
@@ -524,7 +525,7 @@ impl Slugs {
         self.0.get(slug).into_iter().flatten().copied()
     }
 
-    /// Row `number` has another slug; no row is found by an empty one.
+    /// Changes the slug of row `number`; no row is found by an empty one.
     fn change(&mut self, number: u32, old: &str, new: &str) {
         if old == new {
             return;

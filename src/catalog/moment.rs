@@ -1,12 +1,13 @@
-//! `updatedAt` and its kin, for comparison only: microseconds since 1970.
+//! `updatedAt` and other dates of files, for comparison: microseconds since 1970.
 
-/// An instant that a file names. The default is older than all that are named.
+/// An instant that a file names. The default is no later than any of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// Reads `2026-02-07T20:57:04.974481Z`, and with a space, a short fraction or an offset such
-    /// as `+00` or `-03:30`. Anything else is `None`.
+    /// Reads `2026-02-07T20:57:04.974481Z`, with a space for the `T`, a fraction of any length or
+    /// none, and an offset such as `+00` or `-03:30`; also a date alone. Anything else, or before
+    /// 1970, is `None`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (date, rest) = (text.get(..10)?, text.get(10..)?);
@@ -63,7 +64,7 @@ fn fraction(text: &str) -> Option<(u64, &str)> {
     Some((micros, &rest[end..]))
 }
 
-/// Seconds east of Greenwich of `Z`, nothing, `+hh`, `+hhmm` or `+hh:mm`.
+/// The offset that `Z`, nothing, `+hh`, `+hhmm` or `+hh:mm` names, in seconds east of Greenwich.
 fn offset_seconds(zone: &str) -> Option<i64> {
     if matches!(zone, "" | "Z" | "z") {
         return Some(0);

@@ -2,8 +2,8 @@
 
 use crate::domain::{ConditionId, TokenId, Word};
 
-/// `text` times 10^`places`, if that is a whole number: `scaled("0.25", 6)` is 250,000. An
-/// exponent is understood (`1e-3`), because JSON writers make one of small floats.
+/// `text` times 10^`places`, if that is a whole number: `scaled("0.25", 6)` is 250,000. An exponent
+/// is understood (`1e-3`), because JSON writers use one for small floats.
 pub(super) fn scaled(text: &str, places: i32) -> Option<u64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i8>().ok()?),
@@ -18,14 +18,14 @@ pub(super) fn scaled(text: &str, places: i32) -> Option<u64> {
     let shift = places + i32::from(exponent) - i32::try_from(decimals.len()).ok()?;
     let digits: u64 = format!("{whole}{decimals}").parse().ok()?;
     if shift < 0 {
-        // Zeros at the end of the whole part may still make it come out even.
+        // Zeros at the end of the whole part may still make it a whole number.
         let divisor = 10_u64.checked_pow(shift.unsigned_abs())?;
         return digits.is_multiple_of(divisor).then_some(digits / divisor);
     }
     digits.checked_mul(10_u64.checked_pow(shift.unsigned_abs())?)
 }
 
-/// The way back: `decimal(10, 4)` is `0.001`.
+/// The inverse of [`scaled`]: `decimal(10, 4)` is `0.001`.
 pub(super) fn decimal(value: u64, places: usize) -> String {
     let digits = format!("{value:0>width$}", width = places + 1);
     let (whole, decimals) = digits.split_at(digits.len() - places);
@@ -33,7 +33,7 @@ pub(super) fn decimal(value: u64, places: usize) -> String {
     if decimals.is_empty() { whole.to_owned() } else { format!("{whole}.{decimals}") }
 }
 
-/// `text` in millionths; what is below a millionth is cut. `None` if it is no number from zero up.
+/// `text` in millionths; digits below a millionth are cut. `None` if it is not a number or is below zero.
 pub(super) fn cut_millionths(text: &str) -> Option<u64> {
     const PLACES: usize = 6;
     if text.contains(['e', 'E']) {
@@ -67,7 +67,7 @@ pub(super) fn token(text: &str) -> Option<TokenId> {
     (value != [0; 32]).then_some(TokenId(value))
 }
 
-/// How many hex digits stand behind `0x`; `None` if anything else does.
+/// How many hex digits follow `0x`; `None` if anything else does.
 pub(super) fn hex_digits(text: &str) -> Option<usize> {
     let digits = text.strip_prefix("0x")?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(digits.len())
@@ -87,7 +87,7 @@ pub(super) fn word(text: &str) -> Option<Word> {
     Some(Word(value))
 }
 
-/// The same as a condition.
+/// As [`word`], for a condition id.
 pub(super) fn condition(text: &str) -> Option<ConditionId> {
     word(text).map(|word| ConditionId(word.0))
 }

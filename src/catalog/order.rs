@@ -1,9 +1,9 @@
 //! The orders of lists: columns, how rows compare, and one page of them.
 //!
-//! Ids compare as numbers where they are numbers, and those come before all others. A list
-//! without a named column is in the order of ids, descending unless it asks for ascending. Behind
-//! the named columns rows are in the order of ids in the same direction, so every order is total
-//! and pages never overlap. A row that lacks the column's value comes last in both directions.
+//! Ids compare as numbers where they are numbers, and those come before all others. A list without a
+//! named column is in the order of ids, descending unless it asks for ascending. Rows that are equal
+//! in the named columns are in the order of ids in the same direction, so every order is total and
+//! pages never overlap. A row that lacks the column's value comes last in both directions.
 
 use std::cmp::Ordering;
 
@@ -43,7 +43,7 @@ pub(super) fn id_value(id: &str) -> Value<'_> {
 pub(super) enum Value<'a> {
     /// A number, an amount or an instant.
     Number(u64),
-    /// A text; bytes decide.
+    /// A text, compared by its bytes.
     Text(&'a str),
 }
 
@@ -68,7 +68,7 @@ pub enum Column {
     Competitive,
 }
 
-/// Names of columns, and what they are.
+/// The names of columns, and the columns that they mean.
 pub type Columns = &'static [(&'static str, Column)];
 
 /// What events can be ordered by.
@@ -147,7 +147,7 @@ pub enum Direction {
 /// One page of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The columns, the most important first; none is the id.
+    /// The columns, the most important first; an empty list means the id.
     pub columns: Vec<Column>,
     /// The direction of all of them.
     pub direction: Direction,
@@ -163,7 +163,7 @@ impl Page {
         self.columns.first().is_none_or(|column| *column == Column::Id)
     }
 
-    /// The page of rows that come in the order of ids, ascending.
+    /// The page of `rows`, which come in the order of ids, ascending.
     pub(super) fn cut(
         &self,
         rows: impl DoubleEndedIterator<Item = u32>,
@@ -178,8 +178,8 @@ impl Page {
         }
     }
 
-    /// The page of rows that come in any order. Never more than twice the rows up to the page's
-    /// end are held, and only those up to it are sorted.
+    /// The page of `rows`, which come in any order. At most twice the rows up to the page's end are
+    /// held, or [`ROWS_HELD_MIN`] if that is more, and these are sorted.
     pub(super) fn sort<'a>(
         &self,
         rows: impl Iterator<Item = u32>,
@@ -209,7 +209,7 @@ impl Page {
     }
 }
 
-/// Rows that a sort holds before it drops those behind the page: few enough to stay in a cache.
+/// Rows that a sort holds at least before it drops those after the page: few enough to stay in a cache.
 const ROWS_HELD_MIN: usize = 1_024;
 
 #[derive(Clone, Copy, Debug)]

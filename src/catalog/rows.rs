@@ -1,16 +1,16 @@
 //! The rows of a file one at a time, so that a file of any length needs the memory of its longest
 //! row.
 //!
-//! A file is an array of rows, or one row by itself. [`Rows`] only looks for where a row ends
-//! (brackets and quotes); whether it is JSON is for whoever reads it. [`Rows::cut`] goes through the
-//! same bytes again and gives the parts that a first reading has noted.
+//! A file is an array of rows, or one row by itself. [`Rows`] only finds where a row ends (by
+//! brackets and quotes); whether it is JSON is for its reader to judge. [`Rows::cut`] goes through
+//! the same bytes again and returns the parts whose places a first reading has kept.
 
 use std::io::{BufRead, Read};
 
 use super::fields;
 use super::file::{FileFault, UNPACKED_BYTES_MAX, unpacked};
 
-/// What is read from a file at once.
+/// How much is read from a file at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The longest row: an event with thousands of markets in it.
@@ -23,7 +23,7 @@ pub struct Rows<'a> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// How many bytes of the unpacked file lie in front of `start`.
+    /// How many bytes of the unpacked file precede `start`.
     offset: u64,
     number: u32,
     place: Place,
@@ -39,11 +39,11 @@ enum Place {
     End,
 }
 
-/// One row as it stands.
+/// One row as written.
 pub(super) struct Row<'a> {
     /// Its bytes.
     pub(super) text: &'a str,
-    /// How many bytes of the unpacked file lie in front of it.
+    /// How many bytes of the unpacked file precede it.
     pub(super) offset: u64,
     /// Its number, from 1.
     pub(super) number: u32,
@@ -65,13 +65,13 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// How many bytes of the unpacked file were gone through.
+    /// How many bytes of the unpacked file have been consumed.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next row; none behind the last one.
+    /// The next row; `None` after the last one.
     pub(super) fn next_row(&mut self) -> Result<Option<Row<'_>>, FileFault> {
         if self.place == Place::Start {
             self.begin()?;
@@ -103,8 +103,8 @@ impl<'a> Rows<'a> {
         Ok(Some(Row { text, offset, number }))
     }
 
-    /// The `bytes` bytes behind the first `offset`, which a first reading of the same file has named
-    /// and which lie behind what was cut before.
+    /// The `bytes` bytes at `offset`: an object that a first reading of the same file has found.
+    /// Calls must go forward through the file.
     pub fn cut(&mut self, offset: u64, bytes: u32) -> Result<&str, FileFault> {
         let wanted = bytes as usize;
         while self.offset < offset {
@@ -146,7 +146,7 @@ impl<'a> Rows<'a> {
         FileFault::NotJson(format!("{what} behind row {}, at byte {}", self.number, self.offset))
     }
 
-    /// The next byte that is no blank.
+    /// Skips blanks and returns the byte after them without consuming it; `None` at the end of the file.
     fn look(&mut self) -> Result<Option<u8>, FileFault> {
         loop {
             let ahead = &self.buffer[self.start..self.end];
@@ -164,8 +164,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// How long the value at `start` is: to the bracket or quote that closes it, else to what may
-    /// follow a value, else to the end of the file.
+    /// The length of the value at `start`: up to and including the bracket or quote that closes it,
+    /// else up to what may follow a value, else up to the end of the file.
     fn value_bytes(&mut self) -> Result<usize, FileFault> {
         let (mut at, mut depth) = (0, 0_u32);
         let (mut quoted, mut escaped) = (false, false);
@@ -207,7 +207,7 @@ impl<'a> Rows<'a> {
         debug_assert!(self.start <= self.end, "only what was read is gone through");
     }
 
-    /// Reads on behind what is not gone through yet; false at the end of the file.
+    /// Reads more after what is not consumed yet; false at the end of the file.
     fn fill(&mut self) -> Result<bool, FileFault> {
         if self.end == self.buffer.len() && 0 < self.start {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use std::io::BufReader;
 
-    /// Gives what it holds in pieces of a few bytes.
+    /// Returns what it holds in pieces of a few bytes.
     struct Drops<'a>(&'a [u8], usize);
 
     impl Read for Drops<'_> {

@@ -1,11 +1,12 @@
-//! Search by text over events, markets and tags: an index in memory, and a ranking that two people
-//! who read it would write down in the same order.
+//! Search by text over events, markets and tags: an index in memory, and a ranking defined so that
+//! two readers of this page would order hits alike.
 //!
 //! A **hit** is an event, or a market that belongs to no event; a match in a market of an event
 //! lifts that event. Texts and queries become [`words`]: lower case, without accents, cut at
 //! whatever is neither letter nor digit. A hit matches if one of its texts (the event's, or one
-//! market's) has every word of the query. The last word may be unfinished; of one or two letters
-//! it is only taken for a beginning in titles and questions, for half of all texts have such a word.
+//! market's) has every word of the query. The last word may be unfinished; if it has one or two
+//! letters, it counts as the beginning of a word only in titles and questions, because half of all
+//! texts have such a word.
 //!
 //! | tier | every word of the query is |
 //! |-----:|---|
@@ -17,19 +18,19 @@
 //! | 5 | somewhere in the event and its markets |
 //!
 //! Within a tier open hits come before closed ones, then the larger volume, then the lower id.
-//! Both are told by [`Search::weigh`], without touching the index: they change with every trade.
+//! [`Search::weigh`] sets closed and volume without touching the index, because they change with every trade.
 //!
-//! **What is looser is only tried if nothing stricter is there**: tier 5 if tiers 0 to 4 are
-//! empty, and if that is empty too the same with typos, first only in words that no text has, then
-//! in all. A word of four letters or more may be one edit away, of eight or more two
-//! ([`words::typos_max`]). An edit is a letter too many, too few, another, or two neighbours in the
-//! wrong order. Words with digits are meant as they are: 2025 is not a typo of 2026. What a filter
-//! leaves out is not there.
+//! **A looser match is tried only if no stricter one exists**: tier 5 if tiers 0 to 4 are empty,
+//! and if that is empty too, all tiers with typos, first only in words that no text has, then in
+//! all words. A word of four letters or more may be one edit away, of eight or more two
+//! ([`words::typos_max`]). An edit is a letter too many, a letter too few, a wrong letter, or two
+//! neighbours swapped. Words with digits are taken literally: 2025 is not a typo of 2026. What a
+//! filter leaves out does not count as a match.
 //!
 //! The postings are `tantivy`'s (`index`); what is ranked by is kept beside it (`hits`, `tags`).
-//! What was found in the index is remembered until the index changes (`recent`), so that the next
-//! page of the same search is only ranked anew. Everything here belongs to one thread and answers
-//! the same for the same texts and weights.
+//! What was found in the index is cached until the index changes (`recent`), so that the next page
+//! of the same search is only ranked again. Everything here belongs to one thread, and the same
+//! texts and weights give the same answers.
 
 mod hits;
 mod index;
@@ -63,9 +64,9 @@ pub struct Query {
     pub page: u64,
     /// Whether tags are searched too.
     pub with_tags: bool,
-    /// Which events and markets are not left out.
+    /// Which events and markets may be found.
     pub filter: Filter,
-    /// Another order than that of the ranking.
+    /// An order instead of the ranking.
     pub order: Option<(Column, Direction)>,
 }
 
@@ -77,13 +78,13 @@ pub struct Filter {
     pub creator: Option<String>,
     /// Only what is closed, or only what is open.
     pub closed: Option<bool>,
-    /// Leaves out closed markets that are listed by themselves.
+    /// Leaves out closed markets that belong to no event.
     pub without_closed_markets: bool,
     /// Only what has a tag with one of these slugs, if there are any.
     pub tag_slugs: Vec<String>,
     /// Only what has no tag with one of these ids.
     pub without_tag_ids: Vec<String>,
-    /// Only events with a series that comes again so often, in lower case.
+    /// Only events with a series of this recurrence, in lower case.
     pub recurrence: Option<String>,
 }
 
@@ -108,15 +109,15 @@ pub struct Weight {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Events, and markets without one, best first; if `page` is there, all of them in no order.
+    /// Events, and markets without one, best first; if `page` is set, all that match, in no order.
     pub hits: Vec<Hit>,
     /// Tags, best first.
     pub tags: Vec<FoundTag>,
     /// How many events and markets match in all.
     pub hits_total: u64,
-    /// Whether there are events behind this page.
+    /// Whether there are more hits after this page.
     pub has_more: bool,
-    /// What [`Catalog::page_of_hits`](super::Catalog::page_of_hits) makes the answer of: the order
+    /// What [`Catalog::page_of_hits`](super::Catalog::page_of_hits) cuts the answer by: the order
     /// asked for needs numbers that only the catalog has.
     pub page: Option<Page>,
 }
@@ -171,7 +172,7 @@ pub struct TagText<'a> {
     pub slug: &'a str,
 }
 
-/// The library failed: a bug of ours or no memory. Nothing may be answered from the index.
+/// The library failed: a bug of ours or out of memory. Nothing may be answered from the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(String);
 
@@ -187,11 +188,11 @@ pub struct Search {
     hits: Hits,
     tags: Tags,
     recent: Recent,
-    /// The best tier of each hit while texts are looked through.
+    /// The best tier of each hit while a query goes through the texts.
     tiers: Vec<u8>,
 }
 
-/// The tier of what does not match.
+/// The tier of a hit that does not match.
 const NO_TIER: u8 = u8::MAX;
 
 /// How many tiers there are.
@@ -205,7 +206,7 @@ struct Match {
 }
 
 impl Search {
-    /// An index of nothing, which takes texts in on so many threads besides the caller's.
+    /// An empty index, which takes in texts on `writers` threads besides the caller's.
     pub fn new(writers: usize) -> Result<Self, Fault> {
         Ok(Self {
             index: Index::new(writers)?,
@@ -228,12 +229,12 @@ impl Search {
         self.index.put(&self.hits.put_market(market))
     }
 
-    /// A tag of the catalog is shown like this from here on, or no longer. Queries see it at once.
+    /// Sets how a tag of the catalog is shown; `None` if it no longer is. Queries see it at once.
     pub fn put_tag(&mut self, tag: u32, text: Option<&TagText<'_>>) {
         self.tags.put(tag, text);
     }
 
-    /// A hit is ranked by this from here on. Queries see it at once.
+    /// Sets what a hit is ranked by. Queries see it at once.
     pub fn weigh(&mut self, hit: Hit, weight: Weight) {
         self.hits.weigh(HitNo::of(hit), weight);
     }
@@ -272,8 +273,8 @@ impl Search {
         Ok(found)
     }
 
-    /// Every matching hit with its tier, in no order: what the strictest pass finds that finds
-    /// anything, and with which edits that was.
+    /// Every matching hit with its tier, in no order, found by the strictest pass that finds
+    /// anything; and the edits of that pass.
     fn matches(&mut self, wanted: &Wanted, filter: &Passes) -> Result<(Rc<[Match]>, Edits), Fault> {
         let mut tried = wanted.no_edits();
         let found = self.with_edits(wanted, &tried, filter)?;
@@ -300,7 +301,7 @@ impl Search {
         Ok((Rc::default(), tried))
     }
 
-    /// What is found with these edits and passes: in one text, else across texts.
+    /// What is found with these edits and passes the filter: in one text, else across texts.
     fn with_edits(&mut self, wanted: &Wanted, edits: &Edits, filter: &Passes) -> Result<Rc<[Match]>, Fault> {
         for pass in [Pass::InOneText, Pass::AcrossTexts] {
             let found = if let Some(found) = self.recent.find(wanted, edits, pass) {
@@ -358,7 +359,7 @@ impl Search {
     }
 
     /// The hits at `start..end` in the order of the ranking; both are at most the count of matches.
-    /// Only what is on the page is sorted, and only tiers that reach into it are looked at.
+    /// Only the hits on the page are sorted, and only tiers that reach into it are read.
     fn page_of(&self, matches: &[Match], start: usize, end: usize) -> Vec<Hit> {
         let mut counts = [0; TIERS];
         for one in matches {
@@ -392,8 +393,8 @@ impl Search {
         page
     }
 
-    /// Tags as they are asked for; if there are none, and events were only found with typos, with
-    /// the same typos.
+    /// The tags found without typos; if there are none, and events were only found with typos,
+    /// those with the same typos.
     fn tags_of(
         &self,
         wanted: &Wanted,
@@ -433,7 +434,7 @@ impl Search {
         })
     }
 
-    /// Those of `found` that pass.
+    /// The matches of `found` that pass.
     fn passing(&self, found: Rc<[Match]>, filter: &Passes) -> Rc<[Match]> {
         if *filter == Passes::default() {
             return found;
@@ -442,14 +443,14 @@ impl Search {
     }
 }
 
-/// A filter with everything looked up; the default passes everything.
+/// A filter whose names are looked up; the default passes everything.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Passes {
-    /// Only these, in order.
+    /// Only these hits, in order.
     scope: Option<Vec<u32>>,
     closed: Option<bool>,
     without_closed_markets: bool,
-    /// With one of these.
+    /// Only hits with one of these tags.
     tags: Option<Vec<u32>>,
     without_tags: Vec<u32>,
     recurrence: Option<String>,

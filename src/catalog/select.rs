@@ -1,8 +1,8 @@
 //! Which rows a list shows: filters on parsed facts, then one page.
 //!
-//! A filter narrows by a list of rows where it can (ids, slugs, tags, series, events), and looks
-//! at every row only where it has nothing but flags, creators and ranges. Within a list given by
-//! ids the order of the page decides, not the order of the ids.
+//! A filter starts from a list of rows where it can (ids, slugs, tags, series, events), and
+//! examines every row only if it has nothing but flags, creators and ranges. Rows given by ids come
+//! in the order of the page, not in the order of those ids.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use super::order::{Column, Page, Value, id_value};
 use super::shelf::Item;
 use crate::domain::{ItemKind, TimeMs};
 
-/// A range; an open end is none. What has no value is in no range but the endless one.
+/// A range, both ends included; `None` is an open end. A row without a value is only in the range
+/// without ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Between {
     /// The smallest that passes.
@@ -30,7 +31,8 @@ impl Between {
     }
 }
 
-/// What a list is narrowed to. Of lists, none is no filter and an empty one passes nothing.
+/// What a list is narrowed to. A set that is `None` filters nothing; an empty set of rows, events,
+/// tags or series to be in passes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Active or not.
@@ -41,21 +43,21 @@ pub struct Filter {
     pub archived: Option<bool>,
     /// Featured or not.
     pub featured: Option<bool>,
-    /// Made by anybody, or not.
+    /// Open for anybody to make (`cyom`), or not.
     pub cyom: Option<bool>,
     /// Markets that mirror another venue's, or those that do not.
     pub mirror: Option<bool>,
     /// These rows only, by number.
     pub only: Option<BTreeSet<u32>>,
-    /// With a tag of each of these lists.
+    /// With a tag of each of these sets.
     pub tags: Vec<BTreeSet<u32>>,
     /// With none of these tags.
     pub without_tags: BTreeSet<u32>,
-    /// In a series of each of these lists.
+    /// In a series of each of these sets.
     pub series: Vec<BTreeSet<u32>>,
     /// Markets of one of these events.
     pub events: Option<BTreeSet<u32>>,
-    /// Of this wallet or site.
+    /// Made by this wallet or site.
     pub creator: Option<String>,
     /// The volume, in millionths.
     pub volume: Between,
@@ -124,7 +126,7 @@ impl Catalog {
         page.sort(rows.filter(|row| passes(*row)), id, value)
     }
 
-    /// The series that come round as often as `recurrence` says, in any case of letters.
+    /// The series that recur as often as `recurrence` says, in any case of letters.
     #[must_use]
     pub fn series_by_recurrence(&self, recurrence: &str) -> BTreeSet<u32> {
         let series = self.shelf(ItemKind::Series);
@@ -167,7 +169,7 @@ impl Catalog {
         event.facts.creator.as_deref().is_some_and(is) || event.creators().iter().any(of_item)
     }
 
-    /// The rows that a list has to look at, if it need not look at all.
+    /// The only rows that can pass; `None` if every row has to be examined.
     fn events_to_look_at(&self, filter: &Filter) -> Option<BTreeSet<u32>> {
         let of = |kind, items: &BTreeSet<u32>| {
             items.iter().flat_map(|item| self.shelf(kind).item(*item).events()).collect()

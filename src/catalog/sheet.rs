@@ -1,15 +1,15 @@
 //! An object's text taken apart once, so that showing it is copying.
 //!
 //! The catalog shows what was imported, byte for byte, except for fields that the exchange itself
-//! knows better. A [`Form`] names those of one kind of object; a [`Sheet`] holds, for one text,
-//! the runs of fields that are shown as they stand, and which fields of the contract the text
-//! lacks. The text itself stays in the ledger: all places are [`Span`]s of it.
+//! knows better. A [`Form`] names those of one kind of object; a [`Sheet`] holds, for one text, the
+//! runs of fields that are shown unchanged, and which fields of the contract the text lacks. The
+//! text itself stays in the ledger: all places are [`Span`]s of it.
 //!
 //! | field is | its name is in | shown as |
 //! |---|---|---|
-//! | the exchange's | `Form::ours` | whoever shows the object writes it |
-//! | the contract's | `Form::always` | as it stands if it is of its kind, else it is `missing` |
-//! | anybody else's | neither | as it stands |
+//! | the exchange's | `Form::ours` | the exchange's own value |
+//! | the contract's | `Form::always` | unchanged if it is of its [`Kind`], else it is `missing` |
+//! | anybody else's | neither | unchanged |
 
 use super::Moment;
 use super::fields::Part;
@@ -22,7 +22,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Where `part`, which was cut out of `text`, lies in it.
+    /// The place of `part`, a slice of `text`, in it.
     pub(super) fn within(text: &str, part: &str) -> Self {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
         debug_assert!(start + part.len() <= text.len(), "a part of this text");
@@ -30,7 +30,7 @@ impl Span {
         Self { start: narrow(start), end: narrow(start + part.len()) }
     }
 
-    /// What lies there.
+    /// The part of `text` at this place.
     #[must_use]
     pub fn of<'a>(&self, text: &'a str) -> &'a str {
         &text[self.start as usize..self.end as usize]
@@ -42,7 +42,7 @@ impl Span {
         self.start as usize
     }
 
-    /// True if nothing lies there.
+    /// True if it holds no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.start == self.end
@@ -62,7 +62,7 @@ pub enum Kind {
     Text,
     /// A string that is an RFC 3339 instant in UTC.
     Date,
-    /// `true` or `false`; this where the text lacks it.
+    /// `true` or `false`; this one if the text lacks it.
     Flag(bool),
 }
 
@@ -80,12 +80,12 @@ fn is_utc(text: &str) -> bool {
     text.ends_with('Z') && text.as_bytes().get(10) == Some(&b'T') && Moment::parse(text).is_some()
 }
 
-/// What one kind of object is made of besides what nobody here knows.
+/// The fields of one kind of object that the contract or the exchange knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// What the contract wants in every such object; at most 32.
+    /// What the contract wants in every such object; at most 31.
     pub always: &'static [(&'static str, Kind)],
-    /// What is never taken from the text.
+    /// What is never taken from the text, because the exchange writes it.
     pub ours: &'static [&'static str],
 }
 
@@ -222,12 +222,12 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Takes apart `object`, whose fields are `parts` and which lies within `text`.
+    /// Takes apart `object`, a slice of `text` whose fields are `parts`.
     pub(super) fn of(form: &Form, text: &str, object: &str, parts: &[Part<'_>]) -> Self {
         let mut missing = Self::missing_all(form).missing;
         let mut kept: Vec<Span> = Vec::new();
         let mut joins = false;
-        // Behind the brace, then behind the last value: between there and a name's quote lie
+        // After the brace, then after the last value: between there and the next name's quote are
         // only blanks and a comma.
         let mut at = Span::within(text, object).start as usize + 1;
         for part in parts {
@@ -261,7 +261,7 @@ impl Sheet {
         Self { kept: Box::default(), missing: (1 << form.always.len()) - 1 }
     }
 
-    /// The runs of fields that are shown as they stand, in their order.
+    /// The runs of fields that are shown unchanged, in their order.
     #[must_use]
     pub fn kept(&self) -> &[Span] {
         &self.kept

@@ -1,12 +1,12 @@
-//! Tags, series and creators: what events mention, each by its id.
+//! Tags, series and creators, which events mention, each by its id.
 //!
-//! Nobody owns such an item: several events carry a copy of it, and a file may hold it alone. A
+//! Nobody owns such an item: several events carry a copy of it, and it may be a row of its own. A
 //! [`Shelf`] knows every [`Mention`] by its [`Source`] and shows the newest one; of two of the same
-//! instant the longer, then the one whose source comes first. So the shelf is the same whatever
-//! order the texts came in. An item that nothing mentions any more is off the shelf.
+//! instant the longer, then the one whose source comes first. So the shelf is the same in whatever
+//! order the texts came. An item that nothing mentions any more is not shown.
 //!
-//! A tag that is a plain string is an item too: its label is the string, its id and slug are the
-//! string in the form of a slug. A creator that is one is its own id, name and handle.
+//! A tag that is a plain string is an item too: its label is the string, and its id and slug are the
+//! string in the form of a slug. A creator that is a plain string has it as id, name and handle.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use super::sheet::{self, Form, Sheet, Span};
 use super::{EVENT_KEY_BYTES_MAX, Moment};
 use crate::domain::{ItemKind, TimeMs};
 
-/// Whose text mentions an item.
+/// The owner of a text that mentions an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// A row of its own.
@@ -36,7 +36,7 @@ pub trait Texts {
 }
 
 impl ItemKind {
-    /// What such an item is made of.
+    /// The fields of such an item.
     #[must_use]
     pub const fn form(self) -> &'static Form {
         match self {
@@ -46,7 +46,7 @@ impl ItemKind {
         }
     }
 
-    /// The fields that hold what it is called and its name in paths.
+    /// The fields that hold its label and its name in paths.
     const fn names(self) -> [&'static str; 2] {
         match self {
             Self::Tag => ["label", "slug"],
@@ -66,19 +66,19 @@ struct Mention {
 /// What is shown of an item: its best mention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Whose text it stands in.
+    /// The source of that mention.
     pub source: Source,
-    /// What is repeated of it.
+    /// What the catalog repeats of it.
     pub sheet: Sheet,
     /// What it is called.
     pub label: String,
     /// Its name in paths; a creator's handle.
     pub slug: String,
-    /// How often a series comes round, as it says itself; empty for others.
+    /// How often a series recurs, in its own words; empty for others.
     pub recurrence: String,
-    /// When it was made. If it does not say, when it last changed, else when its source came.
+    /// When it was made; if it does not say, when it last changed, else when its source came.
     pub created: Moment,
-    /// When it last changed. If it does not say, when it was made, else when its source came.
+    /// When it last changed; if it does not say, when it was made, else when its source came.
     pub updated: Moment,
     rank: (Moment, u32, std::cmp::Reverse<Source>),
 }
@@ -93,7 +93,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// What is shown of it; none once nothing mentions it.
+    /// What is shown of it; `None` once nothing mentions it.
     #[must_use]
     pub const fn shown(&self) -> Option<&Shown> {
         self.shown.as_ref()
@@ -131,7 +131,7 @@ impl Shelf {
         Self { kind, items: Vec::new(), keys: HashMap::new(), slugs: HashMap::new(), order: BTreeSet::new() }
     }
 
-    /// The item of this number.
+    /// The item with this number.
     #[must_use]
     pub fn item(&self, number: u32) -> &Item {
         &self.items[number as usize]
@@ -153,7 +153,7 @@ impl Shelf {
         &self.order
     }
 
-    /// Takes in what `source` mentions at `spans` of its text; gives the items, each once.
+    /// Adds what `source` mentions at `spans` of its text; returns the items, each once.
     pub(super) fn mention(&mut self, source: Source, spans: &[Span], texts: &dyn Texts) -> Box<[u32]> {
         let mut items = Vec::new();
         for span in spans {
@@ -173,7 +173,7 @@ impl Shelf {
         items.into()
     }
 
-    /// `source` no longer mentions these items. Its text may be another one already.
+    /// Removes the mentions of these items by `source`, whose text may have changed already.
     pub(super) fn forget(&mut self, source: Source, items: &[u32], texts: &dyn Texts) {
         for &number in items {
             let item = &mut self.items[number as usize];
@@ -225,7 +225,7 @@ struct Read {
 }
 
 impl Read {
-    /// Reads the part of `source`'s text that lies at `span`; `None` if it names nothing.
+    /// Reads the part of `source`'s text at `span`; `None` if it names no item.
     fn of(kind: ItemKind, source: Source, span: Span, texts: &dyn Texts) -> Option<Self> {
         let text = texts.text(source);
         let added = texts.added(source);
@@ -271,7 +271,7 @@ impl Read {
         Some(Self { key, shown })
     }
 
-    /// A mention that is only a name.
+    /// Reads a mention that is only a name.
     fn of_name(kind: ItemKind, name: &str, (source, span, added): (Source, Span, TimeMs)) -> Option<Self> {
         let key = if kind == ItemKind::Creator { name.to_owned() } else { slug_of(name) };
         if !may_be_key(&key) {
@@ -296,7 +296,7 @@ fn may_be_key(key: &str) -> bool {
     (1..=EVENT_KEY_BYTES_MAX).contains(&key.len())
 }
 
-/// A name as a path's segment: letters and digits, everything else one dash.
+/// A name as a segment of a path: letters and digits in lower case, each run of anything else one dash.
 fn slug_of(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()

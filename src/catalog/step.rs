@@ -19,9 +19,8 @@ pub enum TextStep {
     Keep,
 }
 
-/// What `text` of the instant `updated` changes, given the text that the exchange has: of two texts
-/// the newer leads, of two of the same instant the one that comes now, and what only the other has
-/// stays behind it.
+/// What `text` of the instant `at` changes, given the text that the exchange has: the newer text leads,
+/// of two of the same instant the one that comes now, followed by the fields that only the other has.
 #[must_use]
 pub fn text_step(known: Option<&str>, at: Moment, text: &str) -> TextStep {
     let Some(known) = known else {
@@ -55,7 +54,7 @@ pub struct KnownMarket<'a> {
     pub tokens: [TokenId; 2],
     /// The labels of its outcomes.
     pub labels: &'a [String; 2],
-    /// Signed for in the neg-risk domain.
+    /// True if its orders are signed in the neg-risk domain.
     pub neg_risk: bool,
     /// Its price step.
     pub tick: Tick,
@@ -63,7 +62,7 @@ pub struct KnownMarket<'a> {
     pub min_size: Shares,
     /// What it charges.
     pub fee: FeeSchedule,
-    /// What it takes.
+    /// Its mode.
     pub mode: Mode,
     /// Its payout once resolved.
     pub payout: Option<Payout>,
@@ -76,7 +75,7 @@ pub struct KnownMarket<'a> {
 pub enum MarketStep {
     /// It is new.
     Add,
-    /// Something of it changes.
+    /// Something changes.
     Update(MarketUpdate),
     /// Nothing.
     Keep,
@@ -84,31 +83,32 @@ pub enum MarketStep {
     Older,
 }
 
-/// What changes of a market that the exchange knows.
+/// The changes to a market that the exchange knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarketUpdate {
     /// The new text, if it differs.
     pub text: Option<String>,
-    /// The event's number, if it had none or another.
+    /// The event's number, if the market had none or another.
     pub event: Option<u32>,
     /// The new tick, if the text is new and names one and the market is not live.
     pub tick: Option<Tick>,
-    /// True if the row says closed and the market is not.
+    /// True if the row says closed and the market is neither closed nor resolved.
     pub closes: bool,
-    /// The payout, if the row brings one and the market is not live: nobody is paid or loses by it.
+    /// The payout, if the row brings one and the market is neither live nor resolved: nobody is
+    /// paid or loses by it.
     pub payout: Option<Payout>,
-    /// What the row says and the market does not take.
+    /// What the row says but the market does not take.
     pub kept: Vec<Refused>,
 }
 
-/// What `market` changes, given what the exchange has of it. `event` is the registry number of
+/// What `market` changes, given what the exchange knows of it. `event` is the registry number of
 /// the event that the row names.
 ///
-/// Closing and the result go by what the market is, not by whether the text is a new one: a market
-/// that trades on behind its end costs its traders money, so a row that says closed closes it each
-/// time it comes, also one that the operator opened again. A tick costs nobody anything, so the
-/// same text leaves the operator's alone. Nothing is lost by that: the exchange writes a text down
-/// behind everything that it changes.
+/// Closing and the result go by the market's state, not by whether the text is new: a market that
+/// trades on past its end costs its traders money, so a row that says closed closes it each time
+/// the row comes, even if the operator had opened it again. A tick costs nobody anything, so an
+/// unchanged text leaves the operator's tick alone. Nothing is lost by that: the exchange writes a
+/// text only after everything that the text changes.
 #[must_use]
 pub fn market_step(
     known: Option<&KnownMarket<'_>>,
@@ -140,8 +140,8 @@ pub fn market_step(
     if update == MarketUpdate::default() { MarketStep::Keep } else { MarketStep::Update(update) }
 }
 
-/// What a re-import never touches, where the row says something else. Where the row is silent it
-/// says nothing else: the defaults in its place are the exchange's own.
+/// What a re-import never changes, wherever the row says something else. A row that is silent says
+/// nothing else: the defaults in its place are the exchange's own.
 fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> Vec<Refused> {
     let row = market.row();
     let is_live = known.is_live && known.mode != Mode::Resolved;
@@ -178,7 +178,7 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
     kept
 }
 
-/// The same of the id and the tokens, by which people and orders name the market.
+/// As [`kept`], for the id and the tokens, by which people and orders name the market.
 fn kept_names(known: &KnownMarket<'_>, market: &ImportedMarket) -> Vec<Refused> {
     let trades = !matches!(known.mode, Mode::Closed | Mode::Resolved);
     let keep = |field, got: &str, allowed| Refused::new(&market.row(), field, got, allowed);
@@ -207,12 +207,12 @@ pub const LIVE_TICK: &str = "the tick of the live market, which stays; see marke
 /// Why a live market does not take the result of its row.
 pub const LIVE_RESULT: &str = "the operator's word on a live market: market resolve";
 
-/// What is said of a row whose market does not take its tick.
+/// The report on a row whose market does not take its tick.
 pub(crate) fn kept_tick(row: &str, tick: Tick, why: &'static str) -> Refused {
     Refused::new(row, TICK, &decimal(tick.ten_thousandths().into(), 4), why)
 }
 
-/// What is said of a row whose market does not take its result.
+/// The report on a row whose market does not take its result.
 pub(crate) fn kept_result(row: &str, why: &'static str) -> Refused {
     Refused::new(row, RESULT, "a result", why)
 }

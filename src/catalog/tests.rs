@@ -1,4 +1,4 @@
-//! Tables of rows, twice the same file, and the real files.
+//! Tables of rows, files that are read twice, and the real files.
 
 use super::*;
 use crate::domain::{FeeSchedule, ItemKind, Mode, Payout, Shares, Tick};
@@ -15,7 +15,7 @@ fn read(text: &str) -> Import {
     Import::read(text.as_bytes(), &defaults()).expect("a file")
 }
 
-/// A market row with `more` fields in front; number `n` decides condition and tokens.
+/// A market row with `more` fields in front; `n` makes its id, question, condition and tokens.
 fn row(n: u32, more: &str) -> String {
     format!(
         r#"{{{more}"id":"{n}","question":"Q{n}?","conditionId":"0x{n:064x}","clobTokenIds":"[\"{n}1\", \"{n}2\"]"}}"#
@@ -312,7 +312,7 @@ fn a_changed_file_updates_text_and_flags_and_never_a_live_market() {
     };
     assert_eq!(update, expected);
 
-    // Where nothing rests and nobody holds anything, the file has its way.
+    // If no order rests and nobody holds shares, the file decides.
     let free = MarketStep::Update(MarketUpdate {
         tick: Tick::new(10),
         payout: Payout::new(1_000_000),
@@ -375,7 +375,7 @@ fn the_catalog_of_dev_is_taken_whole() {
     assert_eq!(count(&|market| market.tick.ten_thousandths() == 10), 5);
 }
 
-/// The folder of real files, if this machine has it; CI must have it.
+/// The folder of real files, if this machine has one; CI must have it.
 fn shared_data() -> Option<std::path::PathBuf> {
     let named = std::env::var_os("OUTCRY_SHARED").map(std::path::PathBuf::from);
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -422,7 +422,7 @@ fn the_real_files_give_770_tradable_and_12_closed_markets_in_either_order() {
     }
 }
 
-/// What a survey of `files` and a second reading of them bring: every market as it would be sent.
+/// The result of a survey of `files` and of a second reading: every market as it would be sent.
 fn surveyed(files: &[&[u8]]) -> (Import, Vec<String>) {
     let mut import = Import::survey();
     for (file, number) in files.iter().zip(0..) {
@@ -441,7 +441,7 @@ fn surveyed(files: &[&[u8]]) -> (Import, Vec<String>) {
     (import, texts)
 }
 
-/// A survey says of every row what a reading says, and sends what a reading would have kept.
+/// A survey reports of every row what a reading reports, and sends what a reading would have kept.
 #[track_caller]
 fn assert_same_by_survey(files: &[&[u8]]) {
     let mut whole = Import::default();

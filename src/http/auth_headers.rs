@@ -1,14 +1,14 @@
 //! The credential headers of the three families: `SERVICE_`, `KUEST_`, `POLY_`.
 //!
-//! They mean the same on every route; the family only chooses the dialect of the answer. Names
+//! All three mean the same on every route; the family only chooses the dialect of the answer. Names
 //! arrive with underscores and in any case. Other names of a family (`KUEST_REFERRAL`,
-//! `POLY_BUILDER_API_KEY`) are somebody else's and are passed over. Two families in one request
-//! are refused: proxies that add headers must not be able to change who is asking.
+//! `POLY_BUILDER_API_KEY`) are somebody else's and are passed over. Two families in one request are
+//! refused: proxies that add headers must not be able to change who is asking.
 
 use super::head::BadRequest;
 use crate::domain::Dialect;
 
-/// What stood in the credential headers of one request, as sent.
+/// The credential headers of one request, as sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthHeaders<'a> {
     /// The family of the headers.
@@ -25,7 +25,7 @@ pub struct AuthHeaders<'a> {
     pub api_key: Option<&'a str>,
     /// `…_PASSPHRASE`: L2 only.
     pub passphrase: Option<&'a str>,
-    /// `…_READONLY_API_KEY`: shown beside the address, with nothing signed.
+    /// `…_READONLY_API_KEY`: sent beside the address, with nothing signed.
     pub readonly_api_key: Option<&'a str>,
 }
 

@@ -1,16 +1,16 @@
 //! Chunked bodies, decoded in place as they arrive.
 //!
 //! The caller keeps the bytes that follow the head in a buffer and calls [`Chunked::decode`]
-//! whenever more came. After every call the buffer holds the decoded body so far, directly
-//! followed by what is not yet decoded; what framing took is given back:
+//! whenever more arrives. After every call the buffer holds the decoded body so far, directly
+//! followed by what is not yet decoded; the bytes of the framing are removed:
 //!
 //! ```text
-//! | 0 .. body_bytes | body_bytes .. held        |
+//! | 0 .. body_bytes | body_bytes .. held               |
 //! | decoded body    | not decoded, or the next request |
 //! ```
 //!
-//! So a decoded body lies exactly as one that came with a `Content-Length`. Extensions and
-//! trailers are passed over within limits; nothing in them is believed.
+//! A decoded body thus lies in the buffer exactly as one with a `Content-Length` does. Extensions
+//! and trailers are skipped, within limits; nothing in them is believed.
 
 use super::head::BadRequest;
 use super::scan::first_control;
@@ -21,15 +21,15 @@ pub const CHUNK_LINE_BYTES_MAX: usize = 256;
 /// Trailer lines of one body.
 pub const TRAILERS_MAX: u8 = 8;
 
-/// Hex digits of a chunk's size. 2^32 is far above any limit, so a longer one is no size.
+/// Hex digits of a chunk's size. Eight reach 2^32 - 1, far above any limit, so a longer one is malformed.
 const SIZE_DIGITS_MAX: usize = 8;
 
-/// What one call to [`Chunked::decode`] came to.
+/// The result of one call to [`Chunked::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// True if the last chunk and its trailers have come.
+    /// True if the last chunk and its trailers have arrived.
     pub whole: bool,
-    /// How many bytes of the buffer still count.
+    /// How many bytes of the buffer to keep.
     pub held: usize,
 }
 
@@ -52,7 +52,7 @@ enum Expect {
 }
 
 impl Chunked {
-    /// A body of which nothing has come, refused above `body_bytes_max` decoded bytes.
+    /// A body of which nothing has arrived, refused above `body_bytes_max` decoded bytes.
     #[must_use]
     pub const fn new(body_bytes_max: usize) -> Self {
         Self { expect: Expect::Size, body_bytes: 0, body_bytes_max, trailers: 0 }
@@ -64,8 +64,8 @@ impl Chunked {
         self.body_bytes
     }
 
-    /// Decodes what has come. `buffer` begins where the body begins and holds what the last
-    /// call left (`held` bytes) followed by what came since.
+    /// Decodes what has arrived. `buffer` begins where the body begins: the `held` bytes that the
+    /// last call left, then what has arrived since.
     pub fn decode(&mut self, buffer: &mut [u8]) -> Result<Progress, BadRequest> {
         assert!(self.body_bytes <= buffer.len(), "the decoded part of the buffer was cut off");
         let mut at = self.body_bytes;
@@ -75,7 +75,7 @@ impl Chunked {
         Ok(Progress { whole: self.expect == Expect::Nothing, held })
     }
 
-    /// Decodes one piece at `at` and moves past it; false when more must come first.
+    /// Decodes one piece at `at` and moves past it; false when more must arrive first.
     fn step(&mut self, buffer: &mut [u8], at: &mut usize) -> Result<bool, BadRequest> {
         match self.expect {
             Expect::Nothing => return Ok(false),

@@ -1,8 +1,8 @@
-//! The head of a request: request line and headers, over bytes that may not all have come.
+//! The head of a request: request line and headers, over bytes that may not all have arrived.
 //!
-//! [`parse`] walks the lines once, judges every byte and keeps the few headers that somebody
-//! needs. Whatever two servers might read differently is refused, because behind a proxy it is
-//! how one client's request is smuggled into another's:
+//! [`parse`] walks the lines once, judges every byte and keeps the few headers that somebody needs.
+//! Whatever two servers might read differently is refused, because behind a proxy that is how one
+//! client's request is smuggled into another's:
 //!
 //! | form | answer |
 //! |---|---|
@@ -15,15 +15,15 @@
 //! | a target that is not `/path?query` in visible ASCII (absolute form, `*`, a fragment) | 400 |
 //! | a second copy of any header that we read, except lists | 400 |
 //!
-//! One empty line before the request line is passed over, as RFC 9112 asks.
+//! One empty line before the request line is skipped, as RFC 9112 asks.
 
 use super::auth_headers::{self, AuthHeaders};
 use super::scan::first_control;
 
-/// What a request may weigh. At a limit's value a request is taken, one above it is refused.
+/// The size limits of a request, each inclusive, with the status of a request above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the request line without its end: 414. Long enough for a hundred condition ids.
+    /// Bytes of the request line without its CR LF: 414. Long enough for a hundred condition ids.
     pub line_bytes: usize,
     /// Bytes of the whole head with its empty line: 431.
     pub head_bytes: usize,
@@ -110,12 +110,12 @@ pub struct Head<'a> {
     pub forwarded_for: Option<&'a str>,
     /// `X-Chain-Id`.
     pub chain_id: Option<&'a str>,
-    /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1 has it: a GET of
-    /// HTTP/1.1 with `Upgrade: websocket`, `Connection: Upgrade` and version 13.
+    /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1
+    /// requires: a GET of HTTP/1.1 with `Upgrade: websocket`, `Connection: Upgrade` and version 13.
     pub websocket_key: Option<&'a str>,
     /// The credential headers, if there are any.
     pub auth: Option<AuthHeaders<'a>>,
-    /// How many bytes the head takes; the body begins there.
+    /// The length of the head in bytes: where the body begins.
     pub bytes: usize,
 }
 
@@ -136,7 +136,7 @@ macro_rules! bad_requests {
                 match self { $( Self::$variant => ($status, $text), )* }
             }
 
-            /// What it means, as the table says it.
+            /// What it means: the doc comment of the variant.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $( Self::$variant => concat!($($doc),*).trim_ascii(), )* }
@@ -190,9 +190,9 @@ bad_requests! {
 
 /// Reads the head at the front of `bytes`.
 ///
-/// `Ok(None)`: it has not come whole; nothing is consumed, read more and ask again. Asking is
-/// only worth it when a `\n` came or [`Limits::head_bytes`] is reached, which bounds what a
-/// client that sends byte by byte can cost to one walk per header line.
+/// `Ok(None)`: the head is not whole yet; nothing is consumed, read more and ask again. Ask again
+/// only after a `\n` has arrived or [`Limits::head_bytes`] is reached: a client that sends byte by
+/// byte then costs at most one walk per header line.
 pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, BadRequest> {
     let window = &bytes[..bytes.len().min(limits.head_bytes)];
     match parse_window(window, limits)? {
@@ -325,7 +325,7 @@ enum Wish {
     Close,
 }
 
-/// What the headers said that only together makes sense.
+/// Headers that can only be judged together, once all have been read.
 #[derive(Default)]
 struct Picked<'a> {
     lines: usize,
@@ -445,7 +445,7 @@ fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), BadRequest> {
     Ok(())
 }
 
-/// The value of a header that somebody reads: ASCII, so that it means one thing only.
+/// The value of a header that is read here: ASCII only, so that it has one meaning.
 fn text(value: &[u8]) -> Result<&str, BadRequest> {
     if !value.is_ascii() {
         return Err(BadRequest::HeaderMalformed);

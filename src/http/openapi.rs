@@ -1,19 +1,19 @@
 //! The interface as a document: OpenAPI 3.1, served at `GET /openapi.json`.
 //!
-//! The document is written by hand, in files that are JSON objects each: `document.json` holds
-//! what stands at the top, `components.json` the credentials, headers, parameters and refusals,
-//! `paths/` the operations and `schemas/` the shapes, both in one file a subject. [`TEXT`] has
-//! the members of these objects one behind the other; nothing is parsed.
+//! The document is written by hand, in files that each hold one JSON object: `document.json` the
+//! top-level members, `components.json` the credentials, headers, parameters and refusals, `paths/`
+//! the operations and `schemas/` the shapes, one file per subject. [`TEXT`] concatenates the
+//! members of these objects; nothing is parsed.
 //!
-//! `tests/openapi.rs` holds it to the table of routes in both directions, and
-//! `tests/contract.rs` to what the running binary answers.
+//! `tests/openapi.rs` checks it against the table of routes in both directions, and
+//! `tests/contract.rs` against what the running binary answers.
 
 use std::sync::LazyLock;
 
-/// What stands at the top.
+/// The top-level members.
 const DOCUMENT: &str = include_str!("openapi/document.json");
 
-/// Everything that operations refer to, but for the schemas.
+/// Everything that operations refer to, except the schemas.
 const COMPONENTS: &str = include_str!("openapi/components.json");
 
 /// The operations by path.
@@ -43,7 +43,7 @@ const SCHEMAS: [&str; 8] = [
     include_str!("openapi/schemas/activity.json"),
 ];
 
-/// The whole document, put together when it is asked for first.
+/// The whole document, assembled at first use.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| {
     let members = |objects: &[&'static str]| {
         let inside =

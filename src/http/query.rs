@@ -1,9 +1,8 @@
 //! Percent-encoding, and the pairs of a query.
 //!
-//! Pairs are split before anything is decoded, at `&` and then at the first `=`, so that a bare
-//! `=` may stand in a value (`next_cursor=MA==`) as well as `%3D`. Names are compared as sent:
-//! no client encodes the letters of a name. `+` is a blank in values, as forms have it; in a
-//! path it is a plus.
+//! Pairs are split before anything is decoded, at `&` and then at the first `=`, so that a bare `=`
+//! may stand in a value (`next_cursor=MA==`) as well as `%3D`. Names are compared as sent: no client
+//! encodes the letters of a name. `+` is a blank in values, as in forms; in a path it is a plus.
 
 /// The text is not percent-encoded UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +17,7 @@ pub struct Query<'a>(&'a str);
 pub struct Encoded<'a>(&'a str);
 
 impl<'a> Query<'a> {
-    /// The query of a request; none is an empty one.
+    /// The query of a request; `None` is an empty one.
     #[must_use]
     pub const fn new(query: Option<&'a str>) -> Self {
         match query {
@@ -27,7 +26,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Every pair in order, empty ones left out. A name without `=` has an empty value.
+    /// Every pair in order, except empty ones. A name without `=` has an empty value.
     pub fn pairs(self) -> impl Iterator<Item = (&'a str, Encoded<'a>)> {
         self.0.split('&').filter(|pair| !pair.is_empty()).map(|pair| match pair.split_once('=') {
             Some((name, value)) => (name, Encoded(value)),

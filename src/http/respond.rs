@@ -1,17 +1,17 @@
 //! Answers, written into the caller's buffer.
 //!
-//! [`Response::begin`] writes the head with a blank where the length goes, the caller appends
-//! the body to the same buffer, [`Response::finish`] fills the length in. So a body is written
-//! once, where it is sent from, and the buffer is only moved by its own growth.
+//! [`Response::begin`] writes the head with blanks in place of the length, the caller appends the
+//! body to the same buffer, and [`Response::finish`] fills in the length. A body is thus written
+//! once, into the buffer that it is sent from; only growth moves that buffer.
 //!
-//! The length stands right-aligned behind blanks (`Content-Length:     123`): blanks before a
-//! value are optional white space, zeros would be digits.
+//! The length is right-aligned and padded with blanks (`Content-Length:     123`): blanks before a
+//! value are optional white space, while zeros would be digits.
 
 use super::head::BadRequest;
 use super::route::NoRoute;
 use super::websocket::ACCEPT_TEXT_BYTES;
 
-/// The answer to `Expect: 100-continue` while the body has not come.
+/// The answer to `Expect: 100-continue` before the body arrives.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Digits kept for the length: bodies stay below 100 MB.
@@ -44,10 +44,10 @@ impl ContentType {
     }
 }
 
-/// Whether the connection stays open behind an answer.
+/// Whether the connection stays open after an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connection {
-    /// It does. Said aloud, because HTTP/1.0 clients wait for the word.
+    /// It stays open. Always written out, because HTTP/1.0 clients need the header.
     #[default]
     KeepAlive,
     /// It closes.
@@ -59,31 +59,31 @@ pub enum Connection {
 pub struct Extras<'a> {
     /// Whether the connection stays open.
     pub connection: Connection,
-    /// `X-Outcry-Seq`: how far the answer's state goes in the log.
+    /// `X-Outcry-Seq`: the log position that the answer's state has reached.
     pub seq: Option<u64>,
-    /// `Idempotent-Replayed: true`: the first result of an order that came again.
+    /// `Idempotent-Replayed: true`: this repeats the first result of an order that was sent again.
     pub replayed: bool,
     /// `Retry-After`, in seconds.
     pub retry_after_s: Option<u32>,
     /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`, as
-    /// draft-ietf-httpapi-ratelimit-headers-06 has them, and `RateLimit-Warning`.
+    /// draft-ietf-httpapi-ratelimit-headers-06 defines them, and `RateLimit-Warning`.
     pub rate_limit: Option<RateLimit>,
     /// `Allow`, for 405.
     pub allow: Option<&'a str>,
-    /// `X-Outcry-Stream-Id`, `X-Outcry-Book-Sequence` and `X-Outcry-Book-Crc`: where a book stands in its stream.
+    /// `X-Outcry-Stream-Id`, `X-Outcry-Book-Sequence` and `X-Outcry-Book-Crc`: a book's place in its stream.
     pub book: Option<BookMark<'a>>,
     /// `Upgrade: websocket` and its version, for 426.
     pub upgrade: bool,
     /// `Server-Timing`.
     pub server_timing: Option<&'a str>,
-    /// Names and values that only this answer has; one line each.
+    /// Further headers of this answer alone, as name and value.
     pub others: &'a [(&'a str, &'a str)],
 }
 
-/// How a client stands in a limit that its request was counted in.
+/// A client's standing in the limit that its request was counted against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// How many are taken at once.
+    /// How many requests are taken at once.
     pub limit: u32,
     /// How many would be taken now.
     pub remaining: u32,
@@ -93,14 +93,14 @@ pub struct RateLimit {
     pub over: bool,
 }
 
-/// Where a book stands in its stream, and the checksum of its levels.
+/// A book's place in its stream, and the checksum of its levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookMark<'a> {
-    /// Which stream.
+    /// The stream's id.
     pub stream_id: &'a str,
-    /// The market's last number.
+    /// The last sequence number of the market.
     pub sequence: u64,
-    /// The CRC-32 that messages have as `crc`.
+    /// The CRC-32 that the stream's messages carry as `crc`.
     pub crc: u32,
 }
 
@@ -175,9 +175,9 @@ impl Response {
         Self { length_at, body_at: out.len(), timing_end }
     }
 
-    /// Fills in the length: everything in `out` behind the head is the body. Returns where the value of
-    /// `Server-Timing` ends, for who has more to say in it.
-    #[allow(clippy::must_use_candidate, reason = "it is called for the length")]
+    /// Fills in the length: everything in `out` after the head is the body. Returns where the value
+    /// of `Server-Timing` ends, for a caller that has more to append to it.
+    #[allow(clippy::must_use_candidate, reason = "most callers only need the length filled in")]
     pub fn finish(self, out: &mut [u8]) -> Option<usize> {
         let mut left = out.len() - self.body_at;
         assert!(left < 10_usize.pow(8), "a body is below 100 MB");
@@ -191,7 +191,7 @@ impl Response {
         self.timing_end
     }
 
-    /// Like [`Self::finish`], for `HEAD`: the length stays, the body goes.
+    /// Like [`Self::finish`], for `HEAD`: the length stays, the body is removed.
     pub fn finish_without_body(self, out: &mut Vec<u8>) {
         let body_at = self.body_at;
         self.finish(out);
@@ -199,14 +199,14 @@ impl Response {
     }
 }
 
-/// Answers bytes that are not a request. The connection closes behind it.
+/// Answers bytes that are not a request. The connection closes after this answer.
 pub fn bad_request(out: &mut Vec<u8>, reason: BadRequest) {
     let (status, text) = reason.wire();
     let extras = Extras { connection: Connection::Close, ..Extras::default() };
     plain_error(out, status, "bad_request", text, &extras);
 }
 
-/// Answers a request that has no route. The connection stays as `connection` says.
+/// Answers a request that has no route. `connection` says whether the connection stays open.
 pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, connection: Connection) {
     let extras = Extras { connection, ..Extras::default() };
     match reason {
@@ -218,13 +218,13 @@ pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, connection: Connection) {
     }
 }
 
-/// Answers a plain request for a stream.
+/// Answers a request for a stream that does not ask to be upgraded.
 pub fn upgrade_required(out: &mut Vec<u8>, connection: Connection) {
     let extras = Extras { connection, upgrade: true, ..Extras::default() };
     plain_error(out, 426, "upgrade_required", "this is a WebSocket: ask with Upgrade, version 13", &extras);
 }
 
-/// Answers a request for a stream that becomes one: behind it there are frames.
+/// Accepts a request for a stream: everything after this answer is WebSocket frames.
 pub fn switching_protocols(out: &mut Vec<u8>, accept: &[u8; ACCEPT_TEXT_BYTES]) {
     out.extend_from_slice(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade");
     out.extend_from_slice(b"\r\nSec-WebSocket-Accept: ");
@@ -232,8 +232,9 @@ pub fn switching_protocols(out: &mut Vec<u8>, accept: &[u8; ACCEPT_TEXT_BYTES]) 
     out.extend_from_slice(b"\r\n\r\n");
 }
 
-/// Answers with `{"error": text, "code": code}`, and when to try again if the head says it. Both are our own words, free of anything that
-/// JSON would have to escape; what a client sent is answered through the `json` room.
+/// Answers with `{"error": text, "code": code}`, and `retry_after_seconds` if the head has
+/// `Retry-After`. Both words are our own and need no JSON escapes; answers that quote a client go
+/// through the `json` room.
 pub fn plain_error(
     out: &mut Vec<u8>,
     status: u16,

@@ -1,22 +1,21 @@
-//! One table of method and path: what is asked, and which loop answers it.
+//! One table of method and path: what is asked for, and which loop answers it.
 //!
 //! A row is a method, a path with at most one captured segment (`{}`), an [`Endpoint`] and its
-//! [`Class`]; requests that are answered alike share an endpoint. Connections are placed by class: one that ever carries a trading request belongs
-//! to an ingress loop, the others to the reader's or the feed's. The most frequent rows come
-//! first, and literal paths before captures of the same length.
+//! [`Class`]; requests that are answered alike share an endpoint. Connections are placed by class: one
+//! that ever carries a trading request belongs to an ingress loop, any other to the reader's or the
+//! feed's. The most frequent rows come first, and literal paths before captures of the same length.
 //!
-//! - The path is compared as sent: an encoded letter in a literal is another path. A captured
+//! - The path is compared as sent: an encoded letter in a literal makes it another path. A captured
 //!   segment is handed out still encoded.
-//! - One slash at the end is passed over, except in `/` itself.
-//! - A path in the table with another method is 405 and names the methods, else it is 404.
-//! - With `host_prefixes` on, `/gamma`, `/clob` and `/data` in front of a path that the table
-//!   does not hold are taken off and the rest is looked up; `/data/orders` is in the table, so
-//!   it keeps its meaning with any method. A service holds only its own rows: no order is placed
-//!   under `/gamma`.
-//! - `GET /markets` and `GET /markets/{x}` exist twice. A service's name decides, in front of the
-//!   path or as the first label of `Host` (`gamma.…`, `gamma-api.…`, `clob.…`). Without one, a 0x
-//!   condition id without `creator` is the CLOB form, and a listing is the catalog form if its
-//!   query has a name that only it knows.
+//! - One slash at the end is ignored, except in `/` itself.
+//! - A path that the table has only with other methods is 405, which names them; an unknown path is 404.
+//! - With `host_prefixes` on, `/gamma`, `/clob` and `/data` are removed from the front of a path that
+//!   the table does not hold, and the rest is looked up. `/data/orders` is in the table, so it keeps
+//!   its meaning with any method. A service holds only its own rows: no order is placed under `/gamma`.
+//! - `GET /markets` and `GET /markets/{x}` have two forms, CLOB and catalog. A service's name
+//!   decides, in front of the path or as the first label of `Host` (`gamma.…`, `gamma-api.…`,
+//!   `clob.…`). Without one, a 0x condition id without `creator` is the CLOB form, and a listing is
+//!   the catalog form if its query has a name that only the catalog knows.
 
 use super::head::Method;
 use super::query::Query;
@@ -54,7 +53,7 @@ macro_rules! routes {
             }
         }
 
-        /// Rows with an empty path are reached by another row's path and query only.
+        /// Rows with an empty path are reached only through another row's path and query.
         const TABLE: &[Row] = &[ $( $( $( row(Method::$method, $path, Endpoint::$endpoint), )+ )* )* ];
     };
 }
@@ -197,8 +196,8 @@ routes! {
     }
 }
 
-/// Every row of the table that has a path: its method, what stands before its capture and what
-/// stands behind it, `None` without one.
+/// Every row that has a path: its method, the path before its capture, and the path after it
+/// (`None` without a capture).
 pub fn rows() -> impl Iterator<Item = (Method, &'static str, Option<&'static str>)> {
     TABLE.iter().filter(|row| !row.before.is_empty()).map(|row| (row.method, row.before, row.after))
 }
@@ -212,8 +211,8 @@ pub struct Route<'a> {
     pub capture: &'a str,
     /// The path as sent, which the client may have signed.
     pub full_path: &'a str,
-    /// The path without its host prefix, which the client may have signed instead. The same as
-    /// `full_path` when there was none.
+    /// The path without its host prefix, which the client may have signed instead; equal to
+    /// `full_path` when there was no prefix.
     pub path: &'a str,
 }
 
@@ -225,7 +224,7 @@ impl Route<'_> {
     }
 }
 
-/// Why a request has no place.
+/// Why a request has no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoute {
     /// 404: no row has this path.
@@ -274,7 +273,7 @@ pub enum HostPrefixes {
     /// Paths begin at the root.
     #[default]
     Off,
-    /// `/gamma`, `/clob` and `/data` are taken off.
+    /// `/gamma`, `/clob` and `/data` are removed.
     On,
 }
 
@@ -303,7 +302,7 @@ pub fn route<'a>(
     Ok(Route { endpoint, capture, full_path: path, path })
 }
 
-/// The three services that other venues serve under three names.
+/// The three services that other venues serve on hosts of their own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Service {
     Gamma,
@@ -312,7 +311,7 @@ enum Service {
 }
 
 impl Service {
-    /// Their names in paths and hosts; a host may go on with a dash, as in `gamma-api`.
+    /// The services' names in paths and hosts; in a host a dash and more may follow, as in `gamma-api`.
     const NAMES: [(&'static str, Self); 3] =
         [("gamma", Self::Gamma), ("clob", Self::Clob), ("data", Self::Data)];
 
@@ -341,7 +340,7 @@ fn split_prefix(path: &str) -> Option<(Service, &str)> {
     })
 }
 
-/// Decides which of its two meanings a `/markets` path has; `service` is asked on these paths only.
+/// Decides which of its two forms a `/markets` path means; `service` is called for these paths only.
 fn markets_form(
     endpoint: Endpoint,
     capture: &str,
@@ -406,9 +405,9 @@ fn is_condition(text: &str) -> bool {
 
 struct Row {
     method: Method,
-    /// What stands before the capture; the whole path if there is none.
+    /// The path before the capture; the whole path if there is none.
     before: &'static str,
-    /// What stands behind the capture; `None` without one.
+    /// The path after the capture; `None` without one.
     after: Option<&'static str>,
     endpoint: Endpoint,
 }
@@ -427,7 +426,7 @@ const fn row(method: Method, path: &'static str, endpoint: Endpoint) -> Row {
 }
 
 impl Row {
-    /// The captured segment if the row has this path; an empty text if it captures nothing.
+    /// The captured segment if `path` is this row's; empty if the row captures nothing.
     fn captured<'a>(&self, path: &'a str) -> Option<&'a str> {
         let Some(after) = self.after else {
             return (path == self.before).then_some("");

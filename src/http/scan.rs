@@ -1,13 +1,13 @@
 //! The first control byte of a slice, eight bytes at a time.
 //!
-//! Lines of a request head end at a control byte (CR) and may hold none but TAB. So one scan
-//! both finds the end of a line and notices whatever must not stand in it.
+//! Lines of a request head end at a control byte (CR) and may hold none but TAB. One scan thus both
+//! finds the end of a line and notices whatever must not be in it.
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 const BYTES_AT_ONCE: usize = 8;
 
-/// Where the first control byte other than TAB stands (0x00..=0x1f, 0x7f).
+/// The index of the first control byte other than TAB (0x00..=0x1f, 0x7f).
 pub(crate) fn first_control(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<BYTES_AT_ONCE>();
     for (index, word) in words.iter().enumerate() {
@@ -21,8 +21,8 @@ pub(crate) fn first_control(bytes: &[u8]) -> Option<usize> {
     Some(words.len() * BYTES_AT_ONCE + tail)
 }
 
-/// True if one of the eight bytes is below 0x20 or is 0x7f. TAB counts, so it may be a false
-/// alarm; it is never false silence.
+/// True if one of the eight bytes is below 0x20 or is 0x7f. TAB counts too, so there are false
+/// positives, but never false negatives.
 const fn may_hold_control(word: u64) -> bool {
     let below_space = word.wrapping_sub(LOW_BITS * 0x20) & !word;
     let flipped = word ^ (LOW_BITS * 0x7f);

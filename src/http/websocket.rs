@@ -1,6 +1,6 @@
 //! WebSocket frames (RFC 6455): read in place as they arrive, written into the caller's buffer.
 //!
-//! A frame as it lies on the wire (section 5.2); numbers are big-endian:
+//! A frame on the wire (section 5.2); numbers are big-endian:
 //!
 //! | bytes | field | |
 //! |------:|---|---|
@@ -10,16 +10,16 @@
 //! | 0, 4 | mask | in every frame of a client, in none of the server's |
 //! | length | payload | |
 //!
-//! [`Frames`] reads one client's side. Each byte of a header is judged when it comes, so a frame
-//! that will be refused is never waited for; a payload is unmasked and judged when it is whole.
-//! A message in one frame is handed out where it lies; only a message in fragments is collected,
-//! and its memory is given back by the next call.
+//! [`Frames`] reads one client's side. Each byte of a header is judged when it arrives, so a frame
+//! that will be refused is never waited for; a payload is unmasked and judged when it is whole. A
+//! message in one frame is handed out in place; only a message in fragments is collected, and the
+//! next call frees its memory.
 //!
 //! | limit | value | at it |
 //! |---|---|---|
 //! | message, in one frame or in fragments | [`MESSAGE_BYTES_MAX`] | taken; one above is 1009 |
 //! | payload of a ping, pong or close | [`CONTROL_BYTES_MAX`] | taken; one above is 1002 |
-//! | reason of a close that we send | [`CLOSE_REASON_BYTES_MAX`] | cut behind a whole character |
+//! | reason of a close that we send | [`CLOSE_REASON_BYTES_MAX`] | cut after a whole character |
 //!
 //! Absent: extensions (9), subprotocols (1.9), binary messages (1003), fragments from the server.
 
@@ -45,7 +45,7 @@ pub const KEY_TEXT_BYTES: usize = 24;
 /// Characters of a `Sec-WebSocket-Accept`: a SHA-1 of 20 bytes in base64.
 pub const ACCEPT_TEXT_BYTES: usize = 28;
 
-/// What a server joins to the key to show that it speaks WebSocket (section 1.3).
+/// What a server appends to the key to show that it speaks WebSocket (section 1.3).
 const ACCEPT_SALT: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const MASK_BYTES: usize = 4;
@@ -86,7 +86,7 @@ macro_rules! faults {
                 match self { $( Self::$variant => $text, )* }
             }
 
-            /// What it means, as the table says it.
+            /// What it means: the doc comment of the variant.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $( Self::$variant => concat!($($doc),*).trim_ascii(), )* }
@@ -135,8 +135,8 @@ pub enum Said<'a> {
     Ping(&'a [u8]),
     /// The answer to a ping, or a sign of life that nobody asked for.
     Pong(&'a [u8]),
-    /// Code and reason, if it gives any. To be answered by a close frame with the same code, or
-    /// 1000 for none, unless one was sent (section 5.5.1).
+    /// Code and reason, if the frame has them. To be answered by a close frame with the same code,
+    /// or 1000 if it has none, unless a close frame was sent before (section 5.5.1).
     Close(Option<(u16, &'a str)>),
 }
 
@@ -145,11 +145,11 @@ pub enum Said<'a> {
 pub struct Frames {
     /// The fragments so far, or the message that the last call made of them.
     message: Vec<u8>,
-    /// The length of the part of `message` that is whole characters.
+    /// The length of the prefix of `message` that is known to be whole characters.
     judged: usize,
     /// True between the first fragment of a message and its last.
     collecting: bool,
-    /// True behind a close frame or a fault.
+    /// True after a close frame or a fault.
     over: bool,
     needs: usize,
 }
@@ -161,11 +161,11 @@ impl Frames {
         Self::default()
     }
 
-    /// Reads up to the next thing that is said, and returns how many bytes of `input` are used.
+    /// Reads the next thing that the client said, and returns how many bytes of `input` were used.
     ///
     /// `None`: read more and ask again. Fragments are used even then; a frame that is not whole
     /// stays, and [`Frames::needs`] says how long it is. A fault is final, as is a close: what
-    /// follows is used and passed over (section 1.4).
+    /// follows counts as used and is ignored (section 1.4).
     pub fn next<'a>(&'a mut self, input: &'a mut [u8]) -> Result<(Option<Said<'a>>, usize), Fault> {
         if self.over {
             return Ok((None, input.len()));
@@ -174,7 +174,7 @@ impl Frames {
             self.message = Vec::new();
             self.judged = 0;
         }
-        // Every fault leaves by a `?` below, and it stays over.
+        // Every fault returns through a `?` below and leaves `over` set.
         self.over = true;
         let mut used = 0;
         let header = loop {
@@ -206,9 +206,9 @@ impl Frames {
         Ok((Some(said), used))
     }
 
-    /// How many bytes the frame takes that is not whole yet, as far as its header has come: at
-    /// most [`FRAME_BYTES_MAX`]. It means something after [`Frames::next`] gave `None`, and
-    /// counts from the first byte that was not used.
+    /// The length of the frame that is not whole yet, as far as its header has arrived: at most
+    /// [`FRAME_BYTES_MAX`]. Valid after [`Frames::next`] gave `None`; counted from the first byte
+    /// that was not used.
     #[must_use]
     pub const fn needs(&self) -> usize {
         self.needs
@@ -269,7 +269,7 @@ impl Frames {
         Ok((opcode, last))
     }
 
-    /// Keeps a fragment that is not the last. It may end inside a character, but not be wrong.
+    /// Keeps a fragment that is not the last. It may end inside a character, but must otherwise be UTF-8.
     fn collect(&mut self, payload: &[u8]) -> Result<(), Fault> {
         self.collecting = true;
         self.message.extend_from_slice(payload);
@@ -334,7 +334,7 @@ fn payload_bytes(second: u8, rest: &[u8]) -> Result<Option<usize>, Fault> {
     }
 }
 
-/// Takes the mask off (section 5.3), eight bytes at a time.
+/// Removes the mask (section 5.3), eight bytes at a time.
 fn unmask(payload: &mut [u8], mask: [u8; MASK_BYTES]) {
     let [a, b, c, d] = mask;
     let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
@@ -371,7 +371,7 @@ const fn may_travel(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 
-/// Appends the header of a text message of `payload_bytes`, which the caller appends behind it.
+/// Appends the header of a text message; the caller appends the `payload_bytes` that follow it.
 pub fn push_text_header(out: &mut Vec<u8>, payload_bytes: usize) {
     push_header(out, Opcode::Text, payload_bytes);
 }
@@ -381,13 +381,13 @@ pub fn push_ping(out: &mut Vec<u8>, payload: &[u8]) {
     push_control(out, Opcode::Ping, payload);
 }
 
-/// Appends a pong with `payload`: that of the ping that it answers.
+/// Appends a pong with `payload`, which is that of the ping it answers.
 pub fn push_pong(out: &mut Vec<u8>, payload: &[u8]) {
     push_control(out, Opcode::Pong, payload);
 }
 
-/// Appends a close frame with as many whole characters of `reason` as fit. `code` is one that may
-/// travel (section 7.4): that of a [`Fault`] or of a client's close frame is.
+/// Appends a close frame with as many whole characters of `reason` as fit. `code` must be one that
+/// may travel (section 7.4), as that of a [`Fault`] or of a client's close frame is.
 pub fn push_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     assert!(may_travel(code), "a close code that no peer would take");
     let reason = &reason[..reason.floor_char_boundary(CLOSE_REASON_BYTES_MAX)];
@@ -418,7 +418,7 @@ fn push_header(out: &mut Vec<u8>, opcode: Opcode, payload_bytes: usize) {
 }
 
 /// True if `key` is what a client sends as `Sec-WebSocket-Key` (section 4.1): 16 bytes in base64.
-/// They mean nothing, so the four bits that the last digit has too many may be anything.
+/// The bytes mean nothing, so the four surplus bits of the last digit may be anything.
 #[must_use]
 pub fn is_key(key: &str) -> bool {
     let digit = |&byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

@@ -1,5 +1,5 @@
-//! Answers to trading acts: what an order came to, what was cancelled, and every refusal with
-//! its texts filled in.
+//! Answers to trading acts: the result of an order, what was cancelled, and every refusal with its
+//! texts filled in.
 //!
 //! One object serves every client: the keys of the specification, `orderHash` beside `orderID`
 //! (both the digest), and `transactionsHashes` and `tradeIDs`, which are always given together,
@@ -9,7 +9,7 @@ use super::short::ShortText;
 use super::write::{Pieces, Writer};
 use crate::domain::{OrderId, Reject, Word};
 
-/// What a client calls a trade.
+/// The two names by which clients know a trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeName {
     /// The trade's id; a UUID on the wire.
@@ -27,7 +27,7 @@ pub struct Accepted<'a> {
     pub status: &'static str,
     /// What the order gave in its fills so far, in millionths; 0 is written as `""`.
     pub making: u64,
-    /// What the order took, likewise.
+    /// What the order took in them, in millionths; 0 is written as `""`.
     pub taking: u64,
     /// The trade it made, if any.
     pub trade: Option<TradeName>,
@@ -48,10 +48,10 @@ pub struct Refusal<'a> {
     pub allowed: ShortText,
     /// The nearest value that would have been taken.
     pub nearest: ShortText,
-    /// Seconds after which the same act may be taken, where that is not always the same for the reject: only the
-    /// limit that refused knows how long it lasts.
+    /// Seconds after which the act may be taken, if only the limit that refused it knows; `None`
+    /// for the constant of the reject.
     pub retry_after_s: Option<u32>,
-    /// Which check failed, as JSON; only an exchange to try things on says that.
+    /// Which check failed, as JSON; only `outcry dev` says so.
     pub explain: Option<&'a [u8]>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Refusal<'a> {
         }
     }
 
-    /// The same refusal of the order `id`.
+    /// This refusal, naming the order `id`.
     #[must_use]
     pub const fn of(self, id: &'a OrderId) -> Self {
         Self { id: Some(id), ..self }
@@ -137,8 +137,8 @@ pub struct NotCancelled {
 /// The reason that clients match on for an order that is not there.
 pub const ALREADY_GONE: &str = "order can't be found - already canceled or matched";
 
-/// Appends the answer to a cancel. An order that left a tombstone is named in `not_canceled`
-/// like every other that was not there; `tombstone` and `tombstones` say so besides.
+/// Appends the answer to a cancel. An unknown order that left a tombstone is in `not_canceled` like
+/// any other that was not there; `tombstone` and `tombstones` name it in addition.
 pub fn cancel_result(json: &mut Writer<'_>, cancelled: &[OrderId], not_cancelled: &[NotCancelled]) {
     json.open_object();
     cancelled_and_not(json, cancelled, not_cancelled);
@@ -152,7 +152,7 @@ pub fn cancel_result(json: &mut Writer<'_>, cancelled: &[OrderId], not_cancelled
     json.close_object();
 }
 
-/// Appends the names and values of what was cancelled and what was not.
+/// Appends the members `canceled` and `not_canceled`.
 pub fn cancelled_and_not(json: &mut Writer<'_>, cancelled: &[OrderId], not_cancelled: &[NotCancelled]) {
     json.key("canceled").open_array();
     for id in cancelled {
@@ -165,7 +165,7 @@ pub fn cancelled_and_not(json: &mut Writer<'_>, cancelled: &[OrderId], not_cance
     json.close_object();
 }
 
-/// Appends the answer to a replace that was refused; `part` names the list and the place in it.
+/// Appends the answer to a replace that was refused; `part` is the list at fault and the index in it.
 pub fn replace_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>, part: Option<(&'static str, u8)>) {
     json.open_object();
     error_fields(json, refusal);
@@ -188,7 +188,7 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
         ("allowed", refusal.allowed.as_str()),
         ("nearest", refusal.nearest.as_str()),
     ] {
-        // What was got may well be the empty text, and then that is what has to be said.
+        // Where a field is named, an empty `got` is said too: the empty text is what was sent.
         if !text.is_empty() || (key == "got" && !refusal.field.is_empty()) {
             json.key(key).text(text);
         }
@@ -220,8 +220,8 @@ fn amount(json: &mut Writer<'_>, millionths: u64) {
     }
 }
 
-/// Appends `template` with `{id}`, `{got}` and `{allowed}` filled in. Without an id its
-/// placeholder goes, and the blank behind it.
+/// Appends `template` with `{id}`, `{got}` and `{allowed}` filled in. Without an id its placeholder
+/// is dropped, with the blank after it.
 fn fill(pieces: &mut Pieces<'_>, template: &str, refusal: &Refusal<'_>) {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {

@@ -4,15 +4,15 @@
 //! |---|---|---|
 //! | absent, `""`, `MA==` | `0` | the first page |
 //! | `MTAw` | `100` | rows from 100, as of now |
-//! | | `100@4096` | the rows behind the one at 4096, after 100 rows: stable while rows come and go |
-//! | `LTE=` | `-1` | behind the last page |
+//! | | `100@4096` | the rows after the one at 4096, 100 rows in: stable while rows come and go |
+//! | `LTE=` | `-1` | past the last page |
 //!
 //! Clients hand cursors back unread, raw or percent-encoded, and stop at `LTE=`.
 
 use super::decimal::{parse_integer, push_integer};
 use crate::domain::Position;
 
-/// What every client stops at.
+/// The cursor at which every client stops.
 pub const END: &str = "LTE=";
 
 /// Two `u64` with an `@` between them.
@@ -30,10 +30,10 @@ pub enum Cursor {
     From {
         /// Rows before the page.
         offset: u64,
-        /// Where the last row of the page before stands; `None` to count `offset` rows off.
+        /// Where the last row of the previous page is; `None` to skip `offset` rows instead.
         position: Option<Position>,
     },
-    /// Behind the last row: the page is empty.
+    /// Past the last row: the page is empty.
     End,
 }
 
@@ -96,8 +96,7 @@ fn encode(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Decodes base64 with or without its padding; `None` if the text is none, or longer than any
-/// cursor.
+/// Decodes base64 with or without its padding; `None` if the text is not base64 or is longer than any cursor.
 fn decode<'a>(text: &[u8], decoded: &'a mut [u8; DECODED_BYTES_MAX + 2]) -> Option<&'a [u8]> {
     if text.len() > ENCODED_CHARS_MAX {
         return None;

@@ -1,11 +1,12 @@
 //! Instants <-> RFC 3339 text, always in UTC.
 //!
-//! Dates are written with the digits of milliseconds that they need: `2026-11-20T10:11:12Z`,
-//! `2026-11-20T10:11:12.34Z`. What happened here has always three, so that its texts have its order:
-//! `2026-11-20T10:11:12.340Z`. What is read may have any offset and up to nine digits, of which three count.
+//! A date is written with as many digits of milliseconds as it needs: `2026-11-20T10:11:12Z`,
+//! `2026-11-20T10:11:12.34Z`. An instant of this exchange's own always has three, so that texts sort as the
+//! instants do: `2026-11-20T10:11:12.340Z`. A text that is read may have any offset and up to nine digits, of
+//! which three count.
 //!
-//! Texts are read by a library. They are written here, because every position has one and the
-//! library's are made for every calendar, zone and precision; tests compare the two.
+//! Texts are read by a library. They are written here, because every position shows a date and the library
+//! pays for any calendar, zone and precision; tests compare the two.
 
 use std::fmt::{self, Write as _};
 
@@ -17,10 +18,10 @@ use crate::domain::TimeMs;
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
 
-/// From here on texts are `jiff`'s: 9999-12-30, a day before its last instant.
+/// From here on texts are `jiff`'s: 9999-12-30, the day of its last instant.
 const PLAIN_BEFORE: TimeMs = TimeMs(253_402_128_000_000);
 
-/// Appends an instant with all its digits. One past the year 9999 is written as the last that has a text.
+/// Appends an instant with three digits of milliseconds. One past `jiff`'s last instant is written as that.
 pub fn push_instant(out: &mut impl Sink, time: TimeMs) {
     if PLAIN_BEFORE <= time {
         return write!(Adapter(out), "{:.3}", timestamp(time)).expect("a sink takes everything");
@@ -28,7 +29,8 @@ pub fn push_instant(out: &mut impl Sink, time: TimeMs) {
     out.put(&instant(time));
 }
 
-/// Appends an instant without zeros at its end, one past the year 9999 likewise.
+/// Appends an instant without trailing zeros of milliseconds. One past `jiff`'s last instant is written as
+/// that.
 pub fn push_date_time(out: &mut impl Sink, time: TimeMs) {
     if PLAIN_BEFORE <= time {
         return write!(Adapter(out), "{}", timestamp(time)).expect("a sink takes everything");
@@ -69,8 +71,8 @@ fn instant(time: TimeMs) -> [u8; 24] {
     text
 }
 
-/// Puts the date of a day into the front of a text. A year is counted from the first of March, so
-/// that the leap day comes last and the months before it repeat: 153 days in five.
+/// Writes the date of a day to the front of `text`. A year is counted from the first of March, so that the
+/// leap day comes last and the months before it repeat: 153 days in five.
 fn put_day(text: &mut [u8], days_since_1970: u64) {
     // 0000-03-01 to 1970-01-01, and the Gregorian calendar's period.
     const DAYS_TO_1970: u64 = 719_468;
@@ -97,7 +99,7 @@ fn put_digits(text: &mut [u8], value: u64) {
     }
 }
 
-/// Reads an instant; `None` if the text is none, or lies before 1970.
+/// Reads an instant; `None` if the text is not one or is before 1970.
 #[must_use]
 pub fn parse_date_time(text: &str) -> Option<TimeMs> {
     let read: Timestamp = text.parse().ok()?;

@@ -7,7 +7,7 @@
 //! | mean price of a trade | millionths | six places, rounded against the taker |
 //! | uint256 | 32 bytes, big-endian | up to 78 digits |
 //!
-//! Nothing here is a float, and an exponent or a sign is never part of a number.
+//! Nothing here is a float. No exponent and no sign is read, and only [`push_signed`] writes a sign.
 
 use ruint::aliases::U256;
 
@@ -65,7 +65,7 @@ pub fn push_ten_thousandths(out: &mut impl Sink, value: u16) {
     push_scaled(out, value.into(), PRICE_PLACES);
 }
 
-/// Appends `value` / 10^`places` as short as possible, with a minus if it is below zero. `places`
+/// Appends `value` / 10^`places`, as short as possible, with a minus if it is below zero. `places`
 /// is at most 19.
 pub fn push_signed(out: &mut impl Sink, value: i128, places: u32) {
     if value < 0 {
@@ -78,7 +78,7 @@ pub fn push_signed(out: &mut impl Sink, value: i128, places: u32) {
     let one = u128::from(TENS[places as usize]);
     match (u64::try_from(value / one), u64::try_from(value % one)) {
         (Ok(whole), Ok(fraction)) => push_parts(out, whole, fraction, places),
-        // Above 10^19 units nobody counts fractions, and no amount here comes near.
+        // A whole part above `u64::MAX` is capped to it; no amount here comes near.
         _ => push_integer(out, u64::MAX),
     }
 }
@@ -182,16 +182,16 @@ pub fn parse_uint256(text: &[u8]) -> Result<[u8; 32], NotDecimal> {
     if fits { Ok(value.to_be_bytes()) } else { Err(NotDecimal::TooLarge) }
 }
 
-/// Appends `value` / 10^`places` without zeros at its end. `places` is at most 19.
+/// Appends `value` / 10^`places` without trailing zeros. `places` is at most 19.
 fn push_scaled(out: &mut impl Sink, value: u64, places: u32) {
     let one = TENS[places as usize];
     push_parts(out, value / one, value % one, places);
 }
 
-/// Appends `whole`, and if `fraction` is not zero a point and `fraction` / 10^`places` without
-/// zeros at its end.
+/// Appends `whole` and, if `fraction` is not zero, a point and the digits of `fraction` /
+/// 10^`places` without trailing zeros.
 fn push_parts(out: &mut impl Sink, whole: u64, fraction: u64, places: u32) {
-    // The point stands where the digits of the whole end and those of the fraction begin.
+    // Filled with points; the one between the digits of the whole and those of the fraction stays.
     let mut text = [b'.'; U64_DIGITS_MAX + 1 + U64_DIGITS_MAX];
     let start = put_digits(&mut text[..U64_DIGITS_MAX], whole);
     let mut end = U64_DIGITS_MAX;
@@ -213,7 +213,7 @@ fn push_padded(out: &mut impl Sink, value: u64, width: u32) {
     out.put(digits);
 }
 
-/// Writes `value` to the end of `text`, which must have room; where it begins.
+/// Writes `value` at the end of `text`, which must have room, and returns where it begins.
 fn put_digits(text: &mut [u8], value: u64) -> usize {
     let (mut left, mut at) = (value, text.len());
     while left >= 100 {

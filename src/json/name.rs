@@ -1,8 +1,8 @@
 //! Texts of ids: hex, UUID, ULID.
 //!
-//! Hex is written in lower case behind `0x` and read in any case. (The mixed case of a
-//! checksummed address is its own room's business.) An API key is 128 bits: a UUID for most
-//! clients, and the same bits as a ULID for those whose order records want one.
+//! Hex is written in lower case after `0x` and read in any case. (The mixed case of a checksummed
+//! address is up to the `auth` room.) An API key is 128 bits: a UUID for most clients, and the same
+//! bits as a ULID for those whose order records want one.
 
 use super::short::Sink;
 use crate::domain::ApiKey;
@@ -18,16 +18,16 @@ const ULID_CHARS: usize = 26;
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 const UUID_CHARS: usize = 36;
 
-/// Appends `0x` and two lower-case digits a byte.
+/// Appends `0x` and two lower-case digits per byte.
 pub fn push_hex(out: &mut impl Sink, bytes: &[u8]) {
     out.put(b"0x");
     push_hex_digits(out, bytes);
 }
 
-/// Appends two lower-case digits a byte.
+/// Appends two lower-case digits per byte.
 pub fn push_hex_digits(out: &mut impl Sink, bytes: &[u8]) {
-    // Half a word at a time: that many digits are made at once, and one call of the sink for each
-    // digit costs more than the digits.
+    // Half a word at a time: its digits are made at once, and a call of the sink for each of them
+    // would cost more than making them.
     let (halves, rest) = bytes.as_chunks::<HALF_WORD_BYTES>();
     for half in halves {
         out.put(hex_digits(half).as_flattened());
@@ -39,8 +39,8 @@ pub fn push_hex_digits(out: &mut impl Sink, bytes: &[u8]) {
     }
 }
 
-/// The digits of each byte. They are worked out and not looked up, so that all are made in the
-/// same few vector instructions.
+/// The digits of each byte. They are computed, not looked up, so that a few vector instructions
+/// make all of them.
 fn hex_digits(bytes: &[u8; HALF_WORD_BYTES]) -> [[u8; 2]; HALF_WORD_BYTES] {
     const LETTERS: u8 = b'a' - b'0' - 10;
     let digit = |value: u8| value + b'0' + if value > 9 { LETTERS } else { 0 };
@@ -54,8 +54,8 @@ pub fn parse_hex<const BYTES: usize>(text: &[u8]) -> Option<[u8; BYTES]> {
     (parse_hex_into(text, &mut bytes)? == BYTES).then_some(bytes)
 }
 
-/// Reads `0x` and as many bytes as there are into the front of `bytes`; how many there were.
-/// `None` if the text is not hex, has half a byte, or has more than fits.
+/// Reads `0x` and all bytes that follow into the front of `bytes`, and returns their number. `None`
+/// if the text is not hex, has half a byte, or has more than fits.
 pub fn parse_hex_into(text: &[u8], bytes: &mut [u8]) -> Option<usize> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))?;
     parse_digits_into(digits, bytes)
@@ -77,7 +77,7 @@ fn parse_digits_into(digits: &[u8], bytes: &mut [u8]) -> Option<usize> {
     Some(pairs.len())
 }
 
-/// Half a word from its digits, all of them in the same few vector instructions.
+/// Half a word from its digits, in a few vector instructions for all of them.
 fn half_word(pairs: &[[u8; 2]; HALF_WORD_BYTES]) -> Option<[u8; HALF_WORD_BYTES]> {
     let good = |digit: u8| digit.wrapping_sub(b'0') < 10 || (digit | 0x20).wrapping_sub(b'a') < 6;
     // The low bits of a letter are 1 to 6, and its bit 6 is set.
@@ -124,7 +124,7 @@ pub fn push_ulid(out: &mut impl Sink, key: ApiKey) {
 /// Reads a ULID in any case.
 #[must_use]
 pub fn parse_ulid(text: &[u8]) -> Option<ApiKey> {
-    // 26 digits of five bits are 130: the first one has only three to give.
+    // 26 digits of five bits are 130 bits: only three bits of the first digit may be used.
     if text.len() != ULID_CHARS || !(b'0'..=b'7').contains(&text[0]) {
         return None;
     }

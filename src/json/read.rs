@@ -5,8 +5,8 @@
 //! read by its own rule (`field`). Names that we do not know are passed over, names that stand
 //! twice are refused: two parsers would choose differently. `null` is the same as absent.
 //!
-//! The parser rewrites the body in place, so whoever signs or checks its bytes does so before.
-//! Buffers are taken at start and reused; a body within [`WARM_IDS`] ids allocates nothing.
+//! The parser rewrites the body in place, so a check of its signed bytes must come first. Buffers
+//! are taken at start and reused; a body within [`WARM_IDS`] ids allocates nothing.
 
 mod act;
 mod breaker;
@@ -56,7 +56,7 @@ pub struct ReadError {
     pub reject: Reject,
     /// The field at fault; `""` for the body itself.
     pub field: &'static str,
-    /// What stood there, shortened.
+    /// What was sent there, shortened.
     pub got: ShortText,
     /// What would have been taken.
     pub allowed: &'static str,
@@ -147,8 +147,8 @@ impl BodyReader {
         Ok(())
     }
 
-    /// Reads the body of POST /replace: what leaves into `ids`, repeats left out, what comes into
-    /// `orders`; true if it is to come though some of the former are gone.
+    /// Reads the body of POST /replace: the orders to cancel into `ids`, repeats left out, and those
+    /// to place into `orders`. True if they are to be placed even if some of those to cancel are gone.
     pub fn replace(
         &mut self,
         body: &mut [u8],
@@ -187,7 +187,7 @@ impl BodyReader {
         self.judge(body, act::read)
     }
 
-    /// Reads the body of POST /heartbeats: the id of the beat before, if there was one.
+    /// Reads the body of POST /heartbeats: the id of the previous beat, if there was one.
     pub fn heartbeat(&mut self, body: &mut [u8]) -> Result<Option<ApiKey>, ReadError> {
         if body.trim_ascii().is_empty() {
             return Ok(None);

@@ -4,7 +4,7 @@ const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 const BYTES_AT_ONCE: usize = 8;
 
-/// How many bytes stand before the first quote, backslash or control byte (0x00..=0x1f).
+/// How many bytes come before the first quote, backslash or control byte (0x00..=0x1f).
 pub(crate) fn plain_bytes(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<BYTES_AT_ONCE>();
     for (index, word) in words.iter().enumerate() {
@@ -17,13 +17,13 @@ pub(crate) fn plain_bytes(text: &[u8]) -> usize {
     words.len() * BYTES_AT_ONCE + plain
 }
 
-/// True for what a JSON string does not hold as it is.
+/// True for a byte that a JSON string holds only as an escape.
 pub(crate) const fn must_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The high bit of each byte that must be escaped. A byte above such a one may be marked too,
-/// because a subtraction borrows from it; the lowest mark is always true.
+/// The high bit of each byte that must be escaped. A byte above a marked one may be marked wrongly,
+/// because a subtraction borrows from it; the lowest mark is always right.
 const fn marks(word: u64) -> u64 {
     let quote = word ^ (LOW_BITS * b'"' as u64);
     let backslash = word ^ (LOW_BITS * b'\\' as u64);

@@ -63,7 +63,7 @@ impl ShortText {
         Self::pushed(|out| decimal::push_signed(out, value.into(), places))
     }
 
-    /// What lies between two such values, both of them taken.
+    /// The range from one such value to another, both included.
     #[must_use]
     pub fn scaled_between(first: u64, last: u64, places: u32) -> Self {
         Self::pushed(|out| {
@@ -73,7 +73,7 @@ impl ShortText {
         })
     }
 
-    /// Bytes in hex behind `0x`: an address, a digest.
+    /// Bytes in hex after `0x`: an address, a digest.
     #[must_use]
     pub fn hex(bytes: &[u8]) -> Self {
         Self::pushed(|out| name::push_hex(out, bytes))
@@ -86,7 +86,7 @@ impl ShortText {
         std::str::from_utf8(bytes).expect("only whole characters are put in")
     }
 
-    /// True if there is none.
+    /// True if there is no text.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
@@ -106,7 +106,7 @@ impl ShortText {
     }
 }
 
-/// A short text that is being put together from ASCII.
+/// A short text that is assembled from ASCII.
 struct Ascii(ShortText);
 
 impl Sink for Ascii {

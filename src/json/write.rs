@@ -1,9 +1,9 @@
 //! A JSON writer that appends to the caller's buffer.
 //!
-//! It knows where a comma belongs from the byte before: behind `{`, `[`, `:` or at the start
-//! there is none, behind anything else there is one. Strings end in a quote, numbers in a digit,
-//! so the byte is never mistaken. Numbers and names go through `decimal` and `name`; there is
-//! no way to write a float.
+//! It knows from the byte before whether a comma belongs here: there is none after `{`, `[`, `:` or
+//! at the start, and one after anything else. Strings end in a quote and numbers in a digit, so
+//! that byte is never mistaken. Numbers and names go through `decimal` and `name`; there is no way
+//! to write a float.
 
 use super::date;
 use super::decimal;
@@ -11,7 +11,7 @@ use super::name;
 use super::scan::{must_escape, plain_bytes};
 use crate::domain::{Address, ApiKey, ConditionId, OrderId, Price, TimeMs, TokenId, Word};
 
-/// The longest name of ours.
+/// Bytes of the longest name that is written.
 const NAME_BYTES_MAX: usize = 45;
 
 /// Appends one JSON value, of any depth, to a buffer that may already hold a head.
@@ -62,8 +62,7 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// A name in an object, ours, so that nothing in it needs to be escaped and it is short; its
-    /// value follows.
+    /// A name in an object; its value follows. Names are our own: short, with nothing to escape.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "where the name is known, writing it is a few stores")]
     pub fn key(&mut self, name: &'static str) -> &mut Self {
@@ -127,7 +126,7 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// A whole number below or above zero.
+    /// A whole number, which may be below zero.
     pub fn signed_number(&mut self, value: i64) -> &mut Self {
         let out = self.value();
         if value < 0 {
@@ -144,7 +143,7 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// `value` / 10^`places` as a number, below or above zero: `-0.6135`.
+    /// `value` / 10^`places` as a number, which may be below zero: `-0.6135`.
     #[inline]
     pub fn decimal(&mut self, value: i128, places: u32) -> &mut Self {
         decimal::push_signed(self.value(), value, places);
@@ -172,7 +171,7 @@ impl<'a> Writer<'a> {
         self.quoted(|out| decimal::push_price(out, price))
     }
 
-    /// A price or tick as a string, 0 and 1 among them.
+    /// A price or tick as a string, including 0 and 1.
     pub fn ten_thousandths_text(&mut self, value: u16) -> &mut Self {
         self.quoted(|out| decimal::push_ten_thousandths(out, value))
     }
@@ -187,7 +186,7 @@ impl<'a> Writer<'a> {
         self.quoted(|out| date::push_date_time(out, time))
     }
 
-    /// Bytes in hex behind `0x`, lower case.
+    /// Bytes in hex after `0x`, lower case.
     #[inline]
     pub fn hex(&mut self, bytes: &[u8]) -> &mut Self {
         self.quoted(|out| name::push_hex(out, bytes))
@@ -255,14 +254,14 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// The value that was written behind the first `bytes`, without the comma before it.
+    /// What was written after the first `bytes`, without the comma before it.
     #[must_use]
     pub fn behind(&self, bytes: usize) -> &[u8] {
         let written = &self.out[self.start + bytes..];
         written.strip_prefix(b",").unwrap_or(written)
     }
 
-    /// Takes back what was written behind the first `bytes`.
+    /// Removes what was written after the first `bytes`.
     pub fn cut(&mut self, bytes: usize) {
         assert!(bytes <= self.bytes(), "only what was written is taken back");
         self.out.truncate(self.start + bytes);
@@ -278,7 +277,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A string that is being put together.
+/// A string that is assembled piece by piece.
 pub(super) struct Pieces<'a>(&'a mut Vec<u8>);
 
 impl Pieces<'_> {

@@ -5,21 +5,20 @@
 //!
 //! | bits | what |
 //! |---:|---|
-//! | 22, the upper ones | the tag: what the hash of client and scope has above the set's number |
-//! | 42 | the theoretical arrival time in microseconds, without what lies above 42 bits |
+//! | upper 22 | the tag: the same bits of the hash of client and scope, whose lower bits choose the set |
+//! | lower 42 | the theoretical arrival time in microseconds, modulo 2^42 |
 //!
-//! Eight words are a set, which is a cache line. Memory is all there is: whoever is not in its set takes the
-//! place of the bucket **nearest to idle**. One that is idle says nothing; one that is not forgets what it
-//! has counted, which is the least that anybody of this set has taken. Made-up addresses that come once each
-//! are always nearer to idle than a client at its limit, so they push out each other. Hashes have a secret of
-//! this process in them: nobody can aim at a set.
+//! Eight words are a set, which is one cache line. The table never grows: a client that is not in its set
+//! replaces the bucket **nearest to idle**. With an idle bucket nothing is lost; with any other, the smallest
+//! count of the set is. Made-up addresses that come once each are always nearer to idle than a client at its
+//! limit, so they push out each other. Hashes contain a secret of this process, so nobody can aim at a set.
 //!
-//! - Two clients with the same set and tag share a bucket: 8 in 4 million, and never the same two for longer
-//!   than a process lives.
-//! - Two loops that see a client for the first time while the rest of its set changes may take two places
-//!   for it; the first one counts from then on, and one charge is lost. Else none is (`tests/loom`).
-//! - 42 bits are 50 days. A word that lies further ahead than its bucket can is idle, so the time may begin
-//!   anew, or go back, without anybody being locked out for longer than a window.
+//! - Two clients with the same set and tag share a bucket: a chance of 8 in 4 million, and never the same two
+//!   for longer than a process lives.
+//! - Two loops that see a client for the first time while the rest of its set changes may take two places for
+//!   it; the first one counts from then on, and one charge is lost. No other charge ever is (`tests/loom`).
+//! - 42 bits are 50 days. A word that is further ahead than its bucket can be counts as idle, so the time may
+//!   wrap around, start again or go back without locking anybody out for longer than a window.
 
 use super::moment::{Moment, WAIT_US_MAX};
 use super::rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
@@ -29,7 +28,7 @@ use crate::memory::sync::{AtomicU64, Ordering};
 const WAYS: usize = 8;
 const TIME_BITS: u32 = 42;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
-/// Nothing lies further ahead: the longest window, its intervals rounded up, and the longest wait.
+/// No bucket is further ahead: the longest window, its intervals rounded up, and the longest wait.
 const AHEAD_US_MAX: u64 = WINDOW_S_MAX as u64 * 1_000_000 + COUNT_MAX as u64 + WAIT_US_MAX;
 
 const _: () = assert!(AHEAD_US_MAX < TIME_MASK / 2, "what is ahead is told from what is past");
@@ -40,10 +39,10 @@ pub(super) struct Buckets {
     words: Box<[AtomicU64]>,
 }
 
-/// What a bucket says to a request.
+/// A bucket's answer to a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Whether it was taken; nothing has changed if not.
+    /// Whether the charge was taken; if not, nothing has changed.
     pub(super) fits: bool,
     /// How far ahead the bucket is now.
     pub(super) ahead_us: u64,
@@ -58,7 +57,7 @@ impl Buckets {
         Self { words: (0..sets * WAYS).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Charges the bucket of this hash, if nobody has to wait longer than `wait_us_max` for it.
+    /// Charges the bucket of this hash, unless the request would have to wait longer than `wait_us_max`.
     pub(super) fn charge(&self, hash: u64, rate: Rate, cost: Cost, now: Moment, wait_us_max: u64) -> Taken {
         loop {
             let (word, seen) = self.find(hash, now);
@@ -67,14 +66,14 @@ impl Buckets {
             if wait_us_max < filled.wait_us {
                 return Taken { fits: false, ahead_us: before_us, wait_us: filled.wait_us };
             }
-            // A failure means that another loop has charged a bucket of this set: somebody gets on.
+            // A failure means that another loop has changed this word, so some loop makes progress.
             if swap(word, seen, hash, filled.ahead_us, now) {
                 return Taken { fits: true, ahead_us: filled.ahead_us, wait_us: filled.wait_us };
             }
         }
     }
 
-    /// Takes a charge of `cost_us` back; what others have charged meanwhile stays.
+    /// Gives a charge of `cost_us` back; what others have charged meanwhile stays.
     pub(super) fn give_back(&self, hash: u64, rate: Rate, cost_us: u64, now: Moment) {
         loop {
             let (word, seen) = self.find(hash, now);
@@ -88,7 +87,7 @@ impl Buckets {
         }
     }
 
-    /// The bucket of this hash, or else the one of its set that is nearest to idle.
+    /// The bucket of this hash, else the one of its set that is nearest to idle.
     fn find(&self, hash: u64, now: Moment) -> (&AtomicU64, u64) {
         let sets = self.words.len() / WAYS;
         let low = usize::try_from(hash & TIME_MASK).expect("42 bits fit");
@@ -123,7 +122,7 @@ const fn tag(word: u64) -> u64 {
     word >> TIME_BITS
 }
 
-/// How far ahead of now a bucket is; more than it can be says that the word is old.
+/// How far ahead of now a bucket is. A word that is further ahead than `max_us` is old: its bucket is idle.
 const fn ahead_us(word: u64, now: Moment, max_us: u64) -> u64 {
     let ahead = word.wrapping_sub(now.0) & TIME_MASK;
     if ahead <= max_us { ahead } else { 0 }

@@ -1,7 +1,7 @@
-//! The time that limits go by, and how much of it a request may be held.
+//! The clock of the limits, and how long a request may be held.
 
-/// How long a request is held at most before it is refused instead: long enough for a burst that is a
-/// little too large, short enough that no client takes it for a hang.
+/// The longest time that a request is held; beyond it, it is refused instead: long enough for a burst that is
+/// a little too large, short enough that no client takes it for a hang.
 pub const WAIT_US_MAX: u64 = 1_000_000;
 
 /// A point in time, in microseconds since some beginning. Only distances matter.
@@ -9,13 +9,13 @@ pub const WAIT_US_MAX: u64 = 1_000_000;
 pub struct Moment(pub(super) u64);
 
 impl Moment {
-    /// So many milliseconds behind the beginning.
+    /// The moment `ms` milliseconds after the beginning.
     #[must_use]
     pub const fn of_ms(ms: u64) -> Self {
         Self(ms.wrapping_mul(1_000))
     }
 
-    /// So much later, in whole milliseconds: whoever looks at the time does it by milliseconds.
+    /// The moment `us` later, rounded up to a whole millisecond: callers read the time in milliseconds.
     pub(super) const fn after_us(self, us: u64) -> Self {
         Self(self.0.saturating_add(us.div_ceil(1_000) * 1_000))
     }

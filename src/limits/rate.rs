@@ -1,10 +1,9 @@
-//! So many in so much time, and the arithmetic of one bucket.
+//! A count per window of time, and the arithmetic of one bucket.
 //!
-//! A bucket is one number, the **theoretical arrival time**: when everything that was taken would have
-//! arrived if it had come evenly, one behind the other at the rate's interval. How far it lies ahead of now
-//! is how full the bucket is: a rate of 200/10s has an interval of 50 ms and a depth of 10 s, so 200 may
-//! come at once and from then on one every 50 ms. That is a token bucket without a second number and
-//! without anything to refill (GCRA).
+//! A bucket is one number, the **theoretical arrival time**: when the next request would be due if everything
+//! that was taken had come evenly, at the rate's interval. How far it is ahead of now is how full the bucket
+//! is: a rate of 200/10s has an interval of 50 ms and a depth of 10 s, so 200 may come at once and from then
+//! on one every 50 ms. That is a token bucket without a second number and without anything to refill (GCRA).
 
 use std::fmt;
 
@@ -13,12 +12,12 @@ use super::scope::Rule;
 
 /// The most that a rate may count: an interval is a microsecond at least.
 pub const COUNT_MAX: u32 = 1_000_000;
-/// The longest window: what a bucket's word can say has its end.
+/// The longest window: the range of a bucket's word is limited.
 pub const WINDOW_S_MAX: u32 = 3_600;
 
 const US_PER_S: u64 = 1_000_000;
 
-/// So many in so much time.
+/// A count per window of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// How many.
@@ -27,26 +26,26 @@ pub struct Rate {
     pub window_s: u32,
 }
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// What it is charged.
     pub now: u32,
-    /// What it has paid into the same bucket before; it gets that back if it is refused.
+    /// What it has paid into the same bucket before, which is given back if it is refused.
     pub paid: u32,
 }
 
 impl Cost {
-    /// What nearly every request costs.
+    /// The cost of nearly every request.
     pub const ONE: Self = Self { now: 1, paid: 0 };
-    /// What has paid that.
+    /// That of a request that has paid [`Self::ONE`] before.
     pub const PAID: Self = Self { now: 0, paid: 1 };
 }
 
-/// A bucket behind one more request.
+/// A bucket after one more request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Filled {
-    /// How far the theoretical arrival time lies ahead then.
+    /// How far the theoretical arrival time is ahead then.
     pub(super) ahead_us: u64,
     /// How long the request has to wait before the rate allows it.
     pub(super) wait_us: u64,
@@ -69,25 +68,25 @@ impl Rate {
         self.interval_us() * self.count as u64
     }
 
-    /// How far ahead a bucket can be: full, and somebody waits for it.
+    /// How far ahead a bucket can be: full, with a request waiting as long as it may.
     pub(super) const fn ahead_us_max(self) -> u64 {
         self.depth_us() + WAIT_US_MAX
     }
 
-    /// What `cost` takes behind what the same request has paid: together never more than there is, or such
-    /// a request would never be allowed.
+    /// What `cost.now` takes, on top of what the same request has paid: together at most the whole bucket, or
+    /// a larger request would never be allowed.
     pub(super) fn cost_us(self, cost: Cost) -> u64 {
         let at_most = self.count.saturating_sub(cost.paid);
         self.interval_us() * u64::from(cost.now.min(at_most))
     }
 
-    /// One more request of this cost.
+    /// The bucket after one more request of this cost.
     pub(super) fn fill(self, ahead_us: u64, cost: Cost) -> Filled {
         let ahead_us = ahead_us + self.cost_us(cost);
         Filled { ahead_us, wait_us: ahead_us.saturating_sub(self.depth_us()) }
     }
 
-    /// How many of cost one there is room for.
+    /// How many requests of cost one there is room for.
     pub(super) fn remaining(self, ahead_us: u64) -> u32 {
         let remaining = self.depth_us().saturating_sub(ahead_us) / self.interval_us();
         u32::try_from(remaining).expect("never more than the count")
@@ -122,7 +121,7 @@ impl fmt::Display for Rate {
 }
 
 impl Rule {
-    /// Reads `2400/10s`, or `2400/10s, 24000/10m` with the longer time second.
+    /// Reads `2400/10s`, or `2400/10s, 24000/10m` with the longer window second.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let Some((burst, sustained)) = text.split_once(',') else {
@@ -132,7 +131,7 @@ impl Rule {
         (burst.window_s < sustained.window_s).then_some(Self { burst, sustained: Some(sustained) })
     }
 
-    /// What it takes in the long run, in thousandths a second: the tighter of its rates.
+    /// What it takes in the long run, in thousandths per second: the tighter of its rates.
     #[must_use]
     pub fn sustained_milli_per_s(&self) -> u64 {
         let rates = self.rates().map(|rate| u64::from(rate.count) * 1_000 / u64::from(rate.window_s));

@@ -1,7 +1,7 @@
-//! What is counted apart from what, and how much of it is taken.
+//! Which requests are counted separately, and how many are taken.
 //!
-//! The numbers of catalog, CLOB reads and trading writes are the interface's, which calls them targets of
-//! compatibility. Those of `wallet`, `keys` and `streams` are ours, where it says nothing: wallet reads walk
+//! The numbers of catalog, CLOB reads and trading writes come from the interface, which calls them targets of
+//! compatibility. Those of `wallet`, `keys` and `streams` are our own, since it has none: wallet reads walk
 //! histories, a key costs a curve operation, a stream a snapshot of every book it follows.
 
 use super::rate::Rate;
@@ -15,12 +15,12 @@ pub struct Rule {
     pub sustained: Option<Rate>,
 }
 
-/// What one costs in a scope.
+/// What is counted in a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Every request costs one.
     Requests,
-    /// A request costs as many as it has orders.
+    /// A request costs one for each of its orders.
     Orders,
 }
 
@@ -37,7 +37,7 @@ impl Unit {
 
 macro_rules! scopes {
     ($( $variant:ident $name:literal $unit:ident $count:literal / $window_s:literal $(and $longer:literal / $longer_s:literal)?, $routes:literal; )*) => {
-        /// What is counted by itself.
+        /// What is counted separately.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Scope { $( #[doc = $routes] $variant, )* }
@@ -64,7 +64,7 @@ macro_rules! scopes {
                 match self { $( Self::$variant => Unit::$unit, )* }
             }
 
-            /// How much is taken unless the config says otherwise.
+            /// How many are taken unless the config says otherwise.
             #[must_use]
             pub const fn rule(self) -> Rule {
                 match self {

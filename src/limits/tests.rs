@@ -18,7 +18,7 @@ fn due(party: Party, scope: Scope, cost: u32) -> Due {
     Due { party, scope, cost: Cost { now: cost, paid: 0 } }
 }
 
-/// Runs lines such as `0 book 1 -> pass 1 left of 2, 5 s`: milliseconds, scopes, cost, and what comes of it.
+/// Runs lines such as `0 book 1 -> pass 1 left of 2, 5 s`: milliseconds, scopes, cost, and the outcome.
 #[track_caller]
 fn check(limits: &RateLimits, script: &str) {
     let party = limits.ipv4(1);
@@ -102,7 +102,7 @@ fn a_refused_request_gets_back_what_it_has_paid_before() {
             let one = [(party, Cost::ONE)];
             pay(&one).1.expect("counted").remaining + 1
         };
-        // Its owner has no room for it; where it came from there was.
+        // Its owner has no room for it; the address that it came from has.
         let other = limits.owner(2);
         assert_eq!(pay(&[(other, Cost { now: 4, paid: 0 })]).0, Verdict::Pass);
         assert_eq!(pay(&[(address, Cost::ONE)]).0, Verdict::Pass);
@@ -172,7 +172,7 @@ fn time_may_go_back_or_begin_anew_and_nobody_is_locked_out() {
     let ask = |ms: u64| limits.charge(std::iter::once(due(party, Scope::Book, 1)), Moment::of_ms(ms)).0;
     assert_eq!(ask(1 << 33), Verdict::Pass);
     assert_eq!(ask(5), Verdict::Pass);
-    // Around the end of what a word can say.
+    // Around the end of a word's range.
     let end_ms = (1_u64 << 42) / 1_000;
     assert_eq!(ask(end_ms - 5_000), Verdict::Pass);
     assert!(matches!(ask(end_ms + 1), Verdict::Refuse { .. }));
@@ -215,8 +215,8 @@ fn loops_that_charge_one_bucket_together_take_as_much_as_one() {
     assert_eq!(together, 999);
 }
 
-/// A token bucket as everybody writes it: tokens that are refilled. In microseconds of the interval, so that
-/// it has no fractions; tokens may be owed for as long as a request may wait.
+/// A plain token bucket, which is refilled. It counts microseconds of the interval, so that it has no
+/// fractions; tokens may be owed for as long as a request may wait.
 struct Twin {
     tokens_us: i128,
     at_us: u64,

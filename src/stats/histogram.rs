@@ -1,7 +1,7 @@
 //! A histogram of durations with one writer.
 //!
 //! Buckets as in Gil Tene's HDR histogram with two significant digits: up to 255 ns each value has its own,
-//! then every power of two is cut into 128, so that a value is told to within 1/128 of itself.
+//! then every power of two is cut into 128, so that a value is known to within 1/128 of itself.
 //!
 //! | nanoseconds        | width of a bucket | buckets            |
 //! |--------------------|------------------:|--------------------|
@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Buckets in one power of two.
 const PARTS: usize = 128;
-/// The highest power of two that is cut: 2^35 to 2^36.
+/// How many powers of two are cut; the highest is 2^35 to 2^36.
 const CUTS: usize = 28;
 const BUCKETS: usize = (CUTS + 2) * PARTS;
 
-/// What no duration is told to exceed: 69 s.
+/// The end of the last bucket: 69 s. Longer durations are counted in it too.
 pub const LARGEST_NS: u64 = (1 << 36) - 1;
 
-/// Durations in nanoseconds. Only one thread may record at a time; any may read, and sees each count as
-/// it was at some moment, not all of them as of one.
+/// Durations in nanoseconds. Only one thread may record at a time; any may read, and sees each count as of
+/// some moment, but not all counts as of the same one.
 #[derive(Debug)]
 pub struct Histogram {
     counts: Box<[AtomicU64]>,
@@ -37,9 +37,10 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// One more duration. Only the owner calls this; one above [`LARGEST_NS`] counts as that.
+    /// Counts one duration. Only the owner calls this. One above [`LARGEST_NS`] goes to the last bucket; sum
+    /// and maximum take it as it is.
     pub fn record(&self, ns: u64) {
-        // Relaxed, and no read-modify-write: there is one writer, and who reads wants numbers, not order.
+        // Relaxed, and no read-modify-write: there is one writer, and readers want numbers, not order.
         let add = |cell: &AtomicU64, more| {
             let sum = cell.load(Ordering::Relaxed).wrapping_add(more);
             cell.store(sum, Ordering::Relaxed);
@@ -63,7 +64,7 @@ impl Histogram {
         self.max_ns.load(Ordering::Relaxed)
     }
 
-    /// The buckets that are not empty, shortest first: the longest duration of each, and how many it has.
+    /// The buckets that are not empty, shortest first: the longest duration of each, and its count.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let counts = self.counts.iter().enumerate();
         let counts = counts.map(|(bucket, count)| (longest(bucket), count.load(Ordering::Relaxed)));
@@ -71,7 +72,7 @@ impl Histogram {
     }
 }
 
-/// Where a duration is counted.
+/// The bucket of a duration.
 fn bucket(ns: u64) -> usize {
     let ns = ns.min(LARGEST_NS);
     let cut = (ns.checked_ilog2().unwrap_or(0) as usize + 1).saturating_sub(8);

@@ -1,10 +1,10 @@
-//! What one request's time went to.
+//! Where one request's time went.
 
 /// A part of a trading request's life. Each begins where the one before it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Stage {
-    /// From the moment its bytes were there to be received until it is looked at.
+    /// From the arrival of its bytes until the loop gets to it.
     Recv,
     /// Head and body become fields.
     Parse,
@@ -16,12 +16,12 @@ pub enum Stage {
     Queue,
     /// A shard decides and writes its frame.
     Match,
-    /// Its answer is written, and waits until the frame is acknowledged.
+    /// Its answer is written and waits until the frame is acknowledged.
     Journal,
 }
 
 impl Stage {
-    /// All of them, in the order in which a request has them.
+    /// All of them, in the order in which a request passes them.
     pub const ALL: [Self; 7] =
         [Self::Recv, Self::Parse, Self::Auth, Self::Sign, Self::Queue, Self::Match, Self::Journal];
 
@@ -50,7 +50,7 @@ pub struct Laps {
 }
 
 impl Laps {
-    /// A request whose bytes were there at `came_ns`.
+    /// A request whose bytes arrived at `came_ns`.
     #[must_use]
     pub fn begin(came_ns: u64) -> Self {
         Self { came_ns, at_ns: came_ns, ..Self::default() }
@@ -62,15 +62,15 @@ impl Laps {
         self.at_ns != 0
     }
 
-    /// What lies between the last lap and `now_ns` was spent on `stage`; at most 4.29 s are kept of a stage.
+    /// Counts the time from the last lap to `now_ns` towards `stage`, which keeps at most 4.29 s.
     pub fn lap(&mut self, stage: Stage, now_ns: u64) {
         let spent = now_ns.saturating_sub(self.at_ns);
         self.add(stage, spent);
         self.at_ns = self.at_ns.max(now_ns);
     }
 
-    /// What lies between the last lap and `now_ns` was spent waiting, but for `match_ns`, in which a shard of another
-    /// loop decided.
+    /// Counts the time from the last lap to `now_ns` as waiting, except `match_ns`, in which a shard of
+    /// another loop decided.
     pub fn lap_elsewhere(&mut self, match_ns: u32, now_ns: u64) {
         let there = u64::from(match_ns).min(now_ns.saturating_sub(self.at_ns));
         self.add(Stage::Match, there);
@@ -78,13 +78,13 @@ impl Laps {
         self.lap(Stage::Queue, now_ns);
     }
 
-    /// What was spent on one stage, in nanoseconds.
+    /// The time spent on one stage, in nanoseconds.
     #[must_use]
     pub fn spent_ns(&self, stage: Stage) -> u64 {
         self.spent_ns[stage as usize].into()
     }
 
-    /// What was spent in all, up to the last lap, in nanoseconds.
+    /// The time spent in all, up to the last lap, in nanoseconds.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.at_ns - self.came_ns

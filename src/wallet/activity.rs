@@ -1,7 +1,7 @@
 //! Everything that happened, in flat rows.
 //!
 //! A row is 48 bytes and names nothing by text: titles, hashes and addresses are looked up when it
-//! is shown. Rows lie in the order of the log, which is also the order of their times, so that
+//! is shown. Rows are in the order of the log, which is also the order of their times, so that
 //! "newest first" counts from the end and a span of time is two binary searches.
 
 use super::holdings::list;
@@ -79,15 +79,15 @@ pub struct Row {
     pub position: Position,
     /// When.
     pub time: TimeMs,
-    /// Shares traded; for anything else as much as the cash.
+    /// Shares traded; for any other kind the same number as `cash`.
     pub shares: Shares,
     /// Collateral that the wallet paid or got, with fees.
     pub cash: Collateral,
-    /// Whose.
+    /// The wallet.
     pub wallet: WalletNo,
     /// The market; [`Row::NO_MARKET`] for the operator's money.
     market: MarketNo,
-    /// The mean price in millionths: of a trade its own, of a split one half, else 0.
+    /// The mean price in millionths: that of a trade, one half for a split, else 0.
     pub price_millionths: u32,
     /// What it is about.
     pub kind: Kind,
@@ -112,7 +112,7 @@ structs! {
 const HALF: u32 = 500_000;
 
 impl Row {
-    /// Stands for no market.
+    /// The sentinel for no market.
     const NO_MARKET: MarketNo = MarketNo(u32::MAX);
 
     /// The market, if the row is about one.
@@ -156,7 +156,7 @@ impl Row {
     }
 }
 
-/// Every row, and which belong to a wallet or are trades of a market.
+/// Every row, with the lists of each wallet's rows and each market's trades.
 #[derive(Debug, Default)]
 pub struct Activity {
     rows: Vec<Row>,
@@ -182,7 +182,7 @@ impl Activity {
         self.listed(indices(&self.by_wallet, wallet.index()))
     }
 
-    /// The rows of `wallet` from second `start` to second `end`, that one too, oldest first.
+    /// The rows of `wallet` from second `start` to second `end`, both included, oldest first.
     #[must_use]
     pub fn span(&self, wallet: WalletNo, start: u64, end: u64) -> impl Rows<'_> {
         let indices = indices(&self.by_wallet, wallet.index());

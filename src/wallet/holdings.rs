@@ -1,8 +1,7 @@
 //! Lots by wallet and by market.
 //!
-//! A row is made when a wallet first touches a market and is never removed: a closed position is
-//! asked for as well. Rows lie in the order in which they were made; the indices are made from
-//! them.
+//! A row is made when a wallet first touches a market and is never removed: closed positions are
+//! asked for too. Rows are in the order in which they were made; the indices are made from them.
 
 use super::lot::Lot;
 use crate::domain::{MarketNo, Outcome, WalletNo};
@@ -11,18 +10,18 @@ use std::collections::HashMap;
 /// Both outcomes of one market in one wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Whose.
+    /// The wallet.
     pub wallet: WalletNo,
-    /// Of which market.
+    /// The market.
     pub market: MarketNo,
-    /// True if the wallet ever bought or sold there: a split is no trade.
+    /// True if the wallet ever bought or sold in this market: a split is no trade.
     pub traded: bool,
     /// The two outcomes.
     pub lots: [Lot; 2],
 }
 
 impl Holding {
-    /// One outcome.
+    /// The lot of one outcome.
     #[must_use]
     pub const fn lot(&self, outcome: Outcome) -> &Lot {
         &self.lots[outcome.index()]
@@ -45,7 +44,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// What `wallet` holds or held in `market`.
+    /// What `wallet` holds or held in `market`, if it ever did.
     #[must_use]
     pub fn of(&self, wallet: WalletNo, market: MarketNo) -> Option<&Holding> {
         self.row_of.get(&(wallet, market)).map(|&row| &self.rows[row as usize])
@@ -57,7 +56,7 @@ impl Holdings {
         self.listed(&self.by_wallet, wallet.index())
     }
 
-    /// Everybody who holds or held something of `market`, in the order in which they first did.
+    /// What every wallet holds or held of `market`, in the order in which they first did.
     #[must_use]
     pub fn of_market(&self, market: MarketNo) -> impl ExactSizeIterator<Item = &Holding> {
         self.listed(&self.by_market, market.index())
@@ -86,7 +85,7 @@ impl Holdings {
         &self.rows
     }
 
-    /// Adds a row behind all others; gives its index.
+    /// Adds a row after all others and returns its index.
     pub(super) fn add(&mut self, holding: Holding) -> u32 {
         let row = u32::try_from(self.rows.len()).expect("four billion holdings fit no machine");
         self.row_of.insert((holding.wallet, holding.market), row);
@@ -97,7 +96,7 @@ impl Holdings {
     }
 }
 
-/// The list of `index`, which may be the first of a number not seen yet.
+/// The list of `index`, made if there is none yet.
 pub(super) fn list(lists: &mut Vec<Vec<u32>>, index: usize) -> &mut Vec<u32> {
     if lists.len() <= index {
         lists.resize_with(index + 1, Vec::new);

@@ -1,10 +1,10 @@
-//! The wallets' state as parts of a snapshot: rows in their order, from which lists are made again.
+//! The wallets' state as parts of a snapshot: rows in their order, from which the lists are rebuilt.
 
 use super::{Atto, Holding, Lot, Wallets};
 use crate::memory::sections::{Name, Part, Sink, put_all, take};
 use crate::memory::wire::{Damage, Input, Out, Wire, structs};
 
-/// Everything that a [`Wallets`] is. A part that changes raises the version of snapshots.
+/// Everything that a [`Wallets`] consists of. A part that changes raises the version of snapshots.
 const PARTS: &[Part<Wallets>] = &[
     Part {
         name: *b"w.held  ",
@@ -38,7 +38,7 @@ impl Wallets {
         put_all(self, PARTS, sink);
     }
 
-    /// Takes one section of a state that was kept; false if it is none of the wallets'.
+    /// Takes one section of a state that was kept; false if the section is not the wallets'.
     pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<bool, Damage> {
         take(self, PARTS, name, bytes)
     }

@@ -15,8 +15,8 @@ const MILLIONTHS: u128 = 1_000_000;
 /// Decimal places of an [`Atto`].
 const PLACES: u32 = 18;
 
-// A u64 of millionths takes 64 bits, the scale to atto 40 and the scale of a share 20: products
-// of an amount with both stay within 128 bits.
+// An amount in millionths takes 64 bits, the scale to atto 40 and the scale of a share 20: the
+// product of all three stays within 128 bits.
 const _: () = assert!((u64::MAX as u128).checked_mul(PER_MILLIONTH * MILLIONTHS).is_some());
 
 impl Atto {
@@ -38,21 +38,21 @@ impl Atto {
         Self(u128::from(shares.0) * u128::from(price_millionths) * (PER_MILLIONTH / MILLIONTHS))
     }
 
-    /// The same number with a sign. Amounts of `u64` millionths leave 23 bits of room.
+    /// This number as a signed one. Amounts of `u64` millionths leave 23 bits of room.
     #[must_use]
     pub fn signed(self) -> i128 {
         i128::try_from(self.0).unwrap_or(i128::MAX)
     }
 }
 
-/// One outcome's shares in one wallet: what they cost and what others like them brought.
+/// One outcome's shares in one wallet: what they cost, and what those given up before brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lot {
     /// What it holds now.
     pub shares: Shares,
     /// Millionths of shares ever acquired.
     pub bought: u128,
-    /// What the shares that it holds cost.
+    /// What the shares that it holds now cost.
     pub cost: Atto,
     /// Profit booked so far, in atto; below zero for a loss.
     pub realized: i128,
@@ -73,7 +73,7 @@ impl Lot {
         self.changed = time;
     }
 
-    /// `shares` go and bring `received`. Returns the profit in atto.
+    /// `shares` leave and bring `received`. Returns the profit in atto.
     pub(super) fn sell(&mut self, shares: Shares, received: Atto, time: TimeMs) -> i128 {
         assert!(shares <= self.shares, "a lot gives only shares that it holds");
         if shares.is_zero() {
@@ -118,8 +118,8 @@ impl Lot {
         }
     }
 
-    /// What a closed lot shows: its size and average are those before it was closed, and its
-    /// profit is all booked, measured against the shares ever bought.
+    /// What a closed lot shows: size and average are those before it was closed; its profit is
+    /// fully booked, and measured against the shares ever bought.
     #[must_use]
     pub fn closed_figures(&self) -> Figures {
         Figures {
@@ -157,22 +157,23 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The profit in percent of what it is measured against, as an integer with `places`
-    /// decimals; 0 if that is nothing.
+    /// The profit in percent of what it is measured against, as an integer with `places` decimals;
+    /// 0 if that base is 0.
     #[must_use]
     pub fn percent_pnl(&self, places: u32) -> i128 {
         ratio(self.cash_pnl, self.cash_base, hundred(places))
     }
 
-    /// The booked profit in percent of the shares ever bought, likewise.
+    /// The booked profit in percent of the shares ever bought, as an integer with `places`
+    /// decimals; 0 if there are none.
     #[must_use]
     pub fn percent_realized(&self, places: u32) -> i128 {
         ratio(self.realized, at_one(self.bought), hundred(places))
     }
 }
 
-/// The powers of five that are needed to drop places of an atto. Looked up, as the exponent is
-/// known to the caller only.
+/// The powers of five that are needed to drop places of an atto. Looked up, because the exponent is
+/// only known at run time.
 const FIVES: [u64; PLACES as usize + 1] = {
     let mut powers = [1; PLACES as usize + 1];
     let mut next = 1;
@@ -188,11 +189,11 @@ fn hundred(places: u32) -> i128 {
     100 * (i128::from(FIVES[places as usize]) << places)
 }
 
-/// An amount of atto as an integer with `places` decimals, at most 18, half away from zero.
+/// An amount of atto as an integer with `places` decimals, at most 18, rounded half away from zero.
 #[must_use]
 pub fn rounded(atto: i128, places: u32) -> i128 {
     // Ten to the n is five to the n, shifted by n. Most amounts fit 64 bits once they are shifted,
-    // and a division of 64 bits is a fraction of one of 128.
+    // and a 64-bit division costs a fraction of a 128-bit one.
     let dropped = PLACES - places;
     let five = FIVES[dropped as usize];
     let half = u128::from(five) << dropped >> 1;
@@ -203,8 +204,8 @@ pub fn rounded(atto: i128, places: u32) -> i128 {
     }
 }
 
-/// `part * scale / whole`, half away from zero; 0 if `whole` is not above zero. Amounts above
-/// 10^11 USDC lose digits that no answer shows.
+/// `part * scale / whole`, rounded half away from zero; 0 if `whole` is not above zero. Amounts
+/// above 10^11 USDC lose digits that no answer shows.
 #[must_use]
 pub fn ratio(part: i128, whole: i128, scale: i128) -> i128 {
     if whole <= 0 || part == 0 {
@@ -222,7 +223,7 @@ pub fn ratio(part: i128, whole: i128, scale: i128) -> i128 {
     nearest(part * scale, whole)
 }
 
-/// `value / divisor`, half away from zero. `divisor` is above zero.
+/// `value / divisor`, rounded half away from zero. `divisor` is above zero.
 fn nearest(value: i128, divisor: i128) -> i128 {
     let (value_abs, divisor) = (value.unsigned_abs(), divisor.unsigned_abs());
     let whole = value_abs / divisor;
@@ -236,7 +237,7 @@ fn with_sign_of(value: i128, abs: u128) -> i128 {
     if value < 0 { abs.wrapping_neg() } else { abs }
 }
 
-/// Shares as the collateral that they would be worth at the price 1.
+/// What shares would be worth at the price 1, in atto.
 fn at_one(millionths: u128) -> i128 {
     i128::try_from(millionths.saturating_mul(PER_MILLIONTH)).unwrap_or(i128::MAX)
 }
@@ -251,11 +252,10 @@ fn average(cost: Atto, shares: Shares) -> i128 {
     i128::try_from(scaled / shares).unwrap_or(i128::MAX)
 }
 
-/// The part of `cost` that `left` of `all` shares keep, to the nearest atto. Never more than all
-/// of it, and all of it only if nothing leaves.
+/// The part of `cost` that `left` of `all` shares keep, to the nearest atto: never more than `cost`.
 fn share_of(cost: Atto, left: Shares, all: Shares) -> Atto {
     let (left, all) = (u128::from(left.0), u128::from(all.0));
-    // In two steps, because the product of a cost and shares may take more than 128 bits.
+    // In two steps, because a product of cost and shares may take more than 128 bits.
     let (whole, rest) = (cost.0 / all, cost.0 % all);
     Atto(whole * left + (rest * left + all / 2) / all)
 }

@@ -1,6 +1,6 @@
-//! The same as plainly as possible: every entry is kept, and everything is worked out again from
-//! all of them whenever it is asked for. Averages are kept as averages, as the venues' subgraph
-//! does it, and not as costs; they are floats, so they are compared with some room.
+//! The twin of this room, as plain as possible: every entry is kept, and everything is computed
+//! from all of them whenever it is asked for. Averages are kept as averages, as the venues'
+//! subgraph does it, and not as costs; they are floats, so they are compared with some room.
 
 use super::{Act, Entry, Kind, Role};
 use crate::domain::{MarketNo, Outcome, Side, WalletNo};
@@ -14,11 +14,11 @@ pub(super) struct NaiveLot {
     pub(super) shares: i128,
     /// Millionths of shares ever acquired.
     pub(super) bought: i128,
-    /// USDC a share.
+    /// USDC per share.
     pub(super) average: f64,
     /// USDC.
     pub(super) realized: f64,
-    /// Whole millionths of USDC paid less those received, times 10^6 so that payouts stay whole.
+    /// Millionths of USDC paid less those received, times 10^6 so that payouts stay whole.
     pub(super) paid: i128,
 }
 
@@ -109,8 +109,7 @@ impl Naive {
         lot
     }
 
-    /// What the redeems of `wallet` in `market` lost by being rounded down, in millionths of
-    /// millionths.
+    /// What the redeems of `wallet` in `market` lost by being rounded down, in 10^-12 USDC.
     pub(super) fn lost(&self, wallet: WalletNo, market: MarketNo) -> i128 {
         let lost = |entry: &Entry| match entry.act {
             Act::Redeem { market: of, shares, payout, paid } if of == market && entry.wallet == wallet => {
@@ -131,7 +130,7 @@ impl Naive {
         self.entries.iter().filter(of).map(named).collect()
     }
 
-    /// What a wallet traded since `from_ms`, in millionths; and its markets.
+    /// What a wallet traded since `from_ms`, in millionths, and how many markets it ever traded in.
     pub(super) fn volume(&self, wallet: WalletNo, from_ms: u64) -> (u128, usize) {
         let mut markets = std::collections::BTreeSet::new();
         let mut volume = 0;

@@ -1,7 +1,7 @@
-//! Volume and booked profit: of wallets in all and by the hour, of markets in all.
+//! Volume and booked profit of wallets, in all and by the hour, and the volume of markets in all.
 //!
-//! Hours are kept for a month, which is the longest span that is asked for; the current one
-//! counts as whole. A wallet that does nothing keeps its old hours, and nobody counts them.
+//! Hours are kept for a month, which is the longest span that is asked for; the current hour counts
+//! as a whole one. A wallet that does nothing keeps its old hours, but they are not counted.
 
 use super::{Role, Trade};
 use crate::domain::{MarketNo, TimeMs, WalletNo};
@@ -9,7 +9,7 @@ use crate::memory::wire::structs;
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// Hours in the longest period but all.
+/// Hours in the longest period other than [`Period::All`].
 const HOURS_MAX: u64 = 30 * 24;
 
 /// A span of time up to now.
@@ -51,7 +51,7 @@ struct Hour {
     totals: Totals,
 }
 
-/// How one wallet stands.
+/// The totals of one wallet, in all and by the hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Since its first act.
@@ -62,7 +62,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// What it traded and gained in the last hours of `period`.
+    /// What it traded and gained in `period` up to `now`, by whole hours.
     #[must_use]
     pub fn within(&self, period: Period, now: TimeMs) -> Totals {
         if period == Period::All {
@@ -97,7 +97,7 @@ structs! {
     Standing { all, markets, hours }
 }
 
-/// How all wallets and markets stand.
+/// The standings of all wallets and the volumes of all markets.
 #[derive(Debug, Default)]
 pub struct Standings {
     wallets: Vec<Standing>,
@@ -105,7 +105,7 @@ pub struct Standings {
 }
 
 impl Standings {
-    /// How `wallet` stands, if it ever traded or gained.
+    /// The standing of `wallet`; `None` above the last wallet that ever traded or gained.
     #[must_use]
     pub fn of(&self, wallet: WalletNo) -> Option<&Standing> {
         self.wallets.get(wallet.index())
@@ -116,7 +116,7 @@ impl Standings {
         (0..).map(WalletNo).zip(&self.wallets)
     }
 
-    /// Collateral that the takers of `market` paid or got, without fees, in millionths.
+    /// Collateral that the takers in `market` paid or got, without fees, in millionths.
     #[must_use]
     pub fn volume(&self, market: MarketNo) -> u128 {
         self.volumes.get(market.index()).copied().unwrap_or(0)

@@ -25,7 +25,7 @@ struct Drawn {
 }
 
 fn drawn() -> impl Strategy<Value = Drawn> {
-    // Dust, whole shares, and as much as an order can have.
+    // Dust, whole shares, and up to the largest order.
     let amount = prop_oneof![1..50_u64, (1..5_000_u64).prop_map(|n| n * SHARE), 1..=1_000_000_000 * SHARE];
     let wait_ms = prop_oneof![Just(0), 1..2_000_u64, 1..40_000_000_u64];
     (
@@ -116,7 +116,7 @@ impl Pair {
     }
 }
 
-/// The act, cut to what the wallet holds; none if it holds nothing that would be needed.
+/// The act, cut to what the wallet holds; `None` if it holds nothing of what the act needs.
 fn possible(drawn: &Drawn, market: MarketNo, held: [Shares; 2]) -> Option<Act> {
     let outcome = if drawn.outcome { Outcome::One } else { Outcome::Zero };
     let worth = |shares: u64| {
@@ -151,8 +151,8 @@ fn each_pair() -> impl Iterator<Item = (WalletNo, MarketNo)> {
     (0..WALLETS).flat_map(|wallet| (0..MARKETS).map(move |market| (WalletNo(wallet), MarketNo(market))))
 }
 
-/// Holds an amount of atto against the twin's float, which is as good as its largest summand, and
-/// off by as many millionths as were lost.
+/// Compares an amount of atto with the twin's float, which is as exact as its largest summand, and off by at
+/// most `lost_max` millionths.
 #[track_caller]
 #[allow(clippy::cast_precision_loss, reason = "the twin is compared with some room")]
 fn near(atto: i128, float: f64, scale_millionths: i128, lost_max: usize) {
@@ -295,7 +295,7 @@ fn amounts_round_half_away_from_zero() {
     assert_eq!(ratio(i128::MAX, i128::MAX, 100_000_000), 100_000_000);
 }
 
-/// Amounts at all scales, and those at which the ways of working them out change.
+/// Amounts at all scales, and those at which the arithmetic takes another path.
 fn amounts() -> impl Strategy<Value = i128> {
     let edge = (0..127_u32, 0..19_u32, -2..=2_i128).prop_map(|(shift, places, off)| {
         (1_i128 << shift).saturating_add(10_i128.pow(places) / 2).saturating_add(off)

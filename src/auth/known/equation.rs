@@ -1,10 +1,10 @@
 //! Whether a known key made a signature: what recovery would find, without the recovery.
 //!
-//! A recovery takes the point R with x = r and the parity that v says, and finds the key
-//! Q = (s R - z G) / r. Turned round: the key is Q exactly if z/s G + r/s Q is that same R. So the
-//! sum is taken from tables of multiples of G and of Q, and then compared in x **and** in the
-//! parity of y, because (r, s) with the other v is the signature of another key. What recovery
-//! refuses is refused first: r or s of 0 or not below n, s above half of n.
+//! A recovery takes the point R with x = r and the parity that v says, and finds the key Q = (s R - z G) / r.
+//! Conversely, the key is Q exactly if z/s G + r/s Q is that same R. So that sum is made from tables of
+//! multiples of G and of Q, and then compared in x **and** in the parity of y, because (r, s) with the other
+//! v is the signature of another key. What recovery refuses is refused first: r or s of 0 or not below n, s
+//! above half of n.
 //!
 //! ```text
 //! s, z, r    1/s, two products         u1, u2 below n
@@ -14,8 +14,8 @@
 //! sums       one after the other       those of λ's halves first, then times λ, then the others
 //! ```
 //!
-//! Whatever the formulas do not cover (two points with the same x, a sum that has no points) is
-//! answered with no, as is everything that does not hold. A no is therefore never the last word.
+//! Whatever the formulas do not cover (two points with the same x, a sum without points) is answered with no,
+//! like everything that does not hold. A no is therefore never final.
 
 use super::field::Field;
 use super::point::{Pair, Point, Sum, add_pairs};
@@ -43,7 +43,7 @@ const HALF_ORDER: U256 = U256::from_limbs([
 /// The most points in a sum.
 const TERMS_MAX: usize = 2 * (OF_GENERATOR.windows() + OF_SIGNER.windows()) as usize;
 
-/// What a check and a table's growth write in passing.
+/// Scratch memory of a check and of a table's growth.
 #[derive(Debug)]
 pub(super) struct Scratch {
     terms: [Point; TERMS_MAX],
@@ -65,8 +65,8 @@ pub(super) struct Tables<'a> {
     pub(super) signer: &'a [Point],
 }
 
-/// True if a recovery from `digest` and `signature` would give the key of `tables.signer`. False may
-/// also mean that this was not found out.
+/// True if a recovery from `digest` and `signature` would give the key of `tables.signer`. False may also
+/// mean that the formulas could not tell.
 pub(super) fn holds(
     tables: Tables<'_>,
     digest: &[u8; 32],
@@ -107,8 +107,8 @@ fn sum(tables: Tables<'_>, u1: U256, u2: U256, scratch: &mut Scratch) -> Option<
     let ([g1, g2], [q1, q2]) = (cut(u1), cut(u2));
     let mut count = terms_of(OF_GENERATOR, tables.generator, g2, terms);
     count += terms_of(OF_SIGNER, tables.signer, q2, &mut terms[count..]);
-    // The terms of λ's halves come first. Where they are not whole groups of pairs, the last ones are
-    // multiplied by λ here, so that no pair has one of each kind.
+    // The terms of λ's halves come first. Those left over from whole groups of pairs are multiplied by λ
+    // here, so that no pair mixes the two kinds.
     let mut of_lambda = count >> ROUNDS << ROUNDS;
     for term in &mut terms[of_lambda..count] {
         *term = term.times_lambda();

@@ -1,12 +1,12 @@
 //! Arithmetic modulo p = 2^256 - 2^32 - 977, the field of the curve's coordinates.
 //!
 //! A value is held as any integer below 2^256 that stands for it, in four 64-bit limbs, lowest
-//! first. 2^256 is congruent to [`FOLD`], so what overflows is folded back by one small
-//! multiplication, and only a comparison asks for the one form below p. Five limbs of 52 bits,
+//! first. 2^256 is congruent to [`FOLD`], so an overflow is folded back by one small
+//! multiplication, and only a comparison needs the canonical form below p. Five limbs of 52 bits,
 //! whose sums need no carries, took 135 ns for a point's addition where this takes 94.
 //!
-//! Carries that happen once in 2^31 additions or less are in functions of their own, out of the
-//! way; the tests reach each with limbs of all ones. Time depends on the values: all are public.
+//! Carries that happen at most once in 2^31 additions have functions of their own, out of the way;
+//! the tests reach each with limbs of all ones. Time depends on the values: all are public.
 
 #![allow(
     clippy::inline_always,
@@ -26,7 +26,7 @@ pub(super) struct Field([u64; 4]);
 impl Field {
     pub(super) const ZERO: Self = Self([0; 4]);
     pub(super) const ONE: Self = Self([1, 0, 0, 0]);
-    /// p itself, which is what [`Self::inverse`] divides by.
+    /// p itself, the modulus of [`Self::inverse`].
     const MODULUS: U256 = U256::from_limbs([u64::MAX - FOLD + 1, u64::MAX, u64::MAX, u64::MAX]);
 
     /// The value that `number` stands for; it need not be below p.
@@ -44,7 +44,7 @@ impl Field {
         self.0 == [0; 4] || U256::from_limbs(self.0) == Self::MODULUS
     }
 
-    /// 1 divided by it; none for zero.
+    /// The multiplicative inverse; `None` for zero.
     pub(super) fn inverse(self) -> Option<Self> {
         self.number().inv_mod(Self::MODULUS).map(Self::new)
     }
@@ -52,7 +52,7 @@ impl Field {
     #[inline(always)]
     pub(super) fn square(self) -> Self {
         let [a0, a1, a2, a3] = self.0;
-        // Each product of two different limbs once, then doubled, then the squares.
+        // Each product of two different limbs is made once and doubled, then the squares are added.
         let (r1, carry) = a0.carrying_mul(a1, 0);
         let (r2, carry) = a0.carrying_mul(a2, carry);
         let (r3, r4) = a0.carrying_mul(a3, carry);
@@ -84,14 +84,15 @@ impl Field {
         let (r1, carry) = high[1].carrying_mul_add(FOLD, low[1], carry);
         let (r2, carry) = high[2].carrying_mul_add(FOLD, low[2], carry);
         let (r3, carry) = high[3].carrying_mul_add(FOLD, low[3], carry);
-        // The carry is below 2^34, so what is added here ends in the second limb, but for its carry.
+        // The carry is below 2^34, so what is added here fits the first two limbs; only their carry
+        // goes further.
         let (add0, add1) = carry.carrying_mul(FOLD, 0);
         let (r0, over) = r0.carrying_add(add0, false);
         let (r1, over) = r1.carrying_add(add1, over);
         if over { Self::carried_into_2(r0, r1, r2, r3) } else { Self([r0, r1, r2, r3]) }
     }
 
-    /// What carries out of the first limb after a fold: once in 2^31.
+    /// Carries out of the first limb after a fold: once in 2^31.
     #[cold]
     #[inline(never)]
     fn carried_into_1(r0: u64, r1: u64, r2: u64, r3: u64) -> Self {
@@ -107,19 +108,19 @@ impl Field {
         if !over {
             return Self([r0, r1, r2, r3]);
         }
-        // Past 2^256 by less than 2^68: the fold ends in the second limb.
+        // Past 2^256 by less than 2^68: the fold carries no further than the second limb.
         let (r0, over) = r0.overflowing_add(FOLD);
         Self([r0, r1 + u64::from(over), r2, r3])
     }
 
-    /// What borrows from the second limb after a fold: once in 2^31.
+    /// Borrows from the second limb after a fold: once in 2^31.
     #[cold]
     #[inline(never)]
     fn borrowed_from_1(r0: u64, r1: u64, r2: u64, r3: u64) -> Self {
         let (r1, under) = r1.overflowing_sub(1);
         let (r2, under) = r2.borrowing_sub(0, under);
         let (r3, under) = r3.borrowing_sub(0, under);
-        // Below 0 by less than the fold: what is left is near 2^256 and can lose another.
+        // Below 0 by less than the fold: what is left is near 2^256, so another fold can be subtracted.
         Self([if under { r0 - FOLD } else { r0 }, r1, r2, r3])
     }
 }
@@ -255,8 +256,8 @@ mod tests {
         }
     }
 
-    /// The last fold's carry needs factors within 2^-21 of 2^256 and a product of little more than 2^64
-    /// modulo p: these were searched for, and no random numbers will ever meet it.
+    /// The last fold's carry needs factors within 2^-21 of 2^256 and a product of little more than
+    /// 2^64 modulo p: these were searched for, and random numbers will never meet it.
     #[test]
     fn the_rarest_carry_agrees_with_long_division() {
         let high = U256::from_limbs([u64::MAX, u64::MAX, u64::MAX, 0xffff_ffff_f878_22ff]);

@@ -1,10 +1,10 @@
 //! Points of the curve y^2 = x^3 + 7 and the two ways of adding them.
 //!
-//! [`add_pairs`] adds many pairs at once and shares one division among them: 6 multiplications a
-//! pair. [`Sum`] adds one after the other without any: 11 multiplications each, and one division
-//! when the result is looked at. Neither knows what to do where the formula fails, which is for
-//! two points with the same x: a point and itself, or and its negative, whose sum is the point at
-//! infinity. Both say so and leave it to their caller, so that point cannot occur here.
+//! [`add_pairs`] adds many pairs at once and shares one division among them: 6 multiplications per
+//! pair. [`Sum`] adds one point after the other without any: 11 multiplications each, and one
+//! division when the result is read. Both formulas fail for two points with the same x: a point and
+//! itself, or a point and its negative, whose sum is the point at infinity. Both report that to
+//! their caller, so the point at infinity never occurs here.
 
 use super::field::Field;
 use ruint::aliases::U256;
@@ -28,7 +28,7 @@ pub(super) struct Point {
 const _: () = assert!(size_of::<Point>() == 64, "a look into a table costs one cache line");
 
 impl Point {
-    /// What fills places that no point was put into yet. It is not on the curve.
+    /// Fills places that have no point yet. It is not on the curve.
     pub(super) const NONE: Self = Self { x: Field::ZERO, y: Field::ZERO };
 
     /// The generator of the group.
@@ -47,7 +47,7 @@ impl Point {
         ])),
     };
 
-    /// The point with these coordinates, which somebody else has found to be on the curve.
+    /// The point with these coordinates, which the caller knows to be on the curve.
     pub(super) const fn new(x: U256, y: U256) -> Self {
         Self { x: Field::new(x), y: Field::new(y) }
     }
@@ -86,17 +86,17 @@ pub(super) struct Pair {
     pub(super) to: usize,
 }
 
-/// Adds pairs 0 to `count` of `points`, in that order; a sum's place may be that of a point which only
-/// its own pair or one before it adds. `partial` is scratch for `count` numbers. False, with nothing
-/// changed, if two points of a pair have the same x.
+/// Adds pairs 0 to `count` of `points`, in that order; a sum may take the place of a point that no
+/// later pair adds. `partial` is scratch for `count` numbers. False, with nothing changed, if two
+/// points of a pair have the same x.
 pub(super) fn add_pairs(
     points: &mut [Point],
     count: usize,
     pair: impl Fn(usize) -> Pair,
     partial: &mut [Field],
 ) -> bool {
-    // partial[i] is the product of the divisors of all pairs behind i; then one division gives each
-    // of them in turn (Montgomery's trick).
+    // partial[i] is the product of the divisors of all pairs after i; one division then gives the
+    // inverse of each in turn (Montgomery's trick).
     let mut product = Field::ONE;
     for index in (0..count).rev() {
         let Pair { left, right, .. } = pair(index);
@@ -131,7 +131,7 @@ impl Sum {
         Self { x: point.x, y: point.y, z: Field::ONE }
     }
 
-    /// With `point` added; none if the sum so far has the same x.
+    /// The sum with `point` added; `None` if the sum so far has the same x.
     #[inline]
     pub(super) fn plus(self, point: Point) -> Option<Self> {
         let zz = self.z.square();

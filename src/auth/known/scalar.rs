@@ -2,8 +2,8 @@
 //!
 //! The curve has a λ with λ P = (β x, y), so a number is cut into two of half the length,
 //! k = k1 + λ k2, and one table of multiples serves both (Gallant, Lambert and Vanstone). The cut
-//! is exact whatever the rounding: (a1, b1) and (a2, b2) are two pairs with a + λ b = 0 modulo n,
-//! and multiples of them are taken off (k, 0) until both parts are short.
+//! is exact whatever the rounding: (a1, b1) and (a2, b2) are two pairs with a + λ b = 0 modulo n, and
+//! multiples of them are subtracted from (k, 0) so that both parts are short.
 
 use ruint::aliases::{U256, U512};
 

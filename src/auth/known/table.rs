@@ -1,9 +1,9 @@
 //! Multiples of a point, so that its product with a number is a sum without doublings.
 //!
-//! A half of 128 bits is read as digits of `width` bits, and window i of the table holds 1, 2, 3 ...
-//! times 2^(width i) P. Digits are signed, from -2^(width-1) to 2^(width-1), and a negative one takes
-//! the point's negative, so a window needs half as many points. The last window takes no carry
-//! out: its digits run to 2^bits, where bits are those that are left.
+//! A half of 128 bits is read as digits of `width` bits, and window i of the table holds 1, 2, 3 ... times
+//! 2^(width i) P. Digits are signed, from -2^(width-1) to 2^(width-1), and a negative one takes the point's
+//! negative, so a window needs half as many points. No carry leaves the last window: its digits run to
+//! 2^bits, where bits is how many are left.
 //!
 //! | width | windows | points | bytes |
 //! |---|---|---|---|
@@ -77,8 +77,8 @@ impl Growth {
         self.entries == 0
     }
 
-    /// Puts in some more points: at most as many as are in the window already, for at most two
-    /// divisions. `partial` is scratch for [`Layout::additions_max`] numbers.
+    /// Adds points: at most as many as the window has already, for at most two divisions. `partial` is
+    /// scratch for [`Layout::additions_max`] numbers.
     pub(super) fn step(&mut self, layout: Layout, table: &mut [Point], partial: &mut [Field]) {
         debug_assert!(!self.is_whole());
         let (start, entries) = (layout.start(self.window), layout.entries(self.window));
@@ -86,8 +86,8 @@ impl Growth {
             table[start + 1] = table[start].doubled();
             self.entries = 2;
         } else {
-            // The last point plus each one before it: no two of them have the same x, because all are
-            // different multiples, below the group's order by far.
+            // The last point plus each one before it: no two of these points have the same x, because they
+            // are different multiples, far below the group's order.
             let (last, next) = (start + self.entries - 1, start + self.entries);
             let count = (self.entries - 1).min(entries - self.entries);
             let pair = |index| Pair { left: last, right: start + index, to: next + index };
@@ -119,7 +119,7 @@ pub(super) fn whole_table(layout: Layout, point: Point) -> Box<[Point]> {
     table
 }
 
-/// Writes the points whose sum is `half` times the table's point to the start of `terms`. Gives their
+/// Writes the points whose sum is `half` times the table's point to the start of `terms`, and returns their
 /// number: a digit of zero has none. `terms` has room for one point of each window.
 #[inline]
 pub(super) fn terms_of(layout: Layout, table: &[Point], half: Half, terms: &mut [Point]) -> usize {

@@ -1,5 +1,5 @@
-//! Numbers, points and tables beside other people's arithmetic, and who gets a place. Whole
-//! signatures are in `signatures`.
+//! Numbers, points and tables against other libraries' arithmetic, and which signer gets a place.
+//! Whole signatures are in `signatures`.
 
 mod signatures;
 
@@ -43,7 +43,7 @@ fn point_of(point: &PublicKey) -> Point {
     Point::new(x, y)
 }
 
-/// Numbers at which cutting and digits are at their borders.
+/// Numbers at the borders of cutting and of digits.
 pub(super) fn borders() -> Vec<U256> {
     let digits = |byte: u8| U256::from_be_bytes([byte; 32]);
     let small = [0, 1, 2, 3, 127, 128, 129, 255, 256, 2_047, 2_048, 2_049, 4_095, 4_096].map(U256::from);
@@ -154,7 +154,8 @@ fn sums_agree_with_libsecp256k1_and_say_when_they_cannot_be_made() {
     }
 }
 
-/// Signs `digest` as number `number`, and learns what is recovered, as `Verifier` does.
+/// Signs as number `number` and has it checked, learning from the recovery as `Verifier` does. True
+/// if it was vouched for.
 fn order(known: &mut KnownSigners, number: u8) -> bool {
     let signer = Signer::new([number; 32]).expect("a small number is a key");
     let digest = keccak(&[number]);
@@ -201,7 +202,7 @@ fn who_signs_often_keeps_its_place_however_many_sign_once() {
         assert!(!order(&mut known, stranger), "one order in 120 is too few for a table");
         assert!(order(&mut known, 1), "round {round}");
     }
-    // Places of strangers are given up, so there is one for whoever comes to stay.
+    // Places of strangers are given up, so a signer that stays gets one.
     assert!(orders_until_known(&mut known, 125) < 100);
 }
 
@@ -222,7 +223,7 @@ fn a_signer_that_falls_silent_gives_its_place_to_another() {
     let mut known = KnownSigners::new(KnownSigners::TABLE_BYTES);
     assert_eq!(orders_until_known(&mut known, 1), 65);
     let silent = usize::try_from(PATIENCE_WHEN_WHOLE).expect("small");
-    // The question that finds the patience passed takes the place and makes the first steps.
+    // The question that finds the patience exhausted takes the place and does the first steps.
     assert_eq!(orders_until_known(&mut known, 2), silent + 65);
     assert!(!order(&mut known, 1), "its table is gone");
     assert!(order(&mut known, 2));

@@ -1,5 +1,5 @@
-//! Random catalogs against the plain way: keep the last text of everything, parse it all for every
-//! question, sort everything.
+//! Random catalogs against a plain twin, which keeps the last text of everything, and parses and
+//! sorts all of it for every question.
 
 use super::super::order::{Direction, Page};
 use super::super::select::{Between, Filter};
@@ -144,12 +144,12 @@ impl Words {
     }
 }
 
-/// How often a series comes round, by its id.
+/// How often a series recurs, by its id.
 const fn recurrence_of(series: u8) -> &'static str {
     if series.is_multiple_of(2) { "daily" } else { "Weekly" }
 }
 
-/// Everything, as plainly as it can be kept.
+/// The plain twin.
 #[derive(Default)]
 struct Plain {
     events: Vec<String>,
@@ -180,7 +180,7 @@ impl Texts for Plain {
     }
 }
 
-/// Does all acts on both.
+/// Applies all acts to both.
 fn done(acts: &[Act]) -> (Catalog, Plain) {
     let (mut catalog, mut plain) = (Catalog::default(), Plain::default());
     let mut time = NOW.0 - 4 * DAY_MS;
@@ -253,7 +253,7 @@ fn number(at: usize) -> u32 {
     u32::try_from(at).expect("few")
 }
 
-/// One row with everything that a filter or an order looks at, worked out from the texts.
+/// One row with everything that a filter or an order reads, computed from the texts.
 #[derive(Debug)]
 struct Row {
     number: u32,
@@ -356,7 +356,7 @@ impl Plain {
     }
 }
 
-/// A question, in words that both understand.
+/// A question, in terms that both understand.
 #[derive(Clone, Debug)]
 struct Question {
     active: Option<bool>,
@@ -498,7 +498,7 @@ impl Question {
             && self.start_min.is_none_or(|day| january(day).as_str() <= row.start())
     }
 
-    /// The value that the order looks at, as a text or a number that compares.
+    /// The value that the order goes by, as a text or a number that compares.
     fn value(&self, row: &Row, events: bool) -> Option<(u128, String)> {
         let text = |name: &str| row.text[name].as_str().map(|text| (0, text.to_owned()));
         let number = |number: u64| Some((u128::from(number), String::new()));

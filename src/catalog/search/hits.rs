@@ -1,9 +1,9 @@
-//! What is listed, and what it is ranked by: one row for each event and each market without one.
+//! What can be listed, and what it is ranked by: one row for each event and each market without one.
 //!
-//! A hit's number is twice its event's number, or twice its market's number and one. The same
-//! number is the key of the event's or market's own text in the index. What every match of a
-//! common word is ranked by lies in arrays by that number, so that ranking a hundred thousand of
-//! them walks through memory in order; the rest lies in rows.
+//! A hit's number is twice its event's number, or twice its market's number plus one. That number
+//! is also the key of the event's or market's own text in the index. What hits are ranked by is in
+//! arrays by that number, so that ranking the hundred thousand matches of a common word walks
+//! through memory in order; the rest is in rows.
 
 use super::index::Document;
 use super::words::{self, Wanted};
@@ -25,7 +25,7 @@ impl HitNo {
         }
     }
 
-    /// What has this number.
+    /// The hit with this number.
     pub(super) const fn hit(self) -> Hit {
         if self.is_event() { Hit::Event(self.0 / 2) } else { Hit::Market(self.0 / 2) }
     }
@@ -36,28 +36,28 @@ impl HitNo {
     }
 }
 
-/// What is compared among hits of one tier, lowest first: closed above all, then small volumes,
-/// then high ids as far as a number holds them.
+/// The sort key within a tier, lowest first: open hits before closed ones, then the larger volume,
+/// then the lower id as far as a number holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     weight: u64,
     id: u64,
 }
 
-/// The bit of a weight that says closed; the others hold what the volume is short of this.
+/// The bit of a weight that means closed; the bits below hold `CLOSED - 1` less the volume.
 const CLOSED: u64 = 1 << 63;
 
-/// The bit of an id's number that says that the id is none.
+/// The bit that marks the number of an id that is not a number.
 const NO_NUMBER: u64 = 1 << 63;
 
-/// What is known of a row that can be listed, besides what it is ranked by.
+/// A row that can be listed, without what it is ranked by.
 #[derive(Debug)]
 struct Row {
     /// The title's words, as queries are compared with it.
     folded: Box<str>,
     id: IdKey,
     tags: Box<[u32]>,
-    /// How often it comes again, by its series.
+    /// The recurrences of its series.
     recurrences: Box<[String]>,
 }
 
@@ -65,9 +65,9 @@ struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     events: Vec<Option<Row>>,
-    /// By number; only those without an event are listed.
+    /// Markets by number; only those without an event have a row.
     alone: Vec<Option<Box<Row>>>,
-    /// By hit number, as are the two below: closed or not, and the volume.
+    /// Closed or not, and the volume; by hit number, as are the two arrays below.
     weights: Vec<u64>,
     /// The ids as numbers.
     ids: Vec<u64>,
@@ -78,7 +78,7 @@ pub(super) struct Hits {
 }
 
 impl Hits {
-    /// Takes in an event; gives what to look for it by.
+    /// Adds or replaces an event; returns the document to find it by.
     pub(super) fn put_event(&mut self, event: &EventText<'_>) -> Document {
         let hit = HitNo::of(Hit::Event(event.event));
         let fields = Fields::parse(event.text).unwrap_or_default();
@@ -97,7 +97,7 @@ impl Hits {
         Document { key: hit.0, hit: hit.0, heading: title, rest, creators: creators(&fields) }
     }
 
-    /// Takes in a market; gives what to look for it by.
+    /// Adds or replaces a market; returns the document to find it by.
     pub(super) fn put_market(&mut self, market: &MarketText<'_>) -> Document {
         let own = HitNo::of(Hit::Market(market.market));
         let fields = Fields::parse(market.text).unwrap_or_default();
@@ -122,14 +122,14 @@ impl Hits {
         Document { key: own.0, hit: hit.0, heading: question, rest, creators: creators(&fields) }
     }
 
-    /// A hit is closed or not, and this much was traded in it.
+    /// Sets whether a hit is closed, and its volume.
     pub(super) fn weigh(&mut self, hit: HitNo, weight: Weight) {
         let closed = if weight.closed { CLOSED } else { 0 };
         let short_of = (CLOSED - 1) - weight.volume.min(CLOSED - 1);
         *place(&mut self.weights, hit) = closed | short_of;
     }
 
-    /// One more than the highest number of any hit.
+    /// An exclusive bound of the numbers of all hits.
     pub(super) fn number_end(&self) -> usize {
         2 * self.events.len().max(self.alone.len())
     }
@@ -139,8 +139,8 @@ impl Hits {
         self.row(hit).is_some()
     }
 
-    /// How well the title of a hit that has all the words fits them. Most titles are told apart by
-    /// their first bytes.
+    /// The tier of a hit whose title has all the words. Most titles differ from the query in their
+    /// first bytes.
     pub(super) fn title_tier(&self, hit: HitNo, wanted: &Wanted) -> u8 {
         let asked = wanted.folded().as_bytes();
         let mask = u64::MAX.checked_shl(8 * (8 - u32::try_from(asked.len().min(8)).expect("at most 8")));
@@ -153,7 +153,7 @@ impl Hits {
         self.weights[hit.0 as usize] & CLOSED != 0
     }
 
-    /// What decides within a tier, but for ids that are no numbers.
+    /// What decides within a tier, except for ids that are not numbers.
     pub(super) fn rank(&self, hit: HitNo) -> Rank {
         Rank { weight: self.weights[hit.0 as usize], id: self.ids[hit.0 as usize] }
     }
@@ -168,7 +168,7 @@ impl Hits {
         &self.listed(hit).tags
     }
 
-    /// True if one of its series comes again so often.
+    /// True if one of its series has this recurrence.
     pub(super) fn recurs(&self, hit: HitNo, recurrence: &str) -> bool {
         self.listed(hit).recurrences.iter().any(|one| one == recurrence)
     }
@@ -220,7 +220,7 @@ impl Hits {
         }
     }
 
-    /// Makes room for a hit and takes back what it said before.
+    /// Makes room for a hit and removes its former row and tags.
     fn unlist(&mut self, hit: HitNo) {
         let number = (hit.0 / 2) as usize;
         let old = if hit.is_event() {
@@ -240,7 +240,7 @@ impl Hits {
     }
 }
 
-/// The place of a hit in an array by numbers, made if need be.
+/// The place of a hit in an array by hit number, made if there is none.
 fn place(array: &mut Vec<u64>, hit: HitNo) -> &mut u64 {
     let place = hit.0 as usize;
     if array.len() <= place {
@@ -249,7 +249,7 @@ fn place(array: &mut Vec<u64>, hit: HitNo) -> &mut u64 {
     &mut array[place]
 }
 
-/// The first eight bytes as a number that compares as they do; what is missing is zero.
+/// The first eight bytes as a big-endian number, which compares as they do; missing bytes are zero.
 fn head(bytes: &[u8]) -> u64 {
     let mut head = [0; 8];
     let count = bytes.len().min(8);
@@ -257,7 +257,7 @@ fn head(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(head)
 }
 
-/// What its tags are called, as far as the text says it.
+/// The labels and slugs of the tags that the text names.
 fn labels(fields: &Fields<'_>) -> Vec<String> {
     let mut labels = Vec::new();
     for raw in fields.raw("tags").and_then(items).unwrap_or_default() {
@@ -269,7 +269,7 @@ fn labels(fields: &Fields<'_>) -> Vec<String> {
     labels
 }
 
-/// How often its series come again.
+/// The recurrences of its series, in lower case.
 fn recurrences(fields: &Fields<'_>) -> Box<[String]> {
     let series = fields.raw("series").and_then(items).unwrap_or_default();
     let recurrence = |raw: &str| Fields::parse(raw)?.words("recurrence");

@@ -1,14 +1,14 @@
 //! The postings: which texts have which words. The only file besides `words` that names the
 //! library.
 //!
-//! A document is one text: an event's, or a market's. It has a key (its own), a hit (what is listed
+//! A document is one text, an event's or a market's. It has a key (its own), a hit (what is listed
 //! if it matches), a heading (title or question) and all its words. Nothing is stored and nothing
-//! is scored: the ranking is ours, postings are all that is needed.
+//! is scored: the ranking is our own and needs only the postings.
 //!
 //! A query is answered segment by segment with sets of documents, one bit each: a word's set is
-//! decoded from the postings of whatever stands for it in the segment's dictionary, and sets are
-//! cut with each other, word by word, until nothing is left. What a word with typos stands for is
-//! looked up with an automaton, made when it is the word's turn.
+//! decoded from the postings of every dictionary word that matches it, and the sets are
+//! intersected, word by word, until nothing is left. A word with typos is matched by an automaton,
+//! made when it is the word's turn.
 
 use super::Fault;
 use super::words::{self, Edits, Wanted, Word};
@@ -32,16 +32,16 @@ use tantivy::{
 /// What each thread of the library may hold of new documents before it makes a segment of them.
 const BUFFER_BYTES: usize = 64 << 20;
 
-/// Looking one document up in postings costs about as much as decoding so many of them.
+/// Seeking one document in postings costs about as much as decoding this many postings.
 const POSTINGS_PER_SEEK: usize = 64;
 
-/// The name of our way to cut words, within the library.
+/// The library's name for our way of cutting words.
 const ANALYZER: &str = "words";
 
 /// The name of the column of hits and kinds of headings.
 const ROW: &str = "row";
 
-/// A text, as it is looked for.
+/// A text, in the form in which it is searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Document {
     /// Its own number; the same number replaces it.
@@ -50,13 +50,13 @@ pub(super) struct Document {
     pub(super) hit: u32,
     /// The title of a hit, or the question of a market of an event.
     pub(super) heading: String,
-    /// Everything else; the heading belongs to it too, and need not be repeated.
+    /// All other texts; the heading is searched with them and need not be repeated.
     pub(super) rest: Vec<String>,
     /// Who made it, in lower case.
     pub(super) creators: Vec<String>,
 }
 
-/// What of a text has all words.
+/// The part of a text that has all the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The title of the hit.
@@ -72,7 +72,7 @@ pub(super) struct Index {
     writer: IndexWriter,
     reader: IndexReader,
     fields: Fields,
-    /// Whether there is a document of a key.
+    /// Whether there is a document with a key.
     known: Vec<bool>,
     stale: bool,
     segments: Vec<Segment>,
@@ -86,20 +86,20 @@ struct Fields {
     creator: Field,
 }
 
-/// A part of the documents that the library keeps apart.
+/// One of the sets of documents that the library keeps separately.
 struct Segment {
     reader: SegmentReader,
     heading: Arc<InvertedIndexReader>,
     text: Arc<InvertedIndexReader>,
-    /// Twice the hit of each document, and one if its heading is a question.
+    /// Twice the hit of each document, plus one if its heading is a question.
     rows: Arc<[u32]>,
     /// The documents that were not replaced.
     alive: Docs,
 }
 
 impl Index {
-    /// An index without documents, and the library's threads: so many that write, one that merges
-    /// and one that updates the list of segments. They inherit the caller's priority and CPUs.
+    /// An empty index, with the library's threads: `writers` that write, one that merges and one
+    /// that updates the list of segments. They inherit the caller's priority and CPUs.
     pub(super) fn new(writers: usize) -> Result<Self, Fault> {
         let words = TextFieldIndexing::default()
             .set_tokenizer(ANALYZER)
@@ -164,7 +164,7 @@ impl Index {
         self.writer.commit()?;
         self.reader.reload()?;
         self.stale = false;
-        // Documents never move within a segment, so what was read of an old one stays.
+        // Documents never move within a segment, so what was read of an old segment stays valid.
         let old = self.segments.drain(..).map(|segment| (segment.reader.segment_id(), segment.rows));
         let old: HashMap<SegmentId, Arc<[u32]>> = old.collect();
         for reader in self.reader.searcher().segment_readers() {
@@ -183,8 +183,8 @@ impl Index {
         Ok(true)
     }
 
-    /// Calls `found` for every text that has all the words, with its hit and the best part of it
-    /// that has them all. A hit may come more than once.
+    /// Calls `found` for every text that has all the words, with its hit and the best part of the
+    /// text that has them. A hit may come more than once.
     pub(super) fn with_all(
         &self,
         wanted: &Wanted,
@@ -207,7 +207,7 @@ impl Index {
         }
         let mut headed = Docs::default();
         for (segment, docs) in self.segments.iter().zip(&texts) {
-            // Headings are part of texts: only of those found one has to look.
+            // Headings are part of texts, so only the texts that were found have to be checked.
             headed.copy(docs);
             for lookup in &lookups {
                 if headed.is_empty() || !lookup.cut(&segment.heading, &mut headed, &mut scratch)? {
@@ -227,8 +227,8 @@ impl Index {
         Ok(())
     }
 
-    /// The hits that have every word in some of their texts, in order. Below `hits_end` are the
-    /// numbers of all hits.
+    /// The hits that have every word in some of their texts, in order. The numbers of all hits are
+    /// below `hits_end`.
     pub(super) fn with_each(
         &self,
         wanted: &Wanted,
@@ -257,7 +257,7 @@ impl Index {
         Ok(hits.iter().map(|hit| u32::try_from(hit).expect("rows are u32")).collect())
     }
 
-    /// True if any text has this word, or one that it may be the beginning of.
+    /// True if any text has this word, or, if it is unfinished, a word that begins with it.
     pub(super) fn has(&self, word: &Word) -> Result<bool, Fault> {
         let lookup = self.lookup(word, 0)?;
         let mut docs = Docs::default();
@@ -287,9 +287,9 @@ impl Index {
         Ok(hits)
     }
 
-    /// The words with their edits, those that fewer texts have first: the sooner nothing is left,
-    /// the less has to be looked up and decoded. How many have words that are unfinished or
-    /// misspelt is not known before they are asked for, so such words come last.
+    /// The words with their edits, the rarest first: the sooner nothing is left, the less has to be
+    /// looked up and decoded. How many texts have an unfinished or misspelt word is not known
+    /// before the lookup, so such words come last.
     fn rarest_first<'a>(&self, wanted: &'a Wanted, edits: &Edits) -> Result<Vec<(&'a Word, u8)>, Fault> {
         let mut words = Vec::new();
         for (word, edits_max) in wanted.words().iter().zip(edits) {
@@ -326,21 +326,21 @@ impl Index {
     }
 }
 
-/// What stands for a word in a dictionary.
+/// Which words of a dictionary match a word of the query.
 struct Lookup {
     text: String,
     how: How,
-    /// True if it is only a beginning in headings; elsewhere it is a word of its own.
+    /// True if it counts as a beginning in headings only; elsewhere only the word itself matches.
     headings_only: bool,
 }
 
-/// Which words stand for it.
+/// How words match it.
 enum How {
     /// The word itself.
     Exact,
     /// Words that begin with it.
     Beginning,
-    /// Words, or their beginnings, within some edits.
+    /// Words, or their beginnings, within a number of edits.
     Near(DfaWrapper),
 }
 
@@ -374,7 +374,7 @@ impl Lookup {
 }
 
 impl Lookup {
-    /// Keeps those of `docs` whose field `index` has the word. Returns whether any is left.
+    /// Keeps the documents of `docs` whose field `index` has the word. Returns whether any is left.
     fn cut(&self, index: &InvertedIndexReader, docs: &mut Docs, scratch: &mut Docs) -> io::Result<bool> {
         if matches!(self.how, How::Exact) {
             let Some(term) = index.terms().get(&self.text)? else {
@@ -397,7 +397,7 @@ impl Segment {
         self.rows.len()
     }
 
-    /// Keeps those of `docs` that have the word anywhere. Returns whether any is left.
+    /// Keeps the documents of `docs` that have the word anywhere. Returns whether any is left.
     fn cut_to_texts_with(&self, lookup: &Lookup, docs: &mut Docs, scratch: &mut Docs) -> io::Result<bool> {
         if !lookup.headings_only {
             return lookup.cut(&self.text, docs, scratch);
@@ -408,7 +408,7 @@ impl Segment {
     }
 
     /// Adds the documents that have the word anywhere. A short beginning only counts in headings,
-    /// for half of all texts have such a word.
+    /// because half of all texts have such a word.
     fn text_with(&self, lookup: &Lookup, docs: &mut Docs) -> io::Result<()> {
         if !lookup.headings_only {
             return lookup.add_to(&self.text, docs);
@@ -436,13 +436,13 @@ fn rows_of(segment: &SegmentReader) -> Result<Arc<[u32]>, Fault> {
 struct Docs(Vec<u64>);
 
 impl Docs {
-    /// None below `end`.
+    /// Becomes the empty set, with room for numbers below `end`.
     fn clear(&mut self, end: usize) {
         self.0.clear();
         self.0.resize(end.div_ceil(64), 0);
     }
 
-    /// All below `end` that are alive; none says that all are.
+    /// All numbers below `end` that are alive; `None` means that all are.
     fn full(end: usize, alive: Option<&AliveBitSet>) -> Self {
         let mut docs = Self::default();
         docs.clear(end);
@@ -466,7 +466,7 @@ impl Docs {
         self.0[number / 64] & (1 << (number % 64)) != 0
     }
 
-    /// Keeps what is in `other` too. Returns whether anything is left.
+    /// Keeps what is also in `other`. Returns whether anything is left.
     fn cut_with(&mut self, other: &Self) -> bool {
         let mut left = 0;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -476,7 +476,7 @@ impl Docs {
         left != 0
     }
 
-    /// The same with the documents of a term, looked up one by one.
+    /// As [`Self::cut_with`], with the documents of a term, looked up one by one.
     fn cut_by_seeking(&mut self, index: &InvertedIndexReader, term: &TermInfo) -> io::Result<bool> {
         let mut postings = index.read_postings_from_terminfo(term, IndexRecordOption::Basic)?;
         let mut is_left = false;
@@ -505,7 +505,7 @@ impl Docs {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// What is in it, in order.
+    /// Its numbers, in order.
     fn iter(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().flat_map(|(place, word)| {
             let mut left = *word;

@@ -1,4 +1,4 @@
-//! Hits in the order of one of the catalog's columns, of which some change with every order placed.
+//! Hits in the order of one of the catalog's columns, some of which change with every order placed.
 
 use super::Hit;
 use super::hits::HitNo;
@@ -7,7 +7,7 @@ use crate::catalog::order::{Column, Page, Value, id_value};
 use crate::domain::TimeMs;
 
 impl Catalog {
-    /// One page of `hits` in the page's order at `now`; what lacks the column's value comes last.
+    /// One page of `hits` in the page's order at `now`; a hit that lacks the column's value comes last.
     #[must_use]
     pub fn page_of_hits(&self, hits: &[Hit], page: &Page, now: TimeMs) -> Vec<Hit> {
         let id = |number: u32| match HitNo(number).hit() {

@@ -1,21 +1,22 @@
-//! What the index found for the last queries, until it changes: the next page of a search, the same
-//! search with another filter, and what many people type alike is not looked up again.
+//! A cache of what the index found for the last queries, valid until the index changes: the next
+//! page of a search, the same search with another filter, and what many people type alike are not
+//! looked up again.
 //!
-//! Only which hits match is kept, never in what order: weights change all the time.
+//! It keeps which hits match, never in what order: weights change all the time.
 
 use super::Match;
 use super::words::{Edits, Wanted};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The most matches that are kept together: 8 MiB. A pass that found more than that is not kept.
+/// The most matches that are kept in all: 8 MiB. A pass that found more than that is not kept.
 const MATCHES_MAX: usize = 1 << 20;
 const _: () = assert!(size_of::<Match>() == 8, "or the arithmetic above is wrong");
 
 /// The most passes that are kept; each is compared with every query.
 const PASSES_MAX: usize = 64;
 
-/// How texts were looked through.
+/// How texts were searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
     /// Every word in one text.
@@ -31,7 +32,7 @@ struct Entry {
     found: Rc<[Match]>,
 }
 
-/// The last passes, the latest used at the end.
+/// The last passes, the most recently used at the end.
 #[derive(Default)]
 pub(super) struct Recent {
     entries: VecDeque<Entry>,
@@ -39,12 +40,12 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// The index has changed.
+    /// Forgets everything, because the index has changed.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// What this pass found.
+    /// What this pass found, if it is kept.
     pub(super) fn find(&mut self, wanted: &Wanted, edits: &Edits, pass: Pass) -> Option<Rc<[Match]>> {
         let is_it = |entry: &Entry| entry.pass == pass && entry.edits == *edits && entry.wanted == *wanted;
         let place = self.entries.iter().position(is_it)?;
@@ -54,7 +55,7 @@ impl Recent {
         Some(found)
     }
 
-    /// Keeps what a pass found, in the place of what was not used for the longest time.
+    /// Keeps what a pass found, and drops the least recently used passes above the limits.
     pub(super) fn keep(
         &mut self,
         wanted: &Wanted,

@@ -1,5 +1,5 @@
-//! The tags that can be found: those that the catalog shows, by the numbers that it has for them,
-//! whether a hit carries them or they only came by themselves.
+//! The tags that can be found: all that the catalog shows, by its numbers, whether a hit carries
+//! them or they are only rows of their own.
 
 use super::words::{self, Edits, Wanted};
 use super::{FoundTag, TagText};
@@ -22,7 +22,7 @@ struct Tag {
 pub(super) struct Tags(Vec<Option<Tag>>);
 
 impl Tags {
-    /// A tag is called so from here on; nothing is known of it any more if it is called nothing.
+    /// Sets the names of a tag; `None` removes it.
     pub(super) fn put(&mut self, tag: u32, text: Option<&TagText<'_>>) {
         let place = tag as usize;
         if self.0.len() <= place {
@@ -54,10 +54,10 @@ impl Tags {
         self.numbers(|tag| ids.contains(&tag.id))
     }
 
-    /// The tags `start..end` of those that have every word in their label or slug: the label
-    /// itself first, then labels that begin with the words, then the rest; of those the ones that
-    /// more hits carry, then the lower id. `count` gives how many carry it, or nothing if it is not
-    /// to be found.
+    /// The tags `start..end` of those that have every word in their label or slug: first the label
+    /// that is the query, then labels that begin with it, then the rest; within these, tags that
+    /// more hits carry first, then the lower id. `count` returns how many hits carry a tag, or
+    /// `None` if it is not to be found.
     pub(super) fn find(
         &self,
         wanted: &Wanted,

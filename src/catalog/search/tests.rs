@@ -1,4 +1,4 @@
-//! The ranking as a table, and everything against a naive scorer that reads every text.
+//! The ranking as a table, and a comparison with a naive scorer that reads every text.
 
 mod random;
 
@@ -27,13 +27,13 @@ fn query(term: &str) -> Query {
 #[derive(Clone, Default)]
 struct Texts {
     events: Vec<Value>,
-    /// Its event, whether it is closed, its text; the numeric id is a thousand and its number.
+    /// Event, whether it is closed, and text; the numeric id is a thousand plus the number.
     markets: Vec<(Option<u32>, bool, Value)>,
     /// Tags that came by themselves.
     tags: Vec<Value>,
 }
 
-/// The same as strings, where the catalog looks for them.
+/// The texts as strings, where the catalog reads them.
 #[derive(Default)]
 struct Kept(BTreeMap<Source, String>);
 
@@ -47,7 +47,7 @@ impl crate::catalog::Texts for Kept {
     }
 }
 
-/// A catalog, and a search that is told of it.
+/// A catalog, and a search that follows it.
 struct World {
     texts: Texts,
     kept: Kept,
@@ -74,7 +74,7 @@ impl Texts {
     }
 }
 
-/// Replaces what has this number, or adds it.
+/// Replaces the element with this number, or adds it.
 fn put<T>(all: &mut Vec<T>, number: u32, value: T) {
     match all.get_mut(number as usize) {
         Some(place) => *place = value,
@@ -135,7 +135,7 @@ impl World {
         self.tell();
     }
 
-    /// Tells the search of tags and weights; which of them have changed is the server's to know.
+    /// Passes all tags and weights to the search; only the server knows which of them have changed.
     fn tell(&mut self) {
         for tag in &self.tags {
             let item = self.catalog.shelf(ItemKind::Tag).item(*tag);
@@ -197,7 +197,7 @@ impl World {
     }
 }
 
-/// The events of a table, one a line: id, open or closed, volume, title, and what else it says.
+/// The events of a table, one per line: id, open or closed, volume, title, and further fields.
 fn events(table: &str) -> Vec<Value> {
     table
         .lines()
@@ -234,7 +234,7 @@ fn the_better_tier_comes_first_then_open_then_volume_then_the_lower_id() {
             (Some(10), false, json!({"question": "Fed?", "slug": "a", "description": "rates"})),
         ],
     };
-    // Event 8 has each word, but in two texts: it is only there if nothing stricter is.
+    // Event 8 has each word, but in two texts, so it is only found if nothing stricter is.
     texts.markets.push((None, false, json!({"question": "Rates (Fed)", "slug": "alone", "volume": "7.5"})));
     let mut world = texts.world();
     let found = world.find(&query("fed RATES"));
@@ -253,7 +253,7 @@ fn words_of_different_texts_and_typos_are_only_tried_if_nothing_stricter_is_ther
     assert_eq!(world.ids(&query("meetign hike")), ["1"]);
     world.put_event(1, json!({"id": "2", "title": "Fed hike"}));
     assert_eq!(world.ids(&query("fed hike")), ["2"]);
-    // Three letters are meant as they are, and so are numbers.
+    // Words of three letters are taken literally, and so are numbers.
     for term in ["fid hike", "fed 2026"] {
         assert_eq!(world.find(&query(term)), Found::default(), "{term}");
     }
@@ -269,9 +269,9 @@ fn a_word_that_is_known_is_only_taken_for_a_typo_if_nothing_else_helps() {
         ..Texts::default()
     }
     .world();
-    // "comitee" is no word, "form" is one: both events would do with two typos.
+    // "comittee" is in no text, "form" is in one: both events would match with typos in both.
     assert_eq!(world.ids(&query("form comittee")), ["1"]);
-    // Nothing has "letter" and "form": now it may have been "from".
+    // No text has both "letter" and "form", so "form" may be a typo of "from".
     assert_eq!(world.ids(&query("letter form committee")), ["2"]);
 }
 
@@ -291,7 +291,7 @@ fn a_text_that_is_put_again_replaces_what_was_there() {
     assert_eq!(world.ids(&query("gold")), [""; 0]);
     assert_eq!(world.ids(&query("copper")), ["1"]);
     assert_eq!(world.tags(&query("metal")), [tag("metal", 1)]);
-    // A market that gets an event is no hit of its own any more, and its tags are not counted.
+    // A market that gets an event is no longer a hit of its own, and its tags are not counted.
     assert_eq!(world.ids(&query("silver")), ["1000"]);
     let text = world.texts.markets[0].2.clone();
     world.put_market(0, Some(0), false, text);
@@ -423,7 +423,7 @@ fn another_order_is_that_of_the_catalog_s_column_and_pages_are_cut_out_of_it() {
     for (column, direction, expected) in [
         (Column::Volume, Direction::Descending, ["2", "1000", "1", "3"]),
         (Column::Volume, Direction::Ascending, ["3", "1", "1000", "2"]),
-        // What has no date comes last either way.
+        // A hit without a date comes last either way.
         (Column::ClosedTime, Direction::Ascending, ["3", "1", "1000", "2"]),
         (Column::ClosedTime, Direction::Descending, ["1000", "1", "3", "2"]),
     ] {
@@ -544,7 +544,7 @@ fn whatever_is_typed_finds_what_its_letters_and_digits_say() {
         ("a", vec!["6", "8", "5"]),
         ("г", vec![]),
         ("с", vec!["7"]),
-        // Said twice it is meant in full.
+        // A letter that is said twice counts as a whole word.
         ("a a", vec!["5"]),
         (&long, vec![]),
     ] {

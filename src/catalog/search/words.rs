@@ -7,27 +7,27 @@
 //! | `GPT-5.1?` | gpt 5 1 |
 //! | `東京2026` | 東 京 2026 |
 //!
-//! Accents go, whether they are part of their letter or follow it. Scripts that are written
-//! without blanks are searched letter by letter.
+//! Accents are dropped, whether they are part of their letter or follow it. Scripts that are
+//! written without blanks are searched letter by letter.
 
 use std::borrow::Cow;
 use tantivy::tokenizer::{
     AsciiFoldingFilter, LowerCaser, RemoveLongFilter, SimpleTokenizer, TextAnalyzer, TokenStream,
 };
 
-/// Words of this many letters may have one typo, of twice as many two.
+/// A word of this many letters may have one typo, one of twice as many two.
 const LETTERS_PER_TYPO: usize = 4;
 
 /// The most edits that the library's automata take.
 const TYPOS_MAX: u8 = 2;
 
-/// Fewer letters are only looked for as the beginning of words in titles and questions.
+/// Beginnings with fewer letters are only matched in titles and questions.
 const BEGINNING_LETTERS_MIN: usize = 3;
 
-/// Longer words than any search term are not worth keeping.
+/// Words longer than any search term are not worth keeping.
 const WORD_BYTES_MAX: usize = super::TERM_BYTES_MAX;
 
-/// What cuts a text into words; the same for texts and for queries.
+/// Cuts a text into words; the same for texts and for queries.
 pub(super) fn analyzer() -> TextAnalyzer {
     TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(WORD_BYTES_MAX + 1))
@@ -36,7 +36,7 @@ pub(super) fn analyzer() -> TextAnalyzer {
         .build()
 }
 
-/// A text as [`analyzer`] wants it: without loose accents, letters of some scripts apart.
+/// A text as [`analyzer`] needs it: without loose accents, and with the letters of some scripts set apart.
 pub(super) fn prepared(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(|letter| is_loose_accent(letter) || stands_alone(letter)) {
         return Cow::Borrowed(text);
@@ -83,24 +83,24 @@ pub(super) fn folded(text: &str) -> String {
 pub(super) struct Word {
     /// The word.
     pub(super) text: String,
-    /// True of the last one: it may go on.
+    /// True for the last word, which may be only the beginning of one.
     pub(super) unfinished: bool,
     letters: usize,
 }
 
 impl Word {
-    /// True if the word is too short to be the beginning of just any word.
+    /// True if it may be a beginning, but is so short that it counts as one in headings only.
     pub(super) const fn begins_headings_only(&self) -> bool {
         self.unfinished && self.letters < BEGINNING_LETTERS_MIN
     }
 
-    /// True if `word` is this one but for so many edits.
+    /// True if `word` is at most `edits_max` edits from this one, or begins so if this one is unfinished.
     fn fits(&self, word: &str, edits_max: u8) -> bool {
         match (edits_max, self.unfinished) {
             (0, false) => word == self.text,
             (0, true) => word.starts_with(&self.text),
             _ => {
-                // Every letter too many or too few is an edit: most words are told apart by length.
+                // Every letter too many or too few is an edit, so the length rules out most words.
                 let (letters, edits_max) = (word.chars().count(), usize::from(edits_max));
                 let is_near = self.letters <= letters + edits_max
                     && (self.unfinished || letters <= self.letters + edits_max);
@@ -110,7 +110,7 @@ impl Word {
     }
 }
 
-/// How many edits each word of a query may be away from what is found, in the order of the words.
+/// How many edits each word of a query may be away from a match, in the order of the words.
 pub(super) type Edits = Vec<u8>;
 
 /// The words of a query.
@@ -128,7 +128,7 @@ impl Wanted {
         let mut words: Vec<Word> = Vec::new();
         let count = all.len();
         for (place, text) in all.into_iter().enumerate() {
-            // A word that is there in full is there as a beginning too.
+            // A text that has the whole word has it as a beginning too.
             if words.iter().all(|word| word.text != text) {
                 let letters = text.chars().count();
                 words.push(Word { text, unfinished: place + 1 == count, letters });
@@ -152,17 +152,17 @@ impl Wanted {
         &self.folded
     }
 
-    /// Every word as it is.
+    /// No edits for any word.
     pub(super) fn no_edits(&self) -> Edits {
         vec![0; self.words.len()]
     }
 
-    /// Every word with as many typos as it may have.
+    /// As many edits for each word as it may have typos.
     pub(super) fn edits_max(&self) -> Edits {
         self.words.iter().map(|word| typos_max(&word.text)).collect()
     }
 
-    /// 0 if `title`, which is folded, is the whole query, 1 if it begins with it, else 2.
+    /// 0 if `title`, which is folded, is the whole query, 1 if it begins with the query, else 2.
     pub(super) fn title_tier(&self, title: &str) -> u8 {
         match title.strip_prefix(&self.folded) {
             Some("") => 0,
@@ -171,7 +171,7 @@ impl Wanted {
         }
     }
 
-    /// True if every word is among `words`, but for its edits.
+    /// True if every word is among `words`, within its edits.
     pub(super) fn all_in(&self, words: &[String], edits: &Edits) -> bool {
         let mut wanted = self.words.iter().zip(edits);
         wanted.all(|(wanted, edits_max)| words.iter().any(|word| wanted.fits(word, *edits_max)))
@@ -186,8 +186,8 @@ pub(super) fn typos_max(word: &str) -> u8 {
     u8::try_from(word.chars().count() / LETTERS_PER_TYPO).unwrap_or(TYPOS_MAX).min(TYPOS_MAX)
 }
 
-/// The fewest edits that make `wanted` out of `word`, or out of a beginning of it if the wanted
-/// word is unfinished. No letter is edited twice.
+/// The fewest edits that make `wanted` from `word`, or from a beginning of it if the wanted word is
+/// unfinished. No letter is edited twice.
 pub(super) fn edits(wanted: &str, word: &str, unfinished: bool) -> usize {
     let (wanted, word): (Vec<char>, Vec<char>) = (wanted.chars().collect(), word.chars().collect());
     // Row i, column j: the edits between the first i letters of `word` and j of `wanted`.

@@ -27,7 +27,7 @@ impl From<Said<'_>> for Heard {
     }
 }
 
-/// What is heard of `input`, which keeps what is not used.
+/// Everything that is heard in `input`, which keeps the bytes that were not used.
 fn drained(frames: &mut Frames, input: &mut Vec<u8>) -> Vec<Heard> {
     let mut heard = Vec::new();
     loop {
@@ -53,7 +53,7 @@ fn drained(frames: &mut Frames, input: &mut Vec<u8>) -> Vec<Heard> {
     }
 }
 
-/// What is heard of `wire` when it comes in pieces of `piece_bytes`.
+/// What is heard when `wire` arrives in pieces of `piece_bytes`.
 fn heard(wire: &[u8], piece_bytes: usize) -> Vec<Heard> {
     let mut frames = Frames::new();
     let mut input = Vec::new();
@@ -141,7 +141,7 @@ fn a_frame_tells_how_long_it_is_as_soon_as_its_header_does() {
     }
 }
 
-/// `wire` is refused when its last byte comes and not before, whatever would follow.
+/// `wire` is refused when its last byte arrives and not before, whatever would follow.
 #[test]
 fn what_a_header_alone_condemns_is_not_waited_for() {
     let open = frame(0x01, "a");
@@ -273,7 +273,7 @@ enum Say {
     Pong(Vec<u8>),
 }
 
-/// The frames of `text` cut at `cuts`, and `between` behind each that is not the last.
+/// `text` in frames, cut at `cuts`, with `between` after each frame but the last.
 fn fragments(text: &[u8], cuts: &[prop::sample::Index], mask: [u8; 4], between: &[u8]) -> Vec<u8> {
     let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
     ends.sort_unstable();

@@ -8,14 +8,14 @@ use super::tape::Value;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{Address, ConditionId, SignatureType, Word};
 
-/// A user act as it arrived; which of the three it is says the path.
+/// A user act as it arrived; the path says which of the three it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedAct {
     /// The wallet whose shares and collateral change.
     pub wallet: Address,
     /// The market.
     pub condition: ConditionId,
-    /// How much, in millionths; 0 in a redeem is everything.
+    /// How much, in millionths; 0 in a redeem means everything.
     pub amount: u64,
     /// Makes the digest unique.
     pub salt: Word,

@@ -8,10 +8,10 @@ use super::{CANCELS_MAX, ORDER_IDS_MAX};
 use crate::domain::{ConditionId, OrderId, Reject, TokenId};
 use crate::json::short::ShortText;
 
-/// Below this many ids a repeat is found by comparing them all.
+/// Up to this many ids, repeats are found by comparing all of them.
 const FEW: usize = 16;
 
-/// What DELETE /cancel-market-orders is about; both is the intersection.
+/// Which orders DELETE /cancel-market-orders cancels; if both market and token are named, both must fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CancelScope {
     /// The market, if it is named.
@@ -64,7 +64,7 @@ pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
     Ok(CancelScope { market: field::condition(scope.market, "market")?, token })
 }
 
-/// The one of two spellings that is there; both at once are as bad as one of them twice.
+/// The one of two spellings that is there; both at once are refused, like one of them twice.
 fn either<'t, 'b>(
     first: Value<'t, 'b>,
     second: Value<'t, 'b>,
@@ -79,7 +79,7 @@ fn either<'t, 'b>(
     }
 }
 
-/// Leaves the first of equal ids, in order. `places` is memory to work in.
+/// Keeps the first of equal ids, in order. `places` is scratch memory.
 pub(super) fn drop_repeats(ids: &mut Vec<OrderId>, places: &mut Vec<(OrderId, u16)>) {
     debug_assert!(ids.len() <= CANCELS_MAX);
     if ids.len() <= FEW {

@@ -73,7 +73,7 @@ pub(super) fn put_once<'t, 'b>(
     Ok(())
 }
 
-/// A uint256: a whole number up to `u64`, or digits up to 78.
+/// A uint256: a whole number up to `u64::MAX`, or up to 78 digits as text.
 pub(super) fn uint256(value: Value<'_, '_>, field: &'static str) -> Result<[u8; 32], ReadError> {
     let read = match value {
         Value::Text(text) => decimal::parse_uint256(text.as_bytes()).ok(),
@@ -144,7 +144,7 @@ pub(super) fn order_id(value: Value<'_, '_>, field: &'static str) -> Result<Orde
         .map_err(|error| ReadError { reject: Reject::OrderIdInvalid, ..error })
 }
 
-/// `true`, or `false` also if it is absent.
+/// `true` or `false`; absent is `false`.
 pub(super) fn flag(value: Value<'_, '_>, field: &'static str) -> Result<bool, ReadError> {
     match value {
         Value::Boolean(flag) => Ok(flag),

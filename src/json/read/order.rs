@@ -1,4 +1,4 @@
-//! The body of an order: what was signed, and what rides along.
+//! The body of an order: what was signed, and what is sent along.
 
 use super::ReadError;
 use super::field;
@@ -39,15 +39,15 @@ record! { Signed {
     fee_rate = "feeRateBps",
 } }
 
-/// Reads one order. What the fields say of each other is judged later; here each is judged by
-/// itself, in the order in which they are signed.
+/// Reads one order. Each field is judged by itself, in the order in which they are signed; whether
+/// they fit each other is judged later.
 pub(super) fn read(body: Value<'_, '_>) -> Result<SignedOrder, ReadError> {
     let envelope = Envelope::collect(body, "body")?;
     let order = Signed::collect(envelope.order, "order")?;
     check_version(&order)?;
     let fields = fields(&order)?;
     let (signature, signature_len) = signature(order.signature)?;
-    // Whether execution is awaited makes no difference here: it is over before the answer.
+    // Deferring the execution makes no difference here: it is over before the answer.
     let _: bool = field::flag(envelope.defer_exec, "deferExec")?;
     Ok(SignedOrder {
         fields,
@@ -64,7 +64,7 @@ pub(super) fn read(body: Value<'_, '_>) -> Result<SignedOrder, ReadError> {
 }
 
 /// Orders of the first version were signed with a nonce and a fee rate and without a timestamp.
-/// Their clients look for this one refusal, read the version anew and sign again.
+/// Their clients look for this one refusal, read the version and sign again.
 fn check_version(order: &Signed<'_, '_>) -> Result<(), ReadError> {
     let version = |field, got: &Value<'_, '_>| {
         Err(ReadError::of(Reject::OrderVersionMismatch, field, got.short(), "an order of version 2"))
@@ -126,7 +126,7 @@ pub(super) fn signature_type(value: Value<'_, '_>) -> Result<SignatureType, Read
         .ok_or_else(|| ReadError::payload("signatureType", value, "0, 1, 2 or 3"))
 }
 
-/// A signature of any length that can be one; whether it fits its type is judged with it.
+/// A signature of any length up to the longest; whether the length fits its type is judged later.
 pub(super) fn signature(value: Value<'_, '_>) -> Result<([u8; SIGNATURE_BYTES_MAX], u16), ReadError> {
     const FIELD: &str = "signature";
     let Value::Text(text) = value else {
@@ -149,7 +149,7 @@ fn is_long_hex(text: &str) -> bool {
         && text.bytes().skip(2).all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Unix seconds; 0, `""` or nothing is never.
+/// Unix seconds; 0, `""` or absent means never.
 fn expiration(value: Value<'_, '_>) -> Result<u64, ReadError> {
     match value {
         Value::Absent | Value::Null | Value::Text("") => Ok(0),

@@ -1,10 +1,10 @@
 //! JSON onto a flat tape: one walk over the bytes, strict to the letter of RFC 8259.
 //!
 //! A body that two parsers could read differently is refused, so what general parsers let pass is
-//! an error here: control bytes, half a surrogate pair, anything behind a number. Every byte of a
-//! body is judged, also in fields that nobody reads.
+//! an error here: control bytes, half a surrogate pair, anything after a number. Every byte of a
+//! body is judged, even in fields that nobody reads.
 //!
-//! A node holds a scalar, or a container in front of its nodes; an object's are names and values
+//! A node is a scalar, or a container whose nodes follow it; an object's nodes are names and values
 //! in turn. Texts stay in the body: they are unescaped in place, which never makes them longer.
 
 use crate::json::scan::plain_bytes;
@@ -37,12 +37,13 @@ pub(super) struct Node {
     pub(super) value: u64,
 }
 
-/// Lays `body` out on `nodes` and returns it as text; `None` if it is not JSON, is nested too deep or is no UTF-8.
+/// Parses `body` onto `nodes` and returns it as text; `None` if it is not JSON, is nested too deep
+/// or is not UTF-8.
 pub(super) fn parse<'b>(body: &'b mut [u8], nodes: &mut Vec<Node>) -> Option<&'b str> {
     nodes.clear();
     u32::try_from(body.len()).ok()?;
     Parser { body, at: 0, nodes, open: [0; DEPTH_MAX], depth: 0 }.document()?;
-    // All at once is several times as fast as text by text.
+    // One check of the whole body is several times as fast as one for each text.
     std::str::from_utf8(body).ok()
 }
 
@@ -96,7 +97,7 @@ impl Parser<'_> {
         Some(true)
     }
 
-    /// Takes what follows a value, up to where the next one begins; true if that is the end.
+    /// Takes what follows a value, up to where the next one begins; true at the end of the body.
     fn ends(&mut self) -> Option<bool> {
         loop {
             self.skip_blanks();
@@ -153,7 +154,7 @@ impl Parser<'_> {
         self.at += 1;
     }
 
-    /// Takes the name of an object's entry and the colon behind it.
+    /// Takes the name of an object's entry and the colon after it.
     fn name(&mut self) -> Option<()> {
         if self.peek()? != b'"' {
             return None;
@@ -233,7 +234,7 @@ impl Parser<'_> {
             }
         }
         if end < read {
-            // What an escape leaves over must not look like half a character.
+            // The bytes that escapes freed must not look like half a character.
             self.body[end..read].fill(b' ');
         }
         self.at = read + 1;
@@ -242,7 +243,7 @@ impl Parser<'_> {
     }
 }
 
-/// The character that `text` begins with as an escape, and the escape's bytes.
+/// The character of the escape that `text` begins with, and the length of the escape in bytes.
 fn unescape(text: &[u8]) -> Option<(char, usize)> {
     let plain = match text.get(1)? {
         b'u' => return unescape_units(text),
@@ -257,7 +258,7 @@ fn unescape(text: &[u8]) -> Option<(char, usize)> {
     Some((plain, 2))
 }
 
-/// The same for an escape of one UTF-16 unit, or of two that are a surrogate pair.
+/// As [`unescape`], for an escape of one UTF-16 unit or of two that are a surrogate pair.
 fn unescape_units(text: &[u8]) -> Option<(char, usize)> {
     /// Bytes of `\uHHHH`.
     const UNIT_BYTES: usize = 6;

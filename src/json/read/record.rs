@@ -1,7 +1,7 @@
 //! Objects spread over records: one slot for each name that somebody reads.
 
 /// Makes a record type and its `collect`, which fills it from an object's entries. A name that
-/// stands twice is refused even if both times it says the same.
+/// stands twice is refused even if both values are equal.
 macro_rules! record {
     ($name:ident { $( $field:ident = $text:literal, )* }) => {
         #[derive(Default)]

@@ -11,8 +11,8 @@ record! { Replacing {
     if_gone = "ifGone",
 } }
 
-/// `{"cancel": [id, …], "place": [order, …], "ifGone": "refuse" or "place"}`; whether to place if
-/// something is gone.
+/// `{"cancel": [id, …], "place": [order, …], "ifGone": "refuse" or "place"}`; returns whether to
+/// place even if an order to cancel is gone.
 pub(super) fn read(
     body: Value<'_, '_>,
     ids: &mut Vec<OrderId>,

@@ -1,7 +1,6 @@
 //! A body as values: a walk over the tape that `parse` makes.
 //!
-//! [`Value`] walks without recursion and tells whole numbers from all others: a float never gets
-//! in.
+//! [`Value`] walks without recursion and tells whole numbers from all others: no float gets in.
 
 use super::parse::{Kind, Node, parse};
 use crate::json::short::ShortText;
@@ -9,7 +8,7 @@ use crate::json::short::ShortText;
 /// Nodes that the tape begins with: more than any order has.
 const NODES_START: usize = 256;
 
-/// A tape with its reused memory.
+/// A tape whose memory is reused.
 pub(super) struct TapeReader {
     nodes: Vec<Node>,
 }
@@ -19,7 +18,7 @@ impl TapeReader {
         Self { nodes: Vec::with_capacity(NODES_START) }
     }
 
-    /// Parses `body` in place and lets `judge` look at it; `None` if it is not JSON.
+    /// Parses `body` in place and hands it to `judge`; `None` if it is not JSON.
     pub(super) fn read<T>(&mut self, body: &mut [u8], judge: impl FnOnce(Value<'_, '_>) -> T) -> Option<T> {
         let body = parse(body, &mut self.nodes)?;
         Nodes { nodes: &self.nodes, body }.next().map(judge)
@@ -54,7 +53,7 @@ impl Value<'_, '_> {
         matches!(self, Self::Absent | Self::Null)
     }
 
-    /// What an answer says was sent.
+    /// What an answer quotes as sent.
     pub(super) fn short(&self) -> ShortText {
         match self {
             Self::Absent => ShortText::EMPTY,

@@ -33,7 +33,7 @@ fn body() -> Json {
     })
 }
 
-/// The body with one field replaced, or taken out by `null` as [`Option::None`].
+/// The body with one field replaced, or removed if `value` is [`Option::None`].
 fn with(field: &str, value: Option<Json>) -> Json {
     let mut body = body();
     let envelope = ["order", "owner", "orderType", "deferExec", "postOnly", "selfTrade"];
@@ -54,7 +54,7 @@ fn read_text(body: &str) -> Result<SignedOrder, ReadError> {
     BodyReader::new().order(&mut body.as_bytes().to_vec())
 }
 
-/// What is refused, about which field, and what the answer says was sent.
+/// The refusal, the field at fault, and what the answer says was sent.
 fn refused(field: &str, value: Option<Json>) -> (Reject, &'static str, String) {
     let error = read(&with(field, value)).expect_err("refused");
     (error.reject, error.field, error.got.as_str().to_owned())
@@ -180,7 +180,7 @@ fn a_number_that_is_too_large_is_told_from_one_that_is_none() {
     assert_eq!(refused("signatureType", Some(json!(256))).2, "256");
     let long = format!("0x{}", "ff".repeat(318));
     assert_eq!(refused("signature", Some(json!(long))).0, Reject::SignatureInvalid);
-    // A number in the text itself that no u64 holds is no JSON that we read.
+    // A number in the text itself that no u64 holds is refused.
     let text = body().to_string().replace("479249096354", above);
     assert_eq!(read_text(&text).expect_err("refused").reject, Reject::InvalidPayload);
     for float in ["1e3", "1.0", "1E0", "0.5"] {

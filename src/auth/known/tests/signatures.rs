@@ -1,5 +1,5 @@
 //! Signatures of every kind, answered by a recovery and from a table: whenever the table says yes,
-//! the recovery must have found the signer; and where no formula is at its limits, the two agree.
+//! the recovery must have found the signer; and unless a formula meets its limits, the two agree.
 //!
 //! Signatures are also made from the other end: for a key d and any u1, u2, the point
 //! R = (u1 + u2 d) G gives r, then s = r / u2 and z = u1 s, which is valid. That reaches every sum
@@ -19,7 +19,7 @@ use ruint::aliases::U256;
 /// Random cases in the normal suite.
 const CASES: u64 = 20_000;
 
-/// Cases with one key before the next is drawn, whose table takes as long as many checks.
+/// Cases with one key before the next is drawn: its table takes as long as many checks.
 const CASES_PER_KEY: u64 = 500;
 
 /// What a case says, as the bytes that a client would send.
@@ -293,7 +293,7 @@ fn the_key_that_any_values_give_is_held_to_have_signed_them() {
 /// Makes a key and two factors.
 type Factors = fn() -> [U256; 3];
 
-/// Those whose sum takes two points with the same x, or begins with nothing.
+/// Keys and factors whose sum meets two points with the same x, or begins without a term.
 const EXCEPTIONS: [(&str, Factors); 7] = [
     ("no term of λ", || [U256::ONE, U256::ONE, U256::from(2)]),
     ("a pair of equal points", || [U256::ONE, both_halves(1, 1), both_halves(1, 1)]),

@@ -1,8 +1,8 @@
-//! Seeded catalogs and queries, held to a naive scorer that reads every text for every query.
+//! Seeded catalogs and queries, compared with a naive scorer that reads every text for every query.
 
 use super::*;
 
-/// A small generator; the same everywhere.
+/// A small generator, which draws the same numbers everywhere.
 struct Draw(u64);
 
 impl Draw {
@@ -125,7 +125,7 @@ struct NaiveHit {
     weight: Weight,
     /// The markets of an event.
     questions: Vec<String>,
-    /// The title or question of each text, and all of the text.
+    /// The title or question of each text, and the whole text.
     texts: Vec<(String, String)>,
     tags: Vec<(String, String)>,
     creators: Vec<String>,
@@ -151,7 +151,7 @@ fn naive_hits(world: &World) -> Vec<NaiveHit> {
     for (number, event) in (0..).zip(&texts.events) {
         let mine = || texts.markets.iter().filter(|market| market.0 == Some(number));
         let mut all_texts = vec![(said(event, "title"), all(event, &["title", "slug", "description"]))];
-        // Tags of a market of an event are not words of it.
+        // The tags of a market that has an event are not words of its text.
         let words = |text: &Value| {
             let mut text = text.clone();
             text["tags"] = json!([]);
@@ -198,7 +198,7 @@ fn naive_passes(hit: &NaiveHit, filter: &Filter) -> bool {
         && (filter.recurrence.is_none() || hit.recurs)
 }
 
-/// True if a text has every word: a beginning of one or two letters counts in its heading only.
+/// True if a text has every word; a beginning of one or two letters counts only in the heading.
 fn text_has_all(wanted: &Wanted, heading: &str, text: &str, edits: &Edits) -> bool {
     let (heading, text) = (words::words(heading), words::words(text));
     wanted.words().iter().zip(edits).all(|(word, edits_max)| {
@@ -211,7 +211,7 @@ fn text_has_all(wanted: &Wanted, heading: &str, text: &str, edits: &Edits) -> bo
     })
 }
 
-/// The ids of everything that is found, in order: the rules of the room's doc, one by one.
+/// The ids of everything that is found, in order, by the rules of the room's doc, one by one.
 fn naive(world: &World, term: &str, filter: &Filter) -> Vec<String> {
     let wanted = Wanted::new(term);
     if wanted.is_empty() {
@@ -262,7 +262,7 @@ fn naive(world: &World, term: &str, filter: &Filter) -> Vec<String> {
     Vec::new()
 }
 
-/// The tags that are found as they are asked for, in order.
+/// The tags that are found without typos, in order.
 fn naive_tag_ids(world: &World, term: &str) -> Vec<(String, u64)> {
     let wanted = Wanted::new(term);
     let texts = &world.texts;
@@ -293,7 +293,7 @@ fn naive_tag_ids(world: &World, term: &str) -> Vec<(String, u64)> {
     found.into_iter().map(|(_, Reverse(count), id)| (id, count)).collect()
 }
 
-/// Changes something: a text, who is in which event, what is closed or traded, a tag.
+/// Changes something: a text, the event of a market, what is closed or traded, a tag.
 fn change(world: &mut World, draw: &mut Draw) {
     let events = world.texts.events.len();
     let event = draw.below(events);
@@ -379,7 +379,7 @@ fn pages(world: &mut World, query: &Query, limit: usize) -> Vec<String> {
     all
 }
 
-/// The same hits are found in another order, by volume.
+/// Checks that a search ordered by volume finds the same hits.
 fn sorted(world: &mut World, query: &Query, expected: &[String]) {
     let order = Some((Column::Volume, Direction::Ascending));
     let found = world.find(&Query { order, ..query.clone() });

@@ -1,5 +1,5 @@
-//! The cases of the Autobahn test suite as tables, with sizes that fit our limit. Every row is
-//! heard alike when it comes at once, byte by byte, and cut in two at any byte.
+//! The cases of the Autobahn test suite as tables, with sizes that fit our limit. Every row gives
+//! the same when it arrives at once, byte by byte, or cut in two at any byte.
 //!
 //! Where the suite sends binary messages, 1003 is expected: they are refused by their first byte.
 
@@ -358,7 +358,7 @@ fn limits() -> Vec<Row> {
     ]
 }
 
-/// What the suite leaves out, being a client: a frame without its mask, a length in a wrong form.
+/// What the suite, itself a client, never sends: a frame without its mask, a length in a wrong form.
 fn malformed() -> Vec<Row> {
     let fault = |fault| vec![Heard::Fault(fault)];
     vec![

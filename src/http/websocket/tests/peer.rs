@@ -1,4 +1,4 @@
-//! Another implementation as the client: what it sends is understood, and what it is sent.
+//! Another implementation as the client: each side understands what the other sends.
 
 use super::*;
 use std::io::{ErrorKind, Read, Write};

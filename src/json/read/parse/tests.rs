@@ -3,8 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a strict general parser says of the same bytes; none if it stopped at a number that it has no
-/// float for, as it says nothing of what follows.
+/// What a strict general parser says of the same bytes; `None` if it stopped at a number too large for its
+/// floats, since it then says nothing of the rest.
 fn serde_takes(text: &[u8]) -> Option<bool> {
     match serde_json::from_slice::<serde_json::Value>(text) {
         Ok(_) => Some(true),
@@ -59,7 +59,7 @@ fn what_is_json_is_what_another_strict_parser_takes() {
         "{}\u{a0}",
         "{}\u{0}",
     ] {
-        // Large numbers stand in good texts only.
+        // Numbers that large are only in good texts.
         let expected = serde_takes(text.as_bytes()).unwrap_or(true);
         assert_eq!(we_take(text.as_bytes()), expected, "{text:?}");
     }
