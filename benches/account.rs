@@ -1,6 +1,6 @@
-//! What an order does to its wallet's row in its market: it counts what it asks for, and is filled or
-//! withdrawn. Beside it the obvious twin: a map of maps with wide integers that looks at all rows of a
-//! wallet whenever it is asked what the largest exposure is.
+//! What an order does to its wallet's row in its market: it reserves what it may use, and is filled or
+//! withdrawn. Beside it the obvious twin: a map of maps with wide integers that goes through all rows
+//! of a wallet whenever it is asked for the largest exposure.
 //!
 //! A thousand wallets in twenty markets, and 20,000 open orders at any time. A good number: below
 //! 100 ns an order, both its halves and the question together.
@@ -17,7 +17,7 @@ use outcry::domain::{Collateral, MarketNo, Outcome, Shares, WalletNo};
 const WALLETS: u64 = 1_000;
 const MARKETS: u64 = 20;
 const OPEN: usize = 20_000;
-/// Orders of one measured run, each of which opens and ends.
+/// Orders of one measured run, each of which is opened and ended.
 const ORDERS: usize = 50_000;
 
 /// An order for some shares of token 0.
@@ -38,23 +38,23 @@ enum Side {
 
 #[derive(Clone, Copy)]
 enum Event {
-    /// A buy counts on collateral, a sell on shares.
+    /// A buy reserves collateral, a sell reserves shares.
     Reserve(Order),
-    /// It goes unfilled.
+    /// The order ends unfilled.
     Release(Order),
-    /// It is filled whole.
+    /// The order is filled whole.
     Fill(Order),
 }
 
-/// Rows of wallets in markets. A sell of more than is free is not taken, and its end is nothing.
+/// Rows of wallets in markets. A sell of more than is free is not taken, and its end changes nothing.
 trait Rows {
-    /// Whether it was taken.
+    /// Whether the order was taken.
     fn reserve(&mut self, order: &Order) -> bool;
     fn release(&mut self, order: &Order);
     fn fill(&mut self, order: &Order);
     /// The largest sum of buys in one market.
     fn largest(&mut self, wallet: WalletNo) -> u64;
-    /// Shares of token 0 that no sell counts on.
+    /// Shares of token 0 that no sell has reserved.
     fn free(&self, wallet: WalletNo, market: MarketNo) -> u64;
 }
 
@@ -156,7 +156,7 @@ impl Rows for Naive {
     }
 }
 
-/// Everything that the rows answered, in one number.
+/// Everything that the rows answered, folded into one number.
 fn run(rows: &mut impl Rows, events: &[Event]) -> u64 {
     let mut answers = 0_u64;
     for event in events {
@@ -166,7 +166,7 @@ fn run(rows: &mut impl Rows, events: &[Event]) -> u64 {
                 rows.release(order);
                 rows.free(order.wallet, order.market)
             }
-            // A fill lowers the wallet's collateral, so what is left has to cover the rest.
+            // A fill lowers the wallet's collateral, so what is left has to cover its other buys.
             Event::Fill(order) => {
                 rows.fill(order);
                 rows.largest(order.wallet)
@@ -177,7 +177,7 @@ fn run(rows: &mut impl Rows, events: &[Event]) -> u64 {
     answers
 }
 
-/// What opens the first orders, and what follows; every order that ends was taken.
+/// The events that open the first orders, and the others; every order that ends was taken.
 fn events() -> (Vec<Event>, Vec<Event>) {
     let (mut naive, mut open) = (Naive::default(), VecDeque::new());
     let (mut before, mut events) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! What it costs to know who sent an order: the digest that was signed, the HMAC around the request,
+//! What it costs to know who sent an order: the digest that was signed, the HMAC over the request,
 //! and the signature, by recovery and from a known signer's table. A good number: digest and HMAC
 //! below 2 µs together, and the table's answer in a third of the recovery's time.
 
@@ -10,10 +10,10 @@ use std::hint::black_box;
 use outcry::auth::{Chain, Curve, Domains, KnownSigners, MacKey, SIGNATURE_BYTES, Signer, Venue, keccak};
 use outcry::domain::{Address, OrderFields, Side, SignatureType, TokenId, Word};
 
-/// Different signatures that each way of checking is asked about in turn.
+/// Different signatures that each way of checking gets in turn.
 const SIGNATURES: usize = 1_000;
 
-/// Orders after which a signer is known, and some more.
+/// Enough orders to make a signer known, and some more.
 const ORDERS_UNTIL_KNOWN: usize = 80;
 
 /// An order as a client sends it.
@@ -37,7 +37,7 @@ fn signed(signer: &Signer) -> Vec<Signed> {
         .collect()
 }
 
-/// Answers one order as a trading loop does; true if no recovery was needed.
+/// Checks one order as a trading loop does; true if no recovery was needed.
 fn order(known: &mut KnownSigners, curve: &Curve, signer: &Address, order: &Signed) -> bool {
     let vouched = known.vouches(signer, &order.digest, &order.signature);
     if !vouched {
@@ -116,7 +116,7 @@ fn signatures(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// All that makes a signer known, beside as many orders of one that never will be.
+/// All that makes a signer known, beside the same orders where nothing is learned.
 fn learning(criterion: &mut Criterion) {
     let (curve, signer) = (Curve::default(), signer());
     let orders = &signed(&signer)[..ORDERS_UNTIL_KNOWN];

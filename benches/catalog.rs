@@ -1,18 +1,18 @@
-//! A catalog as large as the largest venue's: 164,000 markets, made from the real rows beside the
-//! repository with ids of their own (or from the sample catalog, where those are absent).
+//! A catalog as large as the largest venue's: 164,000 markets, made from the real rows that lie beside
+//! the repository, or from the sample catalog where those are absent, with ids of their own.
 //!
 //! `cargo bench --bench catalog -- [--markets N] [--seed N] [--file PATH] [import | lists]`
 //!
-//! - `import` runs the command against a running exchange, twice: the second time has to change
-//!   nothing. Seconds, rows a second, CPU time of each part, most memory of either side.
-//! - `lists` says how long each step of an import takes within one thread, and what a page of each
-//!   list costs; beside every list the obvious twin, which parses every text for every question and
-//!   has to find the same.
-//! - With `--file PATH` the rows are written there and kept. Without a word both are done.
+//! - `import` runs the command against a running exchange, twice: the second run must change nothing.
+//!   It prints seconds, rows a second, the CPU time of each part, and the most memory of either side.
+//! - `lists` prints how long each step of an import takes within one thread, and what a page of each
+//!   list costs; beside every list the obvious twin, which parses every text for every request and
+//!   must find the same.
+//! - With `--file PATH` the rows are written there and kept. Without `import` or `lists` both are run.
 //!
-//! A good number: a venue's whole catalog within ten seconds on two cores, a client that stays below
-//! a fifth of the file; a page of 100 in the default order within a millisecond, in any other order
-//! within the time that a read may wait.
+//! A good number: a venue's whole catalog within ten seconds on two cores, with a client whose memory
+//! stays below a fifth of the file; a page of 100 in the default order within a millisecond, in any
+//! other order within the time that a read may wait.
 
 #![allow(clippy::print_stdout, reason = "it says what it measured")]
 
@@ -68,7 +68,7 @@ fn main() {
     }
 }
 
-/// Does `work` and says how long it took, and how many of `count` things that is a second.
+/// Does `work` and prints how long it took, and how many of `count` things that is a second.
 #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
 fn timed<T>(what: &str, count: usize, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
@@ -79,8 +79,8 @@ fn timed<T>(what: &str, count: usize, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Writes the real rows again and again, each copy with an id, a condition, tokens, a slug and a title
-/// of its own, which `seed` decides; markets of one event stay together. Gives the file's length.
+/// Writes the real rows again and again, each copy with its own id, condition, tokens, slug and title,
+/// which `seed` decides; markets of one event stay together. Returns the file's length.
 fn write_rows(file: &std::path::Path, count: u64, seed: u64) -> u64 {
     let real: Vec<Value> = if let Ok(bytes) = std::fs::read(REAL) {
         let mut text = String::new();
@@ -117,7 +117,7 @@ fn write_rows(file: &std::path::Path, count: u64, seed: u64) -> u64 {
     file.metadata().expect("just written").len()
 }
 
-/// A number that looks like any other (the finaliser of splitmix64).
+/// A number without a visible pattern (the finaliser of splitmix64).
 const fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -125,7 +125,7 @@ const fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// The texts where the ledger would have them.
+/// The texts, in place of the ledger's.
 struct Rows<'a>(&'a Import);
 
 impl Texts for Rows<'_> {
@@ -199,7 +199,7 @@ fn is_open(event: &Event) -> bool {
     !event.is_closed()
 }
 
-/// The ids of the first 100 open markets in an order, by parsing everything.
+/// The ids of the first 100 open markets in an order, found by parsing everything.
 fn naive(markets: &[ImportedMarket], columns: &[Column]) -> Vec<u64> {
     let mut keyed: Vec<(u64, String, u64)> = markets
         .iter()

@@ -1,5 +1,5 @@
-//! What the head of a request costs beside httparse, which finds no route and checks no lengths, and what an
-//! answer's head costs beside the same head formatted. A good number: both together below 0.5 µs, where the check of the
+//! What the head of a request costs, beside httparse, which finds no route and checks no lengths; and what an answer's
+//! head costs, beside the same head made by `write!`. A good number: both together below 0.5 µs, where the check of the
 //! signature takes 26 µs.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
@@ -21,10 +21,10 @@ const HEAD: &[u8] = b"POST /order HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAccept: */
     POLY_PASSPHRASE: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\r\n\
     Content-Type: application/json\r\nContent-Length: 762\r\n\r\n";
 
-/// Any body; what it says is the room `json`'s.
+/// Any body; reading one is the room `json`'s.
 const BODY: &[u8] = b"{\"success\":true}";
 
-/// What an order's request is judged by: where it goes, and whose it says it is.
+/// What an order's request is judged by: its route, and the identity that it claims.
 #[derive(Debug, PartialEq)]
 struct Asked<'a>(Method, [Option<&'a str>; 8]);
 
@@ -45,7 +45,7 @@ fn ours(bytes: &[u8]) -> (Asked<'_>, Endpoint) {
     (Asked(head.method, asked), found.expect("it has a route").endpoint)
 }
 
-/// The library knows where headers are; the names are compared as everybody does.
+/// The library finds the headers; their names are compared in the usual way.
 fn with_httparse(bytes: &[u8]) -> Asked<'_> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut request = httparse::Request::new(&mut headers);
@@ -91,7 +91,7 @@ fn heads(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The head of an answer to an order, which the usual way is to format.
+/// The head of an answer to an order, which is usually made by formatting.
 fn answers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("answer's head");
     let extras = Extras { seq: Some(123_456), ..Extras::default() };

@@ -1,6 +1,6 @@
-//! What it costs to write a decision down. Beside the log, the obvious twin: a buffer behind a
-//! lock, with the same checksum. A good number: an append of an order below 50 ns, so that the
-//! journal is a fraction of the matching; a durable one within twice the disk's own sync.
+//! What it costs to write a decision down. Beside the log, the obvious twin: a buffer under a lock,
+//! with the same checksum. A good number: an append of an order below 50 ns, so that the journal is
+//! a fraction of the matching; a durable append within twice the disk's own sync.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -14,9 +14,9 @@ use outcry::journal::{CommittedMark, Durability, FIRST_POSITION, Follower, Log, 
 
 /// Any kind of record.
 const KIND: u16 = 32;
-/// Half of what the default log has.
+/// Half of the default log.
 const RING_BYTES: u64 = 16 * 1024 * 1024;
-/// An order's record without fills is a bit more than the third of these.
+/// An order's record without fills is a bit longer than the third of these.
 const PAYLOADS: [usize; 4] = [16, 208, 464, 1_000];
 
 fn appends(criterion: &mut Criterion) {

@@ -1,8 +1,8 @@
-//! The body of `POST /order` on its way in, and the answer's on its way out, each beside the usual
-//! libraries with derived types. All of them end at the same value, or at the same bytes.
+//! The body of `POST /order` on its way in, and its answer on the way out, each beside the usual
+//! libraries with derived types. All of them produce the same value, or the same bytes.
 //!
 //! A good number: body and answer together below 1.5 µs, where the check of the signature takes 26 µs,
-//! and no more than the quickest of the others.
+//! and neither slower than the fastest of the others.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
@@ -54,7 +54,7 @@ struct Fields<'a> {
 }
 
 impl Body<'_> {
-    /// The texts as what they stand for.
+    /// Converts the texts to the values that they stand for.
     fn order(&self) -> Option<SignedOrder> {
         let order = &self.order;
         let mut salt = Word::ZERO;
@@ -115,7 +115,7 @@ fn orders(criterion: &mut Criterion) {
     let expected = reader.order(&mut ORDER.to_vec()).unwrap();
     assert_eq!(simd_json_order(&mut ORDER.to_vec(), &mut buffers), Some(expected));
     assert_eq!(serde_json_order(ORDER), Some(expected));
-    // Ours and simd-json rewrite the bytes, so each time they get them anew.
+    // Outcry and simd-json rewrite their input, so each time they get a fresh copy.
     let mut body = ORDER.to_vec();
     group.bench_function("outcry", |bencher| {
         bencher.iter(|| {
@@ -216,7 +216,7 @@ fn answers(criterion: &mut Criterion) {
     }
 }
 
-/// An amount as everybody reads it: both sides of the point by the standard library.
+/// An amount read in the usual way: both sides of the point by the standard library.
 fn usual_millionths(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let part = format!("{part:0<6}");

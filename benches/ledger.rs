@@ -1,9 +1,9 @@
 //! What it costs to follow the log: frames that a trade core wrote, applied to a ledger, beside the obvious
-//! replay that keeps cells, shares, fees and live orders in sorted maps and nothing else.
+//! replay, which keeps cells, shares, fees and live orders in sorted maps and nothing else.
 //!
 //! The ledger also checks that every record is possible, keeps a hash of the whole state, and remembers
-//! orders that are over. A good number: below 2 µs a frame, so that a million frames behind the last
-//! snapshot are 2 s of a restart.
+//! orders that are over. A good number: below 2 µs a frame, so that a million frames after the last
+//! snapshot add 2 s to a restart.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(unreachable_pub, dead_code, reason = "the scripts' files are shared with the tests")]
@@ -51,8 +51,8 @@ fn opened() -> (Fast, Names) {
     (fast, names)
 }
 
-/// The frames of random orders for either outcome, of which every fourth is cancelled again, and the state
-/// that the trade core itself ends in.
+/// The frames of random orders for either outcome, every fourth of which is cancelled, and the state in
+/// which the trade core itself ends.
 fn recorded() -> (Vec<(Span, Record)>, Balances) {
     let (mut fast, mut names) = opened();
     let mut follower = Follower::new(Arc::clone(&fast.log), fast.log.claimed(), None);
@@ -74,7 +74,7 @@ fn recorded() -> (Vec<(Span, Record)>, Balances) {
         let shard = fast.owner(MARKET);
         assert!(matches!(shard.place(NOW, &order.ready()), Placed::Accepted { .. }), "{text:?} is refused");
         if below(4) == 0 {
-            // If it was filled on arrival, nothing happens.
+            // If the order was filled on arrival, nothing happens.
             let _ = shard.cancel(NOW, order.principal, &order.id);
         }
         let limit = fast.log.claimed();
@@ -87,7 +87,7 @@ fn recorded() -> (Vec<(Span, Record)>, Balances) {
     (frames, Balances::of(&fast.ledger))
 }
 
-/// Everything that people look at, after so many frames.
+/// Everything that users can see of the state after some frames.
 #[derive(Debug, Default, PartialEq)]
 struct Balances {
     cells: BTreeMap<WalletNo, Collateral>,
@@ -114,7 +114,7 @@ fn replayed(mut ledger: Ledger, frames: &[(Span, Record)]) -> Ledger {
     ledger
 }
 
-/// The obvious replay, of the records that a market of buys writes.
+/// The obvious replay, for the records of a market that has only buys.
 #[derive(Default)]
 struct Plain<'a> {
     cells: BTreeMap<WalletNo, Collateral>,

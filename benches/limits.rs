@@ -1,5 +1,5 @@
-//! What it costs to count one order: four buckets, a burst and a sustained one of its address and of its
-//! owner, beside a naive table of token buckets behind a lock.
+//! What it costs to count one order: four buckets, a burst and a sustained one each for its address and
+//! its owner, beside a naive table of token buckets under a lock.
 //!
 //! A good number: below 1 % of an order's round trip, and no more than some cache misses for a stranger.
 
@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Mutex;
 
-/// The tokens of each client and window: it grows with every stranger.
+/// The tokens of each client and window: the map grows with every unknown client.
 #[derive(Default)]
 struct Naive(Mutex<HashMap<(u32, u32), Tokens>>);
 
-/// What was left, and when that was.
+/// The tokens left, and when that was.
 struct Tokens {
     left: f64,
     at_ms: u64,
@@ -37,7 +37,7 @@ impl Naive {
     }
 }
 
-/// One order: its address, and behind its signature its owner.
+/// Counts one order: for its address, and for its owner, whom the signature proved.
 fn order(limits: &RateLimits, client: u32, now_ms: u64) -> bool {
     [limits.ipv4(client), limits.owner(client)].into_iter().all(|party| {
         let due = Due { party, scope: Scope::Order, cost: Cost::ONE };

@@ -1,4 +1,4 @@
-//! What the fixed structures cost, each beside the library that most people would take for it.
+//! What the fixed-capacity structures cost, each beside the library that most people would use instead.
 //!
 //! | ours | beside | a good number |
 //! |---|---|---|
@@ -7,7 +7,7 @@
 //! | arena | `slab`, a `Box` a value | no more than `slab` |
 //! | bitset | `BTreeSet` | below 10 ns, however long the gap |
 //!
-//! Two threads are on two CPUs only where the process has two.
+//! The two threads run on two CPUs only if the process has two.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
@@ -43,10 +43,10 @@ fn below(bound: usize, number: u64) -> usize {
 type Message = [u64; 7];
 
 const SLOTS: usize = 1_024;
-/// Messages of one pass from thread to thread: enough that the thread's start is nothing beside them.
+/// Messages of one pass from thread to thread: enough to make the thread's start negligible.
 const MESSAGES: u64 = 500_000;
 
-/// One thread has both ends: what a push and a pop cost where nobody waits.
+/// One thread has both ends: what a push and a pop cost where neither waits.
 fn one_thread(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ring, push and pop");
     let (mut producer, mut consumer) = ring(SLOTS);
@@ -118,7 +118,7 @@ fn across(
     group.bench_function(name, |bencher| bencher.iter(|| assert_eq!(pass(), expected)));
 }
 
-/// A checksum that tells the order of messages and any word of them.
+/// A checksum that depends on every word of the messages and on their order.
 fn chained(sum: u64, message: &Message) -> u64 {
     message.iter().fold(sum, |sum, word| sum.rotate_left(5).wrapping_add(*word))
 }
@@ -132,13 +132,13 @@ trait Table {
 
 type Digest = [u8; 32];
 
-/// The room's hash for a map that takes any: a digest is random already.
+/// The room's hash for a standard map, which takes any hasher: a digest is random already.
 #[derive(Clone, Copy, Default)]
 struct Spread(u64);
 
 impl Hasher for Spread {
     fn write(&mut self, bytes: &[u8]) {
-        // The length of an array comes first.
+        // The length of the array is hashed first, and is ignored.
         if let Ok(digest) = bytes.try_into() {
             self.0 = hash(digest);
         }
@@ -153,7 +153,7 @@ fn hash(digest: &Digest) -> u64 {
     spread(digest_key(digest), 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Our index keeps no keys: they lie with what the numbers name.
+/// Our index keeps no keys: those are stored with what the numbers name.
 struct Ours {
     index: Index,
     digests: Vec<Digest>,
@@ -234,7 +234,7 @@ fn digest(number: u64) -> Digest {
     digest
 }
 
-/// Looks for any digest; the first half are in.
+/// Looks up random digests, the first half of which are in the table.
 fn find(group: &mut Group, name: &str, table: &impl Table, digests: &[Digest]) {
     let mut turn = 0;
     group.bench_function(name, |bencher| {
@@ -247,7 +247,7 @@ fn find(group: &mut Group, name: &str, table: &impl Table, digests: &[Digest]) {
     });
 }
 
-/// Takes the oldest out and puts a new one in its place.
+/// Removes the oldest digest and inserts a new one under its number.
 fn replace(group: &mut Group, name: &str, table: &mut impl Table, digests: &[Digest]) {
     let mut oldest = 0;
     group.bench_function(name, |bencher| {
@@ -260,14 +260,14 @@ fn replace(group: &mut Group, name: &str, table: &mut impl Table, digests: &[Dig
     });
 }
 
-/// A resting order's line.
+/// A cache line, as a resting order takes.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line([u64; 8]);
 
 const LINES: usize = 100_000;
 
-/// Any of the values goes, and a new one comes.
+/// Random values are removed, each for a new one.
 fn arenas(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("arena, 100,000 lines, replace one");
     let line = |number| Line([number; 8]);
@@ -294,7 +294,7 @@ fn arenas(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Calls back with a place and its next value; what comes back is the value before.
+/// Calls `replace` with a place and its next value; it must return the value before.
 fn churn(group: &mut Group, name: &str, mut replace: impl FnMut(usize, u64) -> u64) {
     let mut values: Vec<u64> = (0..LINES as u64).collect();
     let mut number = LINES as u64;
@@ -310,7 +310,7 @@ fn churn(group: &mut Group, name: &str, mut replace: impl FnMut(usize, u64) -> u
 
 const PRICES: usize = 10_000;
 
-/// The next price that has orders, on a grid of which one in 500 has.
+/// The next price that has orders, on a grid on which one price in 500 has some.
 fn bitsets(criterion: &mut Criterion) {
     let occupied: BTreeSet<usize> = (0..PRICES as u64 / 500).map(|number| below(PRICES, number)).collect();
     let shape = Shape::of(PRICES);

@@ -1,9 +1,9 @@
-//! Which number a name has: what every order asks of its token and of its maker, beside the maps that most
-//! people would take: one behind a lock, as names are added while others look, one that nobody may
+//! Which number a name has, which every order asks about its token and its maker; beside the maps that
+//! most people would use: one under a lock, as names are added while others look, one that nobody may
 //! change, and a sorted one.
 //!
-//! All of them hold 100,000 wallets and as many markets. Half of the names asked for are there. A good
-//! number: no more than the map that nobody may change.
+//! All of them hold 100,000 wallets and as many markets. Half of the names looked up exist. A good number:
+//! no more than the map that nobody may change.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
@@ -23,7 +23,7 @@ use outcry::registry::{MarketFacts, Registry};
 
 const ROWS: u32 = 100_000;
 
-/// Names of as many bytes as anybody wants, by what they name and their number.
+/// A name of `N` bytes, from the kind of what it names and its number.
 fn name<const N: usize>(tag: u8, number: u32) -> [u8; N] {
     let mut state = u64::from(tag) << 32 | u64::from(number);
     std::array::from_fn(|_| {
@@ -40,7 +40,7 @@ fn condition(number: u32) -> ConditionId {
     ConditionId(name(2, number))
 }
 
-/// The token of an outcome; numbers are those of markets times two.
+/// The token of an outcome, numbered by its market's number times two plus the outcome.
 fn token(number: u32) -> TokenId {
     TokenId(name(3, number))
 }
@@ -71,7 +71,7 @@ fn filled() -> std::sync::Arc<Registry> {
     registry
 }
 
-/// Asks for names in an order that no cache knows.
+/// Looks names up in an order that defeats caches.
 fn beside<Name: Copy + Eq + Hash + Ord, Number: Copy + Debug + PartialEq>(
     criterion: &mut Criterion,
     what: &str,

@@ -1,17 +1,17 @@
 //! Searching a catalog as large as the venue's: 164,000 markets.
 //!
-//! Texts are made here, the same every time: events of four markets, titles and questions of
-//! common and rare words (the n-th word is drawn with a weight of 1/n, as in real text),
-//! descriptions of a hundred words. Before anything is timed by criterion the index is built once
-//! and what that took is printed: seconds, and what the process grew by. Then queries of every kind
-//! are asked in turn, so that hardly any is still remembered from the last time, and median and
-//! 99th percentile of each kind are printed.
+//! Texts are made here, the same every time: events of four markets, titles and questions of common
+//! and rare words (the n-th word is drawn with a weight of 1/n, as in real text), descriptions of a
+//! hundred words. Before criterion times anything, the index is built once, and the seconds and the
+//! memory that this took are printed. Then queries of every kind are run in turn, so that hardly
+//! any is still cached from its last run, and the median and the 99th percentile of each kind are
+//! printed.
 //!
-//! Beside the index stands a naive scan over the same folded texts, which must find as many.
+//! Beside the index, a naive scan over the same folded texts must find as many events.
 //!
-//! A good number, before it ran: a search that leaves time for the next person typing, so a
-//! median below 1 ms and a 99th percentile below 10 ms, on one core; and an index that is built
-//! in less than a minute.
+//! A good number, set before the first run: a search that leaves time for the next person typing,
+//! so a median below 1 ms and a 99th percentile below 10 ms, on one core; and an index that is
+//! built in less than a minute.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 #![allow(missing_docs, reason = "criterion's macros make items without any")]
@@ -32,7 +32,7 @@ const WORDS_OF_DESCRIPTION: usize = 100;
 /// Searches of each kind for the percentiles.
 const SEARCHES: usize = 400;
 
-/// A small generator; the same everywhere.
+/// A small random generator, the same everywhere.
 struct Draw(u64);
 
 impl Draw {
@@ -62,7 +62,7 @@ impl Draw {
     }
 }
 
-/// The word of a rank: letters only, longer if it is rare.
+/// The word of a rank: letters only, longer if it is rarer.
 fn word(rank: usize) -> String {
     const SYLLABLES: [&str; 20] = [
         "ka", "lo", "mi", "tu", "re", "so", "va", "ne", "di", "po", "gar", "bel", "tor", "min", "sul", "fen",
@@ -155,7 +155,7 @@ fn built(corpus: &Corpus) -> Search {
     search
 }
 
-/// What the process takes of memory, in KiB.
+/// The resident memory of this process, in KiB.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -173,7 +173,7 @@ fn query(term: &str) -> Query {
     }
 }
 
-/// How many events have every word in one of their texts, the last word perhaps unfinished.
+/// How many events have a text with every word of `term`, the last of which may be unfinished.
 fn naive_total(corpus: &Corpus, term: &str) -> u64 {
     let words: Vec<&str> = term.split(' ').collect();
     let (last, others) = words.split_last().unwrap();
@@ -184,7 +184,7 @@ fn naive_total(corpus: &Corpus, term: &str) -> u64 {
     corpus.texts.iter().filter(|texts| texts.iter().any(has_all)).count() as u64
 }
 
-/// A kind of query and how one is made.
+/// A kind of query, and how to make one.
 type Kind = (&'static str, fn(&Corpus, &mut Draw) -> String);
 
 const KINDS: [Kind; 7] = [

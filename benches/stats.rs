@@ -1,6 +1,6 @@
-//! One more duration in a histogram, beside the crate whose buckets ours has.
+//! Recording one duration in a histogram, beside the crate whose bucket layout ours shares.
 //!
-//! Ours may be read by any thread while it is written. A good number: no more than the crate, which may not.
+//! Any thread may read ours while it is written. A good number: no more than the crate, which forbids that.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use hdrhistogram::Histogram as Hdr;
 use outcry::stats::{Histogram, LARGEST_NS};
 
-/// What requests take: most of them some 40 µs, one in 64 up to 16 ms.
+/// Durations as of requests: most some 40 µs, one in 64 up to 17 ms.
 fn durations() -> Vec<u64> {
     let mut state = 7_u64;
     (0..4_096)

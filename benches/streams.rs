@@ -1,13 +1,13 @@
-//! How long a change takes to all who follow a book: 10,000 subscribers of one market on one core.
+//! How long a change takes to reach all who follow a book: 10,000 subscribers of one market on one core.
 //!
 //! `cargo bench --bench streams` starts Outcry with all its loops on CPU 0 and follows one token over 10,000
-//! connections from CPU 1. Then orders that rest are posted one by one; of each is measured from its
-//! `send` when its answer came, and when its `price_change` had been read from each connection. Reading
-//! 10,000 sockets takes the client most of that time, so what the server needs is less. It prints the
-//! median and the 99th percentile over all orders and subscribers, and of the last subscriber of each
-//! order. Good would be 5 µs a subscriber: one copy and one `send`.
+//! connections from CPU 1. Then orders that rest are posted one by one. For each, two times are taken from
+//! its `send` on: until its answer came, and until its `price_change` had been read from each connection.
+//! Reading 10,000 sockets takes the client most of that time, so the server needs less. It prints the median
+//! and the 99th percentile over all orders and subscribers, and of the last subscriber of each order. Good
+//! would be 5 µs a subscriber: one copy and one `send`.
 //!
-//! Every message is checked: the run ends only when each subscriber has each change.
+//! Every message is checked: the run ends only when each subscriber has received each change.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
@@ -39,7 +39,7 @@ const SUBSCRIBERS: usize = 10_000;
 /// Orders that are measured.
 const ORDERS: usize = 100;
 
-/// Orders before them.
+/// Orders before those that are measured.
 const WARM_UP: usize = 10;
 
 /// The first public test key of Anvil.
@@ -129,7 +129,7 @@ impl Crowd {
         Self { sockets, ready, chunk: vec![0; 64 << 10] }
     }
 
-    /// Reads until each subscriber has had one change; when it had it, counted from `start`.
+    /// Reads until each subscriber has had one change; returns when each had it, counted from `start`.
     fn each_has_a_change(&mut self, start: Instant) -> Vec<Duration> {
         const EVENTS: usize = 256;
         let mut times = Vec::with_capacity(SUBSCRIBERS);
@@ -138,7 +138,7 @@ impl Crowd {
             let (events, _) = epoll::wait(&self.ready, &mut room, None).expect("events");
             for event in events {
                 let number = usize::try_from(event.data.u64()).expect("it was an index");
-                // A change is shorter than a segment of loopback, so it comes whole.
+                // A change is shorter than a segment of loopback, so it arrives whole.
                 let count = match self.sockets[number].read(&mut self.chunk) {
                     Ok(0) => panic!("the server closed a stream"),
                     Ok(count) => count,
@@ -157,7 +157,7 @@ impl Crowd {
 
 const WORD: &[u8] = b"price_change\"";
 
-/// A connection that follows the token and has read all that it was told first.
+/// A connection that follows the token and has read everything that came first.
 fn subscriber(port: u16, token: U256) -> TcpStream {
     let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
     let upgrade = "GET /ws/market HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\

@@ -1,9 +1,9 @@
-//! Wallet data of a wallet with a million rows of activity and positions in a thousand markets:
-//! the whole answer, from the parsed request to the last byte of JSON.
+//! Wallet data of a wallet with a million rows of activity and positions in a thousand markets: the
+//! whole answer, from the parsed request to the last byte of JSON.
 //!
-//! Beside the criterion groups a line for each request says its median and its 99th percentile.
+//! Besides the criterion groups, a line for each request gives its median and its 99th percentile.
 //! The naive list sorts all rows of the wallet for every page. A good number: a page of 100 rows
-//! below 1 ms at the 99th percentile, so that a read stalls the read core for no longer.
+//! below 1 ms at the 99th percentile, so that no read stalls the read core for longer.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
@@ -30,15 +30,15 @@ use std::time::{Duration, Instant};
 
 const ROWS: u64 = 1_000_000;
 const MARKETS: u32 = 1_000;
-/// Every so many rows one is a trade.
+/// One in this many rounds over the markets consists of trades.
 const TRADE_EVERY: u64 = 10;
 const SHARE: u64 = 1_000_000;
-/// The wallet with all the rows, and one that sells to it.
+/// The wallet with all the rows, and the one that sells to it.
 const BUSY: WalletNo = WalletNo(0);
 const SELLER: WalletNo = WalletNo(1);
-/// Holders of the first market besides.
+/// Other holders of the first market.
 const HOLDERS: u32 = 10_000;
-/// Requests of which percentiles are taken.
+/// Samples of each request for its percentiles.
 const SAMPLES: usize = 2_000;
 
 struct Exchange {
@@ -81,7 +81,7 @@ impl Exchange {
         exchange
     }
 
-    /// One with all the rows.
+    /// An exchange with all the rows.
     fn busy() -> Self {
         let mut exchange = Self::opened();
         let mut asks = Vec::new();
@@ -177,7 +177,7 @@ impl Exchange {
         }
     }
 
-    /// The bytes of an answer that has to succeed.
+    /// Writes the bytes of an answer, which must succeed, to `out`.
     fn get(&mut self, target: &str, out: &mut Vec<u8>) {
         let (path, query) = target.split_once('?').unwrap();
         let query = Query::new(Some(query));
@@ -278,7 +278,7 @@ fn answers(criterion: &mut Criterion) {
     }
 }
 
-/// A page of the newest rows, cut from the rows and sorted out of all of them.
+/// A page of the newest rows: cut straight out, and naively after sorting all rows.
 fn pages(criterion: &mut Criterion) {
     let mut wallets = Wallets::new();
     for row in 0..ROWS {

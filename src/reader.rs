@@ -1,8 +1,8 @@
 //! The read core: frames in, answers out. No I/O, no clock.
 //!
-//! A [`Reader`] is a [`Ledger`] with indices. [`Reader::apply`] feeds it the log, frame by frame:
-//! the ledger first, then what the routes look things up by. [`Reader::answer`] writes the JSON
-//! body of one request; it changes nothing, so any number of answers say the same of one position.
+//! A [`Reader`] is a [`Ledger`] with indices. [`Reader::apply`] feeds it the log, frame by frame: first
+//! the ledger, then the indices that the routes search. [`Reader::answer`] writes the JSON body of one
+//! answer and changes nothing, so all answers at one position agree.
 //!
 //! | file | what it knows |
 //! |---|---|
@@ -15,22 +15,22 @@
 //! | `orders`, `trades`, `account` | what an API key sees of its principal |
 //! | `programmes` | rewards, rebates, builders and quotes on request, which are not run here |
 //! | `volumes` | what was traded in markets |
-//! | `account/whole` | all of it in one answer, at one number of its stream |
+//! | `account/whole` | the whole account in one answer, at one number of its stream |
 //! | `books`, `history` | books, prices and prices over time |
 //! | `bars` | one market's prices over time, in bounded memory |
 //! | `modes` | what the exchange and its markets take |
 //! | `terms`, `markets` | what a market charges and allows; lists of markets |
 //! | `errors` | what the codes of its errors mean |
-//! | `feed` | streams: who follows what, and what each record says to them |
+//! | `feed` | streams: who follows what, and what each record sends them |
 //! | `search` | what a search asks for, and how its answer is written |
 //! | `wallet` | what anybody may know of a wallet: positions, activity, holders |
 //!
-//! - A caller is told by the server, after the credentials were checked, and sees its principal:
-//!   all its wallets, all its keys, and nothing of anybody else's orders.
-//! - One book a market, kept in terms of token 0; token 1 is shown the mirror.
+//! - The server names the caller after it has checked the credentials. A caller sees its principal: all
+//!   its wallets, all its keys, and nothing of anybody else's orders.
+//! - One book a market, kept in terms of token 0; token 1 is shown its mirror image.
 //! - Prices and sizes are texts as short as possible, or numbers where the venues have numbers.
-//! - Whatever a request can make long has a limit: rows of a page, bytes of a page, rows looked
-//!   at, items of a batch, bytes of an answer.
+//! - Whatever a request can make long has a limit: rows and bytes of a page, rows looked at, items of a
+//!   batch, bytes of an answer.
 
 mod account;
 mod ask;
@@ -73,8 +73,8 @@ pub use feed::{Channel, Credentials, Feed, Heard};
 pub use search::read_search;
 pub use wallet::{AssetFormat, EndDateFormat, WalletSettings};
 
-/// The most that one answer may take. Lists end their pages far below; a batch of books that
-/// would be longer is refused.
+/// The most bytes of one answer. Lists end their pages far below; a batch of books that would be longer
+/// is refused.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// What `GET /price?side=BUY` means.
@@ -126,7 +126,7 @@ pub struct ReadRequest<'a> {
     pub body: &'a [u8],
     /// Who asks; none on public routes.
     pub caller: Option<Caller>,
-    /// What time it is.
+    /// The time of the answer.
     pub now: TimeMs,
 }
 
@@ -141,7 +141,7 @@ pub struct Reader {
     lists: Lists,
     unreadable: Option<Box<str>>,
     recent: Recent,
-    /// The tick that the last record replaced, if it did.
+    /// The tick that the last record replaced, if it replaced one.
     former_tick: Option<Tick>,
     stream_id: Box<str>,
 }
@@ -165,12 +165,12 @@ impl Reader {
         }
     }
 
-    /// Says what the streams are called whose numbers answers name.
+    /// Sets the `stream_id` of the streams whose numbers answers name.
     pub fn name_streams(&mut self, stream_id: &str) {
         self.stream_id = stream_id.into();
     }
 
-    /// Applies the record of the frame that lies at `start..end`; see [`Ledger::apply`].
+    /// Applies the record of the frame at `start..end`; see [`Ledger::apply`].
     pub fn apply(&mut self, start: Position, end: Position, record: &Record) -> Result<(), Contradiction> {
         let leaving = index::leaving(&self.ledger, record);
         self.former_tick = match record {
@@ -185,8 +185,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes what `record` did to prices: it traded, or it changed books. Orders that left are in
-    /// `leaving`.
+    /// Notes what `record` did to prices, by a trade or by changing books. `leaving` are the orders
+    /// that left.
     fn note_prices(&mut self, record: &Record, leaving: &[Leaving]) {
         let time = record.time();
         let placed = match record {
@@ -213,7 +213,7 @@ impl Reader {
         &self.ledger
     }
 
-    /// What is listed, as it stands.
+    /// The catalog as it stands.
     #[must_use]
     pub const fn catalog(&self) -> &Catalog {
         self.index.catalog()
@@ -221,8 +221,8 @@ impl Reader {
 
     /// Writes the body of the answer to the end of `out` and returns its HTTP status.
     ///
-    /// It only borrows the reader to change for its buffers: the state stays as it is. What needs a row
-    /// of the archive that cannot be read is answered 500; [`Self::take_unreadable`] says why.
+    /// The reader is borrowed mutably only for its buffers: the state stays as it is. An answer that
+    /// needs a row of the archive which cannot be read is a 500; [`Self::take_unreadable`] says why.
     pub fn answer(&mut self, request: &ReadRequest<'_>, out: &mut Vec<u8>) -> u16 {
         let start = out.len();
         let mut lists = std::mem::take(&mut self.lists);
@@ -241,7 +241,7 @@ impl Reader {
         }
     }
 
-    /// Why the last answer was that something cannot be read; file and place are for the operator.
+    /// Why something could not be read for the last answer; file and place are for the operator.
     pub fn take_unreadable(&mut self) -> Option<Box<str>> {
         self.unreadable.take()
     }
@@ -291,8 +291,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The routes that need a caller. Keys are somebody else's: whoever makes credentials also
-    /// lists them.
+    /// Writes the routes that need a caller. The routes of keys are not here: the server, which makes
+    /// credentials, also lists them.
     fn write_account(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         use Endpoint as E;
         let caller = match asked.endpoint().class() {
@@ -323,12 +323,12 @@ impl Reader {
         Ok(())
     }
 
-    /// The market of a number that came out of the ledger or its index.
+    /// The market row of a number from the ledger or its index.
     fn market(&self, market: MarketNo) -> &MarketRow {
         self.ledger.market(market).expect("indices name markets that the ledger holds")
     }
 
-    /// The order of a position that came out of the ledger or its index.
+    /// The order row of a position from the ledger or its index.
     fn order_at(&self, position: Position) -> Result<Cow<'_, OrderRow>, Refused> {
         Ok(self.ledger.find_at(position)?.expect("indices name orders that the ledger holds"))
     }
@@ -350,7 +350,7 @@ struct Token {
     outcome: Outcome,
 }
 
-/// Writes a key as the family of the caller wants it in an order.
+/// Writes a key in an order, in the form of the caller's family of headers.
 fn write_owner(json: &mut Writer<'_>, key: ApiKey, dialect: Dialect) {
     match dialect {
         Dialect::Kuest => json.ulid(key),

@@ -1,5 +1,5 @@
-//! One order through a trade core and out again: judged, matched, written as a frame, remembered;
-//! beside the naive twin, which writes no frame and keeps no memory of bytes. Then the book alone, beside a
+//! One order through a trade core and out again: judged, matched, written as a frame, remembered; beside
+//! the naive twin, which keeps plain lists and maps and writes no frame. Then the book alone, beside a
 //! plain one (`plain`).
 //!
 //! Each book holds 1,000 resting orders of 20 wallets on 98 prices. A good number: rest and cancel
@@ -31,10 +31,10 @@ const MARKET: MarketNo = MarketNo(0);
 const RESTING: u64 = 1_000;
 const WALLETS: u64 = 20;
 const MONEY: u64 = 1_000_000_000_000;
-/// More than what orders keep free for cancels, and two orders.
+/// More than the room that orders leave free for cancels, and two orders.
 const ROOM_MIN: u64 = 4 << 20;
 
-/// The same market on both, with the same orders in it.
+/// The same market on both sides, with the same orders in it.
 struct Pair {
     fast: Fast,
     naive: Naive,
@@ -88,7 +88,7 @@ impl Pair {
         self.names.place(line, wallet, NOW)
     }
 
-    /// Gives an order a digest that was never used.
+    /// Gives an order a digest that was never used before.
     fn name(&mut self, order: &mut PlaceOrder) {
         self.next += 1;
         let word = self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -96,7 +96,7 @@ impl Pair {
         order.id.0[..8].copy_from_slice(&word.to_le_bytes());
     }
 
-    /// The journal thread's part: without it the ring is full after a moment.
+    /// Frees the log as the journal's thread would: without it the ring is full after a moment.
     fn free(&self) {
         if self.fast.log.room() < ROOM_MIN {
             self.fast.log.free(self.fast.log.claimed());

@@ -1,8 +1,8 @@
 //! The book as most people would write it, beside the room `book`: a sorted map of prices, a queue at each,
 //! and a map from digests to prices. Neither knows of money or writes a log.
 //!
-//! Of 20,000 commands 55 % rest an order, 35 % cancel one, which may be gone already, and 10 % take some
-//! makers; 10,000 orders rest on 98 prices before.
+//! Of 20,000 commands 55 % rest an order, 35 % cancel one, which may have ended already, and 10 % take some
+//! makers; 10,000 orders rest on 98 prices beforehand.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -15,7 +15,7 @@ use outcry::domain::{MarketNo, OrderId, Outcome, Position, Price, Shares, Side, 
 const RESTING: u64 = 10_000;
 const COMMANDS: usize = 20_000;
 const MARKET: MarketNo = MarketNo(0);
-/// Bids stand below it and asks above, so that nothing crosses.
+/// Bids are below it and asks above, so that nothing crosses.
 const FAIR_CENTS: u64 = 50;
 
 enum Command {
@@ -27,7 +27,7 @@ enum Command {
 /// One maker's part: whose order, how much, and at which price.
 type Fill = (u64, u64, Price);
 
-/// What commands came to.
+/// The results of all commands.
 #[derive(Debug, Default, PartialEq)]
 struct Outcomes {
     cancelled: usize,
@@ -161,7 +161,7 @@ fn run(book: &mut impl Book, commands: &[Command], outcomes: &mut Outcomes) {
     }
 }
 
-/// What rests first, and what follows.
+/// The commands that fill the book, and those that are timed.
 fn commands() -> (Vec<Command>, Vec<Command>) {
     let mut state = 42_u64;
     let mut below = |bound: u64| {

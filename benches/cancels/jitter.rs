@@ -1,4 +1,4 @@
-//! What the machine itself does to a thread that only spins: the moments at which it did not run.
+//! What the machine itself does to a thread that only spins: the times at which it did not run.
 
 use super::load::record;
 use super::outcry::pin;
@@ -11,7 +11,7 @@ const TIME: Duration = Duration::from_secs(2);
 /// A thread that runs reads the clock far more often than this.
 const GAP: Duration = Duration::from_micros(10);
 
-/// Watches each CPU with nothing of ours on it.
+/// Watches each CPU while nothing else of this program runs on it.
 pub(crate) fn report(when: &str, cpus: [usize; 2]) {
     for cpu in cpus {
         let _pinned = pin(cpu);

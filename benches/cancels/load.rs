@@ -2,8 +2,8 @@
 //! between them.
 //!
 //! One thread does it all, without ever sleeping and with few system calls in a row: before each of
-//! them the cancels are looked at. On two CPUs a second thread would take turns with this one by the
-//! scheduler's slices, and those would be measured.
+//! them it serves the cancels. On two CPUs a second thread would take turns with this one by the
+//! scheduler's slices, and the benchmark would measure those.
 
 use super::client::{self, Credentials};
 use super::sign::{Signer, hmac};
@@ -16,19 +16,20 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Connections that place orders.
 pub(crate) const PLACERS: usize = 8;
 
-/// Orders under way on each of them where the next one waits for answers.
+/// Orders under way on each connection at the pace [`Pace::Answered`].
 pub(crate) const PIPELINED: usize = 16;
 
-/// Replies that are read at once: some twenty, so that a cancel does not wait long for its clients.
+/// Bytes of replies read at once: some twenty, so that a cancel does not wait long for its own
+/// client.
 const CHUNK_BYTES: usize = 8 << 10;
 
-/// How long answers may take behind the last order.
+/// How long answers may take after the last order.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Collateral in millionths for 5 shares, at a price of 0.01: it rests.
 const BID: u64 = 50_000;
 
-/// Somebody who trades one token.
+/// A client that trades one token.
 pub(crate) struct Account {
     signer: Signer,
     credentials: Credentials,
@@ -43,7 +44,7 @@ impl Account {
         Self { signer, credentials, token, salt: 0 }
     }
 
-    /// Whole requests of so many orders that rest.
+    /// Whole requests of `count` orders that rest.
     pub(crate) fn orders(&mut self, count: usize) -> Vec<Vec<u8>> {
         let first = self.salt;
         self.salt += count as u64;
@@ -86,7 +87,7 @@ impl Pipe {
         Self { stream, unsent: Vec::new(), sent: 0, unread: Vec::new(), under_way: 0 }
     }
 
-    /// Sends as much of `request` as there is room for; the rest waits here.
+    /// Sends as much of `request` as the socket takes; the rest waits here.
     fn push(&mut self, request: &[u8]) {
         self.unsent.extend_from_slice(request);
         self.under_way += 1;
@@ -105,7 +106,7 @@ impl Pipe {
         }
     }
 
-    /// Reads once and hands on each reply that is whole.
+    /// Reads once and passes on each whole reply.
     fn receive(&mut self, mut each: impl FnMut(&str)) {
         let mut chunk = [0; CHUNK_BYTES];
         match self.stream.read(&mut chunk) {
@@ -132,7 +133,7 @@ impl Pipe {
 pub(crate) enum Pace {
     /// As soon as fewer than [`PIPELINED`] are under way on a connection.
     Answered,
-    /// By schedule, so many a second, whatever the answers do.
+    /// By schedule, at this many orders a second, whatever the answers do.
     Scheduled(f64),
 }
 
@@ -144,7 +145,7 @@ pub(crate) struct Placement {
     next: usize,
     /// Orders that rest, by their answers.
     pub(crate) answered: usize,
-    /// The most bytes that found no room in the sockets.
+    /// The most bytes that waited here because a socket took no more.
     pub(crate) unsent_bytes_max: usize,
     looks_at: usize,
 }
@@ -155,7 +156,7 @@ impl Placement {
         Self { pipes, orders, pace, next: 0, answered: 0, unsent_bytes_max: 0, looks_at: 0 }
     }
 
-    /// At most one order out and one look at answers.
+    /// Sends at most one order and reads answers once.
     fn step(&mut self, since: Duration, sends: bool) {
         self.looks_at = (self.looks_at + 1) % PLACERS;
         let (pipe, is_due) = match self.pace {
@@ -197,9 +198,9 @@ pub(crate) struct Cancels {
     interval: Duration,
     next: usize,
     intended: Option<Duration>,
-    /// Nanoseconds from the moment at which a cancel was to be sent to its answer.
+    /// Nanoseconds from the moment at which a cancel should have been sent to its answer.
     pub(crate) took: Histogram<u64>,
-    /// The part of them before it was sent: the clients' own doing.
+    /// The part of `took` before the cancel was sent: the client's own delay.
     pub(crate) late: Histogram<u64>,
 }
 
@@ -229,7 +230,7 @@ impl Cancels {
         Self { pipe, requests, interval, next: 0, intended: None, took: histogram(), late: histogram() }
     }
 
-    /// At most one cancel out or one look at an answer. Nothing begins once `sends` is false.
+    /// Sends at most one cancel or reads an answer once. Nothing is sent once `sends` is false.
     fn step(&mut self, begin: Instant, sends: bool) {
         let due = self.interval * u32::try_from(self.next).expect("few");
         let Some(intended) = self.intended else {

@@ -1,4 +1,5 @@
-//! What others took from us: on both CPUs a thread of ours spins, so all of their time should be ours.
+//! What others took from this benchmark, which spins a thread on each of the two CPUs and should have
+//! all their time.
 
 use std::time::Instant;
 
@@ -17,14 +18,14 @@ impl Watch {
         Self { pids, begin: Instant::now(), used_ns }
     }
 
-    /// The part of two CPUs' time that we did not have since.
+    /// The part of two CPUs' time since then that the watched processes did not have.
     pub(crate) fn lost(&self) -> f64 {
         let used_ns = used_ns(&self.pids) - self.used_ns;
         (1.0 - used_ns as f64 / (2.0 * self.begin.elapsed().as_nanos() as f64)).max(0.0)
     }
 }
 
-/// Nanoseconds of CPU that all threads of these processes have had.
+/// The CPU time in nanoseconds that all threads of these processes have had.
 fn used_ns(pids: &[u32]) -> u64 {
     let of_thread = |path: std::path::PathBuf| -> u64 {
         // A thread that ends between two looks has had nothing worth counting.

@@ -1,21 +1,21 @@
-//! What placement does to those who cancel.
+//! What placing orders does to cancels.
 //!
 //! `cargo bench --bench cancels` starts Outcry with limits off, its trading loop spinning on CPU 0, and
 //! everything else on CPU 1: reader, journal and the clients, which are one polling thread (`load`). It
-//! 1. measures the capacity of placement: signed orders that rest, over 8 connections with up to 16
-//!    under way on each;
-//! 2. cancels orders of one maker, one at a time at a fixed rate, in rounds with no placement at all, with
-//!    placement offered by schedule at 90 % of the capacity, and at 120 %, where it queues up in the
-//!    sockets. A cancel's time counts from the moment at which it was to be sent;
-//! 3. turns the same trading loop by hand in this process (`turns`) and measures its turns at full load.
+//! 1. measures the capacity of placement: signed orders that rest, over 8 connections with up to 16 under way
+//!    on each;
+//! 2. cancels orders of one maker, one at a time at a fixed rate, in rounds without any placement, with
+//!    placement offered by schedule at 90 % of the capacity, and at 120 %, where it queues up in the sockets.
+//!    A cancel's time counts from the moment at which it should have been sent;
+//! 3. runs the same trading loop turn by turn in this process (`turns`) and measures its turns at full load.
 //!
-//! Good is a p99 at 90 % that is at most the one without placement plus one longest turn: a cancel that
-//! comes in the middle of a turn waits for its end, and then nothing is before it. The longest turn is
-//! taken at its 99.9th percentile: the maximum is the hypervisor's or the scheduler's.
+//! Good is a p99 at 90 % that is at most the p99 without placement plus one longest turn: a cancel that
+//! arrives in the middle of a turn waits for its end, and then nothing is ahead of it. The longest turn is
+//! taken at its 99.9th percentile, because the maximum is due to the hypervisor or the scheduler.
 //!
-//! Only quiet rounds count: others had at most 1 % of the two CPUs, and of a hundred cancels the client itself
-//! sent 99 within 0.1 ms of their moments. All rounds are printed.
-//! Every reply is checked: an order that does not rest, or a cancel that does not cancel, ends the run.
+//! Only quiet rounds count: those in which others had at most 1 % of the two CPUs, and the client itself sent
+//! 99 of a hundred cancels within 0.1 ms of their moments. All rounds are printed. Every reply is checked: an
+//! order that does not rest, or a cancel that does not cancel, ends the run.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(
@@ -52,7 +52,7 @@ use sign::Signer;
 use std::path::Path;
 use std::time::Duration;
 
-/// The first two public test keys of Anvil: who cancels, and who places.
+/// The first two public test keys of Anvil: the canceller's and the placer's.
 const KEYS: [&str; 2] = [
     "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
     "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
@@ -61,23 +61,23 @@ const KEYS: [&str; 2] = [
 /// Cancels go out at this interval, which no timer of the server is a multiple of.
 const CANCELS_EACH: Duration = Duration::from_micros(777);
 
-/// Quiet rounds at each rate of placement, and how long one is.
+/// Quiet rounds wanted at each rate of placement, and the length of a round.
 const ROUNDS: usize = 8;
 const TIME: Duration = Duration::from_secs(1);
 
-/// Rounds that are tried at most for them.
+/// The most rounds that are tried to get them.
 const ROUNDS_MAX: usize = 24;
 
 /// The part of the CPUs' time that others may have in a quiet round.
 const LOST_MAX: f64 = 0.01;
 
-/// How late the client may send in a quiet round, in ns at p99: later, and the figure is the client's.
+/// How late the client may send in a quiet round, in ns at p99: beyond it the figure is the client's.
 const LATE_NS_MAX: u64 = 100_000;
 
 /// Rounds of placement alone, at least.
 const CAPACITY_ROUNDS: usize = 3;
 
-/// Orders for [`TIME`], and for a machine that is faster than any we know.
+/// Orders for [`TIME`], enough for a machine faster than any known.
 const ORDERS_MAX: usize = 40_000;
 
 /// Placement as parts of its capacity.
@@ -87,7 +87,7 @@ const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 
 fn main() {
-    // Everything in shared memory: the disk is not what is measured, and nothing stays behind.
+    // Everything is in shared memory: the disk is not measured, and nothing stays on it.
     let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
     let places = ["served", "turned"].map(|name| directory.path().join(name));
     for place in &places {
@@ -126,7 +126,7 @@ fn main() {
     figures::note_beside("a cancel's p99 at 90 %, against its bound", at_90, Unit::Us, bound, alone + turn);
 }
 
-/// Parts 1 and 2; one row for each of [`SHARES`].
+/// Measures parts 1 and 2; one row for each of [`SHARES`].
 fn over_the_wire(directory: &Path) -> [Row; 3] {
     let (outcry, [mut maker, mut placer]) = start(directory);
     let _pinned = pin(CLIENT_CPU);
@@ -150,7 +150,7 @@ fn over_the_wire(directory: &Path) -> [Row; 3] {
     rows
 }
 
-/// Cancels of one maker while orders are offered at a rate.
+/// One round: cancels of one maker while orders are offered at a rate.
 fn measure(outcry: &Outcry, maker: &mut Account, placer: &mut Account, rate: f64) -> Row {
     let orders = placer.orders((rate * TIME.as_secs_f64()) as usize + 1);
     let mut placement = Placement::new(outcry.http, orders, Pace::Scheduled(rate));
@@ -164,8 +164,8 @@ fn measure(outcry: &Outcry, maker: &mut Account, placer: &mut Account, rate: f64
     Row { offered: rate, rested, took: cancels.took, late: cancels.late, unsent_bytes_max, lost }
 }
 
-/// Orders a second that rest when each connection always has some under way: the most of some rounds,
-/// for what disturbs them makes them slower.
+/// Orders a second that rest when each connection always has some under way: the most of some rounds, because
+/// disturbances only make rounds slower.
 fn capacity(outcry: &Outcry, placer: &mut Account) -> f64 {
     let mut rates = Vec::new();
     for _ in 0..ROUNDS_MAX {

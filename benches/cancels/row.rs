@@ -1,4 +1,4 @@
-//! What one rate of placement did to the cancels beside it.
+//! What one rate of placement did to the cancels that ran beside it.
 
 use super::figures::{self, Unit};
 use super::micros;
@@ -10,18 +10,18 @@ pub(crate) struct Row {
     pub(crate) offered: f64,
     /// Orders a second that rested, round by round.
     pub(crate) rested: Vec<f64>,
-    /// Nanoseconds of each cancel from the moment at which it was to be sent.
+    /// Nanoseconds of each cancel from the moment at which it should have been sent.
     pub(crate) took: Histogram<u64>,
-    /// The part of them before it was sent.
+    /// The part of `took` before the cancel was sent.
     pub(crate) late: Histogram<u64>,
-    /// The most bytes of one connection that found no room in its socket.
+    /// The most bytes that waited because one connection's socket took no more.
     pub(crate) unsent_bytes_max: usize,
-    /// The part of both CPUs' time that others had, at most.
+    /// The largest part of both CPUs' time that others had in a round.
     pub(crate) lost: f64,
 }
 
 impl Row {
-    /// A row of no rounds yet.
+    /// A row without rounds.
     pub(crate) fn new(offered: f64) -> Self {
         let histogram = || Histogram::new(3).expect("three digits");
         let (took, late) = (histogram(), histogram());
@@ -37,12 +37,12 @@ impl Row {
         self.unsent_bytes_max = self.unsent_bytes_max.max(round.unsent_bytes_max);
     }
 
-    /// How many.
+    /// The number of rounds.
     pub(crate) fn rounds(&self) -> usize {
         self.rested.len()
     }
 
-    /// Writes the figures of the cancels, if anybody keeps figures.
+    /// Writes the cancels' figures, if figures are kept.
     pub(crate) fn note(&self, placement: &str) {
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
             figures::note(format!("a cancel, {placement}, {name}"), micros(&self.took, quantile), Unit::Us);

@@ -1,5 +1,5 @@
-//! How long a turn of the trading loop takes at full load: the same loop, turned by hand in this
-//! process, so that the clock is read around each turn and the server itself need not.
+//! How long a turn of the trading loop takes at full load: the same loop, driven turn by turn in
+//! this process, so that the clock is read around each turn without a change of the server.
 
 use super::load::{Account, Cancels, Pace, Placement, record, run};
 use super::lost::Watch;
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 /// Turns shorter than this found nothing to do.
 const BUSY: Duration = Duration::from_micros(5);
 
-/// Quiet rounds that are turned.
+/// Quiet rounds wanted.
 const TURNED_ROUNDS: usize = 3;
 
-/// What the clients do: get ready, load the loop, and say whether the round that was counts.
+/// The clients' phases: preparing, loading the loop, and telling whether the last round counts.
 const PREPARES: u8 = 0;
 const MEASURES: u8 = 1;
 const QUIET: u8 = 2;
@@ -30,7 +30,7 @@ const DISTURBED: u8 = 3;
 /// Nanoseconds of the turns in which there was something to do.
 pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
     let on_client = pin(CLIENT_CPU);
-    // Its other threads stay where they were made: beside the clients, as those of the server.
+    // The rig's other threads stay where they were started: beside the clients, as the server's do.
     let mut rig = Rig::start(&options(directory)).expect("the rig starts");
     drop(on_client);
     let _pinned = pin(SERVER_CPU);
@@ -66,7 +66,7 @@ pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
     turns
 }
 
-/// Rounds of orders as fast as they are answered, and cancels between them.
+/// Rounds of orders as fast as they are answered, with cancels between them.
 fn load(port: u16, signers: [Signer; 2], token: U256, phase: &AtomicU8) {
     let [mut maker, mut placer] = signers.map(|signer| Account::new(port, signer, token));
     let mut quiet_rounds = 0;

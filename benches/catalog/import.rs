@@ -1,4 +1,4 @@
-//! `outcry import gamma FILE` against a running `outcry serve`, both as processes of their own.
+//! `outcry import gamma FILE` against a running `outcry serve`, each in a process of its own.
 
 use super::figures::{self, Unit};
 use super::timed;
@@ -9,14 +9,14 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a process is looked at while it runs.
+/// How often a running process is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Linux counts a process's CPU time in hundredths of a second, whatever its kernel's tick is.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Imports `file`, which holds `markets` markets, twice; prints how long that took, and which part
-/// of the exchange worked how long.
+/// Imports `file`, which holds `markets` markets, twice; prints how long that took, and the CPU
+/// time of each part of the exchange.
 pub(crate) fn measure(file: &Path, markets: usize, last_id: u64) {
     let folder = tempfile::TempDir::new().expect("a folder");
     let server = Server::start(folder.path());
@@ -49,7 +49,7 @@ pub(crate) fn measure(file: &Path, markets: usize, last_id: u64) {
     figures::note("search up to date behind the second import", behind.as_secs_f64(), Unit::S);
 }
 
-/// What became of the command.
+/// The result of the command.
 struct Client {
     status: ExitStatus,
     said: String,
@@ -112,7 +112,7 @@ impl Server {
             .expect("outcry runs");
         let (mut cpu_s, mut resident_mib) = (0.0, 0);
         let status = loop {
-            // What a process used is gone when it has ended, so the last look is what counts.
+            // The figures of a process vanish when it ends, so the last ones read count.
             cpu_s = cpu_seconds(&format!("/proc/{}/stat", child.id())).unwrap_or(cpu_s);
             resident_mib = peak_mib(child.id()).max(resident_mib);
             if let Some(status) = child.try_wait().expect("our own child") {
@@ -124,13 +124,13 @@ impl Server {
         Client { status, said, cpu_s, resident_mib }
     }
 
-    /// The CPU time of every thread, those of one name together.
+    /// The CPU time of all threads, summed by name.
     fn threads(&self) -> Vec<(String, f64)> {
         let mut all: Vec<(String, f64)> = Vec::new();
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a process");
         for task in tasks.filter_map(Result::ok) {
             let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-            // Its helpers come and go, and their times with them; they count as one.
+            // The search's helpers come and go with their times, so they count as one.
             let name = name.trim().trim_end_matches(|last: char| last.is_ascii_digit() || last == '-');
             let name =
                 if name.starts_with("outcry") || name == "journal" { name } else { "search's helpers" };
@@ -158,11 +158,11 @@ impl Server {
     }
 }
 
-/// User and system time from a `stat` file of /proc; none once the process is gone.
+/// User and system time from a `stat` file of /proc; none once the process has ended.
 #[allow(clippy::cast_precision_loss, reason = "seconds for people")]
 fn cpu_seconds(path: &str) -> Option<f64> {
     let text = std::fs::read_to_string(path).ok()?;
-    // The name in front stands in brackets and may hold anything.
+    // The name before it is in brackets and may contain anything.
     let (_, fields) = text.rsplit_once(") ")?;
     let ticks = |at: usize| fields.split(' ').nth(at)?.parse::<u64>().ok();
     Some((ticks(11)? + ticks(12)?) as f64 / TICKS_PER_SECOND as f64)

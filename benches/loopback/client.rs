@@ -1,4 +1,4 @@
-//! One client on one connection, which polls and never sleeps: what a market maker would run.
+//! One client on one connection, which polls and never sleeps, as a market maker would run it.
 
 use super::sign::{OrderWords, Signer, hmac, number, order_domain, order_type_hash};
 use alloy_primitives::{B256, U256};
@@ -17,7 +17,7 @@ pub(crate) struct Credentials {
     pub(crate) passphrase: String,
 }
 
-/// A connection that one request at a time goes out on.
+/// A connection with at most one request under way.
 pub(crate) struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -31,7 +31,7 @@ impl Client {
     }
 
     /// Sends `request`, polls until the whole reply is there, and returns it with the time between. What a
-    /// client does with a reply, and so its length, is not in it.
+    /// client does with a reply, which depends on its length, is not timed.
     pub(crate) fn round_trip(&mut self, request: &[u8]) -> (Duration, &str) {
         let start = Instant::now();
         self.stream.write_all(request).expect("requests are shorter than the socket's buffer");

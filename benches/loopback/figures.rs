@@ -1,16 +1,16 @@
-//! What a benchmark measured, for who keeps it: JSON lines in the file that `OUTCRY_FIGURES` names.
+//! A benchmark's figures, for whoever keeps them: JSON lines in the file that `OUTCRY_FIGURES` names.
 //!
 //! `{"what":"POST /order, p50","value":39.8,"unit":"us","beside":{"what":"floor","value":37.9}}` is a
-//! figure; what stands beside it has its unit, and was measured in the same run. A benchmark that knows
-//! that it was disturbed says `{"invalid":"why"}`. Without the variable nothing is written.
-//! `scripts/perf bench` sets it and reads the lines; this file is what both sides agree on.
+//! figure; the value beside it has the same unit and was measured in the same run. A benchmark that
+//! knows that it was disturbed writes `{"invalid":"why"}`. Without the variable nothing is written.
+//! `scripts/perf bench` sets it and reads the lines; this file is the format that both sides share.
 
-#![allow(dead_code, reason = "each benchmark uses a part of it, and who reads it another")]
+#![allow(dead_code, reason = "each benchmark uses a part of it, and its reader another")]
 
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 
-/// Names the file that lines are added to.
+/// The variable with the name of the file to which lines are appended.
 pub(crate) const VARIABLE: &str = "OUTCRY_FIGURES";
 
 /// What a value counts.
@@ -25,7 +25,7 @@ pub(crate) enum Unit {
     S,
     /// Things a second.
     PerS,
-    /// Nothing: one value by another.
+    /// One value divided by another.
     Ratio,
     /// Bytes.
     Bytes,
@@ -37,13 +37,13 @@ pub(crate) enum Unit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Figure {
-    /// What was measured; no two figures of a run have the same.
+    /// What was measured; unique within a run.
     pub(crate) what: String,
     /// How much it was.
     pub(crate) value: f64,
-    /// Of what.
+    /// The unit of the value.
     pub(crate) unit: Unit,
-    /// What it is to be seen beside, if there is such a thing.
+    /// The value to compare it with, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) beside: Option<Beside>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Figure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Beside {
-    /// What it is of.
+    /// What was measured.
     pub(crate) what: String,
     /// How much it was.
     pub(crate) value: f64,
@@ -64,7 +64,7 @@ pub(crate) struct Beside {
 pub(crate) enum Line {
     /// A figure.
     Figure(Figure),
-    /// Why none of them may be kept.
+    /// Why no figure of this run may be kept.
     Invalid {
         /// In words.
         invalid: String,
@@ -77,18 +77,18 @@ impl Figure {
         Self { what: what.into(), value, unit, beside: None }
     }
 
-    /// The same beside another value.
+    /// This figure beside another value.
     pub(crate) fn beside(self, what: impl Into<String>, value: f64) -> Self {
         Self { beside: Some(Beside { what: what.into(), value }), ..self }
     }
 }
 
-/// Writes a figure that stands alone, if anybody keeps figures.
+/// Writes a figure that stands alone, if figures are kept.
 pub(crate) fn note(what: impl Into<String>, value: f64, unit: Unit) {
     add(&Line::Figure(Figure::new(what, value, unit)));
 }
 
-/// Writes a figure beside another value, if anybody keeps figures.
+/// Writes a figure beside another value, if figures are kept.
 pub(crate) fn note_beside(
     what: impl Into<String>,
     value: f64,
@@ -99,7 +99,7 @@ pub(crate) fn note_beside(
     add(&Line::Figure(Figure::new(what, value, unit).beside(other, other_value)));
 }
 
-/// Says why the run may not be kept.
+/// Writes why the run's figures may not be kept.
 pub(crate) fn invalid(reason: &str) {
     add(&Line::Invalid { invalid: reason.to_owned() });
 }

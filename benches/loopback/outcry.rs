@@ -4,12 +4,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A process that ends with this value.
+/// A process that ends when this value is dropped.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    /// Lets the process run, or stops it where it is: two servers that poll on one CPU would take
-    /// turns by the scheduler's slices, and neither would be measured.
+    /// Lets the process run, or suspends it: two servers that poll on one CPU would take turns by
+    /// the scheduler's slices, and neither would be measured.
     pub(crate) fn let_run(&self, runs: bool) {
         let signal = if runs { Signal::CONT } else { Signal::STOP };
         kill_process(Pid::from_child(&self.0), signal).expect("our own child");
@@ -39,7 +39,7 @@ impl Outcry {
         let token_file = data.join("admin-token");
         let mut command = Command::new(env!("CARGO_BIN_EXE_outcry"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
-        // What is measured is the exchange, not how fast it lets one client be.
+        // The exchange is measured, not how fast it lets one client be.
         command.args(["--set", "limits.mode=off"]);
         for setting in settings {
             command.args(["--set", setting]);
@@ -51,7 +51,7 @@ impl Outcry {
         Self { process, http, admin, token_file }
     }
 
-    /// What the operator's listener says at a path.
+    /// What the operator's listener answers at a path.
     pub(crate) fn asked(&self, path: &str) -> serde_json::Value {
         let token = std::fs::read_to_string(&self.token_file).expect("serve makes its token");
         let mut client = super::client::Client::connect(self.admin);
@@ -63,7 +63,7 @@ impl Outcry {
         serde_json::from_str(body).expect("JSON")
     }
 
-    /// Runs one of the operator's commands, which has to succeed.
+    /// Runs one of the operator's commands, which must succeed.
     pub(crate) fn operator(&self, words: &[&str]) {
         let done = Command::new(env!("CARGO_BIN_EXE_outcry"))
             .args(words)
@@ -87,8 +87,8 @@ fn wait_for_ports(path: &Path) -> (u16, u16) {
     }
 }
 
-/// Keeps the calling thread on one CPU until the value is dropped; processes that it starts
-/// meanwhile are kept there too.
+/// Keeps the calling thread, and processes that it starts meanwhile, on one CPU until the value is
+/// dropped.
 pub(crate) struct Pinned(rustix::thread::CpuSet);
 
 /// Keeps the calling thread on `cpu`.

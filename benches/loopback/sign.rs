@@ -1,4 +1,4 @@
-//! Signing as a client does it, by libraries alone: `ClobAuth`, orders and the HMAC.
+//! Signing as a client does it, with libraries alone: `ClobAuth`, orders and the HMAC.
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use base64::Engine;

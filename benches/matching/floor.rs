@@ -1,5 +1,5 @@
-//! The floor: the least that a book with price-time priority and ids of 32 bytes has to touch, and nothing
-//! else: no owners, no money, no expiry, no ladder from a pool, no second market.
+//! The floor: only what a book with price-time priority and 32-byte ids must touch. It has no owners, no
+//! money, no expiry, no ladder from a pool, no second market.
 
 use super::workload::Side;
 use outcry::memory::ahead;
@@ -106,7 +106,7 @@ impl Floor {
         true
     }
 
-    /// Has the place in the table that this digest begins at fetched.
+    /// Prefetches the place in the table at which the search for this digest begins.
     pub(crate) fn fetch_place(&self, digest: &[u8; 32]) {
         ahead::fetch(&self.table[self.home(Self::key(digest))]);
     }
@@ -129,18 +129,18 @@ impl Floor {
         self.best(side).map(|price| self.levels[side as usize][price].first)
     }
 
-    /// Has an order fetched.
+    /// Prefetches an order.
     pub(crate) fn fetch(&self, slot: u32) {
         ahead::fetch(&self.nodes[slot as usize]);
         ahead::fetch(&self.digests[slot as usize]);
     }
 
-    /// Its digest.
+    /// An order's digest.
     pub(crate) fn digest(&self, slot: u32) -> &[u8; 32] {
         &self.digests[slot as usize]
     }
 
-    /// Later entries move up, so that a search may stop at an empty place.
+    /// Moves later entries up, so that a search may stop at an empty place.
     fn close_gap(&mut self, mut hole: usize) {
         let mut place = hole;
         loop {

@@ -1,21 +1,23 @@
-//! What the book costs, beside an idealised one that can do nothing else, and what a trading core costs around it.
+//! What the book costs beside an idealised one that does nothing else, and what a trading core costs around it.
 //!
 //! `cargo bench --bench matching` makes five million commands for each of four sizes (99 and 999 ticks, 10,000 and
 //! 100,000 live orders; `workload`), and runs them on the room `book` and on the floor (`floor`), in turn, round by
-//! round, on one CPU, and a million on a whole trading core (`trade_core`). All have to make the model's fills, which a
-//! checksum binds in their order. A figure is the thread's CPU time for all commands, the median of the rounds;
-//! prefilling is not in it.
+//! round, on one CPU, and a million of them on a whole trading core (`trade_core`). All must make the model's fills in
+//! the model's order, which a checksum verifies. A figure is the thread's CPU time for all commands, without
+//! prefilling: the median of the rounds.
 //!
-//! Book and floor are measured twice: commands come alone, each known when it is its turn, or lie in a ring, as those of
-//! other loops and of a list of cancels do in the server: what they will look at first is fetched while those before
-//! them are done. With 100,000 live orders a book is larger than the cache of a core, and alone it waits for memory.
+//! Book and floor are measured twice. Either commands come alone, each unknown until its turn, or they wait in a ring,
+//! as commands of other loops and of a list of cancels do in the server: then the memory that they touch first is
+//! prefetched while the commands ahead of them run. With 100,000 live orders a book is larger than a core's cache, and
+//! a command that comes alone waits for memory.
 //!
 //! Good is at most 25 ns a command with 10,000 live orders and 35 with 100,000, and at most 1.25 times the floor; for a
-//! trading core 45 and 100 ns without what was received, whose writing the last line tells.
+//! trading core 45 and 100 ns, without writing what was received, which the last line of its table adds.
 //!
-//! `cargo bench --bench matching -- core 60000` is one round of the trading core alone at the first size, with so many
-//! commands, and `book 60000` one of book and floor whose commands come alone: what `valgrind --tool=callgrind` counts.
-//! `full` is what one costs whose memory of digests is full, `wallets` one of a hundred times the wallets.
+//! `cargo bench --bench matching -- core 60000` is one round of the trading core alone at the first size, with that
+//! many commands, and `book 60000` one of book and floor with commands that come alone: what
+//! `valgrind --tool=callgrind` counts. `full` measures a trading core whose memory of digests is full, `wallets` one
+//! with a hundred times the wallets.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(clippy::cast_precision_loss, reason = "times are far below what a float holds exactly")]
@@ -37,10 +39,10 @@ use workload::{Command, Kind, Side, Tally, Workload};
 
 const COMMANDS: usize = 5_000_000;
 const CORE_COMMANDS: usize = 1_000_000;
-/// What a shard remembers by default.
+/// Digests that a shard remembers by default.
 const DIGESTS: usize = 4_000_000;
 const ROUNDS: usize = 5;
-/// Wallets that make.
+/// Wallets that make, as opposed to take.
 const MAKERS: u32 = 1_000;
 const MANY_MAKERS: u32 = 100_000;
 /// Sizes: ticks, live orders.
@@ -107,7 +109,7 @@ fn books(sizes: &[(u16, usize)], commands: usize, rounds: usize, ways: &[Coming]
     }
 }
 
-/// Trading cores, and what is written of an order before it comes to one.
+/// Trading cores, and the cost of writing what was received of an order before it reaches one.
 fn trading_cores(sizes: &[(u16, usize)], commands: usize, rounds: usize) {
     println!("{commands} commands with accounts, rules, fees and frames");
     println!("ticks    live |   trading core");
@@ -123,10 +125,10 @@ fn trading_cores(sizes: &[(u16, usize)], commands: usize, rounds: usize) {
     figures::note("of an order, writing what was received", median, figures::Unit::Ns);
 }
 
-/// A trading core that has been up for so long that each order makes it forget another.
+/// A trading core that has run for so long that each order makes it forget an older one.
 fn full_memory() {
     let (ticks, live) = SIZES[0];
-    // Two of three commands are orders.
+    // About two of three commands are orders.
     let untimed = DIGESTS / 2 * 3 + DIGESTS / 10;
     let workload = Workload::new(ticks, live, untimed + CORE_COMMANDS, SEED);
     let round = || Core::new(ticks, live, DIGESTS, MAKERS).run(&workload, untimed);
@@ -134,7 +136,7 @@ fn full_memory() {
     note_core((ticks, live), &more, (0..ROUNDS).map(|_| round()).collect());
 }
 
-/// A trading core of an exchange with many wallets, each of which is as likely to be next.
+/// A trading core of an exchange with many wallets, each equally likely to be next.
 fn many_wallets() {
     let (ticks, live) = SIZES[0];
     let workload = Workload::new(ticks, live, CORE_COMMANDS, SEED);
@@ -143,7 +145,7 @@ fn many_wallets() {
     note_core((ticks, live), &more, (0..ROUNDS).map(|_| round()).collect());
 }
 
-/// Tells what a trading core's rounds took, of so many ticks and live orders and what there is `more`.
+/// Prints the rounds of a trading core with these ticks and live orders, and with what `more` says.
 fn note_core((ticks, live): (u16, usize), more: &str, rounds: Vec<f64>) {
     let (median, best) = figure(rounds);
     println!("{ticks:>5} {live:>7} | {median:6.1} ({best:5.1}){more}");
@@ -160,9 +162,9 @@ fn figure(mut rounds: Vec<f64>) -> (f64, f64) {
 /// How commands come.
 #[derive(Clone, Copy)]
 enum Coming {
-    /// Nothing is known of the next one.
+    /// Each is unknown until its turn.
     Alone,
-    /// The next ones lie in a ring.
+    /// The next ones wait in a ring.
     InARing,
 }
 
@@ -177,23 +179,23 @@ impl Coming {
     }
 }
 
-/// How many commands ahead an order is fetched, and where the index has it: lines from memory take as long as four
-/// commands. A trading core's commands take longer, and it looks one, three and five ahead.
+/// How many commands ahead an order is prefetched, and its place in the index: a line from memory takes as long as four
+/// commands. A trading core's commands take longer, so it looks one, three and five ahead.
 const NEAR: usize = 4;
 const FAR: usize = 8;
 
-/// A book under the commands.
+/// A book that executes the commands.
 trait Engine {
-    /// Has fetched what the command will look at first.
+    /// Prefetches what the command reads first.
     fn look_far_ahead(&self, command: &Command);
-    /// Has fetched what it will look at then.
+    /// Prefetches what the command reads after that.
     fn look_ahead(&self, command: &Command);
     fn add(&mut self, command: &Command);
     fn cancel(&mut self, id: &OrderId);
     fn take(&mut self, side: Side, shares: u32, tally: &mut Tally);
 }
 
-/// Nanoseconds a command, all fills checked.
+/// Nanoseconds a command; all fills are checked.
 fn run(workload: &Workload, mut engine: impl Engine, coming: Coming) -> f64 {
     let mut tally = Tally::default();
     for command in &workload.prefill {
@@ -206,12 +208,12 @@ fn run(workload: &Workload, mut engine: impl Engine, coming: Coming) -> f64 {
     took / workload.commands.len() as f64
 }
 
-// A function of its own for the same reason as the trading core's.
+// A function of its own, as in the trading core, so that callgrind can count it alone.
 #[inline(never)]
 fn execute_all(workload: &Workload, engine: &mut impl Engine, coming: Coming, tally: &mut Tally) {
     for (index, command) in workload.commands.iter().enumerate() {
         if let (Coming::InARing, Some(ring)) = (coming, workload.commands.get(index..=index + 2 * FAR)) {
-            // The workload is larger than every cache, where a server has its ring in the nearest.
+            // The workload is larger than every cache, whereas a server has its ring in the nearest one.
             ahead::fetch(&ring[2 * FAR]);
             engine.look_far_ahead(&ring[FAR]);
             engine.look_ahead(&ring[NEAR]);

@@ -1,15 +1,15 @@
-//! A trading core under the same commands: every rule judged, accounts and collateral kept, self-trades looked
-//! for, fees charged, and one frame a command written to a log in memory, with all that was signed.
+//! A trading core under the same commands: every rule judged, accounts and collateral kept, self-trades looked for,
+//! fees charged, and one frame a command, with all that was signed, written to a log in memory.
 //!
-//! Orders come ready, as from the loop that checked their signatures: what was received is written and summed. That
-//! is timed apart, see [`receiving`].
+//! Orders arrive ready, as from the loop that checked their signatures: what was received is already written and
+//! checksummed. That is timed separately, see [`receiving`].
 //!
-//! As in the server, where commands of other loops lie in a ring, cancels in a list, and before an order its
-//! signature's check, the core looks up to five commands ahead: what those will look at is fetched meanwhile.
+//! The core looks up to five commands ahead and prefetches what they will touch. In the server it can do so because
+//! commands of other loops wait in a ring, cancels in a list, and an order's signature check takes time.
 //!
-//! A hundred wallets take; who makes are others, a thousand or more. Between two blocks of commands the log is read
-//! back, its fills are compared with the model's, and its ring is freed; that is not timed, as other threads do it in
-//! an exchange.
+//! A hundred wallets take; other wallets, a thousand or more, make. Between two blocks of commands the log is read
+//! back, its fills are compared with the model's, and its ring is freed. That is not timed, because other threads do
+//! it in an exchange.
 
 use super::cpu_ns;
 use super::workload::{Command, Kind, Side, Tally, Workload};
@@ -37,19 +37,19 @@ const RING_BYTES: u64 = 64 << 20;
 /// Commands between two readings of the log.
 const BLOCK: usize = 4_096;
 /// Commands whose orders are made ready together: few enough to stay in a core's own cache, where a server has them,
-/// and so many that reading the clock in between does not count.
+/// and enough to make the reading of the clock between batches negligible.
 const BATCH: usize = 512;
 
-/// One shard and what it stands on.
+/// One shard and what it runs on.
 pub(crate) struct Core {
     shard: Shard,
     log: Arc<Log>,
     follower: Follower,
-    /// An order that is filled in anew for each, as the reader of bodies fills in its own.
+    /// An order that is overwritten for each command, as the reader of bodies overwrites its own.
     order: PlaceOrder,
-    /// A batch of them; where a command is a cancel, any.
+    /// A batch of ready orders; the entry of a cancel is unused.
     ready: Vec<ReadyOrder>,
-    /// When the next order is signed.
+    /// The time at which the next order is signed.
     timestamp_ms: u64,
     step: u16,
     /// Each resting order's number by its position.
@@ -59,7 +59,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// For so many ticks and live orders, with a memory of so many digests, and so many wallets that make.
+    /// A core with this many ticks, live orders, remembered digests and wallets that make.
     pub(crate) fn new(ticks: u16, live: usize, digests: usize, makers: u32) -> Self {
         let step = 10_000 / (ticks + 1);
         let resting_max = u32::try_from(live + live / 2).expect("slots are 32 bits");
@@ -97,7 +97,7 @@ impl Core {
             follower,
             order: blank(),
             ready: vec![ReadyOrder::BLANK; BATCH],
-            // Not ahead of the clock by the time of the last command.
+            // So early that not even the last command's time is ahead of the clock.
             timestamp_ms: NOW.0 - 100_000_000,
             step,
             orders: HashMap::new(),
@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// Nanoseconds a command behind the first `untimed` ones, all fills checked.
+    /// Nanoseconds a command after the first `untimed` ones; all fills are checked.
     pub(crate) fn run(mut self, workload: &Workload, untimed: usize) -> f64 {
         let mut tally = Tally::default();
         for block in workload.prefill.chunks(BLOCK) {
@@ -127,7 +127,7 @@ impl Core {
         took / timed.len() as f64
     }
 
-    /// Nanoseconds of its commands alone.
+    /// Nanoseconds of a block's commands alone.
     fn execute_block(&mut self, commands: &[Command]) -> f64 {
         let mut took = 0.0;
         for batch in commands.chunks(BATCH) {
@@ -182,7 +182,7 @@ impl Core {
         assert!(matches!(placed, Placed::Accepted { status, .. } if status == expected), "{placed:?}");
     }
 
-    /// Whose an order is that rests: of orders that come one behind the other, wallets that lie apart.
+    /// The owner of a resting order: consecutive orders get wallets that are far apart.
     const fn maker(&self, order: u32) -> WalletNo {
         WalletNo(order.wrapping_mul(0x9e37_79b9) % self.makers)
     }
@@ -193,7 +193,7 @@ impl Core {
             Kind::Add => (command.side, command.price * self.step, self.maker(command.order)),
             Kind::Take => {
                 self.taken += 1;
-                // As good as a market order: to the end of the other side.
+                // As good as a market order: it takes down to the last price of the other side.
                 let (side, price) = match command.side {
                     Side::Bid => (Side::Ask, self.step),
                     Side::Ask => (Side::Bid, 10_000 - self.step),
@@ -233,7 +233,7 @@ impl Core {
     }
 }
 
-/// Nanoseconds an order for what was received: fields and signature written and summed.
+/// Nanoseconds an order for what was received: writing and checksumming its fields and signature.
 pub(crate) fn receiving(orders: usize) -> f64 {
     let mut order = blank();
     let mut ready = vec![ReadyOrder::BLANK; BATCH];
@@ -250,7 +250,7 @@ pub(crate) fn receiving(orders: usize) -> f64 {
     took / orders.next_multiple_of(BATCH) as f64
 }
 
-/// A log that was written around once: in an exchange its pages are there from the start on.
+/// A log that was written all the way around once: in an exchange its pages are mapped from the start.
 fn touched_log() -> Log {
     let log = Log::anonymous(RING_BYTES);
     while log.claimed().0 <= RING_BYTES {

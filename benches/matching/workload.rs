@@ -1,10 +1,9 @@
-//! Commands for one book, made beforehand by a model that matches them itself.
+//! Commands for one book, made beforehand by a model that also matches them.
 //!
-//! 55 % of the commands rest an order near a fair value that wanders, never crossing; 35 % cancel an order that
-//! rests, any of them with the same chance; 10 % take what rests, always in full, 2.5 makers on average.
-//! Live orders stay as many as they were. Each order has a digest of 32 random bytes, which lies in the commands that
-//! name it, as it would lie in a request: what it costs to look up a digest that is long out of every cache is not the
-//! book's.
+//! 55 % of the commands rest an order near a fair value that wanders, never crossing; 35 % cancel a resting order,
+//! each with the same chance; 10 % take what rests, always in full, 2.5 makers on average. The number of live orders
+//! stays about the same. Each order has a digest of 32 random bytes, which is stored in the commands that name it, as
+//! it would be in a request: fetching a digest that has left every cache is not part of the book's cost.
 
 use outcry::domain::OrderId;
 use std::collections::VecDeque;
@@ -37,19 +36,19 @@ pub(crate) struct Command {
     pub(crate) shares: u32,
     /// The order that rests or is cancelled.
     pub(crate) order: u32,
-    /// Its digest; of an order that takes, its own.
+    /// That order's digest; for an order that takes, its own.
     pub(crate) digest: OrderId,
 }
 
-/// All of it.
+/// A whole workload.
 pub(crate) struct Workload {
     pub(crate) prefill: Vec<Command>,
     pub(crate) commands: Vec<Command>,
-    /// What the model's fills come to.
+    /// The sum of the model's fills.
     pub(crate) tally: Tally,
 }
 
-/// Fills, bound together in their order.
+/// Fills, with a checksum that depends on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) fills: u64,
@@ -78,7 +77,7 @@ impl Random {
         word ^ word >> 31
     }
 
-    /// Below `bound`.
+    /// A number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
@@ -88,7 +87,7 @@ impl Random {
     }
 }
 
-/// The digest of an order: four words that nothing but its number tells.
+/// The digest of an order: four random words that depend only on its number.
 fn digest(order: u32) -> OrderId {
     let mut random = Random(u64::from(order) << 32);
     let mut digest = [0; 32];
@@ -98,13 +97,13 @@ fn digest(order: u32) -> OrderId {
     OrderId(digest)
 }
 
-/// The model: a queue for each price, from which what was cancelled is passed over.
+/// The model: a queue for each price, in which cancelled orders are skipped.
 struct Model {
     random: Random,
     ticks: u16,
     fair: u16,
     levels: [Vec<VecDeque<u32>>; 2],
-    /// What rests at a price, so that an empty level is known without its queue.
+    /// How many orders rest at each price, so that an empty level is known without its queue.
     resting: [Vec<u32>; 2],
     open: Vec<u32>,
     price_of: Vec<u16>,
@@ -195,7 +194,7 @@ impl Model {
         Command { kind: Kind::Cancel, side, price, shares: 0, order, digest: digest(order) }
     }
 
-    /// What takes them names no order; the first maker's price bounds nothing here.
+    /// The command names no order and no price: the first maker's price bounds nothing here.
     fn take(&mut self) -> Command {
         let side = if self.random.chance(50) { Side::Bid } else { Side::Ask };
         let mut shares = 0;

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
-/// One client: what it sent and is not answered, and what it has still to be sent.
+/// One client: what it sent that is not yet answered, and what has yet to be sent to it.
 struct Connection {
     stream: TcpStream,
     unread: Vec<u8>,
@@ -15,7 +15,7 @@ struct Connection {
     buffer: Vec<u8>,
 }
 
-/// Serves for ever on a port of its own choice, which it prints; every reply is the file at `path`.
+/// Serves for ever on a free port, which it prints; every reply is the file at `path`.
 pub(crate) fn serve(path: &str) {
     let reply = std::fs::read(path).expect("the parent wrote the reply");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");

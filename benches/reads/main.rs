@@ -1,16 +1,16 @@
 //! What reads cost: beside a canned reply, and to those who trade.
 //!
-//! `cargo bench --bench reads` makes 64 markets in which account 0 has a position each, then
-//! 1. asks for `GET /markets/{id}` and `GET /positions`, over 4 connections with 8 requests under
-//!    way on each, in turn with two replies of as many bytes that nobody has to make:
-//!    - `stored`, of the same server: a market's description, which is copied out of its text. It
-//!      passes the same loop, parser and connections. Good would be half of this rate or more.
-//!    - `canned`, of another process that sends the very same bytes for everything and shares no
-//!      code with Outcry: what is left to be gained in the loop itself.
+//! `cargo bench --bench reads` makes 64 markets in each of which account 0 has a position. Then it
+//! 1. requests `GET /markets/{id}` and `GET /positions`, over 4 connections with 8 requests under
+//!    way on each, in turn with two replies of the same length that nobody has to make:
+//!    - `stored`, of the same server: a market's description, which is copied out of its text. It passes the same
+//!      loop, parser and connections. Good would be half of this rate or more.
+//!    - `canned`, of another process that sends the very same bytes for everything and shares no code with Outcry:
+//!      what could still be gained in the loop itself.
 //! 2. measures the round trip of one signed POST /order without and with a flood of `/events`,
-//!    `/public-search` and `/positions` on 4 other connections, in turn. With four CPUs good
-//!    would be 1.1 at most; with two, the client, the flood and the reader share one CPU, and
-//!    the figure is that CPU's queue.
+//!    `/public-search` and `/positions` on 4 other connections, in turn. With four CPUs good would
+//!    be 1.1 at most; with two, the client, the flood and the reader share one CPU, and the figure
+//!    is that CPU's queue.
 //!
 //! Every reply is checked: an order that does not rest, or a read that is not 200, ends the run.
 
@@ -40,10 +40,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Markets, and so positions of account 0.
+/// Markets, and positions of account 0.
 const MARKETS: u64 = 64;
 
-/// Rounds; each goes to both sides.
+/// Rounds; each measures every side.
 const ROUNDS: usize = 12;
 
 /// Reads in a round on each server.
@@ -58,14 +58,14 @@ const PIPELINED: usize = 8;
 /// Orders in a round without and with the flood.
 const ORDERS_PER_ROUND: usize = 250;
 
-/// Orders at the start of a round that do not count.
+/// Orders at the start of a round that are not counted.
 const WARM_UP: usize = 50;
 
-/// What the markets that are traded say, and every event.
+/// The description of the traded markets, and of every event.
 const DESCRIPTION: &str = "This market resolves to Yes if what its question asks for has happened by its \
                            end, and to No in every other case. Whoever runs the exchange decides.";
 
-/// Collateral in millionths for 5 shares: at 0.01 it rests, at 0.5 it meets its like.
+/// Collateral in millionths for 5 shares: at 0.01 a bid rests, at 0.5 it matches its counterpart.
 const BID_THAT_RESTS: u64 = 50_000;
 const BID_THAT_MEETS: u64 = 2_500_000;
 
@@ -83,7 +83,7 @@ fn main() {
         let _pinned = pin(0);
         return canned::serve(path);
     }
-    // Everything in shared memory: the disk is not what is measured, and nothing stays behind.
+    // Everything is in shared memory: the disk is not measured, and nothing stays on it.
     let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
     let cpus = std::thread::available_parallelism().expect("it is known").get();
     println!("{cpus} CPUs, {MARKETS} markets, durability committed");
@@ -143,8 +143,8 @@ impl Ground {
         reply
     }
 
-    /// Asks for the description of a new market that makes the reply `bytes` long. Markets have
-    /// numbers from `first` on.
+    /// The request for the description of a new market, made so long that the reply has `bytes`
+    /// bytes. The new markets are numbered from `first` on.
     fn stored(&self, directory: &Path, first: u64, bytes: usize) -> Vec<u8> {
         let mut length = bytes / 2;
         for number in first.. {
@@ -177,7 +177,7 @@ fn tokens_of(market: u64) -> [U256; 2] {
     [0, 1].map(|outcome| keccak256(format!("token {outcome} of {market}")).into())
 }
 
-/// Markets as a Gamma file, two to an event; the first is the one with this number.
+/// Markets as a Gamma file, two to an event, numbered from `first` on.
 fn gamma_file(first: u64, tokens: &[[U256; 2]], description: &str) -> String {
     let mut text = String::from("[");
     for (number, [zero, one]) in (first..).zip(tokens) {
@@ -202,7 +202,7 @@ fn get(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nUser-Agent: reads\r\n\r\n").into_bytes()
 }
 
-/// Part 1: the reader's rate beside the rate of canned replies with the same bytes.
+/// Part 1: the reader's rate beside the rates of stored and canned replies of the same length.
 fn beside_canned_replies(directory: &Path) {
     let settings =
         ["journal.durability=committed", "cpu.policy=explicit", "cpu.shard_cpus=1", "cpu.reader=0"];
@@ -264,7 +264,7 @@ fn rate(port: u16, request: &[u8]) -> f64 {
     reads / start.elapsed().as_secs_f64()
 }
 
-/// The next `count` replies as they came. All of them are as long as the first.
+/// The next `count` replies, as received. All are as long as the first.
 fn read_replies(connection: &mut TcpStream, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 128 * 1024];
@@ -361,7 +361,7 @@ fn orders(client: &mut Client, bids: &[Vec<u8>]) -> Vec<Duration> {
     bids.iter().map(one).skip(WARM_UP).collect()
 }
 
-/// One connection that reads as fast as it is answered, while it may.
+/// One connection that reads as fast as it is answered, while `floods` is set.
 fn flood(
     port: u16,
     cpu: usize,

@@ -1,8 +1,8 @@
-//! A long history, written into the log of a data directory as fast as it takes it.
+//! A long history, written into the log of a data directory as fast as the log takes it.
 //!
 //! Of ten orders one rests for good, three are cancelled and six trade in pairs, each pair a mint:
-//! everything that a state is made of, and nothing that a matching engine is needed for. The same
-//! counts always give the same frames.
+//! everything that a state consists of, without a matching engine. The same counts always give the
+//! same frames.
 
 use std::ops::Range;
 use std::path::Path;
@@ -25,7 +25,7 @@ const ROUND: u64 = 10;
 const SHARES: Shares = Shares(10_000_000);
 const SHARDS: u16 = 2;
 
-/// Writes the orders of these numbers behind those before them; a tenth of all rest at the end.
+/// Writes the orders with these numbers after the earlier ones; a tenth of all rest at the end.
 pub(crate) fn write(data_dir: &Path, segment_bytes: u64, orders: Range<u64>) -> Result<Position, String> {
     let options = Options {
         durability: Durability::Committed,

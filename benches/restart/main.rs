@@ -1,8 +1,10 @@
-//! How long a restart takes: a history is written, the exchange is started on it, makes a snapshot,
-//! is killed, the page cache is dropped, and the time from the new process to `/ready` is taken.
+//! How long a restart takes: a history is written, the exchange is started on it, makes a snapshot
+//! and is killed, the page cache is dropped, and the time from the start of a new process to
+//! `/ready` is taken.
 //!
-//! `cargo bench --bench restart -- [ORDERS] [DIRECTORY]`. A good number: ten million orders of which
-//! a million rest within ten seconds on two cores. Beside it stands the start without a snapshot.
+//! `cargo bench --bench restart -- [ORDERS] [DIRECTORY]`. A good number: ten million orders, of
+//! which a million rest, within ten seconds on two cores. Starts without a snapshot are measured
+//! beside it.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
@@ -19,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Orders between two snapshots: about the eight segments of 64 MiB behind which a server makes one.
+/// Orders between two snapshots: about the eight segments of 64 MiB after which a server makes one.
 const STEP: usize = 1_000_000;
 
 fn main() -> Result<(), String> {
@@ -55,7 +57,7 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// Lengthens the history, lets the exchange start on it, and has it make a snapshot.
+/// Lengthens the history, starts the exchange on it, and makes a snapshot.
 fn step(directory: &Path, orders: Range<u64>) -> Result<(), String> {
     let began = Instant::now();
     let last = orders.end;
@@ -78,7 +80,7 @@ struct Server {
 }
 
 impl Server {
-    /// Starts the exchange; gives it with the time until it was ready.
+    /// Starts the exchange; returns it with the time until it was ready.
     fn start(directory: &Path) -> Result<(Self, Duration), String> {
         let ports = directory.join("ports.json");
         let _ = std::fs::remove_file(&ports);
@@ -168,7 +170,7 @@ fn drop_page_cache() -> &'static str {
     }
 }
 
-/// The first word of what is said about the page cache.
+/// The first words of a text about the page cache, up to a colon.
 fn word(dropped: &str) -> &str {
     dropped.split(':').next().unwrap_or(dropped)
 }

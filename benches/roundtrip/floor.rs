@@ -1,10 +1,10 @@
-//! The floor: the least that a server must do for one POST /order, by libraries alone.
+//! The floor: the least that a server must do for one POST /order, with libraries alone.
 //!
 //! It shares no code with Outcry. One thread polls epoll without ever sleeping, and does for each
 //! request what cannot be left out: receive, split the head (httparse), HMAC over the raw bytes
 //! (hmac, sha2), JSON (simd-json), the order's digest (alloy's keccak), its signer (libsecp256k1),
-//! a copy with a checksum into a warm buffer (CRC-32C), and send. There is no book, no account, no
-//! log that anybody could recover from, and one credential that it was started with.
+//! a copy with a checksum into a warm buffer (CRC-32C), and send. It has no book, no accounts, no
+//! log to recover from, and only the one credential that it was started with.
 
 use super::sign::{OrderWords, number as number_word, order_type_hash};
 use alloy_primitives::{Address, B256, U256, keccak256};
@@ -62,10 +62,10 @@ struct Floor {
     position: usize,
 }
 
-/// Serves for ever on a port of its own choice, which it prints.
+/// Serves for ever on a free port, which it prints.
 ///
-/// `secret` is the base64url secret of the one credential, `domain` the separator orders are
-/// signed in.
+/// `secret` is the base64url secret of the one credential, `domain` the separator in whose domain
+/// orders are signed.
 pub(crate) fn serve(secret: &str, domain: &str) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
     let port = listener.local_addr().expect("a bound listener has an address").port();
@@ -86,7 +86,7 @@ pub(crate) fn serve(secret: &str, domain: &str) {
 }
 
 impl Floor {
-    /// One connection until it closes.
+    /// Serves one connection until it closes.
     fn poll(&mut self, mut stream: TcpStream) {
         stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).expect("a fresh socket");
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll is there");

@@ -1,13 +1,13 @@
 //! The round trip of one signed POST /order, beside the least that any server must do for it.
 //!
-//! `cargo bench --bench roundtrip` starts Outcry and the floor server (`floor`), pins both to
-//! CPU 0 and itself to CPU 1, and sends them the same kind of order in turn, round by round, over
-//! one connection each. It prints the medians, the tails and the ratio of the medians. Good would
-//! be a ratio of 1.3 at most: what Outcry does beyond the floor (routing, registry, book, money,
-//! log, one answer that waits for its frame) then costs less than a third of the whole.
+//! `cargo bench --bench roundtrip` starts Outcry and the floor server (`floor`), pins both to CPU 0 and itself
+//! to CPU 1, and sends them the same kind of order in turn, round by round, over one connection each. It prints
+//! the medians, the tails and the ratio of the medians. Good would be a ratio of 1.3 at most: then what Outcry
+//! does beyond the floor (routing, registry, book, money, log, an answer that waits for its frame) costs less
+//! than a third of the floor.
 //!
-//! Every reply is checked: an order that does not rest ends the run. Behind `--` come settings of Outcry, as in
-//! `cargo bench --bench roundtrip -- auth.known_signers_bytes=16777216`.
+//! Every reply is checked: an order that does not rest ends the run. Arguments after `--` are settings of
+//! Outcry, as in `cargo bench --bench roundtrip -- auth.known_signers_bytes=16777216`.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
@@ -37,7 +37,7 @@ const ROUNDS: usize = 24;
 /// Orders in a round on each server.
 const ORDERS_PER_ROUND: usize = 250;
 
-/// Orders at the start of a round that do not count.
+/// Orders at the start of a round that are not counted.
 const WARM_UP: usize = 50;
 
 /// The first public test key of Anvil.
@@ -58,7 +58,7 @@ fn main() {
         return floor::serve(secret, domain);
     }
     let signer = Signer::new(KEY);
-    // `durable` is refused on tmpfs; `committed` puts all of it there and leaves nothing behind.
+    // `durable` is refused on tmpfs, which `committed` uses so that nothing stays on the disk.
     let durability = std::env::var("ROUNDTRIP_DURABILITY").unwrap_or_else(|_| "committed".to_owned());
     let directory = match durability.as_str() {
         "committed" => tempfile::tempdir_in("/dev/shm"),
@@ -108,7 +108,7 @@ fn main() {
     println!("ratio of medians: {:.2}", ours.as_secs_f64() / theirs.as_secs_f64());
 }
 
-/// One round on one server while the other stands still.
+/// One round on one server while the other is suspended.
 fn measure(server: &mut (&Running, Client), other: &Running, orders: &[Vec<u8>]) -> Vec<Duration> {
     other.let_run(false);
     server.0.let_run(true);
@@ -155,7 +155,7 @@ fn start_floor(credentials: &Credentials) -> (Running, u16) {
     (Running(child), line.trim().parse().expect("a port"))
 }
 
-/// A server with one market, and the signer's wallet funded; and a token.
+/// A server with one market, where the signer's wallet has money; and the market's first token.
 fn start_outcry(directory: &Path, signer: &Signer, durability: &str, arguments: &[String]) -> (Outcry, U256) {
     let mut settings = vec![
         format!("journal.durability={durability}"),

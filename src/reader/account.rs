@@ -10,8 +10,8 @@ use super::{Caller, Reader};
 use crate::domain::{Collateral, SignatureType, WalletKind, WalletNo, Word};
 use crate::json::Writer;
 
-/// What every exchange may move of a wallet's funds: there is no chain, so there is nothing to
-/// approve.
+/// What an exchange contract may move of a wallet's funds: everything, because without a chain
+/// there is nothing to approve.
 const ALLOWANCE: Word = Word([0xff; 32]);
 
 impl Reader {
@@ -28,7 +28,7 @@ impl Reader {
         let balance = match asked.text("asset_type")?.as_deref() {
             None => return Err(invalid_type.about("asset_type", "", TYPES)),
             Some("COLLATERAL") => {
-                // Nobody needs it here, but one that is no token is a mistake all the same.
+                // The token is not needed here, but a malformed one is a mistake all the same.
                 let invalid_token = Refused::new(400, "invalid_token_id", "Invalid token id");
                 asked.token_filter("token_id", invalid_token)?;
                 let row = wallet.and_then(|wallet| self.ledger.wallet(wallet));
@@ -66,8 +66,8 @@ impl Reader {
             SignatureType::Eoa => of_kind(WalletKind::Eoa),
             SignatureType::Proxy => of_kind(WalletKind::Proxy),
             SignatureType::Safe => of_kind(WalletKind::Safe),
-            // A deposit wallet may have the very address of its owner's proxy; then it is on record
-            // as that.
+            // A deposit wallet may have the very address of its owner's proxy wallet; then it is
+            // recorded as the proxy.
             SignatureType::Deposit => of_kind(WalletKind::Deposit).or_else(|| of_kind(WalletKind::Proxy)),
         }
     }
@@ -100,7 +100,7 @@ pub(super) fn order_scoring(asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<
     Ok(())
 }
 
-/// POST /orders-scoring: the same of several.
+/// POST /orders-scoring: no order earns rewards here, for each of several.
 pub(super) fn orders_scoring(asked: &Asked<'_>, json: &mut Writer<'_>) {
     json.open_object();
     for id in asked.order_ids() {

@@ -8,22 +8,22 @@ use crate::json::read::{ReadError, TokenAsk};
 use crate::json::{BodyReader, ShortText, Writer, decimal, name};
 use std::borrow::Cow;
 
-/// From here on a number in a query is milliseconds, below it is seconds: 1e11 seconds are the
-/// year 5138.
+/// From this number on a time in a query is in milliseconds, below it in seconds: 1e11 seconds are
+/// the year 5138.
 pub(super) const MILLISECONDS_FROM: u64 = 100_000_000_000;
 
 const TOKEN_RULE: &str = "a token id in decimal";
 const CONDITION_RULE: &str = "0x and 64 hex digits";
 const KEY_RULE: &str = "a UUID";
 
-/// What the body of a refusal begins with.
+/// How the body of a refusal begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Its error.
+    /// With its error.
     Plain,
-    /// The type of a catalog request that cannot be understood.
+    /// With the type of a catalog request that cannot be understood.
     BadRequest,
-    /// The type of something that is not in the catalog.
+    /// With the type of something that is not in the catalog.
     NotFound,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Refused {
     code: &'static str,
     error: Cow<'static, str>,
     about: Option<Box<About>>,
-    /// What of our own could not be read: nothing that the request could change.
+    /// What of the server's own state could not be read; the request cannot change that.
     pub(super) unreadable: Option<Box<str>>,
 }
 
@@ -47,7 +47,7 @@ struct About {
     allowed: Cow<'static, str>,
 }
 
-/// A row of the history that is damaged on the disk. Where it lies is for the log, not for clients.
+/// A damaged row of the history on the disk. Its place is for the operator's log, not for clients.
 impl From<Fault> for Refused {
     fn from(fault: Fault) -> Self {
         let refused = Self::new(500, "history_unreadable", "part of the history cannot be read");
@@ -61,12 +61,12 @@ impl Refused {
         Self::of_form(Form::Plain, status, code, error)
     }
 
-    /// A refusal in the form of the wallet routes, whose error says its code and what it is about.
+    /// A refusal in the form of the wallet routes, whose error text holds its code and its detail.
     pub(super) fn wallet(code: &'static str, detail: &str) -> Self {
         Self { error: format!("{code}: {detail}").into(), ..Self::new(400, code, "") }
     }
 
-    /// A catalog request that cannot be understood; without a text it names its field.
+    /// A catalog request that cannot be understood; without an error text the field is named instead.
     pub(super) const fn bad_request(code: &'static str, error: &'static str) -> Self {
         Self::of_form(Form::BadRequest, 400, code, error)
     }
@@ -144,12 +144,12 @@ pub(super) const fn too_long() -> Refused {
     Refused::new(400, "payload_exceeds_limit", "Payload exceeds the limit")
 }
 
-/// Somebody else's route, or nobody's.
+/// A route that this room does not answer, or that does not exist.
 pub(super) const fn no_route() -> Refused {
     Refused::new(404, "not_found", "not found")
 }
 
-/// The token has no book here.
+/// The token has no book here, as it is unknown or its market is closed.
 pub(super) const fn no_book() -> Refused {
     Refused::new(404, "orderbook_unknown", "No orderbook exists for the requested token id")
 }
@@ -159,7 +159,7 @@ pub(super) const fn no_market() -> Refused {
     Refused::new(404, "market_unknown", "market not found")
 }
 
-/// The lists of a body, with buffers that are used again.
+/// The lists of a body, in buffers that are reused.
 #[derive(Default)]
 pub(super) struct Lists {
     body: Vec<u8>,
@@ -168,7 +168,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Those of a request that has none.
+    /// The lists of a request that has none.
     const fn empty() -> Self {
         Self { body: Vec::new(), tokens: Vec::new(), orders: Vec::new() }
     }
@@ -176,7 +176,7 @@ impl Lists {
     /// Reads the list that the request's endpoint takes, if it takes one.
     pub(super) fn read(&mut self, request: &ReadRequest<'_>, reader: &mut BodyReader) -> Result<(), Refused> {
         use Endpoint as E;
-        // The parser rewrites what it reads, and the request's bytes are not ours.
+        // The parser rewrites its input, and the request's bytes belong to the caller.
         self.body.clear();
         self.body.extend_from_slice(request.body);
         match request.endpoint {
@@ -216,13 +216,13 @@ impl<'a> Asked<'a> {
         self.request.endpoint
     }
 
-    /// The first pair of the query whose name is none of `names`, as it was sent.
+    /// The first pair of the query whose name is not one of `names`, undecoded.
     pub(super) fn pair_but(&self, names: &[&str]) -> Option<(&'a str, &'a str)> {
         let mut pairs = self.request.query.pairs();
         pairs.find(|(name, _)| !names.contains(name)).map(|(name, value)| (name, value.raw()))
     }
 
-    /// The first pair of the query whose name stands in front of it already, as it was sent.
+    /// The first pair of the query whose name occurred before it, undecoded.
     pub(super) fn pair_again(&self) -> Option<(&'a str, &'a str)> {
         let pairs = || self.request.query.pairs();
         let stands_before = |at: usize, name: &str| pairs().take(at).any(|(before, _)| before == name);
@@ -250,7 +250,7 @@ impl<'a> Asked<'a> {
         &self.lists.orders
     }
 
-    /// Who asks; account routes are for somebody.
+    /// Who asks; a route of an account refuses a request without a caller.
     pub(super) fn caller(&self) -> Result<Caller, Refused> {
         self.request.caller.ok_or(Refused::of(Reject::Unauthorized))
     }
@@ -268,7 +268,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// A parameter read by `read`, which knows the rule.
+    /// A parameter as `read` parses it; `rule` goes into the refusal.
     fn parsed<T>(
         &self,
         name: &'static str,
@@ -282,8 +282,8 @@ impl<'a> Asked<'a> {
         read(text.as_bytes()).map(Some).ok_or(refused.about(name, &text, rule))
     }
 
-    /// A token that must be named: absent is 400. One that is no token at all has no book, as at
-    /// the venues.
+    /// A token that must be named: absent is 400. As at the venues, a malformed one is refused like a
+    /// token without a book.
     pub(super) fn token(&self, name: &'static str) -> Result<TokenId, Refused> {
         let absent = Refused::new(400, "invalid_token_id", "Invalid token id");
         let text = self.text(name)?.ok_or(absent.about(name, "", TOKEN_RULE))?;
@@ -376,7 +376,7 @@ impl<'a> Asked<'a> {
         Ok(number.map(time_of))
     }
 
-    /// The last millisecond of such a time: what is after a second is after all of it.
+    /// The last millisecond of a time in seconds: only what is after the whole second is after it.
     pub(super) fn end_of_time(
         &self,
         name: &'static str,
@@ -393,14 +393,14 @@ pub(super) const fn time_of(number: u64) -> TimeMs {
     if number < MILLISECONDS_FROM { TimeMs::from_seconds(number) } else { TimeMs(number) }
 }
 
-/// What a list is narrowed to by the name of something, which may be unknown here.
+/// What a list is narrowed to by a name that may be unknown here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Narrowed<T> {
     /// Nothing was named.
     No,
-    /// To what belongs to this.
+    /// To what belongs to this value.
     To(T),
-    /// To what belongs to something unknown: to nothing.
+    /// To nothing: the name is unknown.
     ToNothing,
 }
 
@@ -438,8 +438,8 @@ fn order_id(text: &[u8]) -> Option<OrderId> {
     name::parse_hex(text).map(OrderId)
 }
 
-/// Reads the query of GET /auth/validate-readonly-api-key: whose key, and which. A refusal is written
-/// to the end of `out`, and its HTTP status comes back.
+/// Reads the query of GET /auth/validate-readonly-api-key: whose key, and which. Writes a refusal to
+/// the end of `out` and returns its HTTP status.
 pub fn read_shown_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<(Address, ApiKey), u16> {
     const ADDRESS_RULE: &str = "0x and 40 hex digits";
     let asked = Asked::new(request, const { &Lists::empty() });
@@ -453,7 +453,7 @@ pub fn read_shown_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<(A
 }
 
 impl Reader {
-    /// Reads the body of DELETE /auth/readonly-api-key; refuses as [`read_shown_key`] does.
+    /// Reads the body of DELETE /auth/readonly-api-key; a refusal is as of [`read_shown_key`].
     pub fn read_key(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<ApiKey, u16> {
         let key = self.bodies.key(&mut body.to_vec());
         key.map_err(|error| Refused::body(&error).tell(out))

@@ -1,10 +1,10 @@
 //! Prices of one market over time, in bounded memory.
 //!
-//! A price is the last trade of a step of time, or, where nothing was traded, the last middle of
-//! the book. There are five steps ([`STEPS_S`]); each has a ring of **bars**, one for every step
-//! in which something was said, oldest first:
+//! A price is the last trade within a step of time or, where nothing was traded, the last middle of
+//! the book. There are five steps ([`STEPS_S`]); each has a ring of **bars**, one for every step in
+//! which a price was noted, oldest first:
 //!
-//! | step | bars kept | reach if something is said all the time |
+//! | step | bars kept | reach if a price is noted in every step |
 //! |---|---:|---|
 //! | 1 minute | 1,500 | 25 hours |
 //! | 5 minutes | 2,100 | 7 days |
@@ -12,10 +12,10 @@
 //! | 3 hours | 1,500 | 187 days |
 //! | 12 hours | 1,592 | 2 years and 2 months |
 //!
-//! A step in which nothing is said costs nothing, so a quiet market reaches back further; no
-//! market takes more than 8,192 bars of 8 bytes. The bar that leaves a ring last is remembered: it
-//! is the price that stood when the ring begins. A window that a ring no longer reaches is
-//! answered from the next longer step that does.
+//! A step in which no price is noted costs nothing, so a quiet market reaches back further; no
+//! market takes more than 8,192 bars of 8 bytes. The last bar to leave a ring is remembered: it is
+//! the price that stood when the ring begins. A window that a ring no longer reaches is answered
+//! from the next longer step that does.
 //!
 //! Everything is in terms of token 0, in half steps of price: a middle may lie between two prices.
 
@@ -78,7 +78,7 @@ pub(super) struct Bar {
     /// The minute since 1970 with which the step begins.
     minute: u32,
     pub(super) price: HalfSteps,
-    /// Whether that was a trade, which a middle does not replace.
+    /// Whether the price is of a trade, which a middle does not replace.
     traded: bool,
 }
 
@@ -93,7 +93,7 @@ impl Bar {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ring {
     bars: VecDeque<Bar>,
-    /// The last one that had to go.
+    /// The last bar that had to make room.
     gone: Option<Bar>,
 }
 
@@ -115,7 +115,7 @@ impl Ring {
         }
     }
 
-    /// True if nothing is missing from `start_s` on.
+    /// True if no bar from `start_s` on has left the ring.
     fn reaches(&self, start_s: u64) -> bool {
         self.gone.is_none_or(|gone| gone.start_s() < start_s)
     }
@@ -128,14 +128,14 @@ pub(super) struct Bars {
     /// The first minute in which there was a price, and the last one.
     first_minute: u32,
     last_minute: u32,
-    /// The middle as it was last seen; a middle is noted when it changes.
+    /// The middle as last seen; a middle is noted only when it changes.
     middle: Option<HalfSteps>,
 }
 
 impl Bars {
     fn note(&mut self, time: TimeMs, price: HalfSteps, traded: bool) {
         let minute = u32::try_from(time.seconds() / MINUTE_S).unwrap_or(u32::MAX);
-        // Shards stamp their frames themselves; one may be a moment behind another.
+        // Shards stamp their frames themselves, and one may be a moment late against another.
         let minute = minute.max(self.last_minute);
         if self.last_minute == 0 {
             self.first_minute = minute;
@@ -148,7 +148,7 @@ impl Bars {
     }
 }
 
-/// Which prices are asked for, in seconds; the end belongs to the window.
+/// Which prices are asked for, in seconds, the end included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) start: u64,
@@ -165,12 +165,12 @@ pub(super) struct History {
 }
 
 impl History {
-    /// A trade at this price, in terms of token 0.
+    /// Notes a trade at this price, in terms of token 0.
     pub(super) fn traded(&mut self, market: MarketNo, time: TimeMs, price: Price) {
         self.bars(market).note(time, HalfSteps::of(price), true);
     }
 
-    /// The book of `market` may have changed.
+    /// Notes the middle of `market`'s book, which may have changed.
     pub(super) fn quoted(&mut self, market: MarketNo, time: TimeMs, levels: &Levels) {
         let middle = HalfSteps::middle(levels);
         let known = self.markets.get(market.index()).and_then(Option::as_ref);
@@ -184,15 +184,15 @@ impl History {
         }
     }
 
-    /// The seconds with which the minutes of the first price and the last one begin.
+    /// The first second of the minute of the first price, and of that of the last price.
     pub(super) fn known_s(&self, market: MarketNo) -> Option<[u64; 2]> {
         let bars = self.markets.get(market.index())?.as_ref()?;
         let second = |minute| u64::from(minute) * MINUTE_S;
         (0 < bars.last_minute).then(|| [bars.first_minute, bars.last_minute].map(second))
     }
 
-    /// The prices of a window, oldest first. The first one is that of the step in which the window
-    /// begins: if nothing was said in it, the price that stood then, if there was any.
+    /// The prices of a window, oldest first. The first is that of the step in which the window
+    /// begins: if no price was noted in it, the price that stood then, if there was any.
     pub(super) fn prices(&self, market: MarketNo, window: Window) -> Vec<(u64, HalfSteps)> {
         let Some(bars) = self.markets.get(market.index()).and_then(Option::as_ref) else {
             return Vec::new();
@@ -250,7 +250,7 @@ structs! {
     Bars { rings, first_minute, last_minute, middle }
 }
 
-/// The bars, then the one that is gone.
+/// The bars, then the last one that left.
 impl Wire for [Ring; STEPS] {
     fn put(&self, out: &mut impl Out) {
         for ring in self {

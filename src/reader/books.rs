@@ -1,8 +1,8 @@
 //! Books and prices of single tokens, and of lists of them.
 //!
-//! A book's `hash` is the SHA-1 of its own compact text with an empty `hash`, so the order of its
-//! keys is part of it and must never change. Its `timestamp` is when an order last came, was
-//! filled or left, not when the book was asked for, so two readings of an unchanged book are equal to the byte.
+//! A book's `hash` is the SHA-1 of its own compact text with an empty `hash`, so the order of its keys is part
+//! of the hash and must never change. Its `timestamp` is when an order last came, was filled or left, not when
+//! the book was asked for, so two reads of an unchanged book are equal to the byte.
 //!
 //! In lists, tokens that have no book, no price or no trade are left out; a token that is named
 //! twice is answered once, with all the sides that were asked for.
@@ -140,12 +140,12 @@ impl Reader {
         json.close_array();
     }
 
-    /// Writes the book of one outcome of a market that is here, in every mode: what is closed has no levels.
+    /// Writes the book of one outcome of a market, whatever its mode; a closed market's book has no levels.
     pub fn write_book_of(&self, json: &mut Writer<'_>, market: MarketNo, outcome: Outcome) {
         self.write_book(json, Token { market, outcome });
     }
 
-    /// The market and outcome of a token whose market has a book: it is not closed or resolved.
+    /// The market and outcome of a token whose market has a book, so is neither closed nor resolved.
     pub(super) fn book_of(&self, id: &TokenId) -> Option<Token> {
         let token = self.index.token(id)?;
         let closed = matches!(self.market(token.market).mode, Mode::Closed | Mode::Resolved);
@@ -159,7 +159,7 @@ impl Reader {
         Some(sum * MILLIONTHS_PER_HALF_STEP)
     }
 
-    /// The last trade's price, and what its taker did, both as this token sees them.
+    /// The last trade's price and its taker's side, both as this token sees them.
     pub(super) fn last_trade(&self, token: Token) -> Option<(Price, Side)> {
         let last = self.index.market(token.market).last_trade?;
         let side = match token.outcome {
@@ -185,7 +185,7 @@ impl Reader {
         text[hash_at..hash_at + HASH_BYTES].try_into().expect("as long as a hash")
     }
 
-    /// A book as an object with its hash, and where that stands.
+    /// A book as an object with its hash, and the hash's position.
     fn sealed_book(&self, token: Token) -> (Vec<u8>, usize) {
         let row = self.market(token.market);
         let levels = &self.index.market(token.market).levels;
@@ -220,7 +220,7 @@ impl Reader {
         self.index.market(token.market).levels.best(token.outcome, side)
     }
 
-    /// What `side` gets who asks for a price.
+    /// The price that a request for `side` gets.
     fn price_for(&self, token: Token, side: Side) -> Option<Price> {
         match self.settings.price_side {
             PriceSide::Taker => self.best(token, side.opposite()),
@@ -252,7 +252,7 @@ const fn one_sided() -> Refused {
     Refused::new(404, "no_midpoint", "no orders on one side of the book")
 }
 
-/// The tokens of the body, each where it is named first.
+/// The tokens of the body, each once, in the order of first mention.
 fn once_each(asked: &Asked<'_>) -> Vec<TokenId> {
     let mut seen = BTreeSet::new();
     asked.tokens().iter().map(|ask| ask.token).filter(|token| seen.insert(*token)).collect()

@@ -1,8 +1,8 @@
 //! The catalog's routes: events, catalog markets, tags, series and creators.
 //!
-//! What is listed is decided on facts that were parsed when a text came (`crate::catalog`); only
-//! the rows of the page are written, and writing one is copying its text with the exchange's own
-//! fields put in (`write`). Parameters are read in `params`; unknown names are ignored.
+//! Lists are filtered on facts that were parsed when a text came (`crate::catalog`). Only the rows of the page are
+//! written, each by copying its text and putting in the exchange's own fields (`write`). Parameters are read in
+//! `params`; unknown names are ignored.
 //!
 //! | route | parameters besides `creator` |
 //! |---|---|
@@ -107,7 +107,7 @@ impl Reader {
             }
             _ => Err(ask::no_route()),
         }?;
-        // Rows of a page are few, but one event may hold many markets.
+        // A page has few rows, but one event may hold many markets.
         if json.bytes() > ANSWER_BYTES_MAX {
             let refused = Refused::bad_request("answer_too_long", "");
             return Err(refused.about("limit", "", "a smaller page: the answer has more than 16 MiB"));
@@ -115,8 +115,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The event that the path names by its id. Ids are numbers at the venues, so a path that is
-    /// neither an id here nor a number is a mistake.
+    /// The event that the path names by its id. The venues' ids are numbers, so a path that is neither a known id nor a
+    /// number is a mistake.
     fn event_by_id(&self, asked: &Asked<'_>) -> Result<u32, Refused> {
         let id = captured(asked, "id")?;
         let creator = Params::of(asked).text("creator")?;

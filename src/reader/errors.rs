@@ -1,13 +1,13 @@
-//! The errors of reads and streams, for the catalogue of errors. What a trading act may be refused for
-//! has a table of its own, [`crate::domain::Reject`].
+//! The errors of reads and streams, for the catalogue of errors. Refusals of trading acts have a table
+//! of their own, [`crate::domain::Reject`].
 //!
-//! A code is written where its rule is, together with the field, the value and what is allowed; here is
-//! what it means to a client. `tests/errors.rs` looks through this room for codes that are missing here.
+//! A code is written beside its rule, with the field, the value and what is allowed; its meaning to a
+//! client is here. `tests/errors.rs` searches this room for codes that are missing here.
 
-/// One code. Its text is empty where it says what it is about, with the field's name.
+/// One code. Its `error` text is empty where the answer names the field instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// The HTTP status; of a stream's message the one that it would have.
+    /// The HTTP status; for an error on a stream, the one that it would have.
     pub status: u16,
     /// The machine-readable code.
     pub code: &'static str,

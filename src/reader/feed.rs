@@ -1,34 +1,35 @@
-//! Streams: who follows what, and what each record says to them. No I/O, no clock.
+//! Streams: who follows what, and what each record sends them. No I/O, no clock.
 //!
-//! [`Feed::note`] is called behind every [`Reader::apply`] and [`Feed::flush`] behind the last of a
-//! turn; in between [`Feed::hear`] takes what clients say. Frames are put into one buffer, each once, and
-//! [`Feed::sends`] says which of them goes to whom. A client is a number of the caller's.
+//! [`Feed::note`] is called after every [`Reader::apply`], [`Feed::flush`] after the last one of a turn; in
+//! between, [`Feed::hear`] takes clients' messages. Each message is framed once, in one buffer, and
+//! [`Feed::sends`] says which frames go to whom. A client is a number that the caller chooses.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `ask` | what a client says |
+//! | `ask` | what a client's message says |
 //! | `market` | the messages of `/ws/market` |
-//! | `listing` | what it says of modes, listings and payouts |
+//! | `listing` | its messages about modes, listings and payouts |
 //! | `user` | the messages of `/ws/user` |
 //! | `outbox` | frames that wait to be sent |
-//! | `recent` | the last changes and events, for clients that come back |
+//! | `recent` | the last changes and events, for clients that reconnect |
 //! | `checksum` | the CRC over the levels of a book |
 //!
-//! - A market's `sequence` counts the records that changed its book; `price_change` carries each number
-//!   once, in order. Every other message of the market carries the last one. A principal's `sequence`
-//!   counts its events. Both follow from the frames alone, so they are the same behind every restart.
-//! - `stream_id` changes only when a start had to cut what was told before: then numbers may stand for
-//!   something else.
-//! - What is taken is told when it changes (`mode`, of a market or of all), when somebody subscribes and with
-//!   every heartbeat.
-//! - A tick and a payout have no number. Who follows is told when they come; the acknowledgement of every
-//!   subscription says how they are, so who was away compares, and nothing has to be kept for it.
-//! - What is no event of the venues has no `event_type`, which their clients pass over: `subscribed`,
-//!   `unsubscribed`, `heartbeat`, `mode`, and errors.
-//! - Messages of one market leave in the order of their records. What a followed market costs besides
-//!   copies: two checksums over its levels for each record that changes them, and two hashes a flush.
-//! - Replays reach back as far as `recent` does; a market that goes further gets a fresh book, an account
-//!   is told that nothing was replayed, and its orders and trades are then a read.
+//! - A market's `sequence` counts the records that changed its book; `price_change` carries each number once,
+//!   in order. Every other message of the market carries the latest number. A principal's `sequence` counts
+//!   its events. Both follow from the frames alone, so they are the same after every restart.
+//! - `stream_id` changes only when a start had to cut from the log what clients were already told: then
+//!   numbers may stand for something else.
+//! - The `mode`, of a market or of all, says which requests are taken. It is sent when it changes, on
+//!   subscription and with every heartbeat.
+//! - A change of tick and a payout have no number. Followers are told when one comes; every acknowledgement
+//!   of a subscription carries the current ones, so a client that was away compares, and nothing has to be
+//!   kept for it.
+//! - Messages that are not events of the venues have no `event_type`, and the venues' clients ignore them:
+//!   `subscribed`, `unsubscribed`, `heartbeat`, `mode`, and errors.
+//! - Messages of one market leave in the order of their records. Besides copies, a followed market costs two
+//!   checksums over its levels for each record that changes them, and two hashes a flush.
+//! - Replays reach back as far as `recent` does. Beyond that, a market gets a fresh book; an account is told
+//!   that nothing was replayed, and has to read its orders and trades.
 
 mod ask;
 mod checksum;
@@ -63,12 +64,12 @@ pub enum Channel {
     User,
 }
 
-/// What becomes of a connection behind what it said.
+/// What happens to a connection after its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// It goes on.
     Stays,
-    /// It did not say who it is.
+    /// It did not show valid credentials.
     Unauthorized,
 }
 
@@ -79,17 +80,17 @@ enum Subscriber {
     User(Option<Account>),
 }
 
-/// Whose events a connection gets.
+/// The account whose events a connection gets.
 #[derive(Debug)]
 struct Account {
     caller: Caller,
-    /// Only those of these markets; none for all.
+    /// Only the events of these markets; none for all.
     markets: Option<BTreeSet<MarketNo>>,
-    /// Its key's orders are cancelled when the connection is lost.
+    /// Whether its key's orders are cancelled when the connection is lost.
     cancel_on_disconnect: bool,
 }
 
-/// Subscribers and what they are to be told.
+/// Subscribers and what has to be sent to them.
 #[derive(Debug)]
 pub struct Feed {
     stream_id: Box<str>,
@@ -98,20 +99,20 @@ pub struct Feed {
     followers: HashMap<MarketNo, BTreeMap<u32, [bool; 2]>>,
     /// Who follows a principal.
     accounts: HashMap<WalletNo, BTreeSet<u32>>,
-    /// Changes and events that were seen.
+    /// How many changes and events were ever seen.
     seen: (u64, u64),
     pending: Vec<Pending>,
     /// Markets whose books changed since the last flush, and whether by a trade.
     changed: BTreeMap<MarketNo, bool>,
-    /// The last best prices that were told, by token.
+    /// The best prices that were last sent, by token.
     best: HashMap<Token, market::Best>,
-    /// Clients whose key may not live any more.
+    /// Clients whose key may have been revoked.
     revoked: Vec<u32>,
     out: Outbox,
 }
 
 impl Feed {
-    /// A feed behind what `reader` has followed so far.
+    /// A feed that starts after what `reader` has followed so far.
     #[must_use]
     pub fn new(stream_id: &str, reader: &Reader) -> Self {
         Self {
@@ -128,7 +129,7 @@ impl Feed {
         }
     }
 
-    /// Where the book that a request asks for stands in its stream, if it asks for one book.
+    /// The place in its stream of the book that a request asks for; none if it does not ask for one book.
     #[must_use]
     pub fn book_mark<'a>(&'a self, reader: &Reader, request: &ReadRequest<'_>) -> Option<BookMark<'a>> {
         if request.endpoint != Endpoint::Book {
@@ -141,7 +142,7 @@ impl Feed {
         Some(BookMark { stream_id: &self.stream_id, sequence: index.sequence, crc })
     }
 
-    /// A client is there, and follows nothing yet.
+    /// Adds a client, which follows nothing yet.
     pub fn join(&mut self, client: u32, channel: Channel) {
         let index = client as usize;
         if self.subscribers.len() <= index {
@@ -153,7 +154,7 @@ impl Feed {
         });
     }
 
-    /// A client is gone; nothing more is for it.
+    /// Removes a client; nothing more is sent to it.
     pub fn leave(&mut self, client: u32) {
         match self.subscribers.get_mut(client as usize).and_then(Option::take) {
             Some(Subscriber::Market { tokens, .. }) => {
@@ -177,7 +178,7 @@ impl Feed {
         }
     }
 
-    /// Takes what a client says. `admit` says whose credentials those are.
+    /// Takes a client's message. `admit` returns the caller whose credentials it shows.
     pub fn hear(
         &mut self,
         client: u32,
@@ -234,7 +235,7 @@ impl Feed {
         }
     }
 
-    /// Makes frames of what was noted since the last flush.
+    /// Frames what was noted since the last flush.
     pub fn flush(&mut self, reader: &Reader, now: TimeMs) {
         if self.pending.is_empty() && self.changed.is_empty() {
             return;
@@ -246,7 +247,7 @@ impl Feed {
         }
     }
 
-    /// Tells a client how far everything is that it follows: what it misses, it knows from that.
+    /// Sends a client how far everything that it follows has come, from which it knows what it missed.
     pub fn beat(&mut self, client: u32, reader: &Reader, now: TimeMs) {
         let Some(Some(subscriber)) = self.subscribers.get(client as usize) else {
             return;
@@ -276,7 +277,7 @@ impl Feed {
         });
     }
 
-    /// Tells a client that the server ends.
+    /// Tells a client that the server is stopping.
     pub fn say_goodbye(&mut self, client: u32, now: TimeMs) {
         let stream_id = &self.stream_id;
         self.out.tell([client], |out| {
@@ -287,18 +288,18 @@ impl Feed {
         });
     }
 
-    /// The next client whose key may not live any more: it has to say again who it is.
+    /// The next client whose key may have been revoked: it has to show its credentials again.
     pub fn next_revoked(&mut self) -> Option<u32> {
         self.revoked.pop()
     }
 
-    /// Whether this client has said whose account it follows.
+    /// Whether this client follows an account.
     #[must_use]
     pub fn is_of_account(&self, client: u32) -> bool {
         matches!(self.subscribers.get(client as usize), Some(Some(Subscriber::User(Some(_)))))
     }
 
-    /// The key whose orders are cancelled when this client is lost, and whose it is.
+    /// The key whose orders are cancelled when this client is lost, with its principal.
     #[must_use]
     pub fn answers_for(&self, client: u32) -> Option<(WalletNo, ApiKey)> {
         match self.subscribers.get(client as usize)? {
@@ -309,7 +310,7 @@ impl Feed {
         }
     }
 
-    /// Frames that are to be sent, and to whom; each client's in their order.
+    /// The frames to be sent, and to whom; each client's in their order.
     pub fn sends(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.out.sends()
     }
@@ -320,7 +321,7 @@ impl Feed {
         self.out.bytes()
     }
 
-    /// What was to be sent is on its way.
+    /// Drops all frames: they are on their way.
     pub fn sent(&mut self) {
         self.out.clear();
     }
@@ -335,12 +336,12 @@ impl Feed {
     }
 }
 
-/// What belongs to every message that is an object, errors excepted.
+/// The fields of every message that is an object, errors excepted.
 fn write_stamp(json: &mut Writer<'_>, stream_id: &str, now: TimeMs) {
     json.key("stream_id").text(stream_id).key("server_ts_ms").number(now.0);
 }
 
-/// What a message named and nobody knows: the field and the text.
+/// What a message named that is unknown here: the field and the text.
 fn write_unknown(json: &mut Writer<'_>, unknown: &[(&str, &str)]) {
     for (field, got) in unknown {
         json.open_object().key("field").text(field).key("got").text(got);
@@ -353,7 +354,7 @@ fn tokens_of(market: MarketNo) -> [Token; 2] {
     [Outcome::Zero, Outcome::One].map(|outcome| Token { market, outcome })
 }
 
-/// A refusal of a whole message that names nobody.
+/// The refusal of a message without valid credentials.
 const fn unauthorized() -> Refused {
     Refused::new(401, "unauthorized", "Unauthorized/Invalid api key")
 }

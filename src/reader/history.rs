@@ -1,19 +1,19 @@
 //! Prices over time: GET /prices-history and POST /batch-prices-history.
 //!
-//! A window is an `interval` up to now, or a start and perhaps an end, never both; its step is the
-//! shortest of five that is not below `fidelity` (in minutes), or without one the shortest that
-//! makes at most [`POINTS_AIMED_AT`] points. Up to now is up to the last price: that is later than now
+//! A window is an `interval` up to now, or a start and perhaps an end, never both. Its step is the
+//! shortest of five that is not below `fidelity` (in minutes), or without one the shortest that makes
+//! at most [`POINTS_AIMED_AT`] points. "Up to now" means up to the last price, which is later than now
 //! while the log is ahead of a clock that was set back.
 //!
 //! | interval | reaches back |
 //! |---|---|
-//! | `1m`, `5m`, `15m`, `1h`, `6h`, `1d`, `1w` | so long |
+//! | `1m`, `5m`, `15m`, `1h`, `6h`, `1d`, `1w` | as far as its name says |
 //! | `max`, `all` | to the first price |
 //!
-//! A point is the second at which its step began, `t`, and the price of that step as the token
-//! sees it, `p`: the last trade, or the last middle of the book where nothing was traded (`bars`
-//! has the rules, and how far back each step reaches). A step in which nothing was said has no
-//! point; only the window's first step has one all the same, if there was a price before it.
+//! A point is the second at which its step began, `t`, and the price of that step as the token sees
+//! it, `p`: the last trade, or the last middle of the book where nothing was traded (`bars` has the
+//! rules, and how far back each step reaches). A step in which no price was noted has no point, except
+//! the window's first step, if there was a price before it.
 
 use super::ask::{Asked, Refused, bad_parameter, no_book, time_of, token_id, too_long};
 use super::bars::{STEPS_S, Window};
@@ -26,13 +26,13 @@ use serde_json::Value;
 /// Tokens in one batch.
 const TOKENS_MAX: usize = 20;
 
-/// Points that a step chosen by us stays below.
+/// The most points aimed at where the request leaves the step to the exchange.
 const POINTS_AIMED_AT: u64 = 1_000;
 
 const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 24 * 60 * MINUTE_S;
 
-/// How far the named intervals reach back, in seconds; nothing is to the first price.
+/// How far the named intervals reach back, in seconds; none is to the first price.
 const INTERVALS: [(&str, Option<u64>); 9] = [
     ("1m", Some(MINUTE_S)),
     ("5m", Some(5 * MINUTE_S)),
@@ -47,7 +47,7 @@ const INTERVALS: [(&str, Option<u64>); 9] = [
 
 const INTERVAL_RULE: &str = "1m, 5m, 15m, 1h, 6h, 1d, 1w, max or all, or a start instead";
 
-/// A window as asked for, and what the route calls its start and end.
+/// A window as asked for, with the route's names of its start and end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wanted<'a> {
     names: [&'static str; 2],
@@ -57,15 +57,15 @@ struct Wanted<'a> {
     fidelity_minutes: Option<u64>,
 }
 
-/// A window that can be had, in seconds.
+/// A window that is valid, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
-    /// Nothing is the first price.
+    /// None is the first price.
     start: Option<u64>,
-    /// Nothing is now.
+    /// None is now.
     end: Option<u64>,
     now_s: u64,
-    /// Nothing is up to us.
+    /// None leaves it to the exchange.
     step_min: Option<u64>,
 }
 
@@ -99,7 +99,7 @@ impl Wanted<'_> {
 }
 
 impl Span {
-    /// The window over a market whose prices were at `first_s` to `last_s`.
+    /// The window over a market whose first price was at `first_s` and whose last was at `last_s`.
     fn window(&self, [first_s, last_s]: [u64; 2]) -> Window {
         let start = self.start.unwrap_or(first_s);
         let seconds = self.end.unwrap_or(self.now_s).saturating_sub(start);
@@ -184,7 +184,7 @@ const fn invalid() -> Refused {
     Refused::new(400, "invalid_payload", "Invalid payload")
 }
 
-/// A whole number of a body; `null` is as if absent.
+/// A whole number of a body; `null` counts as absent.
 fn whole(body: &Value, name: &'static str) -> Result<Option<u64>, Refused> {
     match body.get(name) {
         None | Some(Value::Null) => Ok(None),

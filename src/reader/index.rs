@@ -1,7 +1,7 @@
-//! What the routes look rows up by, and how each record changes that.
+//! Where the routes find rows, and how each record changes that.
 //!
-//! The ledger keeps what is true; this keeps where to find it. Everything here could be built
-//! again from the ledger and the records, and the tests do that for the levels.
+//! The ledger keeps what is true; this keeps where to find it. Everything here could be rebuilt
+//! from the ledger and the records, and the tests do that for the levels.
 
 mod keep;
 
@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 /// One taker order with all its fills.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trade<'a> {
-    /// The taker's order, and the trade's name.
+    /// The taker's order, and the identity of the trade.
     pub(super) position: Position,
     /// When it was made.
     pub(super) time: TimeMs,
@@ -31,14 +31,14 @@ pub(super) struct Trade<'a> {
     pub(super) legs: &'a [Leg],
 }
 
-/// A trade as it lies in memory, for as long as there is an exchange.
+/// A trade in memory, where it stays for as long as the exchange exists.
 #[derive(Debug)]
 struct TradeRow {
     position: Position,
     time: TimeMs,
     shares: Shares,
     price_millionths: u32,
-    /// Where its legs begin among those of all trades; they end where the next one's begin.
+    /// Where its legs begin among those of all trades; they end where the next trade's begin.
     legs_from: u32,
 }
 
@@ -58,11 +58,11 @@ pub(super) struct Leg {
 pub(super) struct LastTrade {
     /// The price of its last fill, in terms of token 0.
     pub(super) price: Price,
-    /// What its taker did, in terms of token 0.
+    /// The taker's side, in terms of token 0.
     pub(super) side: Side,
 }
 
-/// What belongs to one wallet number, most of it only if that is a principal.
+/// What belongs to one wallet number; most of it only if that is a principal.
 #[derive(Debug, Default)]
 pub(super) struct PrincipalIndex {
     /// The principal of the wallet with this number, if it has one.
@@ -73,7 +73,7 @@ pub(super) struct PrincipalIndex {
     pub(super) live: BTreeSet<Position>,
     /// Indices of the trades in which it took part, in order.
     pub(super) trades: Vec<u32>,
-    /// How many events it was ever told of: the number of the last one.
+    /// How many events it ever had: the number of the last one.
     pub(super) events: u64,
 }
 
@@ -113,15 +113,15 @@ pub(super) struct Index {
     restricted: BTreeSet<MarketNo>,
 }
 
-/// An order that a record takes out of its book, with what it has open before that.
+/// An order that a record takes out of its book, with the shares that it has open before that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
     pub(super) order: Position,
     open: Shares,
 }
 
-/// The orders that `record` will take out of their books unfilled. Asked before the ledger
-/// applies the record, because then nothing of them is open any more.
+/// The orders that `record` will take out of their books unfilled. Called before the ledger applies
+/// the record, because afterwards none of their shares are open.
 pub(super) fn leaving(ledger: &Ledger, record: &Record) -> Vec<Leaving> {
     let open = |&order: &Position| {
         let row = ledger.order_at(order)?;
@@ -233,7 +233,7 @@ impl Index {
         indices.partition_point(|&index| self.trades[index as usize].position < position)
     }
 
-    /// `wallet` belongs to `principal` from here on, and to nobody else.
+    /// Gives `wallet` to `principal`, and to nobody else.
     fn own(&mut self, principal: WalletNo, wallet: WalletNo) {
         if let Some(former) = self.principals[wallet.index()].owner.replace(principal) {
             self.principals[former.index()].wallets.retain(|owned| *owned != wallet);
@@ -241,7 +241,7 @@ impl Index {
         self.principals[principal.index()].wallets.push(wallet);
     }
 
-    /// Markets that are post-only or cancel-only.
+    /// The markets that are post-only or cancel-only.
     pub(super) const fn restricted(&self) -> &BTreeSet<MarketNo> {
         &self.restricted
     }
@@ -302,7 +302,7 @@ impl Index {
         }
     }
 
-    /// A level of `outcome` is about to change.
+    /// Notes a level of `outcome` that is about to change.
     fn touch(&mut self, market: MarketNo, outcome: Outcome, side: Side, price: Price) {
         let price = seen_from(outcome, price);
         let side = if outcome == Outcome::Zero { side } else { side.opposite() };
@@ -310,10 +310,10 @@ impl Index {
         self.touched.push(Touched { market, side, price, before });
     }
 
-    /// Counts what the last record did to books, and gives it out book by book.
+    /// Counts what the last record did to books, and passes it to `each`, book by book.
     pub(super) fn take_changes(&mut self, mut each: impl FnMut(MarketNo, u64, Box<[LevelChange]>)) {
         let mut touched = std::mem::take(&mut self.touched);
-        // Stable: of a level that was touched twice the first says what was there before.
+        // A stable sort: of a level touched twice, the first entry has what was there before.
         touched.sort_by_key(|level| (level.market, level.side as u8, level.price));
         touched.dedup_by_key(|level| (level.market, level.side as u8, level.price));
         for of_market in touched.chunk_by(|one, other| one.market == other.market) {
@@ -333,7 +333,7 @@ impl Index {
         self.touched = touched;
     }
 
-    /// Counts an event of a principal and gives its number.
+    /// Counts an event of a principal and returns its number.
     pub(super) fn count_event(&mut self, principal: WalletNo) -> u64 {
         let events = &mut self.principals[principal.index()].events;
         *events += 1;
@@ -396,7 +396,7 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).expect("four billion trades fit no machine")
 }
 
-/// The catalog of a state that nobody followed. No client can tell it from the followed one.
+/// The catalog rebuilt from a state alone. No client can tell it from the followed one.
 #[cfg(test)]
 pub(super) fn catalog_of(ledger: &Ledger) -> Catalog {
     let mut catalog = Catalog::default();
@@ -438,13 +438,13 @@ impl Texts for Ledger {
     }
 }
 
-/// What the catalog has to know of a market's row.
+/// What the catalog needs of a market's row.
 fn entry(row: &MarketRow) -> MarketEntry {
     MarketEntry { id: row.market_id, event: row.event, added: row.added, closed: row.closed }
 }
 
-/// The mean of prices weighted by shares, rounded against the taker to a millionth: so a trade at
-/// one price has exactly that price, whatever its legs rounded to.
+/// The mean of prices weighted by shares, rounded against the taker to a millionth: a trade at one
+/// price has exactly that price, however its legs were rounded.
 fn mean_price_millionths(weighted: u128, shares: u128, taker: Side) -> u64 {
     const MILLIONTHS_PER_TEN_THOUSANDTH: u128 = 100;
     let scaled = weighted * MILLIONTHS_PER_TEN_THOUSANDTH;

@@ -1,15 +1,15 @@
-//! The reader's state as parts of a snapshot: the one list of what has to be kept.
+//! The reader's state as parts of a snapshot: the one list of what must be kept.
 //!
-//! | state | kept by | or made again by |
+//! | state | kept by | or rebuilt by |
 //! |---|---|---|
 //! | every table of the ledger | [`Ledger::keep`] | |
 //! | positions, activity and standing of wallets | [`Wallets::keep`](crate::wallet::Wallets) | |
 //! | owners, lists of trades, last prices, prices over time, sequences of streams | [`PARTS`] | |
 //! | levels, live orders, the catalog, names | | [`Reader::complete`], from the ledger's rows |
 //!
-//! A read model joins the first column with a part of its own if no row of the ledger tells what it
-//! knows, else the second with a line in [`Reader::complete`]. The tests compare every answer of a
-//! kept reader with those of one that followed all frames, so what is forgotten here is noticed.
+//! A read model gets a part of its own in the first of these columns if no row of the ledger implies what it
+//! knows, else a line in [`Reader::complete`]. The tests compare every answer of a restored reader with that
+//! of one that followed all frames, so an omission here is noticed.
 
 use super::Reader;
 use crate::domain::Position;
@@ -17,7 +17,7 @@ use crate::journal::Archive;
 use crate::memory::sections::{Name, Part, Sink, put_all, take};
 use crate::memory::wire::{Damage, Wire};
 
-/// What the ledger does not have and no row of it tells. A part that changes raises the version of snapshots.
+/// What neither the ledger has nor its rows imply. A part that changes raises the version of snapshots.
 const PARTS: &[Part<Reader>] = &[
     Part {
         name: *b"trades2 ",
@@ -49,7 +49,7 @@ impl Reader {
         put_all(self, PARTS, sink);
     }
 
-    /// Orders that are over are also looked for in `archive`.
+    /// Sets the `archive` in which orders that are over are also searched.
     pub fn set_archive(&mut self, archive: Archive) {
         self.ledger.set_archive(archive);
     }
@@ -65,19 +65,19 @@ impl Reader {
         self.ledger.can_shed()
     }
 
-    /// Forgets orders that are over and in the archive, after a look at `orders_max` of them; the state
+    /// Forgets orders that are over and in the archive, after looking at `orders_max` of them; the state
     /// stays the same.
     pub fn shed(&mut self, orders_max: usize) {
         self.ledger.shed(orders_max);
     }
 
-    /// Forgets the orders that are over, when an archive has them; the state stays the same.
+    /// Forgets all orders that are over, once an archive has them; the state stays the same.
     pub fn forget_over(&mut self) {
         self.ledger.forget_over();
     }
 
-    /// Takes one section of a state that was kept into a reader that began empty. Sections come in
-    /// the order in which they were put.
+    /// Takes one section of a kept state into a reader that began empty. Sections come in the order in which
+    /// they were put.
     pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<(), Damage> {
         let known = self.ledger.take_section(name, bytes)?
             || self.wallets.kept_mut().take_section(name, bytes)?
@@ -85,7 +85,7 @@ impl Reader {
         if known { Ok(()) } else { Err(Damage { field: "name of the section", at: 0 }) }
     }
 
-    /// Makes what follows from what was taken, when all of it was.
+    /// Rebuilds what follows from the sections, when all of them were taken.
     pub fn complete(&mut self) -> Result<(), Damage> {
         self.wallets.complete(&self.ledger);
         self.index.complete(&self.ledger)

@@ -1,7 +1,7 @@
 //! The price levels of one market, in terms of token 0, and as either token sees them.
 //!
-//! An ask for token 1 at *p* is a bid for token 0 at 1-*p*, so one pair of maps serves both
-//! tokens. A level is the sum of the open shares at its price, and is gone when that is zero.
+//! An ask for token 1 at *p* is a bid for token 0 at 1-*p*, so one pair of maps serves both tokens.
+//! A level is the sum of the open shares at its price, and is removed when that is zero.
 
 use crate::domain::{Outcome, Price, Shares, Side};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(super) const fn seen_from(outcome: Outcome, price: Price) -> Price {
     }
 }
 
-/// No answer says more than fits a number of shares.
+/// `open` as shares, at most the largest number of shares.
 fn shown(open: u128) -> Shares {
     Shares(u64::try_from(open).unwrap_or(u64::MAX))
 }
@@ -43,13 +43,13 @@ fn value(side: Side, price: Price, shares: Shares) -> u128 {
 }
 
 impl Levels {
-    /// An order of `outcome` rests with `shares` open.
+    /// Adds an order of `outcome` that rests with `shares` open.
     pub(super) fn add(&mut self, outcome: Outcome, side: Side, price: Price, shares: Shares) {
         *self.of(outcome, side).entry(seen_from(outcome, price)).or_default() += u128::from(shares.0);
         self.value += value(side, price, shares);
     }
 
-    /// An order of `outcome` has `shares` fewer open.
+    /// Takes `shares` from what an order of `outcome` has open.
     pub(super) fn take(&mut self, outcome: Outcome, side: Side, price: Price, shares: Shares) {
         let worth = value(side, price, shares);
         let levels = self.of(outcome, side);
@@ -62,7 +62,7 @@ impl Levels {
         self.value -= worth;
     }
 
-    /// What is open at a price of token 0.
+    /// The shares open at a price of token 0.
     pub(super) fn open_at(&self, side: Side, price: Price) -> Shares {
         let levels = match side {
             Side::Buy => &self.bids,
@@ -71,7 +71,7 @@ impl Levels {
         shown(levels.get(&price).copied().unwrap_or(0))
     }
 
-    /// Puts a level of token 0 to what it was at another time; [`Self::value`] stays what it is.
+    /// Sets a level of token 0 to what it was at another time; [`Self::value`] does not follow.
     pub(super) fn set(&mut self, side: Side, price: Price, shares: Shares) {
         let levels = self.of(Outcome::Zero, side);
         if shares.is_zero() {
@@ -81,8 +81,8 @@ impl Levels {
         }
     }
 
-    /// What all orders would cost as bids, in 1e-10 of collateral: an ask counts as the bid for
-    /// the other outcome that it also is. So both tokens see the same.
+    /// What all orders would cost as bids, in 1e-10 of collateral: an ask counts as the bid for the
+    /// other outcome that it also is. So the value is the same for both tokens.
     pub(super) const fn value(&self) -> u128 {
         self.value
     }

@@ -1,7 +1,7 @@
 //! CLOB markets: one by its condition, and lists of them in pages.
 //!
-//! What can change by trading (mode, tick, prices, winner) comes from the ledger; what an import
-//! said (question, dates, pictures, rewards) from the text's facts.
+//! What trading or the operator can change (mode, tick, prices, winner) comes from the ledger; what
+//! an import said (question, dates, pictures, rewards) comes from the text's facts.
 
 use super::ask::{Asked, Refused, no_market};
 use super::terms::{write_instant, write_rewards};
@@ -54,7 +54,7 @@ impl Reader {
         })
     }
 
-    /// Sampling lists are for those who quote for rewards.
+    /// True if a market is on the sampling lists, which are for makers that quote for rewards.
     fn earns_rewards(&self, row: &MarketRow) -> bool {
         !self.index.facts(row.market).rewards.rates.is_empty() && self.accepts_orders(row)
     }
@@ -149,8 +149,8 @@ impl Reader {
         json.key("winner").boolean(row.winner() == Some(outcome)).close_object();
     }
 
-    /// What a token is worth, in millionths: its payout, else the middle of its book, else its
-    /// last trade, else what the imported text said, else one half.
+    /// What a token is worth, in millionths: its payout, else the middle of its book, else its last
+    /// trade, else the price in the imported text, else one half.
     pub(super) fn shown_price(&self, row: &MarketRow, outcome: Outcome) -> u64 {
         const HALF: u64 = ONE / 2;
         const MILLIONTHS_PER_TEN_THOUSANDTH: u64 = 100;
@@ -169,8 +169,7 @@ impl Reader {
     }
 }
 
-/// A string as it stands in `text`; empty if it does not.
-/// A piece of an imported text, which is a JSON string; empty if there is none.
+/// A piece of the imported `text`, which is a JSON string; empty if there is none.
 pub(super) fn write_span(json: &mut Writer<'_>, span: Span, text: &str) {
     if span.is_empty() {
         json.text("");

@@ -1,4 +1,4 @@
-//! What is taken: the mode of the exchange, and of the markets that the operator holds back.
+//! Which requests are taken: the mode of the exchange, and of the markets that the operator restricts.
 //!
 //! | mode | orders | post-only orders | splits | cancels, merges, redeems |
 //! |---|---|---|---|---|
@@ -7,17 +7,17 @@
 //! | `cancel-only` | no | no | no | yes |
 //! | `closed` | no | no | no | yes |
 //!
-//! Of the exchange's mode and the market's the stricter counts. Nobody has to keep an order that it does
-//! not want, so cancels are taken in every mode.
+//! The stricter of the exchange's mode and the market's counts. Nobody has to keep an order against
+//! their will, so cancels are taken in every mode.
 
 use super::Reader;
 use crate::json::Writer;
 
-/// Markets that one answer names: an operator holds back a few, or all of them by the exchange's mode.
+/// Markets that one answer names: an operator restricts a few, or all of them by the exchange's mode.
 const MARKETS_NAMED_MAX: usize = 500;
 
 impl Reader {
-    /// GET /ready: that there is an answer says that the exchange is there.
+    /// GET /ready: any answer says that the exchange is there.
     pub(super) fn ready(&self, json: &mut Writer<'_>) {
         json.open_object().key("ready").boolean(true);
         self.write_modes(json);

@@ -20,8 +20,8 @@ const NO_ORDER: Refused = Refused::new(404, "order_unknown", "order not found");
 const BAD_FILTER: Refused = Refused::new(400, "invalid_order_params", "invalid order params payload");
 
 impl Reader {
-    /// GET /data/order/{id}: the record wrapped, and beside it flat, because some clients want
-    /// the one and some the other.
+    /// GET /data/order/{id}: the record both wrapped in `order` and flat, because some clients want the
+    /// one and some the other.
     pub(super) fn order(
         &self,
         caller: Caller,
@@ -74,7 +74,7 @@ impl Reader {
         })
     }
 
-    /// POST /data/orders: one answer for each id, in the order asked.
+    /// POST /data/orders: one entry for each id, in the order of the request.
     pub(super) fn orders_by_id(
         &self,
         caller: Caller,
@@ -146,8 +146,8 @@ fn newest_first(own: &PrincipalIndex, start: page::Start) -> impl Iterator<Item 
     own.live.range(..before).rev().copied()
 }
 
-/// The status word of an order: upper case for `POLY_`, lower case for the others. What stopped on arrival
-/// with a rest is cancelled, as its owner's stream says.
+/// The status word of an order: upper case for `POLY_`, lower case for the others. An order that stopped
+/// on arrival with a rest is cancelled, as its owner's stream says.
 fn status(row: &OrderRow, dialect: Dialect) -> &'static str {
     let (lower, upper) = match row.state {
         OrderState::Live => ("live", "LIVE"),
@@ -160,10 +160,10 @@ fn status(row: &OrderRow, dialect: Dialect) -> &'static str {
     if dialect == Dialect::Poly { upper } else { lower }
 }
 
-/// Why an order that does not rest ended with less than it asked for, though nothing stopped it.
+/// Why an order that does not rest ended with less than it asked for, where nothing else stopped it.
 pub(super) const REST_NOT_FILLED: &str = "rest_not_filled";
 
-/// Why an order is no longer live, or stopped with a rest; empty if it has nothing to explain.
+/// Why an order is no longer live, or stopped with a rest; empty if there is nothing to explain.
 pub(super) fn reason(row: &OrderRow) -> &'static str {
     match (row.state, row.stopped) {
         (OrderState::Removed(reason), _) => reason.text(),

@@ -1,11 +1,11 @@
 //! Lists in pages: `{"data":[…],"next_cursor":…,"limit":…,"count":…}`.
 //!
-//! Every row has a key that never changes and by which the list is ordered. A page's cursor is
-//! `offset@key`: how many rows were shown, and the key of the last row looked at. The next page
-//! begins behind that key, so rows that come or go in between neither repeat nor hide another.
-//! A plain offset (`MTAw`) counts rows as they stand now. A page ends at its row limit, at
-//! [`PAGE_BYTES_MAX`] (with at least one row) or after [`ROWS_LOOKED_AT_MAX`] rows that a filter
-//! passed over; then it may hold few rows or none, and its cursor leads on.
+//! The list is ordered by a key that never changes for a row. A page's cursor is `offset@key`: how
+//! many rows were shown, and the key of the last row looked at. The next page begins after that
+//! key, so rows that come or go in between neither repeat a row nor hide one. A plain offset
+//! (`MTAw`) counts rows as they are now. A page ends at its row limit, at [`PAGE_BYTES_MAX`] (with
+//! at least one row) or after looking at [`ROWS_LOOKED_AT_MAX`] rows; a filter may then leave it
+//! few rows or none, and its cursor leads on.
 
 use super::ask::{Asked, Refused};
 use crate::domain::Position;
@@ -17,7 +17,7 @@ pub(super) const ROWS_OF_ACCOUNT: u64 = 100;
 /// Rows of a page of markets.
 pub(super) const ROWS_OF_MARKETS: u64 = 500;
 
-/// The cursor behind the last page, at which every client stops.
+/// The cursor after the last page, at which every client stops.
 pub(super) const END: &str = cursor::END;
 
 /// What is wrong with the cursor of a list that has no other parameters.
@@ -34,11 +34,11 @@ const ROWS_LOOKED_AT_MAX: u64 = 100_000;
 pub(super) struct Start {
     /// Rows that earlier pages showed.
     offset: u64,
-    /// The key of the last row that they looked at; none if the offset is to be counted off.
+    /// The key of the last row that they looked at; none if the offset has to be counted off.
     pub(super) behind: Option<u64>,
 }
 
-/// Reads the request's cursor; `None` is behind the last page.
+/// Reads the request's cursor; `None` is the one after the last page.
 pub(super) fn start(asked: &Asked<'_>, refused: Refused) -> Result<Option<Start>, Refused> {
     let text = asked.text("next_cursor")?.unwrap_or_default();
     match Cursor::parse(&text) {
@@ -52,14 +52,14 @@ pub(super) fn start(asked: &Asked<'_>, refused: Refused) -> Result<Option<Start>
     }
 }
 
-/// Writes an empty page behind which there is nothing.
+/// Writes an empty page that is the last one.
 pub(super) fn empty(json: &mut Writer<'_>, limit: u64, end: &str) {
     json.open_object().key("data").open_array().close_array().key("next_cursor").text(end);
     json.key("limit").number(limit).key("count").number(0).close_object();
 }
 
-/// Writes one page of `rows`, which begin behind `from` and are keys with the rows that pass the
-/// filter. `row` writes one of them. A row that cannot be read refuses the page.
+/// Writes one page of `rows`, which begin after `from`: keys, with the row where it passes the
+/// filter. `row` writes a row. If one cannot be read, the page is refused.
 pub(super) fn write<R>(
     json: &mut Writer<'_>,
     (limit, end): (u64, &str),
@@ -76,7 +76,8 @@ pub(super) fn write<R>(
     for next_row in rows {
         let (key, passed) = next_row?;
         let here = Cursor::From { offset: from.offset + count, position: behind.map(Position) };
-        // Rows that a plain offset skips are not counted: a cursor could not say how many are left.
+        // Rows that a plain offset skips do not count: a cursor could not say how many are left to
+        // skip.
         if looked_at == ROWS_LOOKED_AT_MAX && to_skip == 0 {
             next = Some(here);
             break;

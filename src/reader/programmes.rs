@@ -1,9 +1,9 @@
 //! Programmes that other venues run and this exchange does not: rewards for resting orders, rebates
 //! for makers, keys and trades of builders, quotes on request.
 //!
-//! A list of what nobody earned is empty, in the shape that the venues' clients want. What would
-//! have to make something is refused, with a code of its own: a key or a quote that nobody honours
-//! would be a lie.
+//! A list of what nobody earned is empty, in the shape that the venues' clients want. A request
+//! that should create something is refused with a code of its own: a key or a quote that nobody
+//! honours would be a lie.
 
 use super::ask::{Asked, Refused, no_route};
 use super::page;
@@ -44,7 +44,7 @@ pub(super) fn write(asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refu
     Ok(())
 }
 
-/// A page without rows, for whoever begins at a cursor that there can be.
+/// A page without rows; the cursor has to be valid all the same.
 fn no_rows(asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
     page::start(asked, page::BAD_CURSOR)?;
     page::empty(json, page::ROWS_OF_ACCOUNT, page::END);

@@ -1,5 +1,4 @@
-//! GET /public-search: what is asked, and what was found. The search itself is made elsewhere, in
-//! its own time; here are its parameters and its answer.
+//! GET /public-search: its parameters and its answer. The search itself runs elsewhere, on its own time.
 //!
 //! | parameter | values | default |
 //! |---|---|---|
@@ -11,23 +10,23 @@
 //! | `creator` | an address, an id, a name or a handle | everybody's |
 //! | `events_status` | `active` = `open`, `resolved` = `closed`, `all` | `all` |
 //! | `keep_closed_markets` | `0` or `false` leaves out closed markets without an event; `1`, `true` | `1` |
-//! | `events_tag` | slugs of tags, of which an event has one | any |
-//! | `exclude_tag_id` | ids of tags, of which an event has none | none |
-//! | `recurrence` | how often one of the event's series comes again | any |
+//! | `events_tag` | slugs of tags; an event must have one of them | any |
+//! | `exclude_tag_id` | ids of tags; an event must have none of them | none |
+//! | `recurrence` | how often one of the event's series recurs | any |
 //! | `sort` | `relevance`, or one of [`SORTS`] | `relevance` |
 //! | `ascending` | `true`, `false`; the ranking has one direction only | `false` |
-//! | `optimized`, `cache` | `true`, `false`; taken, and without effect | `true` |
+//! | `optimized`, `cache` | `true`, `false`; accepted, without effect | `true` |
 //!
-//! An empty value counts as none, an unknown name is passed over. Of a name that comes more than
-//! once the first value counts; lists are repeated or joined by commas, and each name adds to them.
-//! Filters narrow events and markets, not tags. Markets have no list of their own: one that belongs
-//! to an event lifts the event, one that does not is listed among the events, by its numeric id, its
-//! slug (as ticker too) and its question.
+//! An empty value counts as none, an unknown name is ignored. Of a repeated name the first value counts;
+//! lists may be repeated or joined by commas, and their values add up. Filters narrow events and markets,
+//! not tags. Markets have no list of their own: one that belongs to an event lifts that event; one that
+//! does not is listed among the events, by its numeric id, its slug (which is also its ticker) and its
+//! question.
 //!
-//! What is found is numbers; what is written is what the catalog says of them at the time of the
-//! answer. `totalResults` counts events and markets, and `hasMore` says whether some are behind this
-//! page. Both are right for the moment of the answer: pages asked for one after the other may
-//! overlap if the catalog, or what was traded, has changed in between.
+//! The search finds numbers; the answer is written from what the catalog says of them at the time of the
+//! answer. `totalResults` counts events and markets, and `hasMore` tells whether more follow this page.
+//! Both are right at the moment of the answer: pages that are requested one after the other may overlap if
+//! the catalog, or what was traded, has changed in between.
 
 use super::ask::Refused;
 use super::{ReadRequest, Reader};
@@ -39,7 +38,7 @@ use crate::json::{Writer, decimal};
 /// The most rows of one kind on a page.
 const LIMIT_MAX: u64 = 500;
 
-/// Rows of one kind on a page if nobody says how many.
+/// Rows of one kind on a page by default.
 const LIMIT_DEFAULT: u64 = 25;
 
 /// Values of one list at most.
@@ -68,7 +67,7 @@ const SWITCH_RULE: &str = "true or false";
 const STATUS_RULE: &str = "active, resolved or all";
 const TEXT_RULE: &str = "percent-encoded UTF-8";
 
-/// Reads what is searched for; else writes the refusal's body and gives its status.
+/// Reads the parameters of a search, or writes the body of a refusal and returns its status.
 pub fn read_search(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<Query, u16> {
     let params = Params { query: request.query };
     query_of(params).map_err(|refused| {
@@ -91,7 +90,7 @@ impl Reader {
         let tags = catalog.shelf(ItemKind::Tag);
         for found in &found.tags {
             let tag = tags.item(found.tag);
-            // Off the shelf since it was found.
+            // The tag was removed since it was found.
             let Some(shown) = tag.shown() else { continue };
             json.open_object().key("id").text(&tag.key).key("label").text(&shown.label);
             json.key("slug").text(&shown.slug).key("event_count").number(found.event_count).close_object();
@@ -176,7 +175,7 @@ fn order_of(params: Params<'_>) -> Result<Option<(Column, Direction)>, Refused> 
     if name == "relevance" {
         return Ok(None);
     }
-    // Lists of the catalog have the same names without the low line.
+    // Lists of the catalog use the same names without the underscore.
     let same = |sort: &str| sort == name || sort.replace('_', "") == name.to_lowercase();
     let column = SORTS.iter().find(|(sort, _)| same(sort)).map(|(_, column)| *column);
     column.map(|column| Some((column, direction))).ok_or_else(|| invalid("sort", &name, SORT_RULE))

@@ -127,7 +127,7 @@ pub(super) fn write_rewards(json: &mut Writer<'_>, rewards: &Rewards) {
     json.key("max_spread").raw(rewards.max_spread.as_bytes()).close_object();
 }
 
-/// An instant as RFC 3339, or `null`: the strict clients take no empty date.
+/// An instant as RFC 3339, or `null`: strict clients reject an empty date.
 pub(super) fn write_instant(json: &mut Writer<'_>, time: Option<TimeMs>) {
     match time {
         Some(time) => json.instant(time),

@@ -1,6 +1,6 @@
-//! A small exchange made of records, and questions to it as a client would send them.
+//! A small exchange made of records, and requests to it as a client would send them.
 //!
-//! After every record the indices are held against what can be worked out from the ledger alone.
+//! After every record the indices are compared with what follows from the ledger alone.
 
 mod account;
 mod books;
@@ -39,7 +39,7 @@ const CAROLS_PROXY: WalletNo = WalletNo(5);
 const RAIN: MarketNo = MarketNo(0);
 const SNOW: MarketNo = MarketNo(1);
 
-/// Tokens are 300, 301 (rain) and 310, 311 (snow).
+/// The tokens are 300, 301 (rain) and 310, 311 (snow).
 const RAIN_YES: &str = "300";
 const RAIN_NO: &str = "301";
 
@@ -49,21 +49,22 @@ const SHARE: u64 = 1_000_000;
 /// Every order is this many milliseconds after the last record.
 const STEP_MS: u64 = 1_000;
 
-/// Records before the other reader is made from a snapshot of the first again, and so much more
-/// with each eighth of all records: long histories are not kept as often as short ones.
+/// Records after which `kept` is remade from a snapshot of itself, plus an eighth of all records:
+/// long histories are kept less often than short ones.
 const KEPT_EVERY: u64 = 7;
 
-/// Orders that the third reader compares with its archive after each record.
+/// Orders that `shedding` compares with its archive after each record.
 const SHED_AT_ONCE: usize = 2;
 
 /// An exchange with six wallets, two markets and an event.
 struct Exchange {
     reader: Reader,
-    /// Came out of a snapshot some records ago and followed since: it must answer alike.
+    /// Restored from a snapshot some records ago and following since: it must answer alike.
     kept: Reader,
-    /// Followed from the first record and forgets what archives take over: it must answer alike.
+    /// Following from the first record, and forgetting what archives take over: it must answer
+    /// alike.
     shedding: Reader,
-    /// Is told of archives before it has seen what they hold, and follows then: it must answer alike.
+    /// Gets each archive before the records that it holds, and follows after that: it must answer alike.
     late: Reader,
     unseen: Vec<(Position, Position, Record)>,
     kept_at: u64,
@@ -189,8 +190,8 @@ impl Exchange {
         start
     }
 
-    /// Sends the other reader through a snapshot of its own: what is over goes to the archive, the
-    /// rest into sections and back.
+    /// Sends `kept` through a snapshot of its own: orders that are over go to the archive, the rest
+    /// into sections and back.
     #[track_caller]
     fn keep(&mut self) {
         let sections = |reader: &Reader| {
@@ -198,7 +199,7 @@ impl Exchange {
             reader.keep(&mut sections);
             sections
         };
-        // What is in the archive is in no section, and counted in none.
+        // Orders in the archive are in no section, nor counted in one.
         let state = |reader: &Reader| {
             let mut sections = sections(reader);
             sections.retain(|(name, _)| ![*b"orders  ", *b"sums    "].contains(name));
@@ -238,7 +239,7 @@ impl Exchange {
         }
     }
 
-    /// What the indices say, worked out again from the ledger.
+    /// Compares the indices with what follows from the ledger.
     #[track_caller]
     fn check_indices(&self) {
         let ledger = self.reader.ledger();
@@ -267,7 +268,8 @@ impl Exchange {
         }
     }
 
-    /// Wallets hold what the ledger says that they hold, and their money is what they did with it.
+    /// Checks that wallets hold what the ledger says, and that their money follows from what they
+    /// did.
     #[track_caller]
     fn check_wallets(&self) {
         let (ledger, model) = (self.reader.ledger(), self.reader.model());
@@ -290,7 +292,7 @@ impl Exchange {
         }
     }
 
-    /// An order of `wallet` for `shares` at `cents` that did nothing yet.
+    /// An order of `wallet` for `shares` at `cents`, without any fill yet.
     fn order(
         &mut self,
         wallet: WalletNo,
@@ -344,13 +346,13 @@ impl Exchange {
         }
     }
 
-    /// An order that rests.
+    /// Places an order that rests.
     fn rests(&mut self, wallet: WalletNo, side: Side, outcome: Outcome, cents: u16, shares: u64) -> Position {
         let order = self.order(wallet, side, outcome, cents, shares);
         self.says(order)
     }
 
-    /// Fills `taker` with shares of these makers; what is left of it rests.
+    /// Places `taker`, filled with shares of these makers; what is left of it rests.
     fn fills(&mut self, mut taker: OrderPlaced, makers: &[(Position, u64)]) -> Position {
         for &(maker, shares) in makers {
             let row = self.reader.ledger.order_at(maker).expect("a maker");
@@ -380,7 +382,7 @@ impl Exchange {
         self.says(taker)
     }
 
-    /// A pair of each market's shares for `wallet`.
+    /// Splits collateral into `pairs` pairs of rain's shares for `wallet`.
     fn splits(&mut self, wallet: WalletNo, pairs: u64) {
         let mut id = [0x51; 32];
         id[..8].copy_from_slice(&self.next.to_be_bytes());
@@ -404,7 +406,7 @@ impl Exchange {
         self.says(OrdersRemoved { time, reason: RemovalReason::Cancelled, orders: orders.to_vec() });
     }
 
-    /// Sends `METHOD /path?query`, and for others than GET a body.
+    /// Sends `METHOD /path?query`, with a body unless it is a GET.
     #[track_caller]
     fn sends(&mut self, caller: impl Into<Option<Caller>>, line: &str, body: &str) -> (u16, String) {
         let (method, target) = line.split_once(' ').expect("METHOD target");

@@ -1,7 +1,7 @@
 //! Trades: one for each taker order, with all its makers, the same for everybody who took part.
 //!
-//! `type` and `trader_side` say which part the caller had; everything else is in the taker's
-//! terms, and each maker's entry in its own. Filters on market and token look at the caller's own
+//! `type` and `trader_side` say which part the caller had; the rest is in the taker's terms, and
+//! each maker's entry in the maker's own. Filters on market and token look at the caller's own
 //! legs, filters on addresses at everybody's.
 
 use super::ask::{Asked, Narrowed, Refused};
@@ -24,7 +24,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// True if it is about times only: then no order has to be looked at.
+    /// True if it narrows by time only: then no order has to be read.
     fn names_nothing(&self) -> bool {
         self.market == Narrowed::No
             && self.token == Narrowed::No
@@ -79,7 +79,7 @@ impl Reader {
         })
     }
 
-    /// The one of `own` that `id` names, if there is one.
+    /// The one of `own` that `id` names, if any.
     fn only<'a>(&self, own: &'a [u32], id: Option<TradeId>) -> &'a [u32] {
         let index = id.and_then(|id| self.index.trade_at(id.position()));
         match index.and_then(|index| own.binary_search(&index).ok()) {
@@ -178,7 +178,7 @@ impl Reader {
     }
 }
 
-/// A fee rate in basis points: rates are millionths, and what is below a basis point is not shown.
+/// A fee rate in basis points, rounded down from millionths.
 pub(super) fn base_fee(rate: u32) -> u64 {
     u64::from(rate) / 100
 }

@@ -19,8 +19,8 @@ struct Ask {
 }
 
 impl Reader {
-    /// POST /data/volumes: one entry for each market, in the order asked, with a status of its own.
-    /// What was traded before an import is not counted: it was not traded here.
+    /// POST /data/volumes: one entry for each market, in the order of the request, with a status of
+    /// its own. Only what was traded here counts, not what was traded before an import.
     pub(super) fn volumes(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let body: Value =
             serde_json::from_slice(asked.body()).map_err(|_| invalid().about("body", "", "JSON"))?;

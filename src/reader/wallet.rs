@@ -2,25 +2,25 @@
 //!
 //! The arithmetic is [`crate::wallet`]'s; here records become its acts, parameters are read, and
 //! its rows get the names and texts that clients want. Every list is as of the answer: `offset`
-//! counts rows as they stand.
+//! counts rows as they are then.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `feed` | which acts a record is |
+//! | `feed` | which acts a record amounts to |
 //! | `params` | parameters, their bounds, and what is wrong with them |
 //! | `positions` | `/positions`, `/closed-positions`, `/value` |
-//! | `rows` | rows of positions as they were written last |
+//! | `rows` | rows of positions as last written |
 //! | `history` | `/activity`, `/trades`, `/markets/live-activity` |
 //! | `markets` | `/holders`, `/oi`, `/live-volume` |
 //! | `standing` | `/traded`, `/volume`, `/other`, `/v1/leaderboard` |
 //!
-//! - A wallet that nobody knows has no rows, and that is no error.
-//! - A name in the query that the route does not know is refused: a filter that was misspelt must
-//!   not pass everything. So is one that stands twice: two readers would choose differently.
+//! - An unknown wallet has no rows, and that is no error.
+//! - A name in the query that the route does not know is refused, because a misspelt filter must
+//!   not let everything pass. So is a repeated name, because two readers would choose differently.
 //! - Sizes and prices are exact. Other numbers are rounded half away from zero, to four places in
 //!   `/positions` and to six elsewhere.
 //! - There are no profiles: names and pictures are empty texts.
-//! - A list ends at [`LIST_BYTES_MAX`] with at least one row; who pages counts the rows it got.
+//! - A list ends at [`LIST_BYTES_MAX`] with at least one row; a client pages by the rows it got.
 
 mod feed;
 mod history;
@@ -88,17 +88,17 @@ pub(super) struct WalletView {
 }
 
 impl WalletView {
-    /// What happened in all wallets: the part of the view that is kept in a snapshot.
+    /// What happened in all wallets: the part of the view that a snapshot keeps.
     pub(super) fn kept(&self) -> &Wallets {
         &self.wallets
     }
 
-    /// The same, to be filled from a snapshot.
+    /// [`Self::kept`], to be filled from a snapshot.
     pub(super) fn kept_mut(&mut self) -> &mut Wallets {
         &mut self.wallets
     }
 
-    /// Makes what the ledger's rows tell.
+    /// Rebuilds what the ledger's rows imply.
     pub(super) fn complete(&mut self, ledger: &Ledger) {
         self.by_address = ledger.wallets().iter().map(|row| (row.address, row.wallet)).collect();
     }
@@ -134,19 +134,19 @@ impl Reader {
         }
     }
 
-    /// The parameters of a route that knows these names.
+    /// The parameters of a route that takes these `names`.
     fn wallet_params<'a>(&self, asked: &'a Asked<'a>, names: &[&str]) -> Result<Params<'a>, Refused> {
         Params::new(asked, names, self.settings.wallet.clamp_limits)
     }
 
-    /// The markets that are asked for and known here.
+    /// The markets that are asked for and known here; none if the request names none.
     fn markets_of(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
         let conditions = params.markets_filter()?;
         let known = |ids: Vec<ConditionId>| ids.iter().filter_map(|id| self.index.condition(id)).collect();
         Ok(conditions.map(known))
     }
 
-    /// The wallet of an address, if anybody knows it.
+    /// The wallet of an address, if it is known here.
     fn wallet_at(&self, address: &Address) -> Option<WalletNo> {
         self.wallets.by_address.get(address).copied()
     }
@@ -184,15 +184,14 @@ impl Reader {
         };
     }
 
-    /// What a token is worth, in millionths: its payout, else the middle of its book, else its last
-    /// trade, else what an imported text said, else one half.
+    /// What a token is worth, in millionths, by the rules of [`Reader::shown_price`].
     fn price_now(&self, row: &MarketRow, outcome: Outcome) -> u32 {
         u32::try_from(self.shown_price(row, outcome)).expect("a price is at most one")
     }
 }
 
-/// `rows` in order from `offset`, at most `limit` of them. `order` must put no two rows equal, so
-/// that every page is cut from the same list.
+/// `rows` in order from `offset`, at most `limit` of them. `order` must never call two rows equal,
+/// so that every page is cut from the same list.
 fn page_of<T>(
     rows: &mut [T],
     offset: usize,
@@ -210,7 +209,7 @@ fn page_of<T>(
     &rows[offset..end]
 }
 
-/// The names and pictures of a wallet: nobody has any here.
+/// The names and pictures of a wallet, which nobody has here.
 fn write_no_profile(json: &mut Writer<'_>) {
     for name in ["name", "pseudonym", "bio", "profileImage", "profileImageOptimized"] {
         json.key(name).text("");
@@ -229,7 +228,7 @@ fn write_list<R>(
     });
 }
 
-/// The same of rows that may turn out not to be readable.
+/// [`write_list`] for rows that may turn out to be unreadable.
 fn try_write_list<R, E>(
     json: &mut Writer<'_>,
     rows: impl IntoIterator<Item = R>,

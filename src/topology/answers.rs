@@ -1,17 +1,17 @@
-//! What limits each thing that people ask of an exchange, with its amount: now, what is free, what can be bought.
+//! What limits each thing that people ask of an exchange: how much now, what to change for free, what to buy.
 //!
 //! | asked | amount | from |
 //! |---|---|---|
-//! | `median` | an order's own CPU time and a wake-up, while little is going on | [`capacity`], [`cost`] |
+//! | `median` | an order's own CPU time and a wake-up, at low load | [`capacity`], [`cost`] |
 //! | `slow` | what an order waits for behind a batch | the signature check, measured |
 //! | `slowest` | what else takes a loop's CPU | the gaps of its CPUs, if they were measured |
-//! | `orders-per-second` | where the first loop is full | [`capacity`] |
-//! | `durable` | a write of the disk, and its stops | the disk, if it was tried |
-//! | `reads` | what one takes its socket's loop and the reader's, and which is full first | one read, measured; `read-heavy` |
-//! | `slow-reads` | what a read waits for in line, who else runs where the reader does | the same, and the gaps of its CPU |
+//! | `orders-per-second` | the rate at which the first loop is full | [`capacity`] |
+//! | `durable` | a write to the disk, and its stalls | the disk, if it was tried |
+//! | `reads` | the time of one on both of its loops, and which of these is full first | one, measured; `read-heavy` |
+//! | `slow-reads` | what a read waits for in line, and who else has the reader's CPU | the same, and that CPU's gaps |
 //!
-//! An amount that nobody knows here is said to be unknown, with what measures it. What other programs, the host
-//! and interrupts add stands in the list of [`limit`].
+//! An amount that is not known here is called unknown, with the command that measures it. What other programs, the host
+//! and interrupts add is in the list of [`limit`].
 
 use super::capacity::{self, COMFORTABLE_PERCENT, Capacity, KNOWN_SETTING, micros, rounded};
 use super::checks::{ClientOrders, Gaps, LoopWork, Others, Scene, Sleeps, percent};
@@ -25,18 +25,18 @@ mod reads;
 
 pub use brief::Brief;
 
-/// The most orders of one request.
+/// The most orders in one request.
 pub const BATCH: u64 = 15;
 
-/// What a durable answer waits for besides the write where the journal's thread sleeps at once, as it was measured
-/// on a good day and on a bad one: the thread is woken, and the loop, which is awake, looks at its mark.
+/// What a durable answer waits for besides the write, measured on a good day and on a bad one: the journal's thread,
+/// which sleeps at once, is woken, and the loop, which is awake, sees its watermark.
 const HAND_OVER_NS: [u64; 2] = [7_000, 20_000];
 
-/// How much less that is where the thread looks on, as it was measured.
+/// How much of [`HAND_OVER_NS`] is saved where the journal's thread spins before it sleeps, as measured.
 const LOOKING_ON_NS: u64 = 6_000;
 
-/// How full a loop is, of a hundred, and what one order or read in a hundred waits for in line then, in tenths of its own
-/// time: of those that come at random and take equally long (M/D/1), by the simulation among the tests.
+/// How full a loop is, in percent, and how long one order or read in a hundred then waits in line, in tenths of its own
+/// time: for random arrivals that all take equally long (M/D/1), by the simulation among the tests.
 const LINES: [(u64, u64); 3] = [(50, 33), (80, 104), (90, 222)];
 
 /// One answer.
@@ -44,21 +44,21 @@ const LINES: [(u64, u64); 3] = [(50, 33), (80, 104), (90, 222)];
 pub struct Answer {
     /// What is asked, as a word that never changes.
     pub asked: &'static str,
-    /// The same for people.
+    /// What is asked, for people.
     pub title: &'static str,
-    /// How it is, and because of what.
+    /// How it is now, and what limits it.
     pub now: String,
-    /// The amount for programs, the least and the most nanoseconds; none if it is no time, or nobody knows it here.
+    /// The amount for programs, least and most, in nanoseconds; none if it is not a time, or not known here.
     pub amount_ns: Option<[u64; 2]>,
-    /// What costs nothing but has a price of another kind, which it says; none if there is nothing.
+    /// What to change without buying anything, with its price of another kind; none if there is nothing.
     pub free: Option<String>,
     /// What can be bought, and what it would bring.
     pub bought: Option<String>,
-    /// All of it in a line.
+    /// The whole answer in a line.
     pub brief: Brief,
 }
 
-/// The seven answers, if the signature check was measured: without it most have no amount.
+/// The seven answers; none unless the signature check was measured, without which most have no amount.
 #[must_use]
 pub fn of(scene: &Scene<'_>, capacity: &Result<Capacity, String>) -> Vec<Answer> {
     let Ok(capacity) = capacity else { return Vec::new() };
@@ -101,19 +101,19 @@ pub fn brief(answers: &[Answer]) -> String {
     table::render(["what", "is limited by", "how much", "to change first"], &rows)
 }
 
-/// How soon the loop with the sockets sleeps, of several the one that sleeps first.
+/// How soon a loop with sockets sleeps; of several, the first to do so.
 fn sleeps(scene: &Scene<'_>) -> Sleeps {
     with_sockets(scene).map(|work| work.sleeps).min().unwrap_or(Sleeps::AtOnce)
 }
 
-/// What a durable answer waits for besides the write, at least and at most: a loop that sleeps at once has nothing to do
-/// meanwhile if the order came alone, and is woken once more.
+/// What a durable answer waits for besides the write, at least and at most. At most, where the order came alone, a loop
+/// that sleeps at once has slept meanwhile and is woken once more.
 fn hand_over_ns(scene: &Scene<'_>) -> [u64; 2] {
     let [least_ns, most_ns] = HAND_OVER_NS;
     [least_ns, most_ns + if sleeps(scene) == Sleeps::AtOnce { scene.wake_ns() } else { 0 }]
 }
 
-/// What an order alone takes in the server, without a disk.
+/// The time of a lone order in the server, without the disk.
 fn median_ns(scene: &Scene<'_>, capacity: &Capacity) -> u64 {
     capacity.order_ns + if sleeps(scene) == Sleeps::AtOnce { scene.wake_ns() } else { 0 }
 }
@@ -167,7 +167,7 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
 }
 
-/// What one in a hundred waits for in line, of those that take so long each.
+/// How long one in a hundred waits in line where each takes `each_ns`, for each load of [`LINES`].
 fn in_line(each_ns: u64) -> String {
     LINES.map(|(_, tenths)| micros(each_ns * tenths / 10)).join(", ")
 }
@@ -273,23 +273,23 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
 }
 
-/// What is left of the orders a second beside whoever else has the CPU of the loop that is full first.
+/// The orders a second that are left where others share the CPU of the loop that is full first.
 struct Beside {
     orders_per_second: u64,
     cpu: usize,
     others: Option<Others>,
-    /// What the journal's thread takes while one write follows another, in millionths.
+    /// The share of a CPU that the journal's thread takes while one write follows another, in millionths.
     journal: Option<u64>,
-    /// What no thread of this machine took, in millionths.
+    /// The share of the CPU that no thread of this machine took, in millionths.
     host: Option<u64>,
 }
 
-/// Whether others, or the journal's thread, have a part of the loops' CPUs that nobody looked at.
+/// Whether others, or the journal's thread, may have a share of the loops' CPUs that nobody measured.
 fn is_unseen(scene: &Scene<'_>) -> bool {
     scene.lacks_cores() && (scene.probes.stat_quiet.is_none() || scene.probes.disk.is_err())
 }
 
-/// None where nobody else has it, or nobody looked.
+/// None where nobody else has that CPU, or nobody looked.
 fn beside(scene: &Scene<'_>, capacity: &Capacity) -> Option<Beside> {
     const ALL: u64 = 1_000_000;
     let full = capacity.parts.iter().find(|part| capacity.first.contains(&part.name))?;
@@ -302,7 +302,7 @@ fn beside(scene: &Scene<'_>, capacity: &Capacity) -> Option<Beside> {
     let shares = [others.as_ref().map(|others| others.millionths), journal];
     let taken = shares.into_iter().flatten().sum::<u64>();
     let rivals = u64::try_from(shares.into_iter().flatten().count()).unwrap_or(0);
-    // Of those that are always ready each has its part, so much is always had of what the host leaves.
+    // Threads that are always ready get equal shares, so the loop has at least one of what the host leaves.
     let left = ALL.saturating_sub(taken).max(ALL / (1 + rivals));
     let host = of_host(scene, cpu);
     let left = left * ALL.saturating_sub(host.unwrap_or(0)) / ALL;
@@ -310,8 +310,8 @@ fn beside(scene: &Scene<'_>, capacity: &Capacity) -> Option<Beside> {
     (0 < rivals || host.is_some()).then_some(Beside { orders_per_second, cpu, others, journal, host })
 }
 
-/// What a CPU loses to nobody on this machine, in millionths, if that is felt: what a thread that never sleeps lost there, or
-/// else what the host is charged with.
+/// The share of `cpu` that nobody on this machine took, in millionths, if it is noticeable: what a thread that never
+/// sleeps lost there and no other thread had; where that was not measured, what the host is charged with.
 fn of_host(scene: &Scene<'_>, cpu: usize) -> Option<u64> {
     let unseen = |gaps: &Gaps| gaps.lost_millionths.saturating_sub(gaps.threads_millionths.unwrap_or(0));
     let measured = scene.probes.jitter.iter().flatten().find(|gaps| gaps.cpu == cpu).map(unseen);
@@ -327,7 +327,7 @@ impl Beside {
         journal.into_iter().chain(others).chain(host).collect::<Vec<_>>().join(", ")
     }
 
-    /// As it is first, then as it would be `alone`.
+    /// The rate as it is, then what it would be `alone` on that CPU.
     fn brief(&self, less: &str, alone: &str) -> String {
         format!(
             "{} a second as it is{less}, beside {} on CPU {cpu}; {alone} with CPU {cpu} to itself",
@@ -351,7 +351,7 @@ impl Beside {
     }
 }
 
-/// What one client may have of it, long before the machine is full.
+/// What one client may place by its limit, usually long before the machine is full.
 fn client(scene: &Scene<'_>, capacity: &Capacity) -> String {
     let Some(ClientOrders { rule, milli_per_second, refuses }) = &scene.needs.client_orders else {
         return "one client alone may have all of it (limits.order counts nothing)".to_owned();
@@ -446,7 +446,7 @@ fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     Answer { asked, title, now, amount_ns: sum_ns, free, bought, brief: short }
 }
 
-/// Who else has a CPU that durable answers wait for, so much that it is felt.
+/// Who else has a noticeable share of a CPU that durable answers wait for.
 fn cpu_others(scene: &Scene<'_>) -> Option<Others> {
     let mut cpus = scene.cpus_of_orders();
     cpus.extend(scene.needs.journal_cpu);

@@ -1,19 +1,18 @@
 //! How many orders a second a plan can take, and which loop is full first.
 //!
-//! The signature check is measured on the CPU at hand and comes in as a probe. The rest of an order was
-//! measured on one guest (AMD EPYC, 2 CPUs), as the CPU time of each thread at the most orders that were
-//! answered, and is taken along:
+//! The signature check is measured on the CPU at hand and comes in as a probe. The rest of an order was measured on
+//! one guest (AMD EPYC, 2 CPUs), as the CPU time of each thread at peak throughput, and is a constant here:
 //!
 //! | part of an order | CPU time | on |
 //! |---|---|---|
 //! | signature check | measured; of a known signer [`KNOWN_PARTS`] | a loop with sockets |
 //! | sockets, parsing, HMAC, matching, frame, answer | [`REST_NS`] | the same |
-//! | reading what was decided | [`READER_NS`] | the reader's loop |
+//! | following the log | [`READER_NS`] | the reader's loop |
 //! | matching, where a shard has no sockets | [`MATCH_NS`], an estimate | the shard's loop |
 //!
-//! Orders are taken to be even over connections and shards. A core's time is there once: loops that share a
-//! core share it, two threads of a core count as one, and loops that are not pinned share all cores. What the
-//! journal's thread and the system need is not counted.
+//! Orders are assumed to spread evenly over connections and shards. A core's time can be spent once: loops on one
+//! core share it, two threads of a core count as one, and loops that are not pinned share the cores that pinned ones
+//! leave. What the journal's thread and the system need is not counted.
 
 use super::checks::{LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
@@ -27,11 +26,11 @@ pub const REST_NS: u64 = 9_700;
 pub const READER_NS: u64 = 1_500;
 /// An order's CPU time on a shard's loop without sockets: the match, and both ends of two rings.
 pub const MATCH_NS: u64 = 3_000;
-/// A known signer's check takes this part of another's, of a thousand.
+/// The check of a known signer takes this many thousandths of another signer's.
 const KNOWN_PARTS: u64 = 254;
-/// The part of the capacity, of a hundred, from which on the median climbs: orders stand in line.
+/// The percentage of the capacity beyond which the median climbs: orders stand in line.
 pub(super) const COMFORTABLE_PERCENT: u64 = 80;
-/// A size that has room for some hundred signers.
+/// A size that has room for about a hundred signers.
 pub(super) const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
 
 /// A signature check on the machine of README's figures (stage `sign`, p50, of `bench roundtrip`, `53c13a2`).
@@ -39,10 +38,10 @@ const README_CHECK_NS: u64 = 27_900;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Whoever has less than half of a CPU is seldom left alone for as long as a check takes.
+/// A check that has less than half of a CPU is seldom left alone from its start to its end.
 const DISTURBED_MILLIONTHS: u64 = 500_000;
 
-/// One loop's part.
+/// One loop's share of the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The loop.
@@ -53,9 +52,9 @@ pub struct Part {
     pub has_sockets: bool,
     /// Whether it matches.
     is_shard: bool,
-    /// Its CPU time for each order of all, on average.
+    /// Its CPU time for each order of the exchange, on average.
     pub order_ns: u64,
-    /// Orders a second, of all, at which its core is full, or the cores that it shares.
+    /// The orders a second, of the exchange, at which its core is full, or the cores that it shares.
     pub orders_per_second: u64,
     /// The other loops on the same core, or cores.
     pub beside: Vec<String>,
@@ -66,15 +65,15 @@ pub struct Part {
 pub struct Capacity {
     /// One signature check as it was measured.
     pub signature_ns: u64,
-    /// What others had of the CPU meanwhile, in millionths of the time.
+    /// The share of that CPU that others had meanwhile, in millionths of the time.
     pub signature_lost_millionths: u64,
-    /// Whether signers are known, whose checks take less.
+    /// Whether known signers are kept, whose checks take less.
     pub knows_signers: bool,
     /// An order's CPU time on the loop that has its connection.
     pub order_ns: u64,
     /// Orders a second in all.
     pub orders_per_second: u64,
-    /// Whether a quota is used up before any core is.
+    /// Whether a quota is used up before any core is full.
     pub is_quota: bool,
     /// The cores that loops without a CPU of their own share.
     cores: String,
@@ -82,13 +81,13 @@ pub struct Capacity {
     pub parts: Vec<Part>,
     /// The loops that are full first.
     pub first: Vec<String>,
-    /// What carries more on this machine.
+    /// What would raise it on this machine.
     pub free: Vec<String>,
-    /// What carries more on another one.
+    /// What to buy that would raise it.
     pub bought: Vec<String>,
 }
 
-/// The capacity of a scene's plan, or why nobody can say.
+/// The capacity of a scene's plan, or why it is not known.
 pub fn of(scene: &Scene<'_>) -> Result<Capacity, String> {
     let signature_ns = scene.probes.signature_ns.clone()?;
     let (machine, needs) = (scene.machine, scene.needs);
@@ -125,7 +124,7 @@ pub(super) fn if_signers_are_known(scene: &Scene<'_>) -> Option<u64> {
     of(&Scene { needs: &needs, ..*scene }).ok().map(|known| known.orders_per_second)
 }
 
-/// The part of the loop `work`, which has `order_ns` for each order of all.
+/// The share of the loop `work`, which spends `order_ns` on each order of the exchange.
 fn part(machine: &Machine, works: &[(&LoopWork, u64)], work: &LoopWork, order_ns: u64) -> Part {
     let core = core_of(machine, work);
     let together = || works.iter().filter(|(other, _)| core_of(machine, other) == core);
@@ -133,7 +132,7 @@ fn part(machine: &Machine, works: &[(&LoopWork, u64)], work: &LoopWork, order_ns
     let orders_per_second = if core.is_some() {
         SECOND_NS / sum_ns
     } else {
-        // None of them has more than one core at a time.
+        // A loop runs on one core at a time.
         let longest_ns = together().map(|(_, ns)| *ns).max().unwrap_or(1).max(1);
         (free_cores(machine, works) * SECOND_NS / sum_ns).min(SECOND_NS / longest_ns)
     };
@@ -159,7 +158,7 @@ pub(super) const fn known_ns(signature_ns: u64) -> u64 {
     signature_ns * KNOWN_PARTS / 1_000
 }
 
-/// Every loop that works on orders, and its time for each of all.
+/// Every loop, and its CPU time for each order of the exchange, on average.
 fn works(needs: &Needs, signature_ns: u64) -> Vec<(&LoopWork, u64)> {
     let count =
         |is: fn(&LoopWork) -> bool| -> u64 { needs.work.iter().map(|work| u64::from(is(work))).sum() };
@@ -181,7 +180,7 @@ fn core_of(machine: &Machine, work: &LoopWork) -> Option<usize> {
     work.cpu.map(|cpu| machine.cpu(cpu).map_or(cpu, Cpu::core))
 }
 
-/// How many cores the loops have that are not pinned.
+/// How many cores are left to loops that are not pinned, at least one.
 fn free_cores(machine: &Machine, works: &[(&LoopWork, u64)]) -> u64 {
     let mut taken: Vec<usize> = works.iter().filter_map(|(work, _)| core_of(machine, work)).collect();
     taken.sort_unstable();
@@ -190,13 +189,13 @@ fn free_cores(machine: &Machine, works: &[(&LoopWork, u64)]) -> u64 {
 }
 
 impl Capacity {
-    /// Orders a second from which on the median climbs.
+    /// The orders a second beyond which the median climbs.
     #[must_use]
     pub const fn comfortable_per_second(&self) -> u64 {
         self.orders_per_second * COMFORTABLE_PERCENT / 100
     }
 
-    /// What was in the way while the signature check was tried, if it is in doubt for that.
+    /// What disturbed the trial of the signature check, if that puts its time in doubt.
     pub(super) fn disturbed(&self) -> Option<String> {
         let lost = self.signature_lost_millionths;
         (DISTURBED_MILLIONTHS <= lost).then(|| {
@@ -287,7 +286,7 @@ impl Capacity {
         format!("{who}{with}{shared}")
     }
 
-    /// One order's signature check, of a known signer if there are any.
+    /// The time of one order's signature check, a known signer's if those are kept.
     pub(super) const fn check_ns(&self) -> u64 {
         self.order_ns - REST_NS
     }
@@ -298,7 +297,7 @@ impl Capacity {
         if is_shard { "shard" } else { "ingress loop" }
     }
 
-    /// Loops that have no core to themselves.
+    /// Which core a loop that is full first shares, and with whom.
     fn shared(&self) -> Option<String> {
         let part =
             self.parts.iter().find(|part| self.first.contains(&part.name) && !part.beside.is_empty())?;
@@ -321,7 +320,7 @@ impl Capacity {
         self.parts.iter().any(|part| part.has_sockets && self.first.contains(&part.name))
     }
 
-    /// What carries more on this machine, and what can be bought.
+    /// What would raise the capacity on this machine, and what to buy for it.
     fn more(&self, scene: &Scene<'_>) -> (Vec<String>, Vec<String>) {
         let (mut free, mut bought) = (Vec::new(), Vec::new());
         if self.is_quota {
@@ -346,7 +345,7 @@ impl Capacity {
             bought.extend(match (has_own_cores, apart) {
                 (false, _) => Some("a core for each loop".to_owned()),
                 (true, true) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
-                // There are cores already that nobody uses.
+                // Cores that nobody uses are here already.
                 (true, false) if idle != 0 => None,
                 (true, false) => Some(format!(
                     "about {} for each shard more that has a core of its own (say so by cpu.shards: auto makes one with 2 to \
@@ -362,8 +361,8 @@ impl Capacity {
         (free, bought)
     }
 
-    /// A shard more, where a fast core is left for it and none, or one too few, to spare beside it. A core's time is
-    /// there once: without a core of its own it carries next to nothing, and is no remedy.
+    /// One more shard, where a fast core is left for it but one or both of the spare cores would be used up. Without
+    /// a core of its own it would carry next to nothing, so it is no remedy.
     fn one_more(&self, scene: &Scene<'_>) -> Option<String> {
         let (machine, needs) = (scene.machine, scene.needs);
         let left = machine.distinct(Cpu::core).checked_sub(needs.loops + 1)?;
@@ -396,18 +395,18 @@ impl Capacity {
     }
 }
 
-/// Orders a second of so many shards with a core each.
+/// The orders a second of `shards` shards with a core each, up to what the reader can follow.
 fn orders_of(shards: usize, order_ns: u64) -> u64 {
     let of_shards = u64::try_from(shards).unwrap_or(u64::MAX).saturating_mul(SECOND_NS) / order_ns.max(1);
     of_shards.min(SECOND_NS / READER_NS)
 }
 
-/// A time as people say it.
+/// A time for people, in whole microseconds.
 pub(super) fn micros(ns: u64) -> String {
     format!("{} µs", (ns + 500) / 1_000)
 }
 
-/// A count as people say it, in thousands or, below ten thousand, in hundreds: `28,000`.
+/// A count for people, in thousands or, below ten thousand, in hundreds: `28,000`.
 pub(super) fn rounded(count: u64) -> String {
     let step = if count < 10_000 { 100 } else { 1_000 };
     let count = (count + step / 2) / step * step;

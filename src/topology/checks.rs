@@ -1,8 +1,8 @@
-//! Every condition that an operator should know of: what is wanted, what is, how bad it is.
+//! Every condition that an operator should know of: what is wanted, what was found, how bad a failure is.
 //!
-//! A check reads files and [`Probes`], judges, and says what it saw; none changes anything. What
-//! cannot be read is said so and counts neither as passed nor as failed. Only a [`Severity::Fatal`]
-//! one that failed makes `outcry check` fail: the exchange would not start, or not run.
+//! A check reads files and [`Probes`], judges, and reports what it saw; none changes anything. What cannot be read is
+//! reported as such and counts as neither passed nor failed. Only a failed check of [`Severity::Fatal`] makes
+//! `outcry check` fail: the exchange would not start, or not run.
 
 mod cpu;
 mod gaps;
@@ -29,7 +29,7 @@ pub enum Severity {
     Fatal,
     /// It runs, slower or with pauses.
     Warning,
-    /// Worth knowing; matters to who wants the last microsecond.
+    /// Worth knowing; matters to those who want the last microsecond.
     Info,
 }
 
@@ -45,7 +45,7 @@ impl Severity {
     }
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As wanted.
@@ -97,11 +97,11 @@ pub struct Finding {
     pub id: &'static str,
     /// What is wanted.
     pub required: String,
-    /// What is.
+    /// What was found.
     pub current: String,
-    /// How bad it is if not.
+    /// How bad a failure is.
     pub severity: Severity,
-    /// Whether it is as wanted.
+    /// Whether what was found is as wanted.
     pub verdict: Verdict,
     /// Why it matters, in one sentence.
     pub why: &'static str,
@@ -154,7 +154,7 @@ impl Finding {
         self
     }
 
-    /// Judges a probe: what it found, or why it could not look.
+    /// Judges what a probe found, or says why it could not look.
     fn probed<T>(self, probe: &Result<T, String>, judge: impl FnOnce(Self, &T) -> Self) -> Self {
         match probe {
             Ok(found) => judge(self, found),
@@ -163,7 +163,7 @@ impl Finding {
     }
 }
 
-/// What is counted where something is missing.
+/// The unit of a shortage.
 #[derive(Clone, Copy)]
 enum Unit {
     One,
@@ -172,7 +172,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// So many of it, of which part of one is one.
+    /// `amount`, a count or bytes, in this unit, rounded up.
     fn text(self, amount: u64) -> String {
         match self {
             Self::One => amount.to_string(),
@@ -182,7 +182,7 @@ impl Unit {
     }
 }
 
-/// One thread that is pinned, as far as checks care.
+/// What checks need to know of a pinned thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
     /// Its name.
@@ -200,13 +200,13 @@ pub struct Pinned {
 pub enum Sleeps {
     /// At once.
     AtOnce,
-    /// After it has looked on for some 50 µs.
+    /// After it has spun for some 50 µs.
     AfterSpinning,
     /// Never.
     Never,
 }
 
-/// One loop, as far as orders are its work.
+/// What one loop does for orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopWork {
     /// Its name.
@@ -217,7 +217,7 @@ pub struct LoopWork {
     pub sockets: bool,
     /// Whether it matches.
     pub shard: bool,
-    /// Whether it reads what was decided.
+    /// Whether it carries the reader, which follows the log.
     pub reader: bool,
     /// When it sleeps.
     pub sleeps: Sleeps,
@@ -228,9 +228,9 @@ pub struct LoopWork {
 pub struct ClientOrders {
     /// As `limits.order` has it.
     pub rule: String,
-    /// What that is in the long run, in thousandths of an order a second.
+    /// The long-run rate of that rule, in thousandths of an order a second.
     pub milli_per_second: u64,
-    /// Whether more is refused, or only told.
+    /// Whether more is refused, or only reported to the client.
     pub refuses: bool,
 }
 
@@ -241,17 +241,17 @@ pub struct Needs {
     pub pinned: Vec<Pinned>,
     /// How many loops there are, pinned or not.
     pub loops: usize,
-    /// Every loop by its work.
+    /// What each loop does.
     pub work: Vec<LoopWork>,
-    /// Whether signers that are known are checked for less.
+    /// Whether known signers are kept, whose checks take less.
     pub knows_signers: bool,
     /// How many orders one client may place; none if that is not counted.
     pub client_orders: Option<ClientOrders>,
-    /// How many of them match.
+    /// How many loops match.
     pub shards: usize,
     /// Connections open at once.
     pub connections: u64,
-    /// Descriptors besides connections.
+    /// Descriptors besides those of connections.
     pub descriptors: u64,
     /// Connections that may wait to be accepted.
     pub backlog: u64,
@@ -271,9 +271,9 @@ pub struct Needs {
     pub log_bytes: u64,
     /// Bytes of memory when every table is full, the log among them; history comes on top.
     pub memory_bytes: u64,
-    /// The largest part of it that is asked for in one piece.
+    /// The largest part of `memory_bytes` that is asked for in one piece.
     pub memory_piece_bytes: u64,
-    /// What of it a start takes at once, by the setting that asks for it.
+    /// The parts of `memory_bytes` that a start takes at once, each with the setting that asks for it.
     pub memory_taken: Vec<(&'static str, u64)>,
     /// Bytes that one loop's executor locks.
     pub locked_bytes_per_loop: u64,
@@ -295,7 +295,7 @@ impl Needs {
         there.peek().is_none() || there.any(|thread| thread.is_hot)
     }
 
-    /// Whether every loop there sleeps: the scheduler lets one that was woken go before who runs.
+    /// Whether `cpu` has loops and all of them sleep: the scheduler lets a woken thread preempt the one that runs.
     #[must_use]
     pub fn is_woken(&self, cpu: usize) -> bool {
         let mut there = self.pinned.iter().filter(|thread| thread.cpu == cpu).peekable();
@@ -312,7 +312,7 @@ impl Needs {
     }
 }
 
-/// All that a check looks at.
+/// All that a check reads.
 pub struct Scene<'a> {
     /// The machine's files.
     pub files: &'a dyn Files,
@@ -332,7 +332,7 @@ impl Scene<'_> {
         if hot.is_empty() { self.machine.allowed.clone() } else { hot }
     }
 
-    /// What waking a loop that sleeps takes, as it was tried; by an estimate where others had a CPU that it was tried on.
+    /// The time to wake a loop that sleeps, as it was tried; an estimate where others had one of the CPUs meanwhile.
     pub(super) fn wake_ns(&self) -> u64 {
         self.wake_tried_ns().unwrap_or(cost::WAKE_NS)
     }
@@ -342,7 +342,7 @@ impl Scene<'_> {
         self.probes.wake_ns.as_ref().ok().copied().filter(|_| !is_theirs)
     }
 
-    /// The same for people.
+    /// [`Self::wake_ns`] for people, marked as tried or as an estimate.
     pub(super) fn wake(&self) -> String {
         let time = cost::time(self.wake_ns());
         if self.wake_tried_ns().is_some() { format!("{time} (tried)") } else { format!("some {time}") }
@@ -367,30 +367,30 @@ impl Scene<'_> {
         cpus
     }
 
-    /// The share of all CPUs that the host had for others, in millionths.
+    /// The share of all CPUs' time that the host gave to others, in millionths.
     #[must_use]
     pub fn stolen_millionths(&self) -> Option<u64> {
         cpu::stolen_share(self).map(|(millionths, _)| millionths)
     }
 
-    /// What gives a CPU back that was taken.
+    /// What gives back the CPU of `gaps`.
     #[must_use]
     pub fn remedy(&self, gaps: &Gaps) -> String {
         gaps.remedy_beside(self.stop_writers().as_deref())
     }
 
-    /// What ends others' writes to the disk, if those are felt.
+    /// What ends others' writes to the disk, if those are noticeable.
     fn stop_writers(&self) -> Option<String> {
         self.probes.disk_others().map(DiskUse::remedy_brief)
     }
 
-    /// What others use of the one of `cpus` that they use most now; none if nobody looked.
+    /// What others use of that one of `cpus` which they use most; none if nobody looked.
     #[must_use]
     pub fn others_on(&self, cpus: &[usize]) -> Option<Others> {
         cpu::others_on(self, cpus)
     }
 
-    /// Likewise of the CPUs with a loop.
+    /// What others use of that CPU with a loop, or the journal, which they use most; none if nobody looked.
     #[must_use]
     pub fn busiest(&self) -> Option<Others> {
         self.others_on(&self.cpus_with_loops())
@@ -411,7 +411,7 @@ pub fn run(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The table, what would mend what failed, and one line that counts.
+/// The table, then what each failure costs and what would mend it, and one line of counts.
 #[must_use]
 pub fn report(findings: &[Finding]) -> String {
     let row = |finding: &Finding| {

@@ -1,40 +1,40 @@
-//! What a condition that is not met costs an order.
+//! What a failed condition costs an order.
 //!
-//! What a check measured or read it says itself, as what is missing or how long it took. The others are
-//! here: estimates of a size, each marked by `about` or `up to`, for a condition that fails and no more.
-//! `--jitter` measures what several of them add together.
+//! A check reports by itself what it measured or read: what is missing, or how long it took. For the other
+//! conditions here are estimates, each marked `about` or `up to` and made as if that condition alone failed.
+//! `--jitter` measures what several add up to.
 
-/// A thread that is ready waits about this long for one that has its CPU, and again for the next.
+/// A ready thread waits about this long for the one that has its CPU, and again for each after it.
 pub(super) const SLICE_NS: u64 = 4_000_000;
-/// What waking a loop costs where that was not tried (an eventfd's 16 µs).
+/// The time to wake a loop, where that was not tried (an eventfd's 16 µs).
 pub(super) const WAKE_NS: u64 = 16_000;
-/// One CPU for everything: a read or a batch that was begun is finished first.
+/// The wait on a machine where one CPU carries everything: a read or a batch that was begun is finished first.
 pub(super) const ONE_CPU_NS: u64 = 1_000_000;
 
-/// How long a disk that discards at once stands still when a segment is packed or removed, measured on one guest: it
-/// wrote nothing for 1.2 ms a MiB that was freed, and a segment has 64 MiB.
+/// How long a disk that discards at once stalls when a segment is packed or removed: on one guest it wrote nothing
+/// for 1.2 ms per MiB that was freed, and a segment has 64 MiB.
 pub(super) const DISCARD_NS: u64 = 75_000_000;
-/// And what to do about it.
+/// What to do about a disk that discards at once.
 pub(super) const WITHOUT_DISCARD: &str =
     "mount the disk of data_dir without discard, and let fstrim run while it is quiet";
-/// The same for a table.
+/// [`WITHOUT_DISCARD`] for a table.
 pub(super) const WITHOUT_DISCARD_BRIEF: &str = "mount it without discard, which may stop it for 75 ms";
 /// What shortens every write.
 pub(super) const SOONER_BRIEF: &str = "a disk that writes 4 KiB sooner";
-/// Bytes that one write of the journal takes on the disk at least.
+/// The fewest bytes that one write of the journal takes on the disk.
 const WRITE_BYTES: u64 = 4_096;
 
-/// After how many writes a segment is full: an order that comes alone is one.
+/// The number of writes that fill a segment, if each holds one order.
 pub(super) const fn writes_per_segment(segment_bytes: u64) -> u64 {
     segment_bytes / WRITE_BYTES
 }
 
-/// From how many writes a second on more than one answer in a hundred comes while such a disk stands still.
+/// The writes a second beyond which more than one answer in a hundred meets a stall of such a disk.
 pub(super) const fn writes_that_stop_one_in_a_hundred(segment_bytes: u64) -> u64 {
     writes_per_segment(segment_bytes) * 10_000_000 / DISCARD_NS
 }
 
-/// How long such a disk stands still, in words.
+/// How long a disk that discards at once stalls, in words.
 pub(super) fn discard() -> String {
     format!(
         "for up to {} or so, as one guest's did, whenever a segment is packed or removed",
@@ -42,7 +42,7 @@ pub(super) fn discard() -> String {
     )
 }
 
-/// A condition's name, its weight in lists of what costs most, and what it costs; `{}` is the weight.
+/// A condition's name, its weight in nanoseconds in lists of what costs most, and what it costs; `{}` is the weight.
 type Estimate = (&'static str, u64, &'static str);
 
 const ESTIMATES: &[Estimate] = &[
@@ -93,7 +93,7 @@ fn estimate(id: &str) -> Option<&'static Estimate> {
     ESTIMATES.iter().find(|(known, ..)| *known == id)
 }
 
-/// What the condition `id` weighs when it fails, in nanoseconds of an order.
+/// What the condition `id` weighs when it fails: the nanoseconds that it adds to an order.
 pub(super) fn weight_ns(id: &str) -> u64 {
     estimate(id).map_or(0, |(_, ns, _)| *ns)
 }
@@ -103,18 +103,18 @@ pub(super) fn text(id: &str) -> Option<String> {
     estimate(id).map(|(_, ns, text)| text.replace("{}", &time(*ns)))
 }
 
-/// What a thread waits on average for a CPU of which others have this share.
+/// The average wait in nanoseconds for a CPU of which others have this share.
 pub(super) const fn share_of_slice(millionths: u64) -> u64 {
-    // In this order: a slice times a million is far below the largest number.
+    // Multiplied first: a slice times a million is far from an overflow.
     SLICE_NS * millionths / 1_000_000
 }
 
-/// `share_of_slice` as what `one` waits, an order or a read.
+/// `share_of_slice` in words, as the wait of `one`: an order or a read.
 pub(super) fn of_share(millionths: u64, one: &str) -> String {
     format!("about {} {one} on average, {} a turn", time(share_of_slice(millionths)), time(SLICE_NS))
 }
 
-/// What one waits for a CPU that others have where its loop sleeps: what is woken goes before who runs.
+/// The wait of `one` where others have its CPU and its loop sleeps: mostly none, as a woken thread preempts them.
 pub(super) fn of_woken(one: &str) -> String {
     format!(
         "{} {one} that waits for its turn, or several; most meet nothing: a loop that sleeps is woken before them",

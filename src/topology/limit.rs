@@ -1,10 +1,10 @@
-//! What was found on this machine that limits it: every cause with its amount and what to change, what can add most to
-//! one order first. What limits each thing that people ask for is said by [`super::answers`].
+//! Every cause found to limit this machine, with its amount and what to change, what can add most to one order first.
+//! [`super::answers`] says what limits each thing that people ask for.
 //!
-//! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by
-//! its length, a CPU that others have by the slice for which the scheduler gives it to them, a disk by
-//! the write that was tried or by how long it stands still. The weights only order the list; what is told is what was found. What touches
-//! only the slowest orders stands last, however long it is.
+//! Causes are of different kinds, so each is weighed by the time that it can add to one order: a gap by its p99, a CPU
+//! that others have by the scheduler's slice times their share, a disk by the median write that was tried. The weights
+//! only order the list; the text reports what was found. Isolation and the timer tick touch only the slowest orders and
+//! stand last, however long they make those wait.
 //!
 //! | kind | what limits |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! | `unpinned` | loops wander |
 //! | `wake-ups` | loops sleep, so an order waits until one is awake |
 //! | `disk` | durable answers wait for it; measured |
-//! | `condition` | one of the check's table, which the text names |
-//! | `none` | nothing was found but what the slowest orders meet; the text says what would carry more |
+//! | `condition` | a failed condition of the check's table, which the text names |
+//! | `none` | nothing, or nothing but what the slowest orders meet; the text says what would carry more |
 
 use super::capacity;
 use super::checks::{DiskProbe, Finding, Gaps, Others, Scene, Severity, Verdict, percent};
@@ -27,7 +27,7 @@ use super::cost::{self, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
-/// Conditions that cost whenever they fail, and have no cause of their own below; and what they touch.
+/// Conditions that cost something whenever they fail and have no cause of their own below, with what they touch.
 const CONDITIONS: [(&str, Option<Touches>); 9] = [
     ("mem.room", None),
     ("cpu.governor", Some(Touches::P50)),
@@ -40,10 +40,10 @@ const CONDITIONS: [(&str, Option<Touches>); 9] = [
     ("time.ntp", None),
 ];
 
-/// Conditions that only the slowest orders meet, the worst first; the first that fails is told, so one line at a time.
+/// Conditions that only the slowest orders meet, the worst first; only the first that fails is listed.
 const APART: [&str; 2] = ["cpu.isolated", "cpu.nohz_full"];
 
-/// What sort of thing limits a machine; programs go by its word, which never changes.
+/// What sort of thing limits a machine; programs read its word, which never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The exchange cannot start or cannot run.
@@ -66,9 +66,9 @@ pub enum Kind {
     WakeUps,
     /// Durable answers wait for the disk.
     Disk,
-    /// A condition of the check's table.
+    /// A failed condition of the check's table.
     Condition,
-    /// Nothing was found but what the slowest orders meet: this is the first, and says what would carry more.
+    /// Nothing, or nothing but what the slowest orders meet: this entry is the first, and says what would carry more.
     None,
 }
 
@@ -135,17 +135,17 @@ impl Touches {
         }
     }
 
-    /// What a CPU loses for such a share of the time touches that share of the orders, if they wait for it.
+    /// A CPU lost for a share of the time touches that share of the orders that wait for it; if none does, reads.
     fn on_cpu(scene: &Scene<'_>, cpu: usize, millionths: u64) -> Self {
         match Self::by_share(millionths) {
             _ if !scene.needs.orders_wait_for(cpu) => Self::Reads,
-            // What is woken goes before who runs, so the median meets nothing.
+            // A woken loop preempts whoever runs, so the median meets nothing.
             Self::P50 if scene.needs.is_woken(cpu) => Self::P99,
             touches => touches,
         }
     }
 
-    /// What is lost for such a share of the time touches that share of the orders.
+    /// What is lost for a share of the time touches that share of the orders: from a half on, the median.
     const fn by_share(millionths: u64) -> Self {
         if 500_000 <= millionths { Self::P50 } else { Self::P99 }
     }
@@ -154,7 +154,7 @@ impl Touches {
 /// One thing that limits a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Its sort.
+    /// Its kind.
     pub kind: Kind,
     /// Whose time it adds to; none if nobody's.
     pub touches: Option<Touches>,
@@ -181,9 +181,9 @@ pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     }
     let apart = APART.iter().find_map(|id| failed(findings, id).next());
     let is_quiet = causes.is_empty();
-    // Stable: what weighs the same stays in the order above. What cannot run at all comes first.
+    // A stable sort: equal weights stay in the order above. A fatal cause, which has no weight, comes first.
     causes.sort_by_key(|limit| std::cmp::Reverse(limit.cost_ns.unwrap_or(u64::MAX)));
-    // However long it is, it is too rare to stand before what every order meets.
+    // However long a wait it causes, it is too rare to stand before what every order meets.
     causes.extend(apart.map(|finding| condition(finding, Some(Touches::P999))));
     if is_quiet {
         causes.insert(0, one_core(scene, apart.is_some()));
@@ -248,7 +248,7 @@ fn fatal(findings: &[Finding]) -> Vec<Limit> {
     failed.map(limit).collect()
 }
 
-/// Each CPU that a loop or the journal has and that was taken from a thread which never sleeps.
+/// Each CPU with a loop or the journal that was taken too often or too long from a thread which never sleeps.
 fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
     let cared_for = scene.cpus_with_loops();
     let measured = scene.probes.jitter.iter().flatten();
@@ -302,7 +302,7 @@ fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     rows.into_iter().filter_map(limit).collect()
 }
 
-/// A quota, and too few cores for what would run on them; as it is set, not as it would be by itself.
+/// A quota, and too few cores for what would run on them, with the settings as they are.
 fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let (machine, needs) = (scene.machine, scene.needs);
     let limit = |kind, touches, cost_ns, text, change| Limit {
@@ -368,28 +368,28 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     causes
 }
 
-/// Whether every loop that orders wait for could spin: the journal's thread and the reader keep a CPU, and nobody else
-/// has theirs, for a loop that never sleeps is never woken before them either, but waits for its turn.
+/// Whether every loop that orders wait for could spin: journal and reader keep a CPU, and nobody else has a loop's CPU
+/// half of the time. A loop that never sleeps is never woken ahead of others, but waits for its turn.
 pub(super) fn may_spin(scene: &Scene<'_>) -> bool {
     let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
     let is_room = 0 < trading && trading < scene.machine.allowed.len() && scene.machine.quota_milli.is_none();
     is_room && with_half(scene).is_none()
 }
 
-/// The median is that of orders which wait for others as soon as they have a CPU for half of the time, in millionths.
+/// From this share of a CPU on, in millionths, what others have of it delays the median order.
 const HALF: u64 = 500_000;
 
-/// Who has so much of a CPU that orders wait for.
+/// The others that have at least [`HALF`] of a CPU that orders wait for, if any.
 pub(super) fn with_half(scene: &Scene<'_>) -> Option<Others> {
     with_half_of(scene, &scene.cpus_of_orders())
 }
 
-/// Who has so much of one of `cpus`.
+/// The others that have at least [`HALF`] of one of `cpus`, if any.
 pub(super) fn with_half_of(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
     scene.others_on(cpus).filter(|others| HALF <= others.millionths)
 }
 
-/// What takes the wake-ups away: what costs nothing but a CPU, where there is one left, before `bought`.
+/// What ends the wake-ups: spinning, which costs nothing but a CPU, where one is left; then `bought`.
 fn spin_first(scene: &Scene<'_>, bought: Option<String>) -> Option<String> {
     if !may_spin(scene) {
         return bought;
@@ -401,7 +401,7 @@ fn spin_first(scene: &Scene<'_>, bought: Option<String>) -> Option<String> {
     Some(format!("{spin}{more}"))
 }
 
-/// What spinning costs, or what nobody spinning costs.
+/// What it costs that some loops spin, or that none does.
 fn spinning(scene: &Scene<'_>) -> String {
     match scene.needs.spinning.as_slice() {
         [] => format!("nothing spins, so an order also waits for a wake-up of {}", scene.wake()),
@@ -417,7 +417,7 @@ fn fewer(scene: &Scene<'_>) -> String {
     format!("cpu.shards={shards} leaves more to each")
 }
 
-/// How long the disk stands still, how often, and from when on the slowest of a hundred meet it; none if it does not.
+/// How long and how often the disk stalls, and at which rate one answer in a hundred meets it; none if it does not.
 pub(super) fn stops(scene: &Scene<'_>) -> Option<String> {
     let discards = scene.needs.durable && scene.probes.disk.as_ref().is_ok_and(|disk| disk.discards);
     let bytes = scene.needs.segment_bytes;
@@ -432,7 +432,7 @@ pub(super) fn stops(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
-/// What a durable answer waits for.
+/// The disk, if answers wait for it.
 fn disk(scene: &Scene<'_>) -> Option<Limit> {
     let disk = scene.probes.disk.as_ref().ok()?;
     let (DiskProbe { filesystem, discards, .. }, (p50, p99)) = (disk, disk.durable_us());
@@ -457,7 +457,7 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
     })
 }
 
-/// Nothing was found, or nothing but what the slowest orders meet: what would carry more is said all the same.
+/// The entry for nothing, or nothing but what the slowest orders meet: it says what would carry more all the same.
 fn one_core(scene: &Scene<'_>, but_for_the_slowest: bool) -> Limit {
     let needs = scene.needs;
     let idle = idle_for_shards(scene);
@@ -490,7 +490,7 @@ fn one_core(scene: &Scene<'_>, but_for_the_slowest: bool) -> Limit {
     Limit { kind: Kind::None, touches: None, text, cost_ns: None, change: Some(change) }
 }
 
-/// How many shards more would have a fast core each, with all loops and the spare cores as they are.
+/// How many more shards could have a fast core each, beside all loops and the spare cores as they are.
 pub(super) fn idle_for_shards(scene: &Scene<'_>) -> usize {
     let (machine, needs) = (scene.machine, scene.needs);
     let spare = machine.cores().saturating_sub(needs.loops + SPARE_CORES);

@@ -37,7 +37,7 @@ pub fn text(cpus: &[usize]) -> String {
     runs.join(",")
 }
 
-/// The CPUs of a hexadecimal mask, ascending; `None` if it is no mask.
+/// The CPUs of a hexadecimal mask, ascending; `None` if it is not a mask.
 #[must_use]
 pub fn parse_mask(text: &str) -> Option<Vec<usize>> {
     let digits: String = text.trim().chars().filter(|&digit| digit != ',').collect();
@@ -49,7 +49,7 @@ pub fn parse_mask(text: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// The mask of `cpus`, 32 of them a group, as the kernel takes and writes it.
+/// The mask of `cpus`, 32 of them a group, as the kernel reads and writes it.
 #[must_use]
 pub fn mask(cpus: &[usize]) -> String {
     let groups = cpus.iter().max().map_or(1, |&cpu| cpu / 32 + 1);

@@ -1,7 +1,7 @@
-//! The machine as the kernel tells it.
+//! The machine as the kernel reports it.
 //!
-//! Everything is read once. What cannot be read is left at what is true of the plainest machine:
-//! a CPU without topology is a core of its own, on node 0, in one cache with all others.
+//! Everything is read once. What cannot be read is taken as on the plainest machine: a CPU without topology is a
+//! core of its own, on node 0, in one cache with all others.
 
 use super::{Files, list};
 
@@ -96,7 +96,7 @@ pub struct Machine {
     pub allowed: Vec<usize>,
     /// How much CPU time the control group gives, in thousandths of a CPU.
     pub quota_milli: Option<u64>,
-    /// The period of that, for whose rest everything stands still when it is used up, in nanoseconds.
+    /// The quota's period in nanoseconds: once it is used up, everything stands still until the next one.
     pub quota_period_ns: u64,
     /// Interrupts of network cards and disks.
     pub interrupts: Vec<Interrupt>,
@@ -121,7 +121,7 @@ impl Machine {
         }
     }
 
-    /// The machine whose files these are; `fallback` are the allowed CPUs if they do not say.
+    /// Reads the machine from its `files`; `fallback` are the allowed CPUs if these do not say.
     #[must_use]
     pub fn read(files: &dyn Files, fallback: &[usize]) -> Self {
         let allowed = allowed(files).unwrap_or_else(|| fallback.to_vec());
@@ -152,7 +152,7 @@ impl Machine {
         machine.is_virtual = info.split_whitespace().any(|word| word == "hypervisor");
         let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         model.map_or("unknown", |(_, name)| name.trim()).clone_into(&mut machine.model);
-        // As much as the allowed CPUs have cannot be used up.
+        // A quota of all allowed CPUs, or more, cannot be used up.
         let had = u64::try_from(machine.allowed.len()).unwrap_or(u64::MAX).saturating_mul(1_000);
         if let Some((milli, period_ns)) = quota(files).filter(|(milli, _)| *milli < had) {
             (machine.quota_milli, machine.quota_period_ns) = (Some(milli), period_ns);
@@ -173,8 +173,8 @@ impl Machine {
         self.cpus.iter().filter(|cpu| self.allowed.contains(&cpu.id))
     }
 
-    /// The CPUs that are on but kept from this process by its mask or cpuset, if they are on cores of which
-    /// it has no thread: those that it would gain by lifting that.
+    /// The CPUs that are on but kept from this process by its mask or cpuset, if they are on cores of which it
+    /// has no thread: lifting the mask would gain these cores.
     #[must_use]
     pub fn kept(&self) -> Vec<usize> {
         let had: Vec<usize> = self.usable().map(Cpu::core).collect();
@@ -361,7 +361,7 @@ pub(super) fn groups_above(files: &dyn Files) -> Vec<String> {
     ends.map(|end| format!("/sys/fs/cgroup{}", &group[..end])).collect()
 }
 
-/// What the kernel takes if nobody says otherwise.
+/// The kernel's default period.
 const QUOTA_PERIOD_NS: u64 = 100_000_000;
 
 /// The tightest limit of CPU time among this process's control group and those above it, in thousandths of a CPU,
@@ -382,7 +382,7 @@ fn quota(files: &dyn Files) -> Option<(u64, u64)> {
             note(quota, period);
         }
     }
-    // The older kind of control groups; -1 says that there is no limit.
+    // Control groups of version 1; -1 says that there is no limit.
     let of = |name: &str| files.number(&format!("/sys/fs/cgroup/cpu/{name}"));
     if let (Some(quota), Some(period)) = (of("cpu.cfs_quota_us"), of("cpu.cfs_period_us")) {
         note(quota, period);
@@ -407,7 +407,7 @@ fn cards(files: &dyn Files) -> Vec<Card> {
     names.map(card).collect()
 }
 
-/// How drivers call the interrupts of queues, besides by the card's name.
+/// What drivers call the interrupts of queues, where they do not use the card's name.
 const QUEUE_NAMES: &[&str] = &["-input.", "-output.", "-req.", "TxRx", "mlx", "nvme"];
 
 fn interrupts(files: &dyn Files, cards: &[Card]) -> Vec<Interrupt> {

@@ -3,7 +3,7 @@
 //! | policy | a loop gets |
 //! |---|---|
 //! | `auto` | a whole core of the fast kind, all of them on one node and in one cache as far as they fit; second threads of cores only when cores run out |
-//! | `spread` | the same, but one cache after the other within the node, so that shards do not push each other's books out |
+//! | `spread` | as `auto`, but the caches of the node in turn, so that shards do not evict each other's books |
 //! | `pack` | the next thread of the same cache, second threads too, before another cache or node is begun |
 //! | `explicit` | the CPU that is named |
 //! | `unpinned` | any |
@@ -48,7 +48,7 @@ impl Policy {
     }
 }
 
-/// Cores beyond the loops' that make room to spare: the journal thread's, and one for the system.
+/// Cores that should be left beside the loops': one for the journal's thread, and one for the system.
 pub const SPARE_CORES: usize = 2;
 
 /// The most shards that are made when nobody says: more help only venues that four cores cannot carry.
@@ -91,7 +91,7 @@ pub fn order(machine: &Machine, policy: Policy, loops: usize) -> Vec<usize> {
     order
 }
 
-/// Moves the threads of the lowest core behind all others; a slow one's, if there are slow ones.
+/// Moves the threads of the lowest core, a slow one's if there are slow ones, to the end of `order`.
 fn leave_to_the_system(machine: &Machine, order: &mut [usize]) {
     let lowest = machine.usable().map(|cpu| (!cpu.efficient, cpu.core())).min().map(|(_, core)| core);
     order.sort_by_key(|&id| machine.cpu(id).map(Cpu::core) == lowest);

@@ -1,4 +1,4 @@
-//! A shell script for what the checks found wanting, and one that takes it back.
+//! A shell script that mends what the checks found wanting, and one that undoes it.
 //!
 //! The script changes running settings only, so that a boot undoes it as well; what needs the
 //! kernel's command line or a person stands in it as a comment. Before the first change of a file
@@ -6,7 +6,7 @@
 
 use super::checks::{Finding, Fix, Verdict};
 
-/// Where the script keeps what was there before; gone after a boot, like the changes themselves.
+/// Where the script keeps what was there before; lost at the next boot, like the changes themselves.
 pub const KEPT: &str = "/run/outcry-tune.kept";
 
 const HEAD: &str = r#"#!/bin/sh
@@ -113,12 +113,12 @@ pub fn undo() -> String {
     UNDO.replace("@KEPT@", KEPT)
 }
 
-/// What a comment can hold: a name in the current value may have any bytes.
+/// `text` as one line of a comment: a name in the current value may have any bytes.
 fn one_line(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// One word of a shell's line: the name of a network card may have any letters.
+/// `word` quoted for the shell: the name of a network card may have any letters.
 fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,/:".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {

@@ -1,20 +1,20 @@
 //! Whether a run of the latency rig (`scripts/perf`) could be VALID on this machine as it is.
 //!
-//! The rig goes by what others had of its CPUs. A thread that never sleeps tells that before any load: `outcry check
-//! --jitter` has one on each CPU. The limits are the rig's, which takes them from here.
+//! The rig judges by what others had of its CPUs. A thread that never sleeps shows that before there is any load:
+//! `outcry check --jitter` runs one on each CPU. The rig takes its limits from here.
 
 use super::checks::{Gaps, Scene, percent};
 use super::machine::counted;
 
-/// What a thread that never sleeps may lose of a CPU, in hundredths. A guest of two CPUs with nothing else to do loses
-/// 0.5 to that thread's own timer ticks; a neighbour that matters takes many times this.
+/// What a thread that never sleeps may lose of a CPU, in percent. A guest of two CPUs with nothing else to do loses
+/// 0.5 % to that thread's own timer ticks; a neighbour that matters takes many times this.
 pub const LOST_PERCENT_MAX: u8 = 2;
-/// What other programs, or the host, may have of the CPUs that are measured on, in hundredths.
+/// What other programs, or the host, may have of the CPUs that are measured on, in percent.
 pub const SHARE_PERCENT_MAX: u8 = 1;
 /// With fewer CPUs than this the rig's client cannot have one of its own.
 pub const CLIENTS_OWN_FROM_CPUS: usize = 4;
 
-/// A hundredth in millionths.
+/// A percent in millionths.
 const PERCENT: u64 = 10_000;
 
 /// Whether it could, and what would have to change.
@@ -22,13 +22,13 @@ const PERCENT: u64 = 10_000;
 pub struct Valid {
     /// Whether nothing that was measured speaks against it.
     pub can_be: bool,
-    /// The same in a sentence, with each amount and its limit.
+    /// The verdict in a sentence, with each amount and its limit.
     pub text: String,
     /// What would have to change, if it could not.
     pub change: Option<String>,
 }
 
-/// Judged by the gaps of the CPUs on which server and client would be; none if they were not measured.
+/// Judges by the gaps of the CPUs on which server and client would be; none if those were not measured.
 #[must_use]
 pub fn of(scene: &Scene<'_>) -> Option<Valid> {
     let allowed = &scene.machine.allowed;
@@ -81,7 +81,7 @@ pub fn of(scene: &Scene<'_>) -> Option<Valid> {
     Some(Valid { can_be, text, change: (!can_be).then(change) })
 }
 
-/// An amount's limit, and whether it is the reason.
+/// The limit of an amount, and whether the amount is within it.
 #[must_use]
 pub fn beside(is_within: bool, percent_max: u8) -> String {
     format!("{} {percent_max} %", if is_within { "within" } else { "above" })
@@ -96,7 +96,7 @@ fn too_few() -> Valid {
     }
 }
 
-/// That the client has no CPU of its own, and what that does to a run, VALID or not.
+/// Says that the client has no CPU of its own, and what that does to a run, VALID or not.
 fn shared(scene: &Scene<'_>, client: usize) -> String {
     let cpus = scene.machine.allowed.len();
     if CLIENTS_OWN_FROM_CPUS <= cpus {
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// What is judged of a shard on CPU 0 and a reader on CPU 1.
+    /// The verdict on a shard on CPU 0 and a reader on CPU 1.
     fn judged(cpus: usize, jitter: Option<Vec<Gaps>>) -> Option<Valid> {
         let pinned = [("sm0", 0), ("r1", 1)];
         let pinned =
@@ -167,7 +167,7 @@ mod tests {
                 "{valid:?}"
             );
             assert_eq!(valid.text.starts_with("a VALID run"), can_be, "{}", valid.text);
-            // Who has only the client's CPU may get little of it during a run.
+            // A program that has only the client's CPU may get little of it during a run.
             let is_clients_alone = change.is_some_and(|start| start.starts_with("cpu 1"));
             assert_eq!(valid.text.starts_with("perhaps"), is_clients_alone, "{}", valid.text);
         }

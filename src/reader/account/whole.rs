@@ -1,22 +1,22 @@
 //! GET /account: everything of a principal at one position of the log.
 //!
-//! Whoever reads pages of orders, then balances, then positions, has three moments and has to guess
-//! what happened between them. Here all of it is of one moment, and `sequence` is the number of the
-//! last event of the account's stream that is in it: a client that follows `/ws/user` from that number
-//! misses nothing and is told nothing twice.
+//! Whoever reads pages of orders, then balances, then positions, sees three moments and has to guess what
+//! happened between them. Here everything is of one moment, and `sequence` is the number of the last
+//! event of the account's stream that it includes: a client that follows `/ws/user` from that number
+//! misses nothing and gets nothing twice.
 //!
-//! What a wallet may still spend follows the funding rule: open buys of one market have to be covered
-//! together, those of different markets may count on the same money.
+//! What a wallet may still spend follows the funding rule: its open buys in one market must be covered
+//! together, but those in different markets may count on the same money.
 //!
 //! | field of a balance | |
 //! |---|---|
 //! | `balance` | the wallet's collateral, as `/balance-allowance` has it |
-//! | `reserved` | what is set aside for open buys besides; only with `funding = "reserved"` |
-//! | `open_buys` | what its open buys may cost that have nothing set aside, fees included |
+//! | `reserved` | what is set aside for open buys on top of that; only with `funding = "reserved"` |
+//! | `open_buys` | what its open buys without a reserve may cost, fees included |
 //! | `available` | what another buy may cost, whichever market it is in |
 //!
-//! A position is a token of which the wallet has shares or open orders. Its `open_buys` tell what is
-//! left in its own market: `balance` less those of the market's two tokens.
+//! A position is a token of which the wallet has shares or open orders. Its `open_buys` give what is left
+//! in its own market: `balance` less those of the market's two tokens.
 
 use super::super::ask::{Asked, Narrowed, Refused, bad_parameter};
 use super::super::index::PrincipalIndex;
@@ -30,23 +30,23 @@ use crate::ledger::OrderRow;
 use std::collections::BTreeMap;
 
 /// Orders and positions in one answer: 1.3 MB and three milliseconds of the reader's loop, as much as the
-/// largest page of a list. An account with more is asked for market by market.
+/// largest page of a list. A larger account has to be read market by market.
 pub(in crate::reader) const ROWS_MAX: usize = 2_000;
 
-/// Live orders of an account that one answer looks at, as many as a page of a list does. An account with
-/// more has no answer here, because what it may spend depends on each of them.
+/// Live orders of an account that one answer looks at, as many as a page of a list does. A larger account
+/// gets no answer here, because what it may spend depends on each of them.
 const ORDERS_LOOKED_AT_MAX: usize = 20_000;
 
-/// The caller's key is newer than what was applied.
+/// The reader has not yet applied the frame that made the caller's key.
 const BEHIND: Refused = Refused::new(503, "behind", "the read model is behind, try again");
 
 const TOO_LARGE: Refused =
     Refused::new(400, "account_too_large", "the account has more than one answer holds");
 
-/// A token in a wallet. The order is that of the answer.
+/// A token in a wallet, ordered as in the answer.
 type Place = (WalletNo, MarketNo, Outcome);
 
-/// What a wallet has of a token, and what its open orders there count on.
+/// What a wallet has of a token, and what its open orders for that token may use.
 #[derive(Clone, Copy, Debug, Default)]
 struct Holding {
     shares: Shares,
@@ -54,19 +54,19 @@ struct Holding {
     buying: Collateral,
 }
 
-/// What is to be said, put together before anything is written.
+/// The account, gathered before anything is written.
 #[derive(Debug, Default)]
 struct Account<'a> {
     /// Live orders that are listed, newest first.
     orders: Vec<&'a OrderRow>,
     places: BTreeMap<Place, Holding>,
-    /// What is set aside, by wallet.
+    /// What is set aside for open buys, by wallet.
     reserved: BTreeMap<WalletNo, Collateral>,
 }
 
 impl Reader {
-    /// Writes what the caller has. With `market` only orders and positions of that market; balances
-    /// are whole.
+    /// GET /account. With `market`, orders and positions are those of that market only; balances still
+    /// count all markets.
     pub(in crate::reader) fn whole_account(
         &self,
         caller: Caller,
@@ -111,7 +111,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Looks at every order and position once.
+    /// Reads every live order and every position once.
     fn gather(&self, own: &PrincipalIndex, market: Narrowed<MarketNo>) -> Account<'_> {
         let mut account = Account::default();
         for &position in own.live.iter().rev() {
@@ -159,7 +159,7 @@ impl Reader {
         json.key("balance").millionths_text(row.cell.0);
         let reserved = account.reserved.get(&wallet).copied().unwrap_or_default();
         json.key("reserved").millionths_text(reserved.0).key("open_buys").millionths_text(all.0);
-        // A cell that has just fallen may not cover what is about to be removed.
+        // A cell that has just fallen may not cover orders that are about to be removed.
         json.key("available").millionths_text(row.cell.saturating_sub(largest).0).close_object();
     }
 
@@ -188,7 +188,7 @@ fn too_many_rows(rows: usize) -> Refused {
     TOO_LARGE.about("market", &rows.to_string(), allowed)
 }
 
-/// The signature type of orders that a wallet of this kind signs.
+/// The signature type of the orders of a wallet of this kind.
 const fn signature_type(kind: WalletKind) -> SignatureType {
     match kind {
         WalletKind::Proxy => SignatureType::Proxy,

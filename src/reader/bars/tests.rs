@@ -1,4 +1,4 @@
-//! Bars against a plain list of everything that was said.
+//! Bars against a plain list of all prices.
 
 use super::*;
 use crate::domain::Shares;
@@ -8,7 +8,7 @@ const MINUTE_MS: u64 = 60_000;
 /// The last second of 2023, somewhere in the middle of every step.
 const START_MS: u64 = 1_704_067_199_000;
 
-/// Everything that was said of a market: when, the price, and whether it was a trade.
+/// All prices of a market: when, the price, and whether it was a trade.
 type Said = Vec<(TimeMs, HalfSteps, bool)>;
 
 fn price(ten_thousandths: u16) -> Price {
@@ -22,7 +22,7 @@ fn book(bid: u16, ask: u16) -> Levels {
     levels
 }
 
-/// The price of the step that begins at `start_s`, from everything that was said.
+/// The price of the step that begins at `start_s`, from all prices.
 fn price_of_step(said: &Said, start_s: u64, step_s: u64) -> Option<HalfSteps> {
     let within = |time: &TimeMs| (start_s..start_s + step_s).contains(&time.seconds());
     let of_step = || said.iter().filter(|(time, ..)| within(time));
@@ -30,7 +30,7 @@ fn price_of_step(said: &Said, start_s: u64, step_s: u64) -> Option<HalfSteps> {
     trade.or_else(|| of_step().next_back()).map(|(_, price, _)| *price)
 }
 
-/// What `History::prices` has to answer if nothing was dropped.
+/// What `History::prices` must return if no bar was dropped.
 fn plain(said: &Said, window: Window) -> Vec<(u64, HalfSteps)> {
     let first = window.start - window.start % window.step;
     let mut points = Vec::new();
@@ -131,9 +131,9 @@ fn a_trade_counts_before_a_middle_and_a_middle_only_when_it_changes() {
     };
     assert_eq!(millionths(Outcome::Zero), [(0, 500_000), (180, 600_100)]);
     assert_eq!(millionths(Outcome::One), [(0, 500_000), (180, 399_900)]);
-    // A window that begins between two prices begins with the one that stood.
+    // A window that begins between two prices begins with the one that stood then.
     assert_eq!(all(first + 60, 60)[0], (first + 60, HalfSteps(10_000)));
-    // Half a day knows only its last trade.
+    // A step of half a day keeps only its last trade.
     assert_eq!(all(first, 43_200), [(first, HalfSteps(10_000))]);
     assert_eq!(history.known_s(RAIN).map(|[known, _]| known), Some(first));
     assert_eq!(history.known_s(MarketNo(0)), None);
@@ -163,7 +163,7 @@ fn a_ring_keeps_its_bars_and_a_window_beyond_it_gets_the_next_longer_step() {
         trade(&mut history, until);
         assert_eq!(points(&history), expected, "after {until} minutes");
     }
-    // One minute later the ring still reaches, by the price that stood.
+    // From one minute later on, the ring still reaches: its first point is the price that stood.
     let later = Window { start: begin_s + MINUTE_S, end: begin_s + 10_000 * MINUTE_S, step: MINUTE_S };
     assert_eq!(history.prices(RAIN, later).len() as u64, minutes);
 }
@@ -177,7 +177,7 @@ fn no_market_keeps_more_than_8192_bars() {
     }
     let count: usize = bars.rings.iter().map(|ring| ring.bars.len()).sum();
     assert_eq!(count, BARS_OF_MARKET_MAX);
-    // What even the longest step no longer reaches begins with the price that stood.
+    // A window that not even the longest step reaches starts at its oldest bar.
     let window = Window { start: 0, end: end_ms / 1_000, step: MINUTE_S };
     assert_eq!(history.prices(RAIN, window).len(), BARS_MAX[STEPS - 1]);
 }

@@ -1,4 +1,4 @@
-//! Lists of the catalog: parameters into a filter and a page, then the rows of the page.
+//! Lists of the catalog: parameters become a filter and a page, then the page's rows are written.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,7 @@ impl Reader {
             None
         };
         let catalog = self.index.catalog();
-        // Popular tags are in most events, so whose an event is is worked out once.
+        // Popular tags are in most events, so the creator's events are collected once.
         let of_creator = creator.map(|creator| catalog.events_of(&creator));
         let passes = |item: &Item| {
             let is = |wanted: &Option<String>, found: fn(&crate::catalog::Shown) -> &str| {
@@ -119,7 +119,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What events and markets are narrowed by alike.
+    /// The filters that events and markets share.
     fn common_filter(&self, params: Params<'_>) -> Result<Filter, Refused> {
         let catalog = self.index.catalog();
         let tag = |id: &str| catalog.shelf(ItemKind::Tag).by_key(id);
@@ -147,7 +147,7 @@ impl Reader {
         })
     }
 
-    /// The markets that a list names one by one, in several ways at once if need be.
+    /// The markets that match every way in which the request names some; none if it names none.
     fn markets_named(&self, params: Params<'_>) -> Result<Option<BTreeSet<u32>>, Refused> {
         let catalog = self.index.catalog();
         let ids = params.numbers(&["id"])?;
@@ -204,7 +204,7 @@ fn items(catalog: &Catalog, kind: ItemKind, slugs: Option<Vec<String>>) -> Optio
     })
 }
 
-/// What two filters leave.
+/// The rows that pass both filters.
 fn both(one: Option<BTreeSet<u32>>, other: Option<BTreeSet<u32>>) -> Option<BTreeSet<u32>> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.intersection(&other).copied().collect()),

@@ -5,7 +5,7 @@ use crate::catalog::{Between, Columns, Direction, Moment, ORDER_COLUMNS_MAX, Pag
 use crate::http::Query;
 use crate::json::decimal;
 
-/// Rows of a page, if nothing is said.
+/// Rows of a page by default.
 const LIMIT_DEFAULT: u64 = 20;
 
 /// Rows of a page at most.
@@ -54,7 +54,7 @@ impl<'a> Params<'a> {
         Ok(Some(all).filter(|all| !all.is_empty()))
     }
 
-    /// The same where each has to be a whole number.
+    /// Every value of these names, each a whole number; none if there is none.
     pub(super) fn numbers(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
         let all = self.all(names)?;
         let wrong = all.iter().flatten().find(|one| !super::is_number(one));
@@ -76,7 +76,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Flags of other venues that change nothing here; what is no flag is refused all the same.
+    /// Flags of other venues that change nothing here; a malformed one is refused all the same.
     pub(super) fn flags_without_effect(self, names: &[&'static str]) -> Result<(), Refused> {
         names.iter().try_for_each(|name| self.flag(name).map(drop))
     }
@@ -163,7 +163,7 @@ impl<'a> Params<'a> {
     }
 }
 
-/// A parameter that is not what it may be.
+/// A refusal of a parameter's value.
 pub(super) fn invalid(field: &'static str, got: &str, allowed: &'static str) -> Refused {
     Refused::bad_request("invalid_parameter", "").about(field, got, allowed)
 }

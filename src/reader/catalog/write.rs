@@ -1,19 +1,19 @@
-//! Objects of the catalog: the text as it came, with what the exchange knows better put in.
+//! Objects of the catalog: the imported text, with the fields put in that the exchange knows better.
 //!
 //! | object | the exchange's fields, true at the time of the answer |
 //! |---|---|
-//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`; `tags` if they are asked for, else as the text has them |
+//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`; `tags` if asked for, else as in the text |
 //! | event | `id`, `active`, `closed`, `archived`, `volume`, `volume24hr`, `liquidity`, `tags`, `series`, `markets` |
 //! | tag, series, creator | `id`; the newest of all copies is shown |
 //!
-//! - What volumes and liquidity count is said in `crate::catalog`'s model.
-//! - Prices are of the first outcome. A side of the book without orders has no field. The last
-//!   trade is the text's until there is one here; `outcomePrices` is the payout, else the middle
-//!   of the book, else the last trade, else the text's, else one half.
-//! - A field of the contract that the text lacks is there all the same: an empty string, the flag
-//!   of an ordinary row, or the date on which the row was made or came.
-//! - `creationDate` is not in a list's items, and an event within a market or a series has
-//!   neither tags, markets, series nor metadata.
+//! - `crate::catalog`'s model defines what volumes and liquidity count.
+//! - Prices are of the first outcome. A side of the book without orders has no field. `lastTradePrice` is the text's
+//!   until there is a trade here; `outcomePrices` is the payout, else the middle of the book, else the last trade, else
+//!   the text's, else one half.
+//! - A field of the contract that the text lacks is filled in: with an empty string, the flag of an ordinary row, or
+//!   the date on which the row was made or imported.
+//! - `creationDate` is left out of a list's items, and an event within a market or a series has neither tags, markets,
+//!   series nor metadata.
 
 use super::super::{Reader, Token};
 use crate::catalog::{
@@ -39,7 +39,7 @@ pub(super) enum EventForm {
 pub(super) enum MarketForm {
     /// With a summary of its event.
     Alone,
-    /// The same with its event's tags and its own.
+    /// With a summary of its event, and the tags of its event and its own.
     AloneWithTags,
     /// Within its event.
     InEvent,
@@ -150,7 +150,7 @@ impl Reader {
         json.close_object();
     }
 
-    /// `bestBid`, `bestAsk`, `spread` and `lastTradePrice`, as far as there are any.
+    /// `bestBid`, `bestAsk`, `spread` and `lastTradePrice`, those that there are.
     fn write_prices(&self, json: &mut Writer<'_>, row: &MarketRow, facts: &MarketFacts) {
         let token = Token { market: row.market, outcome: Outcome::Zero };
         for (name, side) in [("bestBid", Side::Buy), ("bestAsk", Side::Sell)] {
@@ -182,7 +182,7 @@ impl Reader {
         json.close_object();
     }
 
-    /// The tags of a market: its event's, then those of its own.
+    /// The tags of a market: its event's, then its own.
     pub(super) fn write_market_tags(&self, json: &mut Writer<'_>, number: u32) {
         let catalog = self.index.catalog();
         let market = catalog.market(number);
@@ -201,7 +201,7 @@ impl Reader {
         json.close_array();
     }
 
-    /// A tag, series or creator by itself: a series with its events.
+    /// A tag, series or creator by itself; a series has its events.
     pub(super) fn write_item(&self, json: &mut Writer<'_>, kind: ItemKind, number: u32, now: TimeMs) {
         let catalog = self.index.catalog();
         self.write_copy(json, kind, number);
@@ -238,7 +238,7 @@ fn write_kept(json: &mut Writer<'_>, sheet: &Sheet, text: &str) {
     }
 }
 
-/// Writes what the contract wants and the text lacks.
+/// Writes the fields that the contract requires and the text lacks.
 fn write_missing(
     json: &mut Writer<'_>,
     sheet: &Sheet,
@@ -256,7 +256,7 @@ fn write_missing(
     }
 }
 
-/// A date as the text has it, else as it is known here; nothing if there is none.
+/// A date from the text, else as known here; nothing if there is none.
 fn write_date(json: &mut Writer<'_>, name: &'static str, said: &str, date: Option<Moment>) {
     if !said.is_empty() {
         json.key(name).raw(said.as_bytes());
@@ -265,7 +265,7 @@ fn write_date(json: &mut Writer<'_>, name: &'static str, said: &str, date: Optio
     }
 }
 
-/// The whole form always has metadata, a list's item only if the text has some.
+/// Metadata: always in the whole form, in a list's item only if the text has some.
 fn write_metadata(json: &mut Writer<'_>, metadata: Span, text: &str, form: EventForm) {
     if !metadata.is_empty() {
         json.key("eventMetadata").raw(metadata.of(text).as_bytes());
@@ -302,7 +302,7 @@ fn said_by_item(shown: &Shown, name: &str) -> String {
     }
 }
 
-/// The column of a date that the contract wants in every object.
+/// The column of a date that the contract requires in every object.
 fn date_column(name: &str) -> Column {
     let column = catalog::EVENT_COLUMNS.iter().find(|(column, _)| *column == name);
     column.expect("lists can be ordered by every date of the contract").1
@@ -316,7 +316,7 @@ const fn in_ms(moment: Moment) -> TimeMs {
     TimeMs(moment.0 / 1_000)
 }
 
-/// Two JSON values as the array that Gamma puts into a string.
+/// Two JSON values as the array that Gamma nests in a string.
 fn pair([zero, one]: &[String; 2]) -> String {
     format!("[{zero}, {one}]")
 }

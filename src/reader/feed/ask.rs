@@ -1,7 +1,7 @@
 //! What a client says on a stream: one JSON object, read name by name.
 //!
-//! Names that we do not know are passed over, because every client sends some of its own; a name that we
-//! know with a value that is not of its kind is refused, and the message changes nothing.
+//! Unknown names are ignored, because every client sends some of its own. A known name whose value is
+//! malformed is refused, and the message changes nothing.
 
 use super::super::ask::Refused;
 use crate::domain::{ConditionId, TokenId};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// Subscriptions of one message, and of one connection.
 pub(super) const SUBSCRIPTIONS_MAX: usize = 500;
 
-/// What is to be done with what is named.
+/// What to do with what is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Subscribe,
@@ -21,9 +21,9 @@ pub(super) enum Operation {
 /// Where a client wants to go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Since {
-    /// Behind this number, of the one thing that is named.
+    /// After this number, of the one thing that is named.
     Number(u64),
-    /// Behind these numbers, by market.
+    /// After these numbers, by market.
     Numbers(Vec<(ConditionId, u64)>),
 }
 
@@ -38,7 +38,7 @@ pub struct Credentials<'a> {
     pub passphrase: &'a str,
 }
 
-/// One message. Ids that are none are refused one by one, not with the message.
+/// One message. Malformed ids are refused one by one, not with the message.
 #[derive(Debug)]
 pub(super) struct Ask<'a> {
     pub(super) operation: Operation,
@@ -52,7 +52,7 @@ pub(super) struct Ask<'a> {
     pub(super) credentials: Option<Credentials<'a>>,
 }
 
-/// A name of the message and what it may say.
+/// The refusal of a name's value.
 fn wrong(field: &'static str, got: &Value, allowed: &'static str) -> Refused {
     let text = got.as_str().map_or_else(|| got.to_string(), str::to_owned);
     Refused::new(400, "invalid_message", "").about(field, &text, allowed)
@@ -91,7 +91,7 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
     })
 }
 
-/// More than one connection may follow.
+/// The refusal of more subscriptions than one connection may have.
 pub(super) fn too_many(count: usize) -> Refused {
     let refused = Refused::new(400, "too_many_subscriptions", "too many subscriptions on one connection");
     refused.about("assets_ids", &count.to_string(), format!("at most {SUBSCRIPTIONS_MAX} on one connection"))
@@ -148,7 +148,7 @@ fn sequence(said: &Value) -> Option<u64> {
     said.as_u64().or_else(|| decimal::parse_integer(said.as_str()?.as_bytes()).ok())
 }
 
-/// `apiKey` as the SDKs have it, or `apikey` as Kuest's site has it.
+/// The credentials: `apiKey` as the SDKs send it, or `apikey` as Kuest's site does.
 fn credentials(message: &Map<String, Value>) -> Result<Option<Credentials<'_>>, Refused> {
     const ALLOWED: &str = "an object of apiKey, secret and passphrase";
     let Some(said) = message.get("auth").filter(|said| !said.is_null()) else {

@@ -2,8 +2,8 @@
 //!
 //! It is the CRC-32 of zlib and gzip (polynomial 0x04C11DB7, reflected) over ASCII text: for each level of
 //! `bids` and then of `asks`, in the order of a `book` message (best level last), `price:size;`, with `|`
-//! between the sides. Prices and sizes are the texts of the message, which are as short as possible. So
-//! an empty book is `|`, and it depends on nothing but levels.
+//! between the sides. Prices and sizes are the message's texts, which are as short as possible. So the
+//! text of an empty book is `|`, and nothing but levels matters.
 
 use super::super::levels::Levels;
 use crate::domain::{Outcome, Side};
@@ -11,7 +11,7 @@ use crate::json::decimal;
 
 /// The CRC of a book as `outcome` sees it.
 pub(in crate::reader) fn crc(levels: &Levels, outcome: Outcome) -> u32 {
-    /// Bytes at which a part is counted in.
+    /// How many bytes of text are hashed at a time.
     const PART_BYTES: usize = 4_096;
     let mut hasher = crc32fast::Hasher::new();
     let mut text = Vec::with_capacity(PART_BYTES + 64);

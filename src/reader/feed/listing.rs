@@ -1,4 +1,4 @@
-//! What the operator does to markets, as the market channel tells it: modes, listings, payouts.
+//! The market channel's messages about what the operator does to markets: modes, listings, payouts.
 
 use super::super::Reader;
 use super::super::markets::write_span;
@@ -12,7 +12,7 @@ use crate::json::Writer;
 use crate::ledger::MarketRow;
 
 impl Feed {
-    /// Tells of what a market, or the whole exchange, takes from now on.
+    /// Announces the mode of a market, or of the whole exchange, from now on.
     pub(super) fn push_mode(&mut self, reader: &Reader, market: Option<MarketNo>, mode: Mode, now: TimeMs) {
         let mut payload = Vec::new();
         let json = &mut Writer::new(&mut payload);
@@ -26,7 +26,7 @@ impl Feed {
         self.pend(market.map_or(Audience::Everybody, Audience::Followers), payload);
     }
 
-    /// Tells those who asked for it of a market that was listed.
+    /// Announces a listed market to the clients that asked for such messages.
     pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
         let row = reader.market(market);
         let mut payload = Vec::new();
@@ -53,11 +53,11 @@ impl Feed {
         self.pend(Audience::AllCurious, payload);
     }
 
-    /// Tells those who asked for it of a market's payout.
+    /// Announces a market's payout to the followers that asked for such messages.
     pub(super) fn push_resolved(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
         self.push_mode(reader, Some(market), Mode::Resolved, now);
         let row = reader.market(market);
-        // Clients read a token's number there in any case: 0 is none's.
+        // Clients read a token's number there in any case: 0 is no token's.
         let nobody = (TokenId::ZERO, "");
         let (token, label) = row
             .winner()
@@ -75,7 +75,8 @@ impl Feed {
     }
 }
 
-/// What a share of each of `outcomes` pays, once that is known: as many as there are `assets_ids`.
+/// What a share of each of `outcomes` pays, once that is known: one number for each of the
+/// `assets_ids`.
 pub(super) fn write_payout(
     json: &mut Writer<'_>,
     row: &MarketRow,
@@ -91,7 +92,7 @@ pub(super) fn write_payout(
     json.close_array();
 }
 
-/// What `new_market` repeats of the imported text, by the names there.
+/// What `new_market` repeats of the imported text, with the names used there.
 const SAID_OF_A_GAME: [(&str, &str); 4] = [
     ("group_item_title", "groupItemTitle"),
     ("sports_market_type", "sportsMarketType"),
@@ -99,7 +100,7 @@ const SAID_OF_A_GAME: [(&str, &str); 4] = [
     ("game_start_time", "gameStartTime"),
 ];
 
-/// What `new_market` and `market_resolved` say alike.
+/// The fields that `new_market` and `market_resolved` share.
 fn write_listing(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
     let facts = reader.index.facts(row.market);
     json.key("id").number_text(row.market_id).key("question").text(&facts.question);

@@ -1,8 +1,8 @@
-//! The market channel: following tokens, and what a record says to their followers.
+//! The market channel: following tokens, and what each record sends to their followers.
 //!
-//! One message for both tokens of a market: a level of the one is the mirrored level of the other. Its
-//! hashes are filled in when the turn is over, because they are of the whole book then; the checksums
-//! are of the levels behind this very record.
+//! A change of a book is one message for both tokens of its market, since a level of one is a mirrored
+//! level of the other. Its hashes, which are of the whole book, are filled in at the end of the turn; its
+//! checksums are of the levels right after its own record.
 
 use super::super::ask::Refused;
 use super::super::books::HASH_BYTES;
@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub(super) const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
-/// Changes that one message may ask for again: each costs two checksums over a book. Whoever is further
-/// behind gets fresh books.
+/// Changes that one message may have replayed: each costs two checksums over a book. A client that missed
+/// more gets fresh books.
 const REPLAYED_MAX: usize = 1_000;
 
 /// The best bid and ask of a token.
@@ -30,39 +30,39 @@ pub(super) type Best = [Option<Price>; 2];
 /// Whom a message is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Audience {
-    /// Who follows any token of a market.
+    /// The followers of any token of a market.
     Followers(MarketNo),
-    /// Who follows this token.
+    /// The followers of this token.
     OfToken(Token),
-    /// Who follows this token and not the other one of its market.
+    /// The followers of this token that do not follow the other one of its market.
     OnlyOf(Token),
-    /// Who follows a market and asked for more than the venue's own messages.
+    /// The followers of a market that asked for more than the venue's own messages.
     Curious(MarketNo),
-    /// Who asked for more, whatever it follows.
+    /// The clients that asked for more, whatever they follow.
     AllCurious,
     /// Every client.
     Everybody,
 }
 
-/// A message that waits for its hashes, and for those before it.
+/// A message that waits for its hashes, and for the messages before it.
 #[derive(Debug)]
 pub(super) struct Pending {
     audience: Audience,
     payload: Vec<u8>,
-    /// Where hashes of these tokens go.
+    /// Where the hashes of these tokens go in the payload.
     hashes: Vec<(usize, Token)>,
 }
 
-/// The book that a change left behind.
+/// The book right after a change.
 #[derive(Clone, Copy)]
 struct Behind<'a> {
     levels: &'a Levels,
-    /// True if it is the book of now, whose hash can be told.
+    /// True if it is also the book now, so that its hash is known.
     is_now: bool,
 }
 
 impl Feed {
-    /// Follows or leaves what a message names, and says what came of it.
+    /// Follows or leaves what a message names, and answers it.
     pub(super) fn follow_markets(
         &mut self,
         client: u32,
@@ -118,7 +118,7 @@ impl Feed {
         Ok(())
     }
 
-    /// The message of what a record did to a book, seen at the moment behind it.
+    /// The message about what a record did to a book, made right after that record.
     pub(super) fn price_change(&self, reader: &Reader, change: &BookChange, now: TimeMs) -> Pending {
         let levels = &reader.index.market(change.market).levels;
         let behind = Behind { levels, is_now: true };
@@ -127,8 +127,8 @@ impl Feed {
         Pending { audience: Audience::Followers(change.market), payload, hashes }
     }
 
-    /// Tells of the fills of a taker: one message for each price, in the order in which they were met. Who
-    /// follows only the other token sees the same trade in that one's terms, so that nobody sees it twice.
+    /// Announces the fills of a taker: one message for each price, in the order of the fills. A client that
+    /// follows only the other token gets the same trade in that token's terms; nobody gets it twice.
     pub(super) fn push_trades(&mut self, reader: &Reader, record: &OrderPlaced, now: TimeMs) {
         if record.fills.is_empty() || !self.followers.contains_key(&record.market) {
             return;
@@ -173,7 +173,7 @@ impl Feed {
         }
     }
 
-    /// Tells of a new tick; a book follows, because its levels may have gone.
+    /// Announces a new tick; a book follows, because levels may have been removed.
     pub(super) fn push_tick(&mut self, reader: &Reader, record: &TickChanged, now: TimeMs) {
         if !self.followers.contains_key(&record.market) {
             return;
@@ -235,7 +235,7 @@ impl Feed {
         }
     }
 
-    /// Whole books behind a trade, and best prices that are others than before.
+    /// Sends whole books after a trade, and best prices that have changed.
     pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, traded: bool, now: TimeMs) {
         for token in tokens_of(market) {
             let clients = self.clients_of(Audience::OfToken(token));
@@ -266,7 +266,7 @@ impl Feed {
         }
     }
 
-    /// A client has a market's messages for those of its outcomes that it follows, if any.
+    /// Registers a client for the messages of a market, for those of its outcomes that it follows, if any.
     fn follow(&mut self, client: u32, market: MarketNo, reader: &Reader) {
         let Some(Some(Subscriber::Market { tokens, .. })) = self.subscribers.get(client as usize) else {
             return;
@@ -293,7 +293,7 @@ impl Feed {
         }
     }
 
-    /// Says what a message came to. Markets that are `replayed` go on where the client was.
+    /// Answers a message. For markets that are `replayed` the client goes on where it was.
     fn answer(
         &mut self,
         client: u32,
@@ -322,7 +322,7 @@ impl Feed {
         });
     }
 
-    /// Sends the changes that a client has missed, with the book as it was behind each of them.
+    /// Sends the changes that a client has missed, each with the book as it was right after it.
     fn replay(
         &mut self,
         client: u32,
@@ -366,9 +366,9 @@ const ONE: u16 = 10_000;
 
 /// What a message names.
 struct Named<'a> {
-    /// The tokens that we know. A market stands for both of its own.
+    /// The tokens that are known here. A market stands for both of its own.
     tokens: BTreeSet<Token>,
-    /// What we do not know, and where it stood.
+    /// What is unknown here, and the field that named it.
     unknown: Vec<(&'static str, &'a str)>,
 }
 
@@ -395,7 +395,7 @@ fn named<'a>(reader: &Reader, ask: &Ask<'a>) -> Named<'a> {
     Named { tokens, unknown }
 }
 
-/// Where a client is, market by market.
+/// The number from which a client goes on, market by market.
 fn since(
     reader: &Reader,
     ask: &Ask<'_>,
@@ -418,7 +418,7 @@ fn since(
     }
 }
 
-/// Writes what one record did to the levels of both tokens; where which hashes go.
+/// Writes what one record did to the levels of both tokens; returns where which hashes go.
 fn write_change(
     out: &mut Vec<u8>,
     reader: &Reader,
@@ -466,7 +466,7 @@ fn best_of(reader: &Reader, token: Token) -> Best {
     [Side::Buy, Side::Sell].map(|side| reader.best(token, side))
 }
 
-/// In ten-thousandths; a side without orders is worth nothing or everything.
+/// Best prices in ten-thousandths; a side without orders is worth nothing or everything.
 fn shown([bid, ask]: Best) -> [u16; 2] {
     [bid.map_or(0, Price::ten_thousandths), ask.map_or(ONE, Price::ten_thousandths)]
 }
@@ -477,7 +477,7 @@ fn write_best(json: &mut Writer<'_>, best: Best) {
     json.key("best_bid").ten_thousandths_text(bid).key("best_ask").ten_thousandths_text(ask);
 }
 
-/// A whole book: what GET /book says, and where it stands in the stream.
+/// A whole book: what GET /book returns, and its place in the stream.
 fn write_book(out: &mut Vec<u8>, reader: &Reader, token: Token, stream_id: &str, now: TimeMs) {
     let index = reader.index.market(token.market);
     let json = &mut Writer::new(out);
@@ -489,8 +489,8 @@ fn write_book(out: &mut Vec<u8>, reader: &Reader, token: Token, stream_id: &str,
     json.close_object();
 }
 
-/// An object for each market of `tokens`: its tokens among them, how far it is, whether the client goes on
-/// from where it was, and how the market is now, because no replay tells what was not a change of its book.
+/// An object for each market of `tokens`: its tokens among them, how far it has come, whether the client
+/// goes on from where it was, and the market's present state, because a replay holds only changes of books.
 fn write_markets(
     json: &mut Writer<'_>,
     reader: &Reader,

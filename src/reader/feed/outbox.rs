@@ -1,4 +1,4 @@
-//! Frames that wait to be sent: each is written once, whoever it is for.
+//! Frames that wait to be sent: each is written once, however many clients get it.
 
 use crate::http::websocket;
 use std::ops::Range;
@@ -27,7 +27,7 @@ impl Outbox {
         self.sends.extend(clients.map(|client| (client, range.clone())));
     }
 
-    /// Frames and whom they are for, in the order in which they were written.
+    /// Frames and their clients, in the order in which they were written.
     pub(super) fn sends(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.sends.iter().map(|(client, range)| (*client, &self.bytes[range.clone()]))
     }
@@ -37,14 +37,14 @@ impl Outbox {
         self.bytes.len()
     }
 
-    /// Drops what is for one client.
+    /// Drops what is addressed to one client.
     pub(super) fn forget(&mut self, client: u32) {
         self.sends.retain(|(to, ..)| *to != client);
     }
 
-    /// Everything is on its way.
+    /// Drops all frames: they are on their way.
     pub(super) fn clear(&mut self) {
-        /// What a large book leaves behind.
+        /// A buffer that a large book has widened shrinks to this.
         const KEPT_BYTES_MAX: usize = 1 << 20;
         self.sends.clear();
         self.bytes.clear();

@@ -1,7 +1,7 @@
-//! The last changes of books and the last events of accounts: what a client that comes back asks for.
+//! The last changes of books and the last events of accounts, for clients that reconnect.
 //!
-//! Both lists are filled by every record, by those of a recovery too, so a restart forgets only what
-//! lies before its snapshot. They are bounded; what has left them is not replayed.
+//! Every record fills both lists, also during recovery, so a restart forgets only what is older than
+//! its snapshot. They are bounded; what has left them is not replayed.
 
 use super::super::index::{Index, Leaving};
 use crate::domain::{MarketNo, Position, Price, Shares, Side, TimeMs, WalletNo};
@@ -23,13 +23,13 @@ const _: () = assert!(
 #[derive(Debug)]
 pub(super) struct BookChange {
     pub(super) market: MarketNo,
-    /// The market's sequence behind it.
+    /// The market's sequence after it.
     pub(super) sequence: u64,
     pub(super) time: TimeMs,
     pub(super) levels: Box<[LevelChange]>,
 }
 
-/// A level in terms of token 0, before and behind a record.
+/// A level in terms of token 0, before and after a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::reader) struct LevelChange {
     pub(in crate::reader) side: Side,
@@ -42,7 +42,7 @@ pub(in crate::reader) struct LevelChange {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     pub(super) principal: WalletNo,
-    /// The principal's sequence behind it.
+    /// The principal's sequence after it.
     pub(super) sequence: u64,
     pub(super) time: TimeMs,
     pub(super) what: What,
@@ -51,7 +51,7 @@ pub(super) struct Event {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// To an order, and how it stood behind that.
+    /// To an order, with its state right after that.
     Order { order: Position, step: Step, filled: Shares, trades: usize, state: OrderState },
     /// The principal took part in the trade of this taker, or that trade is final.
     Trade { taker: Position, is_final: bool },
@@ -65,7 +65,7 @@ pub(super) enum Step {
     Ended,
 }
 
-/// The lists, and how many were ever put in.
+/// The lists, and how many entries were ever added.
 #[derive(Debug, Default)]
 pub(in crate::reader) struct Recent {
     changes: VecDeque<BookChange>,
@@ -85,7 +85,7 @@ impl Recent {
         leaving: &[Leaving],
     ) {
         let time = record.time();
-        // Not while a record is followed: whoever follows it must be told of all that it did.
+        // Before the record and not after it: the feed must still find everything that this record did.
         trim(&mut self.changes, CHANGES_MAX);
         trim(&mut self.events, EVENTS_MAX);
         index.take_changes(|market, sequence, levels| {
@@ -104,17 +104,17 @@ impl Recent {
         (self.changes_ever, self.events_ever)
     }
 
-    /// The changes behind the first `ever`.
+    /// The changes after the first `ever`.
     pub(super) fn changes_behind(&self, ever: u64) -> impl Iterator<Item = &BookChange> {
         newest(&self.changes, self.changes_ever - ever)
     }
 
-    /// The events behind the first `ever`.
+    /// The events after the first `ever`.
     pub(super) fn events_behind(&self, ever: u64) -> impl Iterator<Item = &Event> {
         newest(&self.events, self.events_ever - ever)
     }
 
-    /// The changes of each market behind its number in `since`, the oldest first. One look at the list,
+    /// The changes of each market after its number in `since`, oldest first, by one pass over the list,
     /// however many markets there are. What has left the list is missing.
     pub(super) fn changes_since(
         &self,
@@ -133,7 +133,7 @@ impl Recent {
         found
     }
 
-    /// The events of a principal behind `sequence`, the oldest first; none if some of them have left.
+    /// The events of a principal after `sequence`, oldest first; none if some of them were dropped.
     pub(super) fn events_from(&self, principal: WalletNo, sequence: u64, now: u64) -> Option<Vec<&Event>> {
         let of_principal = self.events.iter().rev().filter(|event| event.principal == principal);
         let mut found: Vec<_> = of_principal.take_while(|event| sequence < event.sequence).collect();
@@ -151,8 +151,8 @@ fn newest<T>(list: &VecDeque<T>, count: u64) -> impl Iterator<Item = &T> {
     list.range(list.len().saturating_sub(count)..)
 }
 
-/// What a record means to the accounts that it concerns, in the order in which they are told:
-/// whose orders it removed, then the order that came, whom that met, the trade, and its end.
+/// What a record means to the accounts that it concerns, in the order of their events: the orders that
+/// it removed, the order that came, the makers that it met, the trade, and the order's end.
 fn each_event(
     ledger: &Ledger,
     start: Position,
@@ -185,13 +185,13 @@ fn each_event(
     }
     if !record.fills.is_empty() {
         each_party(ledger, record, |principal| {
-            // Some clients act on the first, and others wait for the second.
+            // Some clients act on the first event, others wait for the second.
             for is_final in [false, true] {
                 each(principal, What::Trade { taker: start, is_final });
             }
         });
     }
-    // Nothing of it rests, and not all of it was filled.
+    // Nothing of the order rests, and not all of it was filled.
     if !lived || record.stopped.is_some() {
         each(taker.principal, order(taker, Step::Ended));
     }
@@ -201,7 +201,7 @@ fn order(row: &OrderRow, step: Step) -> What {
     What::Order { order: row.position, step, filled: row.filled, trades: row.trades.len(), state: row.state }
 }
 
-/// Whoever took part in the trade of an order, each once.
+/// Every principal that took part in an order's trade, each once.
 fn each_party(ledger: &Ledger, record: &OrderPlaced, mut each: impl FnMut(WalletNo)) {
     let mut told = BTreeSet::new();
     let makers = record.fills.iter().map(|fill| ledger.order_at(fill.maker));

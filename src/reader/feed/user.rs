@@ -3,21 +3,21 @@
 //! | event | when | `status` |
 //! |---|---|---|
 //! | `order`, `PLACEMENT` | an order was taken | `LIVE`, or `MATCHED` if nothing of it is left to trade |
-//! | `order`, `UPDATE` | it was met while it rested | the same |
+//! | `order`, `UPDATE` | it was filled while it rested | the same |
 //! | `order`, `CANCELLATION` | it ended with a rest unfilled, for whatever reason | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
 //! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED`, and at once `CONFIRMED` |
 //!
-//! - So an order has exactly one event that ends it: `CANCELLATION`, or the one that says `MATCHED`.
-//!   `reason` says why: `filled`, `rest_not_filled` of one that ended with less than it asked for, the reason of a
-//!   removal, or the code of a refusal. A FOK order that was killed was never placed: it only ends.
-//! - A trade has two events for each account in it, one behind the other: it is final at once, because this ledger is
-//!   the settlement, but some clients act when it is `MATCHED` and others wait until it is `CONFIRMED`.
-//! - `owner`, `order_owner` and `trade_owner` are the key that the caller came with.
-//! - With `"cancel_on_disconnect": true` the orders that came with the shown key are cancelled when the
-//!   stream ends, whoever ends it but the server's own end; `false` takes it back.
-//! - Of a client that named markets, the numbers between its events are those of other markets. Who names
-//!   none with its credentials follows all, and naming some later changes nothing.
-//! - A maker is shown its own part of a trade, the taker every maker's.
+//! - So exactly one event ends an order: `CANCELLATION`, or the one with `MATCHED`. Its `reason` is `filled`,
+//!   `rest_not_filled` if the order ended with less than it asked for, the reason of a removal, or the code of a
+//!   refusal. A FOK order that was killed was never placed: it only ends.
+//! - A trade has two events for each account in it, one right after the other. It is final at once, because this ledger
+//!   is the settlement, but some clients act on `MATCHED` and others wait for `CONFIRMED`.
+//! - `owner`, `order_owner` and `trade_owner` are the key with which the caller authenticated.
+//! - With `"cancel_on_disconnect": true` the orders placed with the shown key are cancelled when the stream ends,
+//!   whoever ends it, except by the server's own stop; `false` revokes that.
+//! - A client that named markets sees gaps in the numbers, which are events of other markets. One that names none with
+//!   its credentials follows all, and naming some later changes nothing.
+//! - A maker is shown its own part of a trade, the taker every maker's part.
 
 use super::super::ask::Refused;
 use super::super::orders::{REST_NOT_FILLED, reason};
@@ -32,13 +32,13 @@ use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
 use std::collections::BTreeSet;
 
-/// Trades that an order's event names: the newest ones.
+/// Trades that an order's event lists: the newest ones.
 const ASSOCIATED_TRADES_MAX: usize = 100;
 
-/// Streams of one account at a time: each is told of every event.
+/// Streams of one account at a time: each gets every event.
 const STREAMS_OF_ACCOUNT_MAX: usize = 32;
 
-/// Events that one message may ask for again.
+/// Events that one message may have replayed.
 const REPLAYED_MAX: u64 = 4_096;
 
 impl Reader {
@@ -49,7 +49,7 @@ impl Reader {
 }
 
 impl Feed {
-    /// Takes credentials, narrows an account to markets or widens it, and says what came of it.
+    /// Takes credentials, narrows an account to markets or widens it, and answers the message.
     pub(super) fn follow_account(
         &mut self,
         client: u32,
@@ -82,7 +82,7 @@ impl Feed {
                 None => unknown.push(("markets", *text)),
             }
         }
-        // Who shows credentials begins anew, narrowed if the message names markets.
+        // A client that shows credentials begins anew, narrowed if the message names markets.
         let first = ask.credentials.is_some();
         let before = account.as_ref().filter(|_| !first).and_then(|account| account.markets.clone());
         let narrowed = if first { !ask.markets.is_empty() } else { before.is_some() };
@@ -121,7 +121,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Tells all who follow the account of an event.
+    /// Sends an event to all clients that follow its account.
     pub(super) fn tell(&mut self, reader: &Reader, event: &Event, now: TimeMs) {
         let Some(clients) = self.accounts.get(&event.principal) else {
             return;
@@ -131,7 +131,7 @@ impl Feed {
         }
     }
 
-    /// Tells one client of an event, if it is of a market that it follows.
+    /// Sends an event to one client, if it is of a market that the client follows.
     fn tell_one(&mut self, client: u32, reader: &Reader, event: &Event, now: TimeMs) {
         let Some(Some(Subscriber::User(Some(account)))) = self.subscribers.get(client as usize) else {
             return;
@@ -140,7 +140,7 @@ impl Feed {
             What::Order { order, .. } => order,
             What::Trade { taker, .. } => taker,
         };
-        // What was archived and cannot be read is asked for in vain; the number shows that it is missing.
+        // An archived order that cannot be read is left out; the gap in the numbers shows that an event is missing.
         let Ok(Some(row)) = reader.ledger.find_at(order) else {
             return;
         };
@@ -201,12 +201,12 @@ impl Feed {
     }
 }
 
-/// How an order stood behind an event.
+/// How an order stood right after an event.
 #[derive(Clone, Copy)]
 struct Stand {
     step: Step,
     filled: Shares,
-    /// How many of its trades had been.
+    /// How many trades it had by then.
     trades: usize,
     state: OrderState,
 }
@@ -224,7 +224,7 @@ impl Stand {
         match (self.step, self.state) {
             (Step::Ended, OrderState::Removed(RemovalReason::MarketResolved)) => "CANCELED_MARKET_RESOLVED",
             (Step::Ended, _) => "CANCELED",
-            // What stopped with a rest has its end in the next event.
+            // An order that stopped with a rest is ended by the next event.
             (Step::Placed, OrderState::Filled) if row.stopped.is_some() => "LIVE",
             (_, OrderState::Filled) => "MATCHED",
             _ => "LIVE",

@@ -1,4 +1,4 @@
-//! What of the indices is kept in a snapshot, and how the rest is made again.
+//! Which part of the indices a snapshot keeps, and how the rest is rebuilt.
 
 use super::{Index, LastTrade, Leg, PrincipalIndex, Trade, number};
 use crate::domain::{Position, Shares, TimeMs, WalletNo};
@@ -9,7 +9,7 @@ use crate::memory::wire::{Damage, structs};
 pub(in crate::reader) struct KeptPrincipal {
     owner: Option<WalletNo>,
     wallets: Vec<WalletNo>,
-    /// Indices of trades, which rise.
+    /// Indices of trades, ascending.
     trades: Vec<u32>,
     events: u64,
 }
@@ -26,7 +26,7 @@ pub(in crate::reader) struct KeptTrade {
 /// What is kept of a market.
 pub(in crate::reader) struct KeptMarket {
     last_trade: Option<LastTrade>,
-    /// When something was traded, and all that had been by then.
+    /// The times of trades, each with all that was traded by then.
     tape: Vec<(TimeMs, u64)>,
     sequence: u64,
 }
@@ -81,7 +81,7 @@ impl Index {
         })
     }
 
-    /// Takes the next market, whose row and event the ledger has.
+    /// Takes the next market, whose row and event the ledger already has.
     pub(in crate::reader) fn take_market(&mut self, kept: KeptMarket, ledger: &Ledger) -> Result<(), Damage> {
         let KeptMarket { last_trade, tape, sequence } = kept;
         let row = ledger.markets().get(self.markets.len());
@@ -104,7 +104,7 @@ impl Index {
         }
     }
 
-    /// Makes what the ledger's rows tell: books and live orders.
+    /// Rebuilds what the ledger's rows imply: books and live orders.
     pub(in crate::reader) fn complete(&mut self, ledger: &Ledger) -> Result<(), Damage> {
         if self.principals.len() != ledger.wallets().len() || self.markets.len() != ledger.markets().len() {
             return Err(Damage { field: "rows of the indices", at: 0 });

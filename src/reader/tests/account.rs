@@ -7,7 +7,7 @@ const SERVICE: Dialect = Dialect::Service;
 const KUEST: Dialect = Dialect::Kuest;
 const POLY: Dialect = Dialect::Poly;
 
-/// What the strict clients' models of an order need, under both families of names.
+/// The fields that the strict clients' models of an order need, under both families of names.
 const ORDER_FIELDS: [&str; 22] = [
     "associateTrades",
     "associate_trades",
@@ -33,7 +33,7 @@ const ORDER_FIELDS: [&str; 22] = [
     "reason",
 ];
 
-/// The same of a trade.
+/// The fields that the strict clients' models of a trade need.
 const TRADE_FIELDS: [&str; 19] = [
     "id",
     "taker_order_id",
@@ -65,7 +65,7 @@ fn condition_text(market: MarketNo) -> String {
     format!("0x{:08x}{}", market.0, "cc".repeat(28))
 }
 
-/// Alice's safe bids 40 and 45; Bob takes 8 of the second and rests 12.
+/// Alice bids 40 and her safe 45; Bob takes all 8 of the second and rests 12.
 fn traded() -> (Exchange, [Position; 3]) {
     let mut exchange = Exchange::opened();
     let low = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 40, 10);

@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 
-/// Bids 40 and 45 and an ask 55 of rain's yes, the last from a bid for its no, and a trade at 45.
+/// Rain's yes with bids at 40 and 45, an ask at 55, which is a bid for its no, and a trade at 45.
 fn quoted() -> Exchange {
     let mut exchange = Exchange::opened();
     exchange.rests(ALICE, Side::Buy, Outcome::Zero, 40, 10);

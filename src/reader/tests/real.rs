@@ -26,7 +26,7 @@ fn is_instant_or_null(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(shape)
 }
 
-/// Empty, or so many bytes in hex.
+/// Empty, or `bytes` bytes in hex.
 fn is_hex_or_empty(value: &Value, bytes: usize) -> bool {
     let hex = |text: &str| {
         let digits = text.strip_prefix("0x");

@@ -1,9 +1,10 @@
-//! Rows of the archive that are damaged on the disk: only who asks for them hears of it.
+//! Rows of the archive that are damaged on the disk: only a request that needs one of them is
+//! refused.
 
 use super::*;
 use crate::json::name;
 
-/// What is asked, and whether the answer needs the order that is damaged.
+/// Requests, each with whether its answer needs the damaged order.
 fn questions(id: &OrderId, other: &OrderId) -> Vec<(String, String, bool)> {
     let text = |id: &OrderId| {
         let mut out = Vec::new();
@@ -72,7 +73,7 @@ fn a_damaged_row_refuses_the_requests_that_need_it_and_no_other() {
     let file = runs.max().expect("the newest run is the last by name");
     let mut bytes = std::fs::read(&file).expect("a run");
     let found = |id: &OrderId| bytes.windows(32).rposition(|bytes| bytes == id.as_bytes()).expect("its row");
-    // The rows come last in the file, so the last place with the id is in the row.
+    // The rows come last in the file, so the last occurrence of an id is in its row.
     assert!(found(&maker_id) < found(&taker_id) && found(&taker_id) < found(&lone_id));
     let at = found(&taker_id);
     bytes[at] ^= 1;

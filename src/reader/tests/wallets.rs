@@ -1,4 +1,4 @@
-//! Wallet routes against records whose outcome is worked out by hand, and lists against the same
+//! Wallet routes against records whose results are worked out by hand, and lists against the same
 //! lists made plainly.
 
 use super::*;
@@ -9,7 +9,7 @@ use serde_json::json;
 const SIDES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
 impl Exchange {
-    /// A split, merge or redeem of `wallet`; of a redeem the payout decides what it brings.
+    /// A split, merge or redeem of `wallet`; the payout decides what a redeem brings.
     fn acts(&mut self, wallet: WalletNo, market: MarketNo, act: ActKind, shares: [u64; 2]) -> Position {
         self.now += STEP_MS;
         let shares = shares.map(|shares| Shares(shares * SHARE));
@@ -70,7 +70,8 @@ fn shows(row: &Value, numbers: &[(&str, f64)]) {
     }
 }
 
-/// Alice has 100 rain for 40, Bob 100 no rain for 60, of which Alice sold 40 to Carol at 55.
+/// Alice bought 100 rain at 40 and Bob 100 no rain at 60; then Alice sold 40 of hers to Carol at
+/// 55.
 pub(super) fn traded() -> Exchange {
     let mut exchange = Exchange::opened();
     let bid = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 40, 100);
@@ -235,7 +236,8 @@ fn fees_are_part_of_what_a_buyer_paid_and_not_of_what_a_seller_got() {
     }
 }
 
-/// Alice holds something of 12 markets, bought at several prices; every third she holds twice.
+/// Alice holds one outcome in each of 10 markets, bought at several prices, and in every third both
+/// outcomes.
 fn spread() -> Exchange {
     let mut exchange = Exchange::opened();
     let titles = ["Zebra", "apple", "Mango", "mango"].iter().cycle().skip(2);

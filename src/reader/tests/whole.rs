@@ -29,7 +29,7 @@ fn what_is_available_follows_the_funding_rule() {
         ("/balances/0/signature_type", json!(0)),
         ("/balances/0/balance", json!("900")),
         ("/balances/0/reserved", json!("0")),
-        // Four and three in one market, five in the other: the larger counts.
+        // Four and three in one market, five in the other: the larger sum counts.
         ("/balances/0/open_buys", json!("12")),
         ("/balances/0/available", json!("893")),
         ("/balances/1/wallet", json!(address_text(ALICES_SAFE))),
@@ -66,7 +66,7 @@ fn an_account_with_more_than_one_answer_holds_is_asked_for_by_market() {
         (status, rows[0] + rows[1], answer)
     };
     let (_, before, _) = rows(&mut exchange, "GET /account");
-    // Not by `says`, which works everything out again after each record.
+    // Without `says`, which checks everything again after each record.
     for count in before + 1..=ROWS_MAX + 1 {
         let record = exchange.order(ALICE, Side::Buy, Outcome::Zero, 1, 10);
         let start = Position(exchange.next);

@@ -1,7 +1,7 @@
-//! Which acts of which wallets a record is.
+//! Which acts of which wallets a record amounts to.
 //!
 //! A taker has one act for its whole order, each maker one for each fill. Times are the ledger's,
-//! which never run backwards; the shards' own may differ by some milliseconds.
+//! which never run backwards; the times of different shards may differ by some milliseconds.
 
 use super::super::index::Index;
 use crate::domain::{Collateral, Outcome, Position, Price, Shares};

@@ -1,8 +1,8 @@
-//! What wallets did: activity of one wallet, trades of anybody, and of late in one market.
+//! What wallets did: activity of one wallet, trades of all, and the latest trades of one market.
 //!
-//! Without filters a page is cut straight out of the wallet's rows, however many there are. A
-//! filter looks at rows one by one, newest first, and at no more than [`ROWS_LOOKED_AT_MAX`]: a
-//! list that would need more is refused, and the refusal says how to narrow it.
+//! Without filters a page is cut straight out of the wallet's rows, however many there are. A filter
+//! looks at rows one by one, newest first, and at no more than [`ROWS_LOOKED_AT_MAX`]: a list that
+//! would need more is refused, and the refusal says how to narrow it.
 
 use super::super::Reader;
 use super::super::ask::{Asked, Refused, no_market};
@@ -22,7 +22,7 @@ const OFFSET: Bounds = Bounds { min: 0, default: 0, max: 10_000 };
 /// Rows that one answer looks at: some milliseconds of work.
 const ROWS_LOOKED_AT_MAX: usize = 1_000_000;
 
-/// What other venues show as the outcome of a row that has none.
+/// What other venues show as the outcome of a row without one.
 const NO_OUTCOME: u64 = 999;
 
 /// Trades in one market's live activity, which takes no parameters.
@@ -34,8 +34,8 @@ const NARROW_TRADES: &str = "a user, a market, or takerOnly=false";
 
 const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
 
-/// Words for types that other venues have and nobody has here; they are no mistake, and match
-/// nothing.
+/// Types that other venues have and this exchange does not; asking for them is no mistake, but they
+/// match nothing.
 const TYPES_ELSEWHERE: [&str; 4] = ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Reader {
                 let newest: Option<Vec<Vec<&Row>>> = markets.iter().map(of).collect();
                 newest.map(|newest| {
                     let mut newest = newest.concat();
-                    // A frame is about one market, so its rows stay in the order in which they came.
+                    // A frame is about one market, so a stable sort keeps its rows as they came.
                     newest.sort_by_key(|row| std::cmp::Reverse(row.position));
                     newest.into_iter().skip(offset).take(limit).collect()
                 })
@@ -222,8 +222,8 @@ impl Reader {
         Ok(())
     }
 
-    /// What stands for the transaction of a row: of a trade the same as everywhere, of anything
-    /// else a hash of its place in the log.
+    /// What stands for the transaction of a row: for a trade the settlement hash that it has
+    /// everywhere, for anything else a hash of its position in the log.
     fn hash_of(&self, row: &Row) -> Result<Word, Refused> {
         let taker = match row.kind {
             Kind::Trade => self.order_at(row.position)?.id,
@@ -240,7 +240,7 @@ enum Form {
     Trade,
 }
 
-/// The words for types, and the kinds that they mean here.
+/// The words for types, with the kinds that they mean here.
 fn types() -> Vec<(&'static str, Option<Kind>)> {
     let here = Kind::ALL.map(|kind| (kind.text(), Some(kind)));
     here.into_iter().chain(TYPES_ELSEWHERE.map(|word| (word, None))).collect()
@@ -260,7 +260,7 @@ fn smallest(params: &Params<'_>) -> Result<(u64, u64), Refused> {
     }
 }
 
-/// The rows that pass, from `offset`, at most `limit`; none if too many had to be looked at.
+/// The rows that pass, from `offset`, at most `limit`; none if too many would have to be looked at.
 fn listed<'a>(
     rows: impl Iterator<Item = &'a Row>,
     filter: &Filter,
@@ -289,8 +289,8 @@ fn listed<'a>(
     Some(page)
 }
 
-/// The rows that pass in another order than that of their times, equal ones newest first; none if
-/// there are too many to sort.
+/// The rows that pass, in another order than that of time, equal ones newest first; none if there
+/// are too many to sort.
 fn sorted<'a>(
     rows: impl ExactSizeIterator<Item = &'a Row>,
     filter: &Filter,

@@ -1,4 +1,4 @@
-//! Who holds a market, what backs it, what was traded in it.
+//! Who holds a market, what backs it, and what was traded in it.
 
 use super::super::ask::{Asked, Refused, too_long};
 use super::super::{ANSWER_BYTES_MAX, Reader};
@@ -21,8 +21,8 @@ struct Holder<'a> {
 }
 
 impl Reader {
-    /// GET /holders: for each market its largest holders, those of each token in a group of
-    /// their own, largest first. The limit counts both groups of a market together.
+    /// GET /holders: the largest holders of each market, largest first, in one group for each
+    /// token. The limit counts both groups of a market together.
     pub(super) fn holders(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = self.wallet_params(asked, &["market", "limit", "minBalance"])?;
         let markets = self.known(&params.markets()?);
@@ -78,8 +78,8 @@ impl Reader {
         json.close_object();
     }
 
-    /// GET /oi: the collateral that backs each market's shares; without a `market` of every one
-    /// that has any, the largest first.
+    /// GET /oi: the collateral that backs each market's shares; without a `market`, of every market
+    /// that has any, largest first.
     pub(super) fn open_interest(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = self.wallet_params(asked, &["market"])?;
         let rows = if let Some(conditions) = params.markets_filter()? {
@@ -94,7 +94,7 @@ impl Reader {
         Ok(())
     }
 
-    /// GET /live-volume: what was traded in these markets, and in all of them together.
+    /// GET /live-volume: what was traded in each of these markets, and in all of them together.
     pub(super) fn live_volume(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let markets = self.known(&self.wallet_params(asked, &["market"])?.markets()?);
         let volume = |row: &MarketRow| self.model().standings().volume(row.market);
@@ -108,7 +108,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The markets of the conditions that are known here.
+    /// The markets of those conditions that are known here.
     fn known(&self, conditions: &[ConditionId]) -> Vec<&MarketRow> {
         conditions
             .iter()

@@ -1,6 +1,6 @@
 //! The parameters of wallet routes: names, bounds, defaults, and what is wrong with a value.
 //!
-//! Absent and empty are the same. Whatever is refused is a 400 that names the field, what was
+//! Absent and empty are the same. Every refusal is a 400 that names the field, the value that was
 //! sent, and the rule: `{"error":"invalid_field: limit: 501 is not a whole number from 0 to 500",
 //! "code":"invalid_field","field":"limit","got":"501","allowed":"a whole number from 0 to 500"}`.
 
@@ -18,7 +18,7 @@ const AMOUNT_RULE: &str = "a number from 0 to 18446744073709.551615 with at most
 const SECOND_RULE: &str = "a whole number of seconds since 1970";
 const FLAG_RULE: &str = "true or false";
 
-/// A whole number's bounds, and what it is if nobody says.
+/// A whole number's bounds, and its default.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) min: usize,
@@ -40,14 +40,14 @@ pub(super) struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// The request's parameters, of which there are none but `names`, each once. Limits that are too
-    /// large are cut if `clamp`.
+    /// The request's parameters, which may only have these `names`, each once. With `clamp`, a limit
+    /// that is too large is cut to the largest allowed.
     pub(super) fn new(asked: &'a Asked<'a>, names: &[&str], clamp: bool) -> Result<Self, Refused> {
         if let Some((unknown, value)) = asked.pair_but(names) {
             let refused = Refused::wallet("unknown_field", unknown);
             return Err(refused.about(unknown.to_owned(), value, names.join(", ")));
         }
-        // Only known names are left, so one stands twice after a few.
+        // Only known names are left, so one repeats within a few pairs.
         if let Some((name, value)) = asked.pair_again() {
             let refused = Refused::wallet("invalid_field", &format!("{name}: it stands twice"));
             return Err(refused.about(name.to_owned(), value, "once; lists have commas"));
@@ -70,7 +70,7 @@ impl<'a> Params<'a> {
         self.markets_filter()?.ok_or(missing("market", CONDITIONS_RULE))
     }
 
-    /// Conditions, if any are named; each once, in the order in which they are.
+    /// Conditions, if any are named; each once, in the order of first mention.
     pub(super) fn markets_filter(&self) -> Result<Option<Vec<ConditionId>>, Refused> {
         self.read(
             "market",
@@ -150,7 +150,7 @@ impl<'a> Params<'a> {
         self.read(field, || one_of(words).into(), all)
     }
 
-    /// A second since 1970; a time that is given in milliseconds is one too.
+    /// A second since 1970; a time in milliseconds is accepted too.
     pub(super) fn second(&self, field: &'static str) -> Result<Option<u64>, Refused> {
         self.read(
             field,
@@ -175,7 +175,7 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// A parameter, if it is there; its rule is only put into words for who broke it.
+    /// A parameter, if present; its rule is put into words only for a refusal.
     fn read<T>(
         &self,
         field: &'static str,
@@ -191,7 +191,7 @@ impl<'a> Params<'a> {
     }
 }
 
-/// A parameter is not there that must be.
+/// The refusal of a request that lacks a required parameter.
 pub(super) fn missing(field: &'static str, rule: &'static str) -> Refused {
     Refused::wallet("missing_field", field).about(field, "", rule)
 }

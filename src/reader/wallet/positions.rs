@@ -1,7 +1,7 @@
 //! Open and closed positions, and what the open ones are worth.
 //!
-//! Rows that are equal in what a list is sorted by come in the order in which their markets were
-//! listed, the first outcome first, whatever the direction.
+//! Rows that a list's sort calls equal come in the order in which their markets were listed, the
+//! first outcome first, whatever the direction.
 
 use super::super::Reader;
 use super::super::ask::{Asked, Refused};
@@ -72,14 +72,14 @@ const CLOSED_SORTS: [(&str, SortBy); 5] = [
 pub(super) const DIRECTIONS: [(&str, Direction); 2] =
     [("ASC", Direction::Ascending), ("DESC", Direction::Descending)];
 
-/// A position that passed the filters: what sorting moves about, and no more.
+/// A position that passed the filters: only what sorting has to move.
 struct Passed<'a> {
     key: Key,
     holding: &'a Holding,
     outcome: Outcome,
 }
 
-/// By what positions are sorted. All of one list are of one kind.
+/// The sort key of a position. All keys of one list are of one kind.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Number(i128),
@@ -87,7 +87,7 @@ enum Key {
     Title(String),
 }
 
-/// The positions of a wallet that a list is made of.
+/// The positions that a list is made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Open,
@@ -103,7 +103,7 @@ impl Of {
         }
     }
 
-    /// What a lot of such a position shows at a price in millionths.
+    /// The figures of such a position's lot at a price in millionths.
     fn figures(self, lot: &Lot, price_millionths: u32) -> Figures {
         match self {
             Self::Open => lot.open_figures(price_millionths),
@@ -111,7 +111,7 @@ impl Of {
         }
     }
 
-    /// The numbers of such a position.
+    /// Writes the numbers of such a position.
     fn write_figures(self, json: &mut Writer<'_>, lot: &Lot, price_millionths: u32) {
         let figures = &self.figures(lot, price_millionths);
         let places = match self {
@@ -139,7 +139,7 @@ struct Narrowed {
 }
 
 impl Reader {
-    /// GET /positions: what a wallet holds, losing shares that were not redeemed among it.
+    /// GET /positions: what a wallet holds, including losing shares that were not redeemed.
     pub(super) fn positions(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         const NAMES: [&str; 10] = [
             "user",
@@ -178,7 +178,7 @@ impl Reader {
 
     /// GET /closed-positions: what a wallet held once and sold, merged or redeemed to the last share.
     pub(super) fn closed_positions(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        // The venue's own site sends a threshold here, as it sends limits that are too large.
+        // The venue's own site sends a threshold here, just as it sends limits that are too large.
         const NAMES: [&str; 8] =
             ["user", "market", "title", "limit", "offset", "sortBy", "sortDirection", "sizeThreshold"];
         let names = if self.settings.wallet.clamp_limits { &NAMES[..] } else { &NAMES[..7] };
@@ -196,7 +196,7 @@ impl Reader {
         Ok(())
     }
 
-    /// GET /value: what all that a wallet holds is worth now.
+    /// GET /value: what everything that a wallet holds is worth now.
     pub(super) fn wallet_value(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = self.wallet_params(asked, &["user", "market"])?;
         let user = params.user()?;
@@ -272,7 +272,7 @@ impl Reader {
         passed
     }
 
-    /// By what a position is sorted.
+    /// The sort key of a position.
     fn key(&self, of: Of, sort: SortBy, holding: &Holding, outcome: Outcome) -> Key {
         let lot = holding.lot(outcome);
         let price = || self.price_now(self.market(holding.market), outcome);
@@ -311,7 +311,7 @@ impl Reader {
     }
 }
 
-/// Equal keys stand in the order of their markets, whatever the direction.
+/// Equal keys come in the order of their markets, whatever the direction.
 fn order(one: &Passed<'_>, other: &Passed<'_>, direction: Direction) -> Ordering {
     let by_key = one.key.cmp(&other.key);
     let place = |passed: &Passed<'_>| (passed.holding.market, passed.outcome);

@@ -1,22 +1,22 @@
-//! Rows of positions as they were written last, so that a position in which nothing changed is copied.
+//! Rows of positions as last written, so that the row of an unchanged position is copied.
 //!
-//! A table of [`PLACES`] keeps them as JSON, each beside all that it was made of: what the wallet
-//! holds, and what the market is and is worth. A row is good while those are the same; a text that
-//! changes makes every row out of date.
+//! A table of [`PLACES`] keeps rows as JSON, each beside everything that it was made from: the
+//! wallet's holding, and the state and price of the market. A row is valid while those are the same; a
+//! text that changes invalidates every row.
 
 use crate::domain::Outcome;
 use crate::json::Writer;
 use crate::wallet::Holding;
 use std::cell::RefCell;
 
-/// Rows that are kept, the newest asked for in each place.
+/// Rows that are kept; each place has the one that was last written.
 const PLACES: usize = 4_096;
-/// Longer rows are written anew each time, so that the table has a bound: 11 MiB.
+/// Longer rows are written anew each time, which bounds the table: 11 MiB.
 const KEPT_BYTES_MAX: usize = 2_048;
 
 const _: () = assert!(PLACES * (size_of::<Option<Kept>>() + KEPT_BYTES_MAX) <= 11 << 20);
 
-/// What a row is made of besides texts.
+/// What a row is made from besides texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Made {
     pub(super) holding: Holding,
@@ -29,7 +29,7 @@ pub(super) struct Made {
 impl Made {
     fn place(&self) -> usize {
         let token = 2 * self.holding.market.index() + self.outcome.index();
-        // Wallets that hold the same tokens stand far from each other: 2^32 over the golden ratio.
+        // Keeps wallets that hold the same tokens far apart: 2^32 over the golden ratio.
         self.holding.wallet.index().wrapping_mul(2_654_435_769).wrapping_add(token) % PLACES
     }
 }
@@ -45,17 +45,17 @@ struct Kept {
 #[derive(Debug, Default)]
 pub(super) struct RowTable {
     places: RefCell<Vec<Option<Kept>>>,
-    /// How often a text has changed.
+    /// How often texts have changed.
     edition: u64,
 }
 
 impl RowTable {
-    /// A text changed: what is kept is out of date.
+    /// Invalidates every kept row: a text changed.
     pub(super) fn renew(&mut self) {
         self.edition += 1;
     }
 
-    /// Writes the row made of `made`, which `write` appends as one value if it is not kept.
+    /// Writes the row made from `made`: the kept one, or the value that `write` appends.
     pub(super) fn write(&self, json: &mut Writer<'_>, made: &Made, write: impl FnOnce(&mut Writer<'_>)) {
         let mut places = self.places.borrow_mut();
         if places.is_empty() {
@@ -90,7 +90,7 @@ mod tests {
         Made { holding, outcome: Outcome::One, price_millionths: 500_000, resolved: false, neg_risk: false }
     }
 
-    /// What is written, and whether it was written anew. It stands behind another row.
+    /// What is written after another row, and whether it was written anew.
     fn written(table: &RowTable, made: &Made, text: &str) -> (String, bool) {
         let (mut out, mut anew) = (Vec::new(), false);
         let mut json = Writer::new(&mut out);

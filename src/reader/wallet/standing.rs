@@ -1,4 +1,4 @@
-//! How wallets stand: markets, volume, profit, and who has most of it.
+//! How wallets stand: markets, volume, profit, and the ranking.
 
 use super::super::Reader;
 use super::super::ask::{Asked, Refused};
@@ -26,7 +26,7 @@ enum OrderBy {
 
 const ORDERS: [(&str, OrderBy); 2] = [("PNL", OrderBy::Profit), ("VOL", OrderBy::Volume)];
 
-/// Markets are in no categories here, so only the one that has them all can be asked for.
+/// Markets have no categories here, so only the one that includes them all can be asked for.
 const CATEGORIES: [(&str, Option<()>); 10] = [
     ("OVERALL", Some(())),
     ("POLITICS", None),
@@ -62,8 +62,8 @@ impl Reader {
         Ok(())
     }
 
-    /// GET /other: a wallet's shares of the outcome that stands for all that an event does not
-    /// name, from the events that have one.
+    /// GET /other: a wallet's shares of the outcome that stands for everything that an event does
+    /// not name, in events that have such an outcome.
     pub(super) fn other_size(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = self.wallet_params(asked, &["slug", "user"])?;
         let user = params.user()?;
@@ -83,8 +83,8 @@ impl Reader {
         holdings.filter(|row| is_other(row.market)).map(|row| row.lot(Outcome::Zero).shares.0).sum()
     }
 
-    /// GET /v1/leaderboard: wallets by the profit that they booked or by what they traded, in the
-    /// last hours of a period. Who did neither is not on it.
+    /// GET /v1/leaderboard: wallets by the profit that they booked, or by the volume that they
+    /// traded, in the last hours of a period. A wallet with neither is not on it.
     pub(super) fn leaderboard(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         const NAMES: [&str; 7] = ["category", "timePeriod", "orderBy", "limit", "offset", "user", "userName"];
         let params = self.wallet_params(asked, &NAMES)?;

@@ -1,4 +1,4 @@
-//! Each answer in a line of a table: what limits, by how much, and what to change first.
+//! Each answer as a row of a table: what limits, by how much, and what to change first.
 
 use super::reads::cpus_of_reads;
 use super::{BATCH, HAND_OVER_NS, LINES, beside, cpu_others, is_unseen, median_ns, sleeps};
@@ -8,21 +8,21 @@ use crate::topology::capacity::{
 use crate::topology::checks::{Gaps, Others, Scene, Sleeps, named, percent};
 use crate::topology::{cost, limit};
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brief {
     /// What limits.
     pub by: String,
-    /// How it is, in a number or two.
+    /// The amount, in a number or two.
     pub amount: String,
-    /// What to change first: what costs nothing before what is bought.
+    /// What to change first: what is free before what is bought.
     pub first: String,
 }
 
 pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let all_ns = median_ns(scene, capacity);
     let others = limit::with_half(scene);
-    // A loop that sleeps is woken before whoever runs there, most of the time: then the wait is p99's.
+    // A loop that sleeps mostly preempts whoever runs there when it is woken, so only the p99 meets the wait.
     if let Some(others) = others.as_ref().filter(|_| sleeps(scene) == Sleeps::Never) {
         let without = format!(", {} without them", micros(all_ns));
         return had_by_others(others, &without);
@@ -40,7 +40,7 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let saved_ns = if capacity.knows_signers { 0 } else { check_ns - known_ns(check_ns) };
     let spin = || format!("cpu.wait=shard=spin: {} less", micros(spin_ns));
     let known = |less: &str| format!("{KNOWN_SETTING}: {} {less} (not reviewed)", micros(saved_ns));
-    // What was reviewed stands first, however close the two are: each is tried anew.
+    // The reviewed setting comes first, whichever saves more: both amounts are measured anew each time.
     let first = match (spin_ns, saved_ns) {
         (0, 0) => "a faster core".to_owned(),
         (_, 0) => spin(),
@@ -62,7 +62,7 @@ fn theirs(others: &Others) -> String {
     format!("{} of CPU {} is theirs", percent(others.millionths), others.cpu)
 }
 
-/// That an order takes longer beside those, as the end of a sentence.
+/// The end of a sentence: an order takes longer where others have its CPU.
 pub(super) fn more_beside_others(scene: &Scene<'_>) -> String {
     let after = match sleeps(scene) {
         Sleeps::Never => "",
@@ -74,7 +74,7 @@ pub(super) fn more_beside_others(scene: &Scene<'_>) -> String {
     })
 }
 
-/// That others have a CPU, where nobody measured for how long at a time.
+/// The row for a CPU that others have, where nobody measured for how long at a time.
 fn had_by_others(others: &Others, without: &str) -> Brief {
     Brief {
         by: format!("CPU {} is taken: {}", others.cpu, named(others.who.as_ref())),
@@ -93,7 +93,7 @@ fn unmeasured(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
     scene.others_on(cpus).filter(|others| !is_measured && others.are_felt())
 }
 
-/// Of these CPUs the one on which one in a hundred, or by the other field one in a thousand, waits longest.
+/// The gaps of that one of `cpus` on which `wait_ns`, the wait of one in a hundred or thousand, is longest.
 pub(super) fn worst<'a>(scene: &'a Scene<'_>, cpus: &[usize], wait_ns: fn(&Gaps) -> u64) -> Option<&'a Gaps> {
     let gaps = scene.probes.jitter.iter().flatten().filter(|gaps| cpus.contains(&gaps.cpu));
     gaps.max_by_key(|gaps| wait_ns(gaps))
@@ -102,7 +102,7 @@ pub(super) fn worst<'a>(scene: &'a Scene<'_>, cpus: &[usize], wait_ns: fn(&Gaps)
 pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     let (percent, tenths) = LINES[0];
     let taken = worst(scene, &scene.cpus_of_orders(), |gaps| gaps.wait_p99_ns);
-    // Of the two that is told for which one in a hundred waits longer, on a loop with room.
+    // The row names the line or the taken CPU, whichever makes one in a hundred wait longer on a loop with room.
     if let Some(gaps) = taken.filter(|gaps| capacity.order_ns * tenths / 10 < gaps.wait_p99_ns) {
         return taken_cpu(scene, gaps, gaps.wait_p99_ns, "1 in 100");
     }
@@ -136,7 +136,7 @@ pub(super) fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
     }
 }
 
-/// That a CPU is taken, by whom, and what ends it.
+/// The row for a CPU that is taken: by whom, and what ends it.
 fn taken_cpu(scene: &Scene<'_>, gaps: &Gaps, wait_ns: u64, which: &str) -> Brief {
     Brief {
         by: format!("CPU {} is taken: {}", gaps.cpu, gaps.who()),
@@ -155,7 +155,7 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         .filter(|_| !capacity.knows_signers && !capacity.is_quota && capacity.first_has_sockets());
     let reviewed = capacity.free.iter().find(|way| !way.starts_with(KNOWN_SETTING));
     let first = match (reviewed, known) {
-        // Its price stands behind it.
+        // What follows the semicolon is its price.
         (Some(way), _) => way.split(';').next().unwrap_or_default().to_owned(),
         (None, Some(most)) => {
             format!("a core and a shard more; {KNOWN_SETTING}: up to {} (not reviewed)", rounded(most))

@@ -1,16 +1,16 @@
-//! What limits reads: the time of one alone, the loop that is full first, and what the slow ones wait for.
+//! What limits reads: the time of a lone one, the loop that is full first, and what the slow ones wait for.
 
 use super::{Answer, LINES, brief, how_full, in_line, joined, sleeps, with_sockets};
 use crate::topology::capacity::{self, Capacity, micros, rounded};
 use crate::topology::checks::{LoopWork, Scene, Sleeps, percent};
 use crate::topology::{cost, limit};
 
-/// Of a read that comes alone, what it takes the loop with its socket, and the reader's besides what is tried: by the
-/// time that both worked in `read-heavy`, on the guest of [`capacity`].
+/// The time that a lone read takes on the loop with its socket, and on the reader's loop besides what is tried here:
+/// derived from how long both worked in `read-heavy`, on the guest of [`capacity`].
 const READ_PASS_NS: u64 = 2_000;
 const READ_TURN_NS: u64 = 8_000;
 
-/// Small reads a second (a market, 1.8 kB) and large ones (46 kB of positions) of one reader, as README has them.
+/// Small reads a second (a market, 1.8 kB) and large ones (46 kB of positions) of one reader, as in README.
 const READS_PER_SECOND: [u64; 2] = [297_000, 126_000];
 
 /// A read that comes alone: the loop with its socket passes it to the reader's and sends the answer.
@@ -68,7 +68,7 @@ pub(super) fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
 }
 
-/// What the slow ones of reads wait for: those before them, and whoever else has the reader's CPU.
+/// What slow reads wait for: the reads before them, and whoever else has the reader's CPU.
 pub(super) fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let read_ns = scene.probes.read_ns.as_ref().ok().copied();
     let turn_ns = READ_TURN_NS + read_ns.unwrap_or(0);
@@ -130,7 +130,7 @@ pub(super) fn cpus_of_reads(scene: &Scene<'_>) -> Vec<usize> {
     pinned.map_or_else(|| scene.machine.allowed.clone(), |cpu| vec![cpu])
 }
 
-/// Who else runs on the reader's core by the plan, all the time or when it is ready.
+/// Who else runs on the reader's core by the plan: other loops, and the journal's thread if it may be there.
 fn beside_reader(scene: &Scene<'_>, capacity: &Capacity) -> Vec<String> {
     let Some(reader) = reader(scene) else { return Vec::new() };
     let part = capacity.parts.iter().find(|part| part.name == reader.name);
@@ -143,7 +143,7 @@ fn beside_reader(scene: &Scene<'_>, capacity: &Capacity) -> Vec<String> {
     beside
 }
 
-/// How many reads a second fill a loop, and which: the reader's, which has `turn_ns` for each, or one with sockets.
+/// The reads a second that fill the first loop, and its name; the reader's loop spends `turn_ns` on each.
 fn reads_full_first<'a>(scene: &'a Scene<'_>, turn_ns: u64) -> (u64, &'a str) {
     let loops = u64::try_from(with_sockets(scene).count()).unwrap_or(1).max(1);
     let each_ns = |work: &LoopWork| {

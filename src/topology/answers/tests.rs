@@ -17,7 +17,7 @@ fn answers(machine: &Machine, needs: &Needs, disk: Option<DiskProbe>) -> [Answer
     of(&scene, &capacity::of(&scene)).try_into().expect("seven")
 }
 
-/// The seven of a shard and a reader on two CPUs, which sleep as is said.
+/// The seven answers for a shard, which sleeps as given, and a reader on two CPUs.
 fn of_two(sleeps: Sleeps) -> [Answer; 7] {
     let mut needs = needs("sm@0 r@1");
     needs.work[0].sleeps = sleeps;
@@ -79,7 +79,7 @@ fn programs_get_the_amounts_that_are_times() {
         (Sleeps::AtOnce, Some(disk.clone()), [51_700, 51_700], Some([81_700, 110_700])),
         (Sleeps::AfterSpinning, Some(disk.clone()), [35_700, 51_700], Some([65_700, 78_700])),
         (Sleeps::Never, Some(disk.clone()), [35_700, 35_700], Some([65_700, 78_700])),
-        // Past the page cache nothing can be written there: an answer waits for the sync.
+        // The page cache cannot be bypassed there: an answer waits for the sync.
         (Sleeps::Never, Some(refused), [35_700, 35_700], Some([132_700, 145_700])),
     ] {
         let mut needs = needs("sm@0 r@1");
@@ -100,7 +100,7 @@ fn a_median_has_the_wake_up_of_how_its_loop_waits() {
         assert!(median.now.starts_with(about) && median.now.contains(woken), "{}", median.now);
         assert_eq!(median.free.expect("known signers").contains("cpu.wait=shard=spin"), spins, "{sleeps:?}");
     }
-    // A loop that spins needs a CPU that the journal's thread has not.
+    // A loop that spins needs a CPU beside the one for the journal's thread.
     let [median, ..] = answers(&plain(1), &needs("smr"), None);
     assert!(!median.free.expect("known signers").contains("cpu.wait"));
 }
@@ -216,7 +216,7 @@ fn a_line_is_as_long_as_orders_that_come_at_random_make_it() {
         let (mut state, mut wait, mut waits) = (1_u64, 0.0_f64, Vec::with_capacity(ORDERS));
         for _ in 0..ORDERS {
             waits.push(wait);
-            // SplitMix64, and from its upper bits a pause as an exponential distribution has it.
+            // SplitMix64; its upper bits give an exponentially distributed pause.
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -241,7 +241,7 @@ fn compiler() -> Named {
     Named { who: "a compiler (7)".to_owned(), is_kernels: false }
 }
 
-/// The table's line of what is `asked`: by what it is limited, how much, what to change first.
+/// The table's row for `asked`: what limits it, how much, what to change first.
 fn line(came: &[Answer], asked: &str) -> [String; 3] {
     let answer = came.iter().find(|answer| answer.asked == asked).expect("it was asked");
     let Brief { by, amount, first } = answer.brief.clone();

@@ -20,7 +20,7 @@ impl Files for Silent {
     }
 }
 
-/// The loops of `shape`, one word each: `s` has sockets, `m` matches, `r` reads; behind `@` its CPU.
+/// The loops of `shape`, one word each: `s` has sockets, `m` matches, `r` reads; after `@` its CPU.
 pub(in crate::topology) fn needs(shape: &str) -> Needs {
     let work = shape.split_whitespace().enumerate().map(|(index, word)| {
         let (roles, cpu) = word.split_once('@').unwrap_or((word, ""));

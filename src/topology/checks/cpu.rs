@@ -8,7 +8,7 @@ use crate::topology::machine::{Cpu, counted, cpus_of};
 use crate::topology::placement::SPARE_CORES;
 use crate::topology::valid::LOST_PERCENT_MAX;
 
-/// Idle states that take longer to leave than this are felt by an order.
+/// An order notices an idle state that takes longer than this to leave.
 const IDLE_EXIT_MAX_US: u64 = 10;
 /// Other processes may use one part in twenty of a CPU: the kernel counts in steps of one in fifty.
 pub(super) const OTHERS_MAX_MILLIONTHS: u64 = 50_000;
@@ -87,7 +87,7 @@ fn overcommit(scene: &Scene<'_>) -> Finding {
         .mended_by(vec![Fix::Advice(more_cores(scene))])
 }
 
-/// What gives each loop a core, and leaves some: cores that are here but kept from us before others.
+/// What gives each loop a core and leaves some over: first cores that are here but kept from this process.
 fn more_cores(scene: &Scene<'_>) -> String {
     // One CPU carries the reader's loop as well; with more it has its own.
     let needed = scene.needs.loops.max(scene.needs.shards + 1) + SPARE_CORES;
@@ -104,7 +104,7 @@ fn more_cores(scene: &Scene<'_>) -> String {
     format!("{what}{fewer}; it runs as it is, with longer tails")
 }
 
-/// What costs nothing, if fewer cores than `needed` are allowed and others are here.
+/// The remedy that costs nothing, if fewer cores than `needed` are allowed and others are here.
 fn lifting(scene: &Scene<'_>, needed: usize) -> Option<String> {
     let kept = scene.machine.kept();
     if kept.is_empty() || needed <= scene.machine.distinct(Cpu::core) {
@@ -127,7 +127,7 @@ fn smt(scene: &Scene<'_>) -> Finding {
     let pinned = &scene.needs.pinned;
     let core = |cpu: usize| scene.machine.cpu(cpu).map_or(cpu, Cpu::core);
     for (index, one) in pinned.iter().enumerate() {
-        // Two on one CPU take turns, which is told with the number of loops.
+        // Two on one CPU take turns, which `cpu.overcommit` reports.
         let shares = |cpu: usize| cpu != one.cpu && core(cpu) == core(one.cpu);
         if let Some(other) = pinned[..index].iter().find(|other| shares(other.cpu)) {
             let current = format!("cpus {} and {}: {}, {}", other.cpu, one.cpu, other.name, one.name);
@@ -193,7 +193,7 @@ fn apart(scene: &Scene<'_>) -> Vec<Finding> {
     rows.map(judge).into()
 }
 
-/// What keeps the system off the hot CPUs, if that can be had.
+/// The boot parameter that keeps the system off the hot CPUs, or why there is none.
 fn boot_word(scene: &Scene<'_>, word: &str, named: &str, marked: &[usize]) -> Fix {
     if !marked.is_empty() && !marked.iter().any(|cpu| scene.machine.allowed.contains(cpu)) {
         return Fix::Advice(format!(
@@ -247,7 +247,7 @@ fn governor(scene: &Scene<'_>) -> Finding {
     finding.mended_by(fixes)
 }
 
-/// The lowest clock that `cpus` may fall to beside the highest of the same CPU, in MHz, if the kernel says.
+/// The lowest clock of one of `cpus`, and the highest of that CPU, in MHz, if the kernel reports them.
 fn slowest_clock(scene: &Scene<'_>, cpus: &[&Cpu]) -> Option<(u64, u64)> {
     let of = |cpu: &Cpu, name: &str| {
         scene.files.number(&format!("/sys/devices/system/cpu/cpu{}/cpufreq/{name}", cpu.id))
@@ -306,7 +306,7 @@ fn idle_states(scene: &Scene<'_>) -> Finding {
         .mended_by(fixes)
 }
 
-/// Steal and the sum of all kinds of time on the first line of `/proc/stat`.
+/// Stolen ticks and all ticks, from the first line of `/proc/stat`.
 fn stolen(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let times: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -344,7 +344,7 @@ pub(super) fn stolen_share(scene: &Scene<'_>) -> Option<(u64, &'static str)> {
     Some((millionths, if before.is_some() { "in the last second" } else { "since boot" }))
 }
 
-/// Busy ticks of `cpu` in a text of `/proc/stat`, without what the host took, and all ticks.
+/// Busy ticks of `cpu` in a text of `/proc/stat`, without those that the host took, and all ticks.
 fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
     let name = format!("cpu{cpu} ");
     let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
@@ -357,7 +357,7 @@ fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
 /// A tick of `/proc/stat` is a hundredth of a second.
 const TICK_MS: u64 = 10;
 
-/// Of `cpus` the one that others use most while this process sleeps.
+/// What others use, while this process sleeps, of that one of `cpus` which they use most.
 pub(super) fn others_on(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
     let [before, after] = scene.probes.stat_quiet.as_ref()?;
     let shares = cpus.iter().filter_map(|&cpu| Some((used(before, after, cpu)?, cpu)));
@@ -427,7 +427,7 @@ fn interrupts(scene: &Scene<'_>) -> Finding {
     let wrong: Vec<_> = scene.machine.interrupts.iter().filter(|interrupt| on_hot(&interrupt.cpus)).collect();
     let mut others: Vec<usize> =
         scene.machine.cpus.iter().map(|cpu| cpu.id).filter(|id| !hot.contains(id)).collect();
-    // A core's second thread is better left alone as well, if there are other cores.
+    // The second thread of a hot core is better left alone as well, if there are other cores.
     let beside_hot = |id: &usize| {
         scene.machine.cpu(*id).is_some_and(|cpu| cpu.threads.iter().any(|thread| hot.contains(thread)))
     };

@@ -18,22 +18,22 @@ pub struct Gaps {
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// For how long one in a thousand that come at any moment waits at least until the CPU is back, in nanoseconds: a
-    /// long gap is met by more of them than a short one.
+    /// The wait until the CPU is back that one in a thousand arrivals at random moments reaches or exceeds, in
+    /// nanoseconds: more of them fall into a long gap than into a short one.
     pub wait_p999_ns: u64,
-    /// Likewise one in a hundred.
+    /// The wait that one in a hundred arrivals at random moments reaches or exceeds, in nanoseconds.
     pub wait_p99_ns: u64,
     /// Share of time lost, in millionths.
     pub lost_millionths: u64,
-    /// The part of it that was lost in gaps of [`Gaps::LONG_NS`] or more.
+    /// The part of `lost_millionths` that was lost in gaps of [`Gaps::LONG_NS`] or more.
     pub long_millionths: u64,
-    /// The part that other threads of this machine had; none if the kernel does not say.
+    /// The part of `lost_millionths` that other threads of this machine had; none if the kernel does not say.
     pub threads_millionths: Option<u64>,
-    /// What of that they had in gaps of [`Gaps::LONG_NS`] or more.
+    /// The part of `long_millionths` that other threads had.
     pub threads_long_millionths: Option<u64>,
-    /// Which of them had at least half of that, in ticks of the kernel's clock; none if no single one did.
+    /// The thread that had at least half of `threads_millionths`, by ticks of the kernel's clock, if any.
     pub largest: Option<Named>,
-    /// The part that the host is charged with, in ticks; none if the kernel does not say.
+    /// The part that the host is charged with, by ticks; none if the kernel does not say.
     pub host_millionths: Option<u64>,
 }
 
@@ -44,25 +44,25 @@ pub enum Taker {
     Threads,
     /// The host, which is charged with it.
     Host,
-    /// Nobody is charged with it, and it was for longer than interrupts take.
+    /// Nobody is charged with it, and it was in gaps longer than interrupts take.
     Unseen,
-    /// Nobody is charged with it, and it was never for long.
+    /// Nobody is charged with it, and no gap was long.
     Interrupts,
     /// The kernel does not say.
     Unknown,
 }
 
-/// What a CPU with a loop may lose to others, as one gap in a hundred: as long as a loop sleeps and wakes.
+/// The longest p99 gap that a CPU with a loop may have: as long as a loop takes to sleep and wake.
 pub(super) const GAP_P99_MAX_NS: u64 = 100_000;
-/// And in all: as much as a run of the rig may.
+/// The most that such a CPU may lose in all: as much as a run of the rig may.
 const LOST_MAX_MILLIONTHS: u64 = LOST_PERCENT_MAX as u64 * 10_000;
-/// What to do about others on a host, who come and go.
+/// What to do about the other guests of a host, which come and go.
 const TRY_AGAIN: &str = "or wait and try again";
-/// A share of the time that one order in a thousand meets.
+/// A share of the time, in millionths, that one order in a thousand meets.
 const MET_BY_ONE_IN_A_THOUSAND: u64 = 1_000;
 
 impl Gaps {
-    /// Interrupts and what they leave behind are shorter.
+    /// Interrupts and the deferred work that follows them are shorter.
     pub const LONG_NS: u64 = 500_000;
 
     /// Whether a loop on that CPU is left alone.
@@ -79,22 +79,22 @@ impl Gaps {
         self.wait_p99_ns <= GAP_P99_MAX_NS
     }
 
-    /// The same for who asks who had most of all that was lost, not of what the slowest orders wait for: long gaps are
-    /// told apart only if most was lost in them.
+    /// These gaps for the question who had most of all that was lost, instead of what the slowest orders wait for: long
+    /// gaps count apart only if at least half was lost in them.
     #[must_use]
     pub fn in_all(&self) -> Self {
         let is_long = self.lost_millionths <= 2 * self.long_millionths;
         Self { long_millionths: if is_long { self.long_millionths } else { 0 }, ..self.clone() }
     }
 
-    /// Whether somebody else had most of all that was lost than of what the slowest orders wait for.
+    /// Whether most of all that was lost went to another taker than most of what the slowest orders wait for.
     #[must_use]
     pub fn has_another_in_all(&self) -> bool {
         self.in_all().taker() != self.taker()
     }
 
-    /// Who had most of what the slowest orders wait for: of the long gaps, if one order in a thousand meets those, else
-    /// of all. Other threads are told apart in each; what they did not have of a long one the host had, for interrupts
+    /// Who had most of what the slowest orders wait for: of the long gaps if one order in a thousand meets those, else
+    /// of all gaps. The part of other threads is known for both; the rest of a long gap was the host's, for interrupts
     /// are shorter.
     #[must_use]
     pub fn taker(&self) -> Taker {
@@ -119,7 +119,7 @@ impl Gaps {
         }
     }
 
-    /// Who that is, in a few words.
+    /// The [`Gaps::taker`], in a few words.
     #[must_use]
     pub fn who(&self) -> String {
         match self.taker() {
@@ -144,8 +144,8 @@ impl Gaps {
         }
     }
 
-    /// The same where somebody keeps the disk busy, of whom `stop` is the end: a host may do a guest's disks' work on the CPUs
-    /// of that guest, so what it has may be back then.
+    /// [`Gaps::remedy`] where somebody keeps the disk busy, which `stop` would end. A host may do the work of a guest's
+    /// disks on that guest's own CPUs, so ending the writes may give them back.
     #[must_use]
     pub fn remedy_beside(&self, stop: Option<&str>) -> String {
         match self.taker() {
@@ -168,7 +168,7 @@ impl Gaps {
         )
     }
 
-    /// The same, and how much of it went in long gaps.
+    /// [`Gaps::shares`], and how much was lost in long gaps.
     #[must_use]
     pub fn takers(&self) -> String {
         let long = match self.long_millionths {
@@ -183,7 +183,7 @@ impl Gaps {
     }
 }
 
-/// What gives back what the host has, behind what ends others' writes, if there are any.
+/// `remedy`, which is against the host, after `stop`, which ends others' writes, if there are any.
 pub(super) fn without_writers(stop: Option<&str>, remedy: &str) -> String {
     stop.map_or_else(
         || remedy.to_owned(),
@@ -191,7 +191,7 @@ pub(super) fn without_writers(stop: Option<&str>, remedy: &str) -> String {
     )
 }
 
-/// A share, if the kernel tells it.
+/// A share in words; the kernel may not report it.
 fn part(millionths: Option<u64>) -> String {
     millionths.map_or_else(|| "not known".to_owned(), percent)
 }
@@ -206,7 +206,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// How a name ends of what ran and has ended: it cannot be stopped any more.
+    /// The end of a name whose thread has ended: it cannot be stopped any more.
     pub const HAS_ENDED: &str = ", which has ended";
 
     /// What ends it, in a few words.
@@ -230,7 +230,7 @@ pub(in crate::topology) fn named(who: Option<&Named>) -> String {
     }
 }
 
-/// What ends it.
+/// What ends it, or keeps it off the CPU.
 pub(in crate::topology) fn stop(who: Option<&Named>) -> String {
     match who {
         Some(Named { who, is_kernels: true }) if who.starts_with("kdamond") => {

@@ -8,7 +8,7 @@ use crate::topology::machine::{counted, groups_above};
 /// that a reader is in. Far more than any start was seen to make.
 const MAPS: u64 = 4_096;
 
-/// The older kind of control groups says so that there is no limit: with the largest number of pages.
+/// Control groups of version 1 write "no limit" as the largest number of pages.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
@@ -93,9 +93,9 @@ fn swap_bytes(scene: &Scene<'_>) -> Option<u64> {
     meminfo(scene.files, "SwapTotal")
 }
 
-/// Why the kernel will not give what `needs` asks for, if so: in its usual mode it refuses one piece
-/// that is larger than all memory and swap, in its strict one what goes beyond what it has promised, and in
-/// every mode it ends a process that takes more at its start than there is.
+/// Why the kernel will not give the memory that `needs` asks for; none if it will. In its usual mode it
+/// refuses one piece larger than all memory and swap, in its strict mode what exceeds its commit limit, and
+/// in every mode it ends a process that takes more at its start than there is.
 #[must_use]
 pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
     let of = |name: &str| meminfo(files, name);
@@ -119,7 +119,7 @@ pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
     }
 }
 
-/// Why what a start takes at once is not there, if so; the setting that asks for most of it is named.
+/// Why a start cannot take at once what it must, if so, and which setting asks for most of it.
 fn cannot_be_taken(files: &dyn Files, needs: &Needs) -> Option<String> {
     let taken: u64 = needs.memory_taken.iter().map(|(_, bytes)| bytes).sum();
     let here = meminfo(files, "MemTotal")?.min(group_limit(files).unwrap_or(u64::MAX));

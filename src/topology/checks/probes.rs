@@ -3,7 +3,7 @@
 use super::cpu::{OTHERS_MAX_MILLIONTHS, percent};
 use super::gaps::{Gaps, Named, stop};
 
-/// What a try on the data directory's disk took.
+/// What a trial of the data directory's disk showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskProbe {
     /// The kind of filesystem.
@@ -17,23 +17,23 @@ pub struct DiskProbe {
     /// Median and 99th percentile of one 4 KiB write with `O_DIRECT|O_DSYNC`, in microseconds, without what its thread
     /// waited for a CPU that others had.
     pub write_us: (u64, u64),
-    /// The same of one 4 KiB write and `fsync`.
+    /// Median and 99th percentile of one 4 KiB write and `fsync`, in microseconds.
     pub fsync_us: (u64, u64),
-    /// What a thread takes of a CPU while it writes what a durable answer waits for, one write after another, in
-    /// millionths.
+    /// The share of a CPU that a thread takes while it makes the writes that durable answers wait for, one after
+    /// another, in millionths.
     pub cpu_millionths: u64,
 }
 
 impl DiskProbe {
-    /// Median and 99th percentile of what a durable answer waits for, in microseconds: of a write with `fsync` where
-    /// none can go past the page cache.
+    /// Median and 99th percentile of what a durable answer waits for, in microseconds: a direct write, or one with
+    /// `fsync` where the page cache cannot be bypassed.
     #[must_use]
     pub const fn durable_us(&self) -> (u64, u64) {
         if self.direct_refused.is_none() { self.write_us } else { self.fsync_us }
     }
 }
 
-/// What others had of a disk while this process slept.
+/// How others used a disk while this process slept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskUse {
     /// Writes a second.
@@ -50,7 +50,7 @@ impl DiskUse {
     /// A disk that others keep busy for one part in ten makes one write in ten wait for them.
     const BUSY_MAX_MILLIONTHS: u64 = 100_000;
 
-    /// Whether one that writes there notices it.
+    /// Whether a process that writes there notices it.
     #[must_use]
     pub const fn is_felt(&self) -> bool {
         Self::BUSY_MAX_MILLIONTHS <= self.busy_millionths
@@ -68,13 +68,13 @@ impl DiskUse {
         )
     }
 
-    /// What ends it, or does without that disk.
+    /// What ends it, or avoids that disk.
     #[must_use]
     pub fn remedy(&self) -> String {
         Self::remedy_of(self.who.as_deref())
     }
 
-    /// The same, if `who` had most of it.
+    /// What ends others' writes, most of which are by `who`, or avoids that disk.
     #[must_use]
     pub fn remedy_of(who: Option<&str>) -> String {
         format!("{}, or give another data_dir", stop_writer(who))
@@ -101,14 +101,14 @@ pub struct Others {
     pub cpu: usize,
     /// Their share of its time, in millionths.
     pub millionths: u64,
-    /// For how long they were looked at.
+    /// How long they were watched, in milliseconds.
     pub looked_ms: u64,
-    /// Who of them had at least half of that, if one had.
+    /// The one that had at least half of that, if any.
     pub who: Option<Named>,
 }
 
 impl Others {
-    /// Whether that is more than the kernel's way of counting makes of nothing.
+    /// Whether that is more than the kernel's counting in ticks can show for an idle CPU.
     #[must_use]
     pub const fn are_felt(&self) -> bool {
         OTHERS_MAX_MILLIONTHS <= self.millionths
@@ -129,7 +129,7 @@ impl Others {
     }
 }
 
-/// What only a try can tell: each what was found, or why nobody could look.
+/// What only a trial can show: for each, what was found or why nobody could look.
 #[derive(Clone, Debug)]
 pub struct Probes {
     /// Faults of the configuration; none if it is good.
@@ -138,7 +138,7 @@ pub struct Probes {
     pub ports: Result<Vec<String>, String>,
     /// Who holds the data directory, if anybody.
     pub lock: Result<Option<String>, String>,
-    /// Why a start would refuse the secrets in it, if so, and behind a semicolon what mends that.
+    /// Why a start would refuse the secrets in it, if so; what mends that follows a semicolon.
     pub secret: Result<Option<String>, String>,
     /// What keeps `io_uring` from being used, if anything.
     pub io_uring: Result<Option<String>, String>,
@@ -154,15 +154,15 @@ pub struct Probes {
     pub stat_before: Option<String>,
     /// `/proc/stat` twice, half a second or more apart, while this process slept.
     pub stat_quiet: Option<[String; 2]>,
-    /// Who had at least half of what others used of a CPU meanwhile, by name; the CPUs on which one had.
+    /// Each CPU of which one thread had at least half of what others used meanwhile, and that thread.
     pub busy_with: Vec<(usize, Named)>,
     /// What one signature check takes here, in nanoseconds.
     pub signature_ns: Result<u64, String>,
-    /// What others had of the CPU while that was tried, in millionths of the time.
+    /// The share of the CPU that others had during that trial, in millionths of the time.
     pub signature_lost_millionths: u64,
-    /// What one read takes here, of a market with 1.8 kB and without its socket, in nanoseconds.
+    /// The time of one read here (a market of 1.8 kB, without its socket), in nanoseconds.
     pub read_ns: Result<u64, String>,
-    /// From a call that wakes a thread which sleeps on a loop's CPU until it runs, in nanoseconds.
+    /// The time from the call that wakes a thread, asleep on a loop's CPU, until it runs, in nanoseconds.
     pub wake_ns: Result<u64, String>,
     /// What others had of the data directory's disk while this process slept.
     pub disk_quiet: Result<DiskUse, String>,
@@ -171,13 +171,13 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// What others have of the data directory's disk, if one that writes there notices it.
+    /// How others use the data directory's disk, if a process that writes there notices it.
     #[must_use]
     pub fn disk_others(&self) -> Option<&DiskUse> {
         self.disk_quiet.as_ref().ok().filter(|found| found.is_felt())
     }
 
-    /// Beside which load a write was tried.
+    /// The load beside which a write was tried, in words.
     #[must_use]
     pub fn beside_writers(&self) -> String {
         match self.disk_others() {
@@ -189,7 +189,7 @@ impl Probes {
         }
     }
 
-    /// Nobody looked, and `why`.
+    /// Probes where nobody looked, because of `why`.
     #[must_use]
     pub fn none(why: &str) -> Self {
         let why = || why.to_owned();

@@ -169,7 +169,7 @@ fn io_uring(scene: &Scene<'_>) -> Finding {
 
 fn disk(scene: &Scene<'_>) -> Finding {
     let in_memory = |disk: &DiskProbe| matches!(disk.filesystem.as_str(), "tmpfs" | "ramfs");
-    // A start refuses it: nothing there outlives the machine, whatever syncing says.
+    // A start refuses it: nothing there outlives the machine, whatever a sync reports.
     let is_refused = scene.needs.durable && scene.probes.disk.as_ref().is_ok_and(in_memory);
     // Only a durable answer waits while a disk discards.
     let and_no_discard = if scene.needs.durable { ", no discard" } else { "" };
@@ -254,7 +254,7 @@ fn clocksource(scene: &Scene<'_>) -> Finding {
             } else {
                 Fix::Advice("the kernel found the tsc unfit; its log says why (dmesg, tsc)".into())
             };
-            // On Arm the counter of the architecture is what the tsc is here.
+            // Arm's equivalent of the tsc is `arch_sys_counter`.
             let passed = name == "tsc" || name == "arch_sys_counter";
             finding.judged(passed, name).mended_by(vec![fix])
         }

@@ -150,7 +150,7 @@ fn causes_come_with_amounts_the_most_costly_first() {
     }
 }
 
-/// A disk of which half of all writes take so many microseconds.
+/// A disk whose median write takes `p50` microseconds.
 fn disk(p50: u64) -> DiskProbe {
     DiskProbe {
         filesystem: "ext4".to_owned(),
@@ -163,7 +163,7 @@ fn disk(p50: u64) -> DiskProbe {
     }
 }
 
-/// A machine whose CPUs are all on, of which this process may use some.
+/// A machine whose CPUs are all on, of which this process may use the `allowed` ones.
 fn masked(cpus: usize, allowed: &[usize]) -> Machine {
     let mut machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
     allowed.clone_into(&mut machine.allowed);
@@ -190,7 +190,7 @@ fn cores_that_are_kept_from_us_are_asked_for_before_a_larger_machine() {
         let came = causes(&scene, &findings);
         assert_eq!(came[0].change.as_ref(), Some(&expected), "{:?}", machine.allowed);
     }
-    // The second thread of a core that we have is no core more.
+    // The second thread of a core that is allowed already adds no core.
     let mut machine = masked(2, &[0]);
     for cpu in &mut machine.cpus {
         cpu.threads = vec![0, 1];
@@ -212,7 +212,7 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         (20_000, 999, Some(0), Some(0), 0, Touches::P999, interrupts),
         (20_000, 999, Some(0), None, 100_001, Touches::P99, interrupts),
         (20_000, 15_000, None, None, 0, Touches::P999, unknown),
-        // A loop that sleeps is woken before who runs.
+        // A woken loop preempts whoever runs.
         (600_000, 600_000, Some(600_000), Some(0), 7_000_000, Touches::P99, stop),
     ] {
         let gaps = Gaps {
@@ -254,7 +254,7 @@ fn a_cpu_that_loses_time_is_mended_by_who_had_it() {
         let change = of_gaps.change.as_deref().expect("a remedy");
         assert!(change.starts_with(expected), "{change}");
     }
-    // The slowest wait for a program, and yet most of what was lost was nobody's.
+    // The slowest orders wait for a program, and yet nobody is charged with most of what was lost.
     let mixed = Gaps {
         lost_millionths: 50_000,
         long_millionths: 1_900,
@@ -486,7 +486,7 @@ fn a_limit_has_its_kind_and_whose_time_it_adds_to() {
         let came = (came.kind.text(), came.touches.map(Touches::text), came.cost_ns);
         assert_eq!(came, (kind, touches, cost_ns), "{cpus} CPUs, {shards} shards, {policy:?}");
     }
-    // Who has a CPU half of the time is met by every second order.
+    // Every second order meets a program that has the CPU half of the time.
     for (millionths, touches) in [(1, "p99"), (499_999, "p99"), (500_000, "p50")] {
         assert_eq!(Touches::by_share(millionths).text(), touches);
     }

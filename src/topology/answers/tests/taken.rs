@@ -67,7 +67,7 @@ fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
                 stop,
             ],
         ),
-        // A loop that sleeps is woken before who runs there: most orders wait for nobody.
+        // A woken loop preempts whoever runs there: most orders wait for nobody.
         (
             Sleeps::AtOnce,
             980,
@@ -116,7 +116,7 @@ fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
         let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
         let came = of(&scene, &capacity::of(&scene));
         assert_eq!(line(&came, asked), expected, "{sleeps:?} {busy}");
-        // A loop that spins waits for its turn where one that sleeps is woken before who runs.
+        // A loop that spins waits for its turn, whereas a woken one preempts whoever runs.
         let may_spin = sleeps == Sleeps::AtOnce && busy < 500;
         assert_eq!(text(&came).contains("cpu.wait=shard=spin"), may_spin, "{sleeps:?} {busy}");
     }
