@@ -1,9 +1,9 @@
 //! Everything that touches the world: sockets, threads, clocks, configuration, signals.
 //!
-//! One OS thread is one core loop (`core_loop`). Loops carry roles: sockets of trading
-//! connections and a shard, or one of the two, the registrar on shard 0's loop, the reader with the operator's
-//! listener on a loop of its own. Roles on one loop call each other; roles on two loops talk
-//! through bounded queues (`mesh`) and ring a bell only if the other sleeps (`waker`).
+//! One OS thread is one core loop (`core_loop`). Loops carry roles: sockets of trading connections, a shard, or both;
+//! the registrar, on shard 0's loop; the reader with both listeners, usually on a loop of its own. Roles on one loop
+//! call each other; roles on two loops talk through bounded queues (`mesh`) and ring a bell only if the other sleeps
+//! (`waker`).
 //!
 //! Invariants:
 //! - Nothing leaves the process before its frame is acknowledged at the configured durability.

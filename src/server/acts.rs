@@ -8,8 +8,8 @@ use super::operator::intake;
 use crate::domain::{Mode, Position, Reject, TimeMs};
 use crate::shard::Placed;
 
-/// Sends an act to the loop that does it. Without room for it, it is refused as busy; the house's own
-/// acts are sent again in the next turn.
+/// Sends an act to the loop that does it. If that has no room, the act is refused as busy; the server's own acts are
+/// sent again in the next turn.
 pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
     if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
         match job.purpose {
@@ -28,7 +28,7 @@ pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
     answer(core, job, wire.status, &body.into_bytes());
 }
 
-/// Sends the house's acts for which there was no room before.
+/// Sends again the server's own acts for which there was no room.
 pub(crate) fn send_again(core: &mut CoreLoop) {
     for _ in 0..core.unsent.len() {
         let (to, job) = core.unsent.pop_front().expect("they were just counted");
@@ -55,7 +55,7 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
             let topology = &core.shared.plan.topology;
             let trading = topology.trading_loops();
             if job.binding == Binding::EveryShard && job.confirm_next < trading {
-                // Loops for ingress alone first: what they judged before is on its way to a shard then.
+                // Ingress loops first: what they judged before the act is then already on its way to a shard.
                 let to = (job.confirm_next + usize::from(topology.shards)) % trading;
                 job.confirm_next += 1;
                 let confirm: Errand = Box::new(move |_, _: TimeMs| Report::Answer(status, body));
@@ -68,7 +68,7 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
     }
 }
 
-/// Lets the exchange take cancels only: the house's own act, which nobody waits for.
+/// Lets the exchange take cancels only: an act of the server itself, which nobody waits for.
 pub(crate) fn cancels_only(core: &mut CoreLoop) {
     let errand: Errand = Box::new(|trade, now| {
         let Some(registrar) = &mut trade.registrar else {

@@ -31,26 +31,27 @@ pub(crate) struct Pending {
     pub(crate) client: Client,
     /// The request's number in its line.
     pub(crate) number: u32,
-    /// Whether the connection stays open behind the answer.
+    /// Whether the connection stays open after the answer.
     pub(crate) keep_alive: bool,
 }
 
 /// What became of an operator's request.
 pub(crate) enum Done {
-    /// It is answered; the answer may leave when this is acknowledged.
+    /// It is answered; the answer may leave when this position is acknowledged.
     Answered(Position),
-    /// Somebody is working on it and will call [`finish`].
+    /// It is under way; [`finish`] will answer it.
     Later,
 }
 
-/// The operator's token, as a code under a key of this process: comparing codes tells nothing
-/// about the token, however long it takes.
+/// The operator's token as a MAC under a key of this process: how long comparing two MACs takes says nothing about the
+/// token.
 pub(crate) struct Token {
     key: MacKey,
     code: Option<[u8; 32]>,
 }
 
-/// The operator's token by `OUTCRY_ADMIN_TOKEN`, without what a file puts around it; none if that is empty.
+/// The operator's token from `OUTCRY_ADMIN_TOKEN`, without white space around it such as a line end; none if nothing is
+/// left.
 pub(crate) fn token_of_environment() -> Option<String> {
     token_in(&std::env::var("OUTCRY_ADMIN_TOKEN").ok()?)
 }
@@ -157,7 +158,7 @@ pub(crate) fn write_json(
     response.finish(out);
 }
 
-/// Answers a request that took its time.
+/// Answers a request that [`begin`] left for [`Done::Later`].
 pub(crate) fn finish(
     core: &mut CoreLoop,
     pending: Pending,
@@ -171,7 +172,7 @@ pub(crate) fn finish(
     core.answer(pending.client, pending.number, &answer, at);
 }
 
-/// Whether this request may be looked at, else its status, code and text.
+/// Whether this request is admitted, else the status, code and text of its refusal.
 fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), (u16, &'static str, &'static str)> {
     if !head.host.is_some_and(is_loopback_name) {
         return Err((403, "host", "Host must be a loopback name"));
@@ -202,7 +203,7 @@ fn is_json(content_type: &str) -> bool {
     media.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// What was seen of the machine; `null` until somebody has asked before.
+/// What was seen of the machine; `null` until the first look has ended.
 fn machine(out: &mut Vec<u8>, core: &CoreLoop, extras: &Extras<'_>) {
     let shared = &core.shared;
     let (now, elapsed_ms) = (shared.clock.now(), shared.clock.elapsed_ms());

@@ -1,4 +1,4 @@
-//! Who a request with an API key is from: headers and route as the registrar's entrance wants them.
+//! Who a request with an API key is from: headers and route as the registrar's entrance takes them.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) struct Caller {
     pub(crate) address: Address,
     /// The key.
     pub(crate) api_key: ApiKey,
-    /// Whose customs the answer follows.
+    /// Whose conventions the answer follows.
     pub(crate) dialect: Dialect,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    /// Nobody has called yet.
+    /// Callers of a loop that nobody has called yet.
     pub(crate) fn new(
         plan: &Plan,
         registry: Arc<Registry>,
@@ -74,7 +74,7 @@ impl Callers {
         self.window_s
     }
 
-    /// Who has these credentials, which are shown as they are.
+    /// The owner of these credentials, which are shown in plain instead of being used to sign.
     pub(crate) fn check_plain(&mut self, shown: &Credentials<'_>) -> Option<crate::reader::Caller> {
         let caller = self.entrance.admit_plain(
             &self.registry,
@@ -82,12 +82,12 @@ impl Callers {
             shown.secret.as_bytes(),
             shown.passphrase.as_bytes(),
         )?;
-        // Whose headers a stream would have is not known; its messages are Polymarket's.
+        // A stream's credentials name no dialect; its messages are Polymarket's.
         let dialect = Dialect::Poly;
         Some(crate::reader::Caller { principal: caller.principal, key: caller.api_key, dialect })
     }
 
-    /// A key lives or was revoked, as the log says.
+    /// Notes that a key was made or revoked, as the log says.
     pub(crate) fn note_key(&mut self, key: &KeyChanged) {
         let state = KeyState { generation: key.generation, active: key.active };
         self.entrance.note_key(&self.registry, key.principal, key.nonce, state);
@@ -98,7 +98,7 @@ impl Callers {
         self.entrance.reader_for(&self.registry, address, key).is_some()
     }
 
-    /// Who shows a read-only key, if it asks for nothing else than to read.
+    /// The owner of a read-only key, if the request only reads.
     fn check_readonly(&self, headers: &AuthHeaders<'_>, key: &str, window: Window) -> Result<Caller, Reject> {
         let address = headers.address.unwrap_or("").as_bytes();
         let caller = self.entrance.admit_readonly(&self.registry, address, key.as_bytes());
@@ -131,8 +131,8 @@ impl Callers {
         toll.pay_more(&self.limits, endpoint, caller.principal, more, self.moment)
     }
 
-    /// Who asks, as [`Self::identify`] finds; the request is counted by that owner unless it shows a read-only
-    /// key. An error with a toll that is held says that there will be room for it.
+    /// The caller, as [`Self::identify`] finds it; the request is counted by that owner unless it shows a read-only
+    /// key. If an error leaves the toll held, the request may go on later.
     pub(crate) fn check(
         &mut self,
         head: &Head<'_>,
@@ -204,7 +204,7 @@ fn presented<'a>(headers: &AuthHeaders<'a>) -> Presented<'a> {
     }
 }
 
-/// What of a request its headers sign.
+/// The parts of a request that its headers sign.
 fn signed<'a>(headers: &AuthHeaders<'a>, head: &Head<'a>, route: &Route<'a>, body: &'a [u8]) -> Request<'a> {
     let prefix_bytes = route.full_path.len() - route.path.len();
     Request {

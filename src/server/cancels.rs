@@ -1,9 +1,8 @@
-//! Cancels, over as many shards as there are.
+//! Cancels, for which every shard is asked.
 //!
-//! An id does not say whose shard its order is on, so every shard is asked. What no shard knows
-//! leaves a tombstone with all of them: it kills the order if it arrives later. So a cancel of
-//! named orders has two rounds at most, and one wherever there is one shard. An order may arrive at its
-//! shard between the two: a shard buries only what it still does not know, and cancels the rest.
+//! An id does not say which shard its order is on. An id that no shard knows leaves a tombstone on all of them, which
+//! kills the order if it arrives later. So a cancel of named orders asks the other shards at most twice. An order may
+//! arrive at its shard between the two rounds: a shard buries only what it still does not know, and cancels the rest.
 
 use super::caller::Caller;
 use super::ingress::Trade;
@@ -21,7 +20,7 @@ use crate::shard::{CancelRefusal, Shard};
 pub(crate) enum Round {
     /// Shards look for the orders.
     Looking,
-    /// Shards leave tombstones for those that nobody knew, or cancel what has arrived since.
+    /// Shards leave tombstones for those that no shard knew, or cancel what has arrived since.
     Burying,
 }
 
@@ -93,7 +92,7 @@ impl Trade {
         self.cancel_wide(work, caller, market.flatten(), token.flatten(), now, mesh);
     }
 
-    /// Another shard's answer about the one order of a cancel.
+    /// Takes another shard's answer about the one order of a cancel.
     pub(super) fn told_of_cancel(
         &mut self,
         work: u32,
@@ -116,7 +115,7 @@ impl Trade {
         self.answered(work, now, mesh);
     }
 
-    /// Another shard's answer about many orders.
+    /// Takes another shard's answer about many orders.
     pub(super) fn told_of_wide(&mut self, job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
@@ -175,7 +174,7 @@ impl Trade {
         self.works.expect(work);
     }
 
-    /// Asks every other shard about what is still looked for.
+    /// Asks every other shard about the ids that are still looked for.
     fn ask_others(&mut self, work: u32, mesh: &mut Mesh) {
         if self.works.work(work).looking.is_empty() {
             return;
@@ -229,11 +228,11 @@ impl Trade {
         }
     }
 
-    /// One answer of a cancel came: the last one of a round begins the next, or ends it.
+    /// One answer of a cancel came: the last one of a round begins the next round or ends the cancel.
     fn answered(&mut self, work: u32, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(work);
         if pending.open == 1 && !pending.looking.is_empty() {
-            // An order that some shard could not be asked about is not known to be unknown.
+            // A shard that could not be asked may know the order: nothing is buried then.
             if pending.round == Round::Looking && !pending.short {
                 self.bury(work, now, mesh);
                 return self.answered(work, now, mesh);
@@ -245,7 +244,7 @@ impl Trade {
         self.works.came(work);
     }
 
-    /// Leaves tombstones for what nobody knows, here and everywhere.
+    /// Leaves tombstones for the ids that no shard knows, here and on the others.
     fn bury(&mut self, work: u32, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(work);
         pending.round = Round::Burying;

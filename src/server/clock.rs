@@ -1,9 +1,9 @@
 //! The one clock of the process. Everybody else is handed the time.
 //!
-//! A clock is real, or (for tests and demonstrations) stands still until it is moved. Two kinds
-//! of time come from it: wall time for orders and frames, and elapsed time for timeouts. A loop
-//! reads both once a turn. Its wall time stands still where the machine's is corrected back by less than
-//! [`STEP_MS`], and follows where that was set back by more: who has the right time is let in again.
+//! A clock is real, or (for tests and demonstrations) stands still until it is moved. Two kinds of time come from it:
+//! wall time for orders and frames, and elapsed time for timeouts. A loop reads both once a turn. Its wall time stands
+//! still while the machine's is corrected back by at most [`STEP_MS`], and follows a larger step back, so that clients
+//! with the right time are let in again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::domain::TimeMs;
 use crate::limits::Moment;
 
-/// From here on a correction of the machine's clock is a step, which is followed and told.
+/// A correction of the machine's clock by this much is a step, which is followed and warned about.
 pub(crate) const STEP_MS: u64 = 1_000;
 
 /// A clock that may be shared.
@@ -46,7 +46,7 @@ impl Clock {
         followed(before, self.now())
     }
 
-    /// A watch over the machine's clock from now on; none over one that is moved by hand.
+    /// A watch over the machine's clock from now on; none for a manual one.
     pub(crate) fn steps(&self) -> Option<Steps> {
         self.manual.is_none().then(|| Steps::new(self.now(), self.elapsed_ms()))
     }
@@ -69,13 +69,13 @@ impl Clock {
         self.elapsed_ns() / 1_000_000
     }
 
-    /// The time that limits go by: that of a manual clock, else what has elapsed, so that nobody is limited
-    /// because the machine's clock was set back. `now` and `elapsed_ms` are what the turn has read.
+    /// The time that limits count by: a manual clock's, else what has elapsed, so that nobody is limited because the
+    /// machine's clock was set back. `now` and `elapsed_ms` are what the turn has read.
     pub(crate) fn moment(&self, now: TimeMs, elapsed_ms: u64) -> Moment {
         Moment::of_ms(self.steady_ms(now, elapsed_ms))
     }
 
-    /// The same in milliseconds.
+    /// The time that limits count by, in milliseconds.
     pub(crate) const fn steady_ms(&self, now: TimeMs, elapsed_ms: u64) -> u64 {
         if self.manual.is_some() { now.0 } else { elapsed_ms }
     }
@@ -100,13 +100,13 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// From this moment on.
+    /// Watches from this moment on.
     const fn new(now: TimeMs, elapsed_ms: u64) -> Self {
         Self { began: now, began_ms: elapsed_ms }
     }
 
-    /// By how many milliseconds the clock was set ahead (or back, below zero) since it was last asked; none if by less
-    /// than [`STEP_MS`]. Slow corrections add up to a step in the end.
+    /// By how many milliseconds the clock was set ahead (below zero: back) since the last step; none if by less than
+    /// [`STEP_MS`]. Slow corrections add up to a step in the end.
     pub(crate) fn step(&mut self, now: TimeMs, elapsed_ms: u64) -> Option<i64> {
         let expected = self.began.0 + elapsed_ms.saturating_sub(self.began_ms);
         if now.0.abs_diff(expected) < STEP_MS {

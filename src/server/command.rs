@@ -436,7 +436,7 @@ impl ConfigArgs {
         self.options_over(Options::default())
     }
 
-    /// The same with other defaults.
+    /// The options in force over other defaults.
     pub(super) fn options_over(&self, defaults: Options) -> Result<Options, String> {
         let mut options = defaults.read(self.config.as_deref(), std::env::vars())?;
         let data_dir = self.data_dir.as_ref().map(|path| path.display().to_string());

@@ -32,21 +32,20 @@ pub(crate) use input::{INPUT_BYTES, Input};
 
 /// Open requests per connection; more stay unread.
 pub(crate) const OPEN_MAX: usize = 32;
-/// Bytes of answers per connection that are not sent yet, those of open reads as they are guessed; above it the
-/// socket is not read.
+/// Bytes of unsent answers per connection, open reads counted with a guess; above it the socket is not read.
 pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
-/// No read is taken to be answered with less, so that what small ones came to does not open the door to many large.
+/// The lowest guess of a read's answer, so that small answers do not let in many large ones at once.
 const LEAST_GUESS_BYTES: usize = UNSENT_BYTES_MAX / 8;
-/// What the first read of a connection is taken to be answered with: it is alone until that is known.
+/// The guess for a connection's first read, which is open alone until its answer is known.
 const FIRST_GUESS_BYTES: usize = UNSENT_BYTES_MAX + 1;
-/// What an answer's place keeps from one request to the next.
+/// Bytes that an answer's place keeps from one request to the next.
 const ANSWER_BYTES: usize = 1 << 10;
-/// From here on an answer that leaves alone is sent from where it was written.
+/// An answer of this size that leaves alone is swapped into the output instead of copied.
 const SWAPPED_BYTES_MIN: usize = 4 << 10;
 /// Above this a buffer is given back instead of being kept.
 pub(crate) const KEPT_BYTES_MAX: usize = 64 << 10;
 
-/// An API key and whose it is.
+/// An API key and its owner.
 pub(crate) type KeyName = (WalletNo, ApiKey);
 
 /// Which listener a connection came from.
@@ -58,7 +57,7 @@ pub(crate) enum Door {
     Admin,
 }
 
-/// Where an answer of a request is.
+/// How far the answer of a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Somebody is working on it.
@@ -71,7 +70,7 @@ enum State {
 struct Open {
     state: State,
     answer: Vec<u8>,
-    /// Its bytes, or while a read waits what they are guessed to be.
+    /// The answer's bytes; the guess while a read waits.
     held_bytes: usize,
     timed: Timed,
 }
@@ -81,7 +80,7 @@ struct Open {
 pub(crate) enum Timed {
     /// Nothing.
     No,
-    /// It only asks, and came at this moment.
+    /// A read, which came at this moment.
     Read { came_ns: u64 },
     /// A trading request.
     Trade {
@@ -92,7 +91,7 @@ pub(crate) enum Timed {
     },
 }
 
-/// What becomes of what a client goes on saying.
+/// What becomes of further bytes from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hears {
     /// It is taken.
@@ -103,7 +102,7 @@ pub(crate) enum Hears {
     Refused,
     /// Nothing more is read; closed when everything is answered and sent.
     Nothing,
-    /// Everything was said; what still comes in is passed over until the client closes.
+    /// Everything is sent; what still comes in is discarded until the client closes.
     Farewell,
 }
 
@@ -112,28 +111,28 @@ pub(crate) enum Hears {
 pub(crate) struct Stream {
     /// What comes in.
     pub(crate) frames: Frames,
-    /// When it is told how far everything is.
+    /// When its client is told next how far the reader is.
     pub(crate) beat_at_ms: u64,
-    /// When it is asked whether it is there.
+    /// When its client is pinged next.
     pub(crate) ping_at_ms: u64,
-    /// When it must have said who it is.
+    /// When its credentials must have come.
     pub(crate) known_by_ms: u64,
-    /// What was unsent behind the last attempt to send.
+    /// What was unsent after the last attempt to send.
     pub(crate) unread_bytes: usize,
     /// Since when that has been too much; `u64::MAX` while it is not.
     pub(crate) slow_since_ms: u64,
 }
 
-/// What of a connection goes with it to another loop; of a new one, nothing.
+/// What a connection takes along to another loop; empty for a new one.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     /// The key whose orders are cancelled when it is lost.
     answers_for: Option<KeyName>,
     /// What came in and is not used yet.
     unread: Vec<u8>,
-    /// How far of that a chunked body was decoded, which happens in place.
+    /// How far a chunked body in it is decoded, which happens in place.
     chunked: Option<(usize, Chunked)>,
-    /// Whether the client was told to go on.
+    /// Whether `100 Continue` was sent.
     continued: bool,
 }
 
@@ -176,7 +175,7 @@ pub(crate) struct Connection {
     pub(crate) send_by_ms: u64,
     /// Set while a request's bytes are incomplete: the head time counts from its first byte.
     pub(crate) partial: bool,
-    /// A chunked body on its way in, and how many bytes of the head lie in front of it.
+    /// A chunked body on its way in, and how many bytes of head precede it.
     pub(crate) chunked: Option<(usize, Chunked)>,
     /// What is read once the connection is a stream.
     pub(crate) stream: Option<Box<Stream>>,
@@ -235,7 +234,7 @@ impl Connection {
         self.socket.take()
     }
 
-    /// What goes with it to another loop.
+    /// Takes what goes along to another loop.
     pub(crate) fn carried(&mut self) -> Carried {
         Carried {
             answers_for: self.line.answers_for,
@@ -245,7 +244,7 @@ impl Connection {
         }
     }
 
-    /// Goes on where it was in another loop; true if there is something unread.
+    /// Continues with what it took along from another loop; true if there is something unread.
     pub(crate) fn go_on(&mut self, carried: Carried, now_ns: u64) -> bool {
         let Carried { answers_for, unread, chunked, continued } = carried;
         self.line.answers_for = answers_for;
@@ -297,14 +296,14 @@ pub(crate) struct Line {
     held_bytes: usize,
     /// The part of it that is written.
     ready_bytes: usize,
-    /// For how many bytes it counts among all connections.
+    /// The bytes that it counts for in [`Held`].
     counted_bytes: usize,
-    /// What the next read is taken to be answered with: what the last one was, or half of the guess before,
+    /// The guess of the next read's answer: the last answer's bytes or half the last guess, whichever is more;
     /// [`LEAST_GUESS_BYTES`] at least.
     guess_bytes: usize,
     first: u32,
     next: u32,
-    /// The number behind the newest open request that changes state.
+    /// The number after the newest open request that changes state.
     behind_writes: u32,
     /// The newest trading request of this client: its place among the works of the loop.
     pub(crate) last_work: Option<WorkNo>,
@@ -317,16 +316,16 @@ pub(crate) struct Line {
     pub(crate) signs: bool,
     /// When the bytes at the front of the buffer came.
     pub(crate) came_ns: u64,
-    /// What the time of the request at the front of the buffer went to, once it was looked at.
+    /// The laps of the request at the front of the buffer, once it was seen.
     pub(crate) laps: Laps,
 }
 
 /// Whether a request changes state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// It only asks.
+    /// It only reads.
     Read,
-    /// It changes something; a read behind it waits for its answer.
+    /// It changes something; a later read waits for its answer.
     Write,
 }
 
@@ -403,7 +402,7 @@ impl Line {
         self.next
     }
 
-    /// Leaves of an answer that is there already the head alone, as HEAD wants it.
+    /// Cuts an answer that is there already down to its head, for a HEAD request.
     pub(crate) fn drop_body(&mut self, number: u32) {
         const END: &[u8] = b"\r\n\r\n";
         if let Some(answer) = self.answer(number)
@@ -431,7 +430,7 @@ impl Line {
         place.held_bytes = guess_bytes;
         place.timed = Timed::No;
         place.answer.clear();
-        // Too much of it, or a buffer that went with a request and did not come back.
+        // It is too large, or went with a request and did not come back.
         if !(ANSWER_BYTES..=KEPT_BYTES_MAX).contains(&place.answer.capacity()) {
             place.answer = Vec::with_capacity(ANSWER_BYTES);
         }
@@ -463,12 +462,12 @@ impl Line {
         }
     }
 
-    /// What is known of the time that request `number` takes; nothing if nobody says.
+    /// Notes what is known of the time that request `number` takes.
     pub(crate) fn timed(&mut self, number: u32, timed: Timed) {
         self.place(number).timed = timed;
     }
 
-    /// Moves what may leave to the output, and counts what it took. Returns the highest position that was
+    /// Moves the answers that may leave to the output, and records their times. Returns the highest position that was
     /// released.
     pub(crate) fn release(&mut self, mark: Position, now_ns: u64, tally: &Tally) -> Option<Position> {
         let mut highest = None;
@@ -506,7 +505,7 @@ impl Line {
         highest
     }
 
-    /// True if the oldest open request only waits for a mark.
+    /// The position that the oldest open request's answer waits for, once it is written.
     pub(crate) fn waits_for_mark(&self) -> Option<Position> {
         if self.first == self.next {
             return None;
@@ -533,7 +532,8 @@ impl Line {
                 self.output = Vec::with_capacity(4 * ANSWER_BYTES);
             }
         } else if KEPT_BYTES_MAX < self.sent && self.unsent() <= self.sent {
-            // Who is never quite up to date would keep all that it was ever sent. What is moved is less than what went.
+            // A client that is never quite up to date would keep everything that it was ever sent. No more is moved
+            // than was sent.
             self.output.drain(..self.sent);
             self.sent = 0;
             self.output.shrink_to(KEPT_BYTES_MAX.max(2 * self.output.len()));
@@ -545,7 +545,7 @@ impl Line {
         self.output.len() - self.sent
     }
 
-    /// For how many bytes it counts among all connections.
+    /// The bytes that it counts for in [`Held`].
     #[cfg(test)]
     pub(crate) fn counted_bytes(&self) -> usize {
         self.counted_bytes

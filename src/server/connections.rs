@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use super::connection::Connection;
 use crate::limits::Moment;
 
-/// Names a client, not only its slot.
+/// Names a client; its slot alone may have been given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Client {
-    /// Where.
+    /// Its slot.
     pub(crate) slot: u32,
-    /// Which of the clients that were there.
+    /// Which of the slot's clients it is.
     pub(crate) generation: u32,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Connections {
     pub(crate) held: Vec<u32>,
     /// Slots with bytes to send, or with a change in what epoll should watch.
     pub(crate) dirty: Vec<u32>,
-    /// Where the hand stands that looks for connections whose time is over.
+    /// The next slot whose deadlines are checked, like the hand of a clock.
     hand: u32,
 }
 
@@ -89,7 +89,7 @@ impl Connections {
         connection.take()
     }
 
-    /// The same, if the client is still the same.
+    /// Takes a client's connection out of its slot, if the client is still there.
     pub(crate) fn take_client(&mut self, client: Client) -> Option<Box<Connection>> {
         let generation = self.slots.get(client.slot as usize)?.as_ref()?.generation;
         if generation == client.generation { self.take(client.slot) } else { None }
@@ -155,7 +155,7 @@ impl Connections {
         }
     }
 
-    /// Puts the slots whose requests were held long enough in turn. Returns until when the next one is held.
+    /// Queues the slots whose requests were held long enough. Returns when the next one is due.
     pub(crate) fn release_held(&mut self, now: Moment) -> Option<Moment> {
         let mut next: Option<Moment> = None;
         for index in (0..self.held.len()).rev() {
@@ -167,7 +167,7 @@ impl Connections {
             }
             connection.held = false;
             self.held.swap_remove(index);
-            // Somebody who left has nothing in his slot, and whoever came since is served as always.
+            // A client that left has nothing in the slot; one that came since is served as usual.
             if connection.socket.is_some() && !connection.queued {
                 connection.queued = true;
                 self.ready.push_back(slot);
@@ -184,7 +184,7 @@ impl Connections {
         }
     }
 
-    /// Gives the slot free; the client has been taken out of it.
+    /// Frees the slot; the client has been taken out of it.
     pub(crate) fn free(&mut self, slot: u32, connection: Box<Connection>) {
         assert!(connection.socket.is_none(), "the client leaves before its slot is given free");
         self.slots[slot as usize] = Some(connection);
@@ -202,7 +202,7 @@ impl Connections {
         Some(self.hand - 1)
     }
 
-    /// A look at a connection that stays where it is.
+    /// A connection, which stays in its slot.
     pub(crate) fn look(&self, slot: u32) -> Option<&Connection> {
         self.slots.get(slot as usize)?.as_deref().filter(|connection| connection.socket.is_some())
     }

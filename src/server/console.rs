@@ -11,10 +11,10 @@
 //! | `same-origin` | absent, or `http://` and `Host` | the console | `GET` of its files and of [`READS`] |
 //! | anything else | any | another page, or a link on one | nothing |
 //!
-//! `Host` is a loopback name before any of this is looked at, so a page with a rebound name is no
-//! console; another port of this machine is another origin, and `same-site`. Nothing that changes
-//! the exchange is open to any page, and neither are accounts. The page holds no data: what it shows
-//! it asks for as everybody does, in `serve` with the token, which it keeps as long as its tab.
+//! `Host` is known to be a loopback name before any of this is checked, so a page with a rebound name is no console;
+//! another port of this machine is another origin, and `same-site`. Nothing that changes the exchange is open to any
+//! page, and neither are accounts. The page holds no data: what it shows it asks for as everybody does, in `serve` with
+//! the token, which it keeps as long as its tab.
 
 use crate::http::respond::{ContentType, Extras, Response};
 use crate::http::{Head, Method};

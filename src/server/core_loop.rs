@@ -1,16 +1,16 @@
 //! One core loop: the turn that everything on its thread happens in.
 //!
 //! A turn, in this order, each step bounded:
-//! 1. what epoll reports: new clients, bytes in, room to send;
-//! 2. requests: cancels of all ready sockets first, and their answers out, then the rest, at most
-//!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks; behind each the journal is told, and answers
-//!    that are due go out before the next is begun;
+//! 1. what epoll reports: new clients, bytes in, room to send; and held requests whose limit has room again;
+//! 2. requests: first the cancels of all ready connections, whose answers leave at once; then the rest, with at most
+//!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks. After each, the journal's thread is woken and answers
+//!    that are due leave before the next begins;
 //! 3. what other loops sent;
-//! 4. the roles' own work: expiries and removals of the shard, frames for the reader;
-//! 5. deadlines are looked at; answers whose position is acknowledged and what streams have to say go
-//!    out, one send for each connection;
+//! 4. the roles' own work: expiries and removals of the shard, frames, reads and streams of the reader;
+//! 5. decided requests get their answers, answers whose position is acknowledged are released, deadlines are checked,
+//!    and each connection sends once what it has;
 //! 6. bells, once for each loop that got something;
-//! 7. if nothing happened: spin or sleep, as the plan says.
+//! 7. while the server drains, idle connections close; if nothing happened: spin or sleep, as the plan says.
 //!
 //! Loops start before recovery is done and get their roles when it is; until then trading is
 //! answered 425 and reads 503.
@@ -86,25 +86,25 @@ pub(crate) struct CoreLoop {
     pub(super) elapsed_ms: u64,
     /// The turn's time, as limits count it.
     pub(super) moment: Moment,
-    /// Until when the first held request is held.
+    /// When the first held request may go on.
     held_until: Option<Moment>,
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
-    /// Up to where the journal's thread was told to write.
+    /// The end of the last frame that the journal's thread was woken for.
     told_journal: Position,
-    /// What was acknowledged when answers were last looked through.
+    /// The position up to which answers could leave at the last release.
     released: Position,
-    /// Errands that go on here in the next turn, and the loops that sent them.
+    /// Errands that continue on this loop in the next turn, each with the loop that sent it.
     going_on: VecDeque<(usize, Box<ActJob>)>,
-    /// The house's acts for which the post had no room, and where they go.
+    /// The server's own acts for which the post had no room, each with the loop that it goes to.
     pub(super) unsent: VecDeque<(usize, Box<ActJob>)>,
-    /// Keys whose connections are lost, and the requests that have to be decided first.
+    /// Keys whose connections are lost, each with the request that has to be decided first.
     pub(super) lost: Vec<(Gone, WorkNo)>,
-    /// When the reader was last told that there are frames.
+    /// When the reader was last rung because of new frames.
     rang_reader_ms: u64,
     disk: Option<DiskWatch>,
-    /// Whether the machine's clock was set; the loop with the doors looks.
+    /// Notices when the machine's clock was set; only on the loop with the doors.
     clock_steps: Option<Steps>,
     wait: Wait,
     watch: Watch,
@@ -179,12 +179,12 @@ impl CoreLoop {
 }
 
 impl CoreLoop {
-    /// What this loop counts.
+    /// This loop's counters.
     fn tally(&self) -> &Tally {
         &self.shared.tallies[self.mesh.no()]
     }
 
-    /// A turn with work in it is over.
+    /// Counts a turn that had work in it.
     fn count_turn(&self, began_ns: u64) {
         let tally = self.tally();
         tally.turned(self.shared.clock.elapsed_ns() - began_ns);
@@ -215,7 +215,8 @@ impl CoreLoop {
         }
     }
 
-    /// Whether recovery is over for every loop, as it may be since this turn began: who has read the ports is served.
+    /// Whether recovery is over for every loop, asked anew within the turn: a client that has read the ports must
+    /// be served.
     fn has_recovered(&mut self) -> bool {
         let has_recovered = Phase::Recovering < self.shared.phase();
         self.take_roles();
@@ -252,20 +253,27 @@ impl Turns for CoreLoop {
         }
         self.moment = self.shared.clock.moment(self.now, self.elapsed_ms);
         self.take_roles();
+        // 1. What epoll reports, and held requests.
         let mut busy = self.take_events(phase);
         if self.held_until.is_some_and(|until| until <= self.moment) {
             self.held_until = self.connections.release_held(self.moment);
         }
+        // 2. Requests.
         self.begin_trade();
         busy |= self.serve_cancels(phase);
         busy |= self.serve_ready(phase);
+        // 3. Other loops.
         busy |= self.take_messages();
+        // 4. The roles' own work.
         busy |= self.work();
+        // 5. Answers and deadlines.
         self.finish();
         busy |= self.release();
         busy |= self.check_times();
         self.send_all(phase);
+        // 6. Bells.
         self.mesh.ring_bells();
+        // 7. The end, or rest.
         if phase == Phase::Draining {
             self.drain();
         }
@@ -279,7 +287,7 @@ impl Turns for CoreLoop {
     }
 }
 
-/// The answer's word about the connection.
+/// An answer's `Connection` header.
 pub(super) const fn connection_word(keep_alive: bool) -> respond::Connection {
     if keep_alive { respond::Connection::KeepAlive } else { respond::Connection::Close }
 }

@@ -40,7 +40,7 @@ pub(super) fn policy(options: &Options) -> Result<Policy, String> {
 /// The most ingress loops; each checks some 30,000 signatures a second.
 const INGRESS_MAX: usize = 10;
 
-/// How many loops there are for ingress alone: as many as CPUs are named, or the number that is said.
+/// How many ingress loops there are: one for each CPU that is named, or the number that is given.
 pub(super) fn ingress_count(options: &Options, policy: Policy) -> Result<usize, String> {
     let count = match (policy, options.cpu_ingress.as_slice()) {
         (_, []) => 0,

@@ -1,7 +1,7 @@
-//! Who else ran on the machine, by name: the CPU time of all processes, or of all threads, between two looks.
+//! Who else ran on the machine, by name: the CPU time of all processes, or of all threads, between two looks at them.
 //!
-//! The kernel counts a process that has ended with the one that waited for it, so a build that starts a
-//! thousand compilers is told by the name of who started them. Names and times are all that is read.
+//! The kernel adds an ended process to the one that waited for it, so a build that starts a thousand compilers is named
+//! by what started them. Names and times are all that is read.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,27 +19,27 @@ const KERNEL: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct One {
     id: u32,
-    /// The process that a thread is one of; its own number if it is one.
+    /// The process that a thread belongs to; a process's own number.
     process: u32,
     name: String,
-    /// Whether it is there only because nobody has waited for it yet.
+    /// Whether it has ended and was not waited for yet.
     has_ended: bool,
-    /// When, in ticks since the boot: with the number it says who it is, for a worker of the kernel's is called by what it
-    /// does at the moment.
+    /// When it started, in ticks since the boot. This and the number identify it; the name does not, as a kernel
+    /// worker's says what it does at the moment.
     started: u64,
     parent: u32,
     own_ns: u64,
-    /// What its children had that have ended, and theirs.
+    /// CPU time of its ended children and of theirs.
     ended_ns: u64,
-    /// The CPUs that it may have had: a thread the one where it ran last, a process those that it may run on.
+    /// The CPUs that it may have used: of a thread the last one, of a process all that it may run on.
     cpus: Vec<usize>,
 }
 
-/// A look at everything but this process and another one, the server.
+/// A look at every process or thread but this process's and the server's.
 #[derive(Debug)]
 pub struct Crowd(Vec<One>);
 
-/// Who had most, and how much.
+/// Who used the most CPU time, and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Largest {
     /// Its name and its number.
@@ -48,15 +48,15 @@ pub struct Largest {
     pub ns: u64,
     /// Whether it is one of the kernel's own threads.
     pub is_kernels: bool,
-    /// The CPUs that it may have had; none if nobody knows, as of what has ended.
+    /// The CPUs that it may have used; none if unknown, as for what has ended.
     pub cpus: Option<Vec<usize>>,
-    /// Of what has ended, who had started it.
+    /// The process that had started what has ended.
     pub starter: Option<u32>,
 }
 
 impl Largest {
-    /// The same, or of what has ended who had started it, if that starts others of one name while it is watched for `time`,
-    /// or has another one at work: then it is what can be stopped.
+    /// Names the starter of what has ended instead, if that starts more of one name while it is watched for `time`, or
+    /// has another child at work: then the starter is what can be stopped.
     #[must_use]
     pub fn or_who_keeps_starting(self, time: Duration) -> Self {
         let Some(id) = self.starter else { return self };
@@ -76,8 +76,8 @@ impl Largest {
         }
     }
 
-    /// Whether it had at least half of this share, in millionths, of a CPU's `time`: who stops it has the CPU back. Of
-    /// nothing nobody had.
+    /// Whether it used at least half of this share, in millionths, of a CPU's `time`: then stopping it gives the CPU
+    /// back. False for a share of zero.
     #[must_use]
     pub fn is_most_of(&self, millionths: u64, time: Duration) -> bool {
         0 < millionths && u128::from(millionths) * time.as_nanos() <= 2 * u128::from(self.ns) * 1_000_000
@@ -106,13 +106,13 @@ impl Crowd {
             };
             tids.into_iter().filter_map(read)
         });
-        // What a thread waited for is its process', and is told once.
+        // Ended children count for the whole process, so only its first thread keeps them.
         let once = |one: One| One { ended_ns: if one.id == one.process { one.ended_ns } else { 0 }, ..one };
         Self(rows.map(once).collect())
     }
 
-    /// Who had at least half of this share, in millionths, of a CPU's `time`: who was there `later`, or else those that
-    /// somebody had started and that have ended. Where these ran nobody tells, so they had no more than was had there.
+    /// Who used at least half of this share, in millionths, of a CPU's `time`: what was there `later`, or else the
+    /// ended children of one process. Where these ran is unknown, so they count only up to that share.
     #[must_use]
     pub fn most_of(&self, later: &Self, cpu: usize, millionths: u64, time: Duration) -> Option<Named> {
         let is_most = |largest: &Largest| largest.is_most_of(millionths, time);
@@ -120,7 +120,7 @@ impl Crowd {
         let largest =
             there.map(|one| (one, self.of_itself(later, one))).max_by_key(|(_, largest)| largest.ns);
         if let Some((one, largest)) = largest.filter(|(_, largest)| is_most(largest)) {
-            // Who stops one of a row only has the next one.
+            // Stopping one of a series only brings the next one.
             let is_next =
                 self.then(one).is_none() && self.gone(later, one.parent).any(|then| then.name == one.name);
             let starter = later.0.iter().find(|other| is_next && other.id == one.parent);
@@ -142,8 +142,8 @@ impl Crowd {
         Some(Named { who, is_kernels: false })
     }
 
-    /// Who had most until `later`, of who is there and of what somebody had started and has ended: of all, or of those
-    /// that may have had it on `cpu`; the kernel's own threads only if `kernel_counts`.
+    /// Who used most CPU time until `later`, among what is there and the ended children of each process: anywhere, or
+    /// what may have used `cpu`; the kernel's own threads only if `kernel_counts`.
     #[must_use]
     pub fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
         let is_asked_for = |one: &&One| kernel_counts || one.parent != KERNEL;
@@ -155,7 +155,7 @@ impl Crowd {
         all.filter(may_be).max_by_key(|largest| largest.ns)
     }
 
-    /// What one had until `later`, without what it had started.
+    /// The CPU time that one used until `later`, without its children's.
     fn of_itself(&self, later: &Self, now: &One) -> Largest {
         Largest {
             who: format!("{}{}", later.who(now), if now.has_ended { Named::HAS_ENDED } else { "" }),
@@ -166,9 +166,9 @@ impl Crowd {
         }
     }
 
-    /// What those had until `later` that `parent` had started and that have ended.
+    /// The CPU time that ended children of `parent` used until `later`.
     fn of_ended(&self, later: &Self, parent: &One) -> Largest {
-        // Of a child that was there before and has ended, what it had until then is no part of it.
+        // What an ended child had used before this look is no part of it.
         let gone_ns = self.gone(later, parent.id).map(|then| then.own_ns + then.ended_ns).sum::<u64>();
         Largest {
             who: format!("what {} had started{}", later.who(parent), Named::HAS_ENDED),
@@ -179,7 +179,7 @@ impl Crowd {
         }
     }
 
-    /// The same one as it was in this look.
+    /// The same process or thread as this look saw it.
     fn then(&self, now: &One) -> Option<&One> {
         self.0.iter().find(|then| then.id == now.id && then.started == now.started)
     }
@@ -190,7 +190,7 @@ impl Crowd {
         self.0.iter().filter(move |then| then.parent == parent).filter(is_gone)
     }
 
-    /// Its name and number; of a thread its process' before it.
+    /// Its name and number; a thread's after its process's.
     fn who(&self, one: &One) -> String {
         let of =
             (one.process != one.id).then(|| self.0.iter().find(|other| other.id == one.process)).flatten();
@@ -201,10 +201,10 @@ impl Crowd {
     }
 }
 
-/// How far apart looks at somebody's children lie.
+/// Time between two looks at a process's children.
 const LOOKS_APART: Duration = Duration::from_millis(10);
 
-/// Of children that were seen, the name that more than one had; of several, that with most CPU.
+/// The name that more than one of the children seen had; of several names, that with most CPU time.
 fn kept_starting(seen: &[One]) -> Option<&str> {
     let is_again = |one: &&One| {
         seen.iter().any(|other| other.name == one.name && (other.id, other.started) != (one.id, one.started))
@@ -212,7 +212,7 @@ fn kept_starting(seen: &[One]) -> Option<&str> {
     seen.iter().filter(is_again).max_by_key(|one| one.own_ns).map(|one| one.name.as_str())
 }
 
-/// Of children that were seen, one after the other, the one that had most CPU meanwhile.
+/// Of the children seen, in order, the one that used most CPU time meanwhile.
 fn at_work(seen: &[One]) -> Option<&One> {
     let since_ns = |now: &One| {
         let first = seen.iter().find(|then| (then.id, then.started) == (now.id, now.started));
@@ -225,8 +225,8 @@ pub(super) fn is_ours(id: u32, server: Option<u32>) -> bool {
     id == std::process::id() || Some(id) == server
 }
 
-/// What a thread ran for, to the nanosecond where the kernel says so: in `stat` a thread that ran for a moment may have
-/// a whole tick.
+/// How long a thread ran, to the nanosecond if the kernel says so: in `stat` a thread that ran for a moment may have a
+/// whole tick.
 fn ran_ns(folder: &Path) -> Option<u64> {
     std::fs::read_to_string(folder.join("schedstat")).ok()?.split_whitespace().next()?.parse().ok()
 }
@@ -251,12 +251,12 @@ impl One {
         format!("{}, which keeps starting {child}", self.who())
     }
 
-    /// None of one that has ended meanwhile.
+    /// `None` if it has ended meanwhile.
     fn read(folder: &Path) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
     }
 
-    /// The same process, which may have had any CPU that it may run on; none if it has ended meanwhile.
+    /// This process with all CPUs that it may run on; none if it has ended meanwhile.
     fn anywhere_allowed(self) -> Option<Self> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id)).ok()?;
         Some(Self { cpus: allowed(&status)?, ..self })
@@ -337,7 +337,7 @@ mod tests {
             (after(50, 60, 0, 0), None, true, Some(("what build (8) had started, which has ended", 60))),
             (after(50, 60, 0, 70), None, true, Some(("compiler (10)", 70))),
             (after(50, 0, 0, 70), Some(0), true, Some(("editor (7)", 50))),
-            // Of what has ended nobody knows where it ran.
+            // Where something ran that has ended is unknown.
             (after(50, 60, 0, 70), Some(0), true, Some(("what build (8) had started, which has ended", 60))),
             (after(50, 0, 80, 0), None, true, Some(("kworker (9)", 80))),
             (after(50, 0, 80, 0), None, false, Some(("editor (7)", 50))),

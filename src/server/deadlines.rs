@@ -1,4 +1,4 @@
-//! Until when an order may be judged.
+//! Deadlines: until when a request's orders may be judged.
 #![allow(
     clippy::result_large_err,
     reason = "a refusal carries its words by value, so that nothing allocates"
@@ -13,19 +13,19 @@ use crate::json::{ShortText, decimal};
 use crate::shard::ReadyOrder;
 
 impl Trade {
-    /// The time at which an order is judged: the turn's, or this moment's where a deadline is to be kept.
+    /// The time at which an order is judged: the turn's, or the present moment if the order has a deadline.
     pub(super) fn time_for(&self, place: &ReadyOrder, now: TimeMs) -> TimeMs {
         if place.has_deadline() { now.max(self.clock.now()) } else { now }
     }
 
-    /// Milliseconds that no clock that is set moves; a manual clock's own.
+    /// Milliseconds that setting the machine's clock does not move; a manual clock's own.
     pub(super) fn steady_ms(&self, now: TimeMs) -> u64 {
         self.clock.steady_ms(now, self.clock.elapsed_ms())
     }
 
-    /// From when on the request's orders are refused by their books: `X-Outcry-Deadline` is in microseconds
-    /// since 1970, or from now behind a `+`. Cut to whole milliseconds, so that no order is late by a part
-    /// of one; 0 without the header. Now is when the request came, not when a limit let it go on.
+    /// The millisecond from which on books refuse the request's orders; 0 without the header. `X-Outcry-Deadline` is in
+    /// microseconds since 1970, or from now if it begins with `+`; now is when the request came, not when a limit let
+    /// it go on. Rounded down, so that no order is late by part of a millisecond.
     pub(super) fn deadline_ms(&self, head: &Head<'_>, toll: &Toll) -> Result<u64, Refused> {
         let Some(text) = head.deadline else {
             return Ok(0);

@@ -15,7 +15,7 @@ use crate::shard::{Placed, Shard, Status};
 
 /// What shards said, here and elsewhere.
 impl Trade {
-    /// This loop's shard; only a loop that has one is asked for what it knows.
+    /// This loop's shard; other loops send questions only to a loop that has one.
     pub(super) fn own_shard(&mut self) -> &mut Shard {
         self.shard.as_mut().expect("shards are asked on their own loops")
     }
@@ -60,8 +60,7 @@ impl Trade {
         }
     }
 
-    /// Has what the next requests of another loop will look at fetched into the cache, while the one before them is
-    /// done.
+    /// Prefetches what the next requests of another loop will read, while the one before them is done.
     fn fetch_ahead_of(&self, from: usize, mesh: &Mesh) {
         let shard = self.shard.as_ref().expect("shards are asked on their own loops");
         for before in Before::ALL {

@@ -11,9 +11,9 @@ pub(crate) const OTHERS: u64 = 512 + OPERATORS_MAX as u64;
 /// The system allows fewer descriptors than the connections of the plan need.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Short {
-    /// So many connections have room: more would take what the operator and the journal need.
+    /// The connections that there is room for: more would take what the operator and the journal need.
     pub(crate) connections_max: u32,
-    /// What to say of it.
+    /// The message about it.
     pub(crate) said: String,
 }
 

@@ -1,7 +1,7 @@
 //! How much room is left where the exchange writes, and what that means.
 //!
-//! Segments lie in a folder of the data directory, which may be a link or a mount: then two disks are looked at, and
-//! the one with less room decides.
+//! Segments are in a folder of the data directory that may be a link or a mount, so both disks are checked, and the one
+//! with less room decides.
 //!
 //! | free bytes | then |
 //! |---|---|
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::journal::segments_directory;
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK_EVERY_MS: u64 = 1_000;
 
 /// The bytes that are free on the disk of `folder`.
@@ -21,16 +21,16 @@ pub(crate) fn free_bytes(folder: &Path) -> rustix::io::Result<u64> {
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// What a look found out for the first time.
+/// What a check found out for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortage {
     /// Cancels only from here on.
     CancelsOnly,
-    /// The end.
+    /// The server stops.
     Stop,
 }
 
-/// A shortage, and of what.
+/// A shortage and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short<'a> {
     /// What it means.
@@ -41,7 +41,7 @@ pub(crate) struct Short<'a> {
     pub(crate) free_bytes: u64,
 }
 
-/// Looks at the disks from time to time.
+/// Checks the disks from time to time.
 #[derive(Debug)]
 pub(crate) struct DiskWatch {
     folders: [PathBuf; 2],
@@ -57,7 +57,7 @@ impl DiskWatch {
         Self { folders, free_bytes_min, next_look_ms: 0, known: None }
     }
 
-    /// Looks if it is time to; says only what is worse than what it said before.
+    /// Checks if it is time to; returns a shortage only if it is worse than the one before.
     pub(crate) fn look(&mut self, elapsed_ms: u64) -> Option<Short<'_>> {
         if elapsed_ms < self.next_look_ms {
             return None;

@@ -1,4 +1,4 @@
-//! What a disk has done, whoever asked for it, by the kernel's own count.
+//! What a disk has done, for whichever process, by the kernel's own count.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::topology::checks::DiskUse;
 pub struct DiskCount {
     /// Writes.
     pub writes: u64,
-    /// Of 512 bytes, whatever the device's are.
+    /// Sectors of 512 bytes, whatever the device's own size.
     sectors_written: u64,
     busy_ms: u64,
 }
 
 impl DiskCount {
-    /// Of the device that a folder is on; else what could not be read, as behind memory.
+    /// The count of the device that a folder is on, else the name of what could not be read, as for a folder in memory.
     pub fn of(folder: &Path) -> Result<Self, String> {
         let device = std::fs::metadata(folder).map_err(|fault| format!("stat: {fault}"))?.dev();
         let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::crowd::{is_ours, numbers};
 
-/// A look at every process but this one and another one, the server.
+/// A look at every process but this one and the server.
 #[derive(Debug)]
 pub struct DiskWriters(BTreeMap<u32, u64>);
 
@@ -17,8 +17,8 @@ impl DiskWriters {
         Self(others.filter_map(|id| Some((id, written(id)?))).collect())
     }
 
-    /// Who had written at least half of so many bytes, with its number, when it was looked at `later`. The kernel does not
-    /// tell to which disk.
+    /// The process, with its number, that wrote most until `later`, if that was at least half of `bytes`. The kernel
+    /// does not say to which disk.
     #[must_use]
     pub fn most_of(&self, later: &Self, bytes: u64) -> Option<String> {
         let (bytes_most, id) = self.most(later)?;

@@ -34,7 +34,7 @@ struct Section {
     rows: Vec<Row>,
 }
 
-/// What the protocol itself is refused for, besides what is no request at all.
+/// Refusals of the protocol itself, besides those of what is no request at all.
 const PLAIN: [(u16, &str, &str, &str); 3] = [
     (404, "not_found", "not found", "No route has this path."),
     (405, "method_not_allowed", "method not allowed", "The path is known with the methods of Allow."),

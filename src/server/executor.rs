@@ -8,11 +8,11 @@
 //! A loop is one task that never waits inside the executor: measured, glommio's own socket path
 //! costs 20 µs a round trip, an epoll loop as one task costs 6.9 µs.
 //!
-//! INVARIANT EXECUTOR-1: a loop keeps its thread from its first turn to its last. Between two tasks
-//! glommio starts its preemption timer and then asks whether that has expired, before it looks whether
-//! anything can run. A thread that others keep from its CPU just there finds that it has, takes that for
-//! "nothing ran", and sleeps with its task ready and nobody to wake it. So a loop never goes back
-//! there, and the timer that it meets on its way in does not expire.
+//! INVARIANT EXECUTOR-1: a loop keeps its thread from its first turn to its last. Between two tasks glommio starts its
+//! preemption timer and then asks whether that has expired, before it looks whether anything can run. A thread that
+//! loses its CPU just there finds the timer expired, takes that for "nothing ran", and sleeps with its task ready and
+//! nobody to wake it. So a loop never goes back to the executor, and the timer that it meets on its way in does not
+//! expire.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ pub(crate) struct Thread(Box<dyn FnOnce() -> Result<(), String> + Send>);
 /// glommio pins 30 MiB for each executor by default; a loop does no disk I/O through it.
 const IO_MEMORY_BYTES: usize = 64 << 10;
 const RING_ENTRIES: usize = 8;
-/// After this long a task should let its siblings run. There are none, and it must not pass between an
-/// executor's start and a loop's first turn: EXECUTOR-1.
+/// The time after which a task should let its siblings run. There are none, and it must not pass between an executor's
+/// start and a loop's first turn: EXECUTOR-1.
 const PREEMPT: Duration = Duration::from_hours(24);
 
 /// Asks the kernel what it allows and says in one sentence what that means.
@@ -48,7 +48,7 @@ pub(crate) fn ground() -> Ground {
     if let Err(fault) = system::probe_io_uring() {
         return Ground::Threads(remedy(&fault));
     }
-    // A ring may be had and an executor not: it locks memory for three of them.
+    // A ring may be possible where an executor is not, which locks memory for three of them.
     match builder(glommio::Placement::Unbound).make() {
         Ok(_executor) => Ground::Executors,
         Err(fault) => Ground::Threads(format!("no executor can be made here: {fault}")),
@@ -134,7 +134,7 @@ pub(crate) fn pin(cpu: Option<usize>) {
 /// runs wherever there is time. The threads that it makes inherit both.
 pub(crate) fn stand_back(cpus: &[usize]) {
     const LOWEST_PRIORITY: i32 = 19;
-    // On Linux a priority belongs to the thread that sets it. Refused in a sandbox, it stays.
+    // On Linux a priority belongs to the thread that sets it. If a sandbox refuses, it stays as it was.
     let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
     if !cpus.is_empty() {
         let mut set = rustix::thread::CpuSet::new();

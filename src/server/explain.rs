@@ -1,8 +1,7 @@
-//! What refusals of signatures and credentials say besides in `dev`: which check failed, as JSON.
+//! What refusals of signatures and credentials say in addition in `dev`: which check failed, as JSON.
 //!
-//! All of it happens behind a refusal, on an exchange that somebody tries things on: `serve` never comes
-//! here. What is told is what the client sent and what can be computed from it; no secret, and not the code
-//! that would have been right.
+//! All of it happens after a refusal, and only in `dev`: `serve` never comes here. It says what the client sent and
+//! what can be computed from that; no secret, and not the MAC that would have been right.
 
 use super::caller::{Caller, Window};
 use super::ingress::{Trade, venue_of};
@@ -40,7 +39,7 @@ impl Trade {
                 Some(presenting(&found, head, route, body, judged))
             }
             Reject::OrderVersionMismatch => Some(of_check(Check::OrderVersion)),
-            // Of requests without an order these are what is said of splits, merges and redeems.
+            // Without an order, only splits, merges and redeems are refused so.
             reject @ (Reject::SignatureInvalid | Reject::MakerNotAuthorized) => {
                 self.explain_act(route, request, reject, now).map(|found| signing(&found))
             }
@@ -71,7 +70,7 @@ impl Trade {
     }
 }
 
-/// What is said of the headers of a request.
+/// Explains the headers of a request.
 pub(super) fn presenting(
     found: &Presenting,
     head: &Head<'_>,
@@ -96,12 +95,12 @@ pub(super) fn presenting(
     })
 }
 
-/// What is said of the headers of an L1 request.
+/// Explains the headers of an L1 request.
 pub(super) fn claiming(found: &Presenting, judged: Judged) -> Explanation {
     written(found.check, |json| clock(json, found, judged))
 }
 
-/// What is said of a signature.
+/// Explains a signature.
 pub(super) fn signing(found: &Signing) -> Explanation {
     written(found.check, |json| {
         json.key("digest").hex(&found.digest.0).key("domain");

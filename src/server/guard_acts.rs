@@ -49,7 +49,7 @@ impl Trade {
         Ok(work)
     }
 
-    /// What the registrar said.
+    /// Takes what the registrar said.
     pub(super) fn told_of_act(&mut self, work: u32, status: u16, body: Vec<u8>, at: Position) {
         let pending = self.works.work(work);
         pending.decided_at(at);
@@ -58,14 +58,14 @@ impl Trade {
     }
 }
 
-/// Whose orders a connection answers for, as a request says.
+/// Whether a connection is to answer for a key's orders, as a request says.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Promise {
     /// It says nothing.
     Same,
     /// This key's, from here on.
     Made(KeyName),
-    /// Nobody's any more.
+    /// No key's any more.
     TakenBack,
 }
 

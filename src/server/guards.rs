@@ -1,10 +1,10 @@
 //! What cancels a key's orders when its owner cannot: a missed beat, a lost connection, a tripped
 //! breaker.
 //!
-//! The house does it by itself: an act that goes from shard to shard, and for a missed beat to the
-//! registrar at the end, who takes the switch away. A shard whose log has no room is asked again in its
-//! next turn; an act for which there is no room on its way is sent again in the next turn, so none is
-//! ever lost while the process lives. Behind a start an armed switch is still armed, and goes off again.
+//! The server does it by itself: an act goes from shard to shard, and for a missed beat to the registrar at the end,
+//! which removes the switch. A shard whose log has no room is asked again in its next turn; an act that finds no room
+//! on its way is sent again in the next turn, so none is ever lost while the process lives. After a restart an armed
+//! switch is still armed, and goes off again.
 
 use super::acts;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
@@ -18,10 +18,10 @@ use crate::journal::layout::RemovalReason;
 /// Switches and breakers that are dealt with in one turn, so that orders come in between.
 const FIRED_PER_TURN: usize = 16;
 
-/// Whose orders go, and why.
+/// The key whose orders are removed, and why.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gone {
-    /// Whose key it is.
+    /// The key's owner.
     pub(crate) principal: WalletNo,
     /// The key that the orders came with.
     pub(crate) key: ApiKey,
@@ -35,8 +35,8 @@ pub(crate) fn cancel(core: &mut CoreLoop, gone: Gone) {
     acts::send(core, 0, Box::new(job));
 }
 
-/// A connection is lost that answered for a key's orders. One of them may still be on its way to a
-/// shard; they are cancelled behind it.
+/// Cancels the orders of a key whose connection is lost. One of them may still be on its way to a shard, so the
+/// connection's `last` request is decided first.
 pub(crate) fn lost(core: &mut CoreLoop, gone: Gone, last: Option<WorkNo>) {
     match last {
         Some(work) => core.lost.push((gone, work)),
@@ -44,10 +44,10 @@ pub(crate) fn lost(core: &mut CoreLoop, gone: Gone, last: Option<WorkNo>) {
     }
 }
 
-/// Looks whether a switch went off or a breaker tripped, on the registrar's loop, or a lost connection's
-/// last order is decided.
+/// Cancels for each switch that went off and each breaker that tripped, on the registrar's loop, and for each lost
+/// connection whose last request is decided.
 pub(crate) fn look(core: &mut CoreLoop) {
-    // Before that other loops may not have their shards yet, and armed clocks have not begun.
+    // Before `Serving` other loops may not have their shards yet, and armed clocks have not begun.
     if core.shared.phase() != Phase::Serving {
         return;
     }

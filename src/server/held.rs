@@ -1,10 +1,10 @@
-//! What answers and streams take that clients have not read, over all connections: who asks for much and reads nothing
-//! must not take the memory that others trade with.
+//! The bytes of answers and stream messages that clients have not read, over all connections: a client that asks for
+//! much and reads nothing must not take the memory that others trade with.
 //!
-//! A connection counts while it has more than [`KEPT_BYTES_MAX`] of them. Beyond [`HELD_BYTES_MAX`] in all, a read whose
-//! answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream ends that a message would leave with more than
-//! that; smaller ones go on, as each connection's share is bounded. Buffers that grow are counted behind it, so the sum
-//! may be above the limit by as much as the last one grew.
+//! A connection counts while it holds more than [`KEPT_BYTES_MAX`] of them. When the sum is at [`HELD_BYTES_MAX`], a
+//! read whose answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream ends if a message would leave it
+//! with more than that; smaller ones go on, as each connection's share is bounded. A buffer is counted after it has
+//! grown, so the sum may be above the limit by as much as the last one grew.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,7 +18,7 @@ pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
 pub(crate) struct Held(AtomicUsize);
 
 impl Held {
-    /// A connection that counted for `counted` bytes has `bytes` now. Returns for what it counts.
+    /// Counts `bytes` for a connection that counted for `counted` before. Returns what it counts for now.
     pub(crate) fn count(&self, counted: usize, bytes: usize) -> usize {
         let counts = if KEPT_BYTES_MAX < bytes { bytes } else { 0 };
         // Relaxed: a sum that orders nothing.
@@ -30,18 +30,18 @@ impl Held {
         counts
     }
 
-    /// Whether one more answer of so many bytes may be kept for its client. Loops that ask at the same moment may each
-    /// be told yes.
+    /// Whether one more answer of `bytes` may be kept for its client. Loops that ask at the same moment may all get a
+    /// yes.
     pub(crate) fn takes(&self, bytes: usize) -> bool {
         bytes <= KEPT_BYTES_MAX || self.takes_more(bytes)
     }
 
-    /// Whether a stream that holds more than every connection may can be told so many bytes more.
+    /// Whether `bytes` more fit for a stream that then holds more than every connection may.
     pub(crate) fn takes_more(&self, bytes: usize) -> bool {
         self.bytes() + bytes <= HELD_BYTES_MAX
     }
 
-    /// What they take.
+    /// The sum.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }

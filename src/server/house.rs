@@ -5,8 +5,8 @@
 //! | public | `sizes.connections` | anybody can fill it, with connections that say nothing |
 //! | the operator's | [`OPERATORS_MAX`], of its own | whatever clients do, a market can be closed and metrics be read |
 //!
-//! Whoever finds no room has the door closed in his face. `/metrics` counts that; the log tells it once a minute for
-//! each door, with how many it were by then: whoever fills a house should not fill the disk as well.
+//! A client that finds no room is disconnected at once. `/metrics` counts that; a warning reports it once a minute for
+//! each door, with the count so far: filling a house should not fill the disk as well.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// An empty house with room for so many public connections.
+    /// An empty house with room for `connections_max` public connections.
     pub(crate) fn new(connections_max: u32) -> Self {
         Self { public: Room::new(connections_max), operators: Room::new(OPERATORS_MAX) }
     }
@@ -34,7 +34,7 @@ impl House {
     /// Lets a client in; false if there is no room.
     pub(crate) fn enter(&self, door: Door) -> bool {
         let room = self.behind(door);
-        // Relaxed: each is a number of its own, and nothing else is known by it.
+        // Relaxed: each is a number of its own and orders nothing else.
         let found = room.inside.fetch_add(1, Ordering::Relaxed);
         let enters = found < room.max;
         if !enters {
@@ -59,8 +59,7 @@ impl House {
         self.behind(door).turned_away.load(Ordering::Relaxed)
     }
 
-    /// What to log about somebody who was turned away just now, if it is time to say so. Only the loop that has the
-    /// doors asks.
+    /// The warning about a client that was turned away just now, if one is due. Only the loop that has the doors asks.
     pub(crate) fn complaint(&self, door: Door, elapsed_ms: u64) -> Option<String> {
         let room = self.behind(door);
         if elapsed_ms < room.silent_until_ms.load(Ordering::Relaxed) {
@@ -88,7 +87,7 @@ impl House {
     }
 }
 
-/// What lies behind one door.
+/// What is behind one door.
 #[derive(Debug)]
 struct Room {
     max: u32,

@@ -1,9 +1,12 @@
 //! From a request to a shard's decision to an answer: the trading role of a loop.
 //!
-//! A trading request is judged in the order of [`Reject`]'s variants: what the exchange takes at
-//! all, who is asking, what the body says, then order by order whose it is and whether its
-//! signature holds. Only then a shard hears of it, by a direct call if the shard is on this loop,
-//! through a ring if not.
+//! A trading request is judged in this order: the limits of its address, room for it, the exchange's mode, who is
+//! asking and that owner's limits, what the body says; then order by order whose it is and whether its signature
+//! holds. Only then a shard hears of it, by a direct call if the shard is on this loop, through a ring if not.
+//!
+//! [`Reject`]'s rows follow this order only roughly: recovery comes before the limits, a full ring refuses as busy
+//! last, post-only mode is judged with an order's owner, a wrong version also with its token or signature, and the form
+//! of every field with the body.
 //!
 //! Curve operations are the one expensive step. Orders wait for theirs in [`Trade::staged`], at
 //! most one request's at a time, and at most [`SIGNATURES_PER_TURN`] are done in a turn, so that
@@ -68,7 +71,7 @@ pub(crate) enum Began {
 
 /// Sockets' side and shard's side of trading on one loop.
 pub(crate) struct Trade {
-    /// What this loop's shard is; an ingress loop has none.
+    /// This loop's shard; an ingress loop has none.
     pub(super) shard: Option<Shard>,
     pub(super) registrar: Option<Registrar>,
     pub(super) shard_no: Option<ShardNo>,
@@ -89,7 +92,7 @@ pub(crate) struct Trade {
     pub(super) body: Vec<u8>,
     pub(super) staged: Option<Staged>,
     pub(super) orders: Vec<Result<SignedOrder, ReadError>>,
-    /// The one of them that is on its way to its shard; out of its place only then.
+    /// The order that is on its way to its shard is written here; `None` only meanwhile.
     pub(super) ready: Option<Box<ReadyOrder>>,
     pub(super) ids: Vec<OrderId>,
     pub(super) signatures_left: usize,
@@ -111,9 +114,9 @@ pub(crate) struct Parts {
     pub(crate) shard_no: Option<ShardNo>,
     /// The registry.
     pub(crate) registry: Arc<Registry>,
-    /// Who calls.
+    /// Checks credentials.
     pub(crate) callers: Callers,
-    /// What time it is between two turns.
+    /// The time within a turn.
     pub(crate) clock: Clock,
 }
 
@@ -149,7 +152,7 @@ impl Trade {
         }
     }
 
-    /// A new turn: its time and its budget.
+    /// Begins a turn, with its time and its signature budget.
     pub(crate) fn begin_turn(&mut self, moment: Moment) {
         self.callers.moment = moment;
         self.signatures_left = SIGNATURES_PER_TURN;
@@ -229,7 +232,7 @@ impl Trade {
             };
             let out = line.answer(number).expect("just opened");
             let timing_end = render::refused(out, form, &refused, explained.as_deref(), &extras);
-            // A refusal that no shard has seen tells nothing that is not acknowledged.
+            // A refusal that no shard has seen reports no frame, so it waits for none.
             line.ready(number, Position(0));
             line.timed(number, Timed::Trade { laps: self.laps, timing_end });
             return Began::Took;
@@ -238,8 +241,8 @@ impl Trade {
         if signs { Began::TookWithSignature } else { Began::Took }
     }
 
-    /// Whether there is room for this request if it cancels: a cancel waits for room and is not refused, as every
-    /// order can be filled until it is gone.
+    /// Whether there is room for this request if it is a cancel, which waits for room instead of being refused: every
+    /// order can be filled until it is cancelled.
     fn may_cancel(&self, endpoint: Endpoint, mesh: &Mesh) -> bool {
         match endpoint {
             Endpoint::CancelOrder => self.works.has_room() && mesh.may_ask_all(),
@@ -352,7 +355,7 @@ impl Trade {
         Ok(work)
     }
 
-    /// What the whole exchange takes.
+    /// Whether the exchange's mode takes this request.
     fn exchange_takes(&self, endpoint: Endpoint) -> Result<(), Reject> {
         let places = matches!(endpoint, Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Replace);
         match self.registry.exchange_mode() {
@@ -362,12 +365,12 @@ impl Trade {
         }
     }
 
-    /// The request that is being taken has come this far.
+    /// The request that is being taken has finished `stage`.
     fn lap(&mut self, stage: Stage) {
         self.laps.lap(stage, self.clock.elapsed_ns());
     }
 
-    /// A request under way has come this far.
+    /// A request under way has finished `stage`.
     pub(super) fn lap_of(&mut self, work: u32, stage: Stage) {
         self.works.work(work).laps.lap(stage, self.clock.elapsed_ns());
     }
@@ -442,7 +445,7 @@ pub(super) fn of_read(error: &ReadError) -> Refused {
     }
 }
 
-/// Whose contracts an order is signed for.
+/// The contracts that an order is signed for.
 pub(super) fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
     match (dialect, service) {
         (Dialect::Poly, _) | (Dialect::Service, Venue::Polymarket) => auth::Venue::Polymarket,

@@ -1,7 +1,7 @@
-//! How often a CPU is taken from a thread that never sleeps: what no setting of ours can beat.
+//! How often a CPU is taken from a thread that never sleeps: what no setting of ours can improve.
 //!
-//! A thread on each CPU reads the clock without pause. Two readings that lie apart by
-//! [`GAP_MIN_NS`] or more are a gap: an interrupt, another thread, or the host.
+//! A thread on each CPU reads the clock without pause. Two readings that are apart by [`GAP_MIN_NS`] or more are a gap:
+//! an interrupt, another thread, or the host.
 
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use crate::server::executor;
 use crate::server::run_delay::RunDelay;
 use crate::topology::checks::Gaps;
 
-/// Readings of the clock lie some tens of nanoseconds apart; this is none of ours.
+/// The shortest gap: readings of the clock are only some tens of nanoseconds apart.
 pub(crate) const GAP_MIN_NS: u64 = 1_000;
-/// Gaps that are kept a CPU; a hundred thousand a second would be a CPU that does nothing else.
+/// Gaps that are kept for one CPU; a hundred thousand a second would be a CPU that does nothing else.
 const GAPS_MAX: usize = 1 << 20;
 
 /// Spins on every CPU of `cpus` at once for `time`: as in an exchange, where each of them has work.
@@ -37,7 +37,7 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
     let rows: Vec<Gaps> =
         threads.into_iter().map(|thread| thread.join().expect("reading a clock does not panic")).collect();
     let after = Crowd::of_threads();
-    // Whoever had most of what other threads had: who stops it has the CPU back.
+    // What used most of the time that other threads used: stopping it gives the CPU back.
     let named = |gaps: Gaps| {
         let share = gaps.threads_millionths.unwrap_or(0);
         Gaps { largest: before.most_of(&after, gaps.cpu, share, time), ..gaps }
@@ -45,7 +45,7 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
     rows.into_iter().map(named).collect()
 }
 
-/// Nanoseconds of `cpu` that the host had for others, in steps of a tick: the eighth number of its line.
+/// Nanoseconds of `cpu` that the host gave to others, in steps of a tick: the eighth number of its line.
 fn stolen_ns(cpu: usize) -> Option<u64> {
     let (stat, name) = (std::fs::read_to_string("/proc/stat").ok()?, format!("cpu{cpu}"));
     let mut words = stat.lines().map(str::split_whitespace);
@@ -82,7 +82,7 @@ fn spin(time: Duration, mut gaps_ns: Vec<u64>) -> Spun {
             gaps_ns.push(gap);
             if Gaps::LONG_NS <= gap {
                 had(Some(gap));
-                // Asking is no gap.
+                // Asking the kernel is not a gap.
                 last = Instant::now();
             }
         }
@@ -95,7 +95,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What the gaps come to; `host_ns` is what the host is charged with.
+/// Sums up the gaps; `host_ns` is the time that the host took.
 fn summary(cpu: usize, spun: Spun, host_ns: Option<u64>) -> Gaps {
     let Spun { gaps_ns: mut gaps, elapsed, threads_ns } = spun;
     gaps.sort_unstable();
@@ -123,9 +123,9 @@ fn summary(cpu: usize, spun: Spun, host_ns: Option<u64>) -> Gaps {
     }
 }
 
-/// The wait that is exceeded for `time_ns` of all moments, where whoever comes within a gap waits for its end: of the
-/// longest gaps, what lies further from their end comes to that time together. Gaps ascending, all in nanoseconds; 0
-/// if all of them come to less.
+/// The wait that arrivals in `time_ns` of all moments exceed, where an arrival within a gap waits for its end: the
+/// parts of all longer gaps that are further than this wait from their ends add up to `time_ns`. Gaps ascending, all in
+/// nanoseconds; 0 if they add up to less.
 #[must_use]
 pub fn wait(sorted: &[u64], time_ns: u64) -> u64 {
     let mut sum = 0;

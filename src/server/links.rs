@@ -1,18 +1,18 @@
 //! In `dev`, the first accepted order of a deposit wallet links it to whoever signed the order.
 //!
-//! `serve` links a deposit wallet when the operator says so, and never because somebody claims one.
-//! `dev` has no operator, so a wallet that was credited and belongs to nobody joins the principal
-//! whose key signed for it. That takes three acts on two loops, each behind the one before it:
+//! `serve` links a deposit wallet when the operator says so, and never because somebody claims one. `dev` has no
+//! operator, so a wallet that was credited and belongs to nobody joins the principal whose key signed for it. That
+//! takes three acts on two loops, each after the one before it:
 //!
 //! | act | where | what |
 //! |---|---|---|
 //! | look | the market's shard | an order that would be refused or killed is refused; nothing has changed |
 //! | link | the registrar | a frame, then the registry's row |
-//! | place | the market's shard | the order's frame, behind the link's |
+//! | place | the market's shard | the order's frame, after the link's |
 //!
-//! Nobody can spend what the wallet has before it is linked. What others do between look and place
-//! (pausing the market, taking the makers of a FOK) can still end the order then, on the linked
-//! wallet. These acts allocate: they happen once for each wallet.
+//! Nobody can spend what the wallet has before it is linked. What others do between look and place (pausing the market,
+//! taking the makers of a FOK) can still end the order, and leaves the wallet linked. These acts allocate: they happen
+//! once for each wallet.
 
 use super::core_loop::REGISTRAR_LOOP;
 use super::ingress::Trade;
@@ -33,7 +33,7 @@ pub(super) enum Claimed {
 }
 
 impl Trade {
-    /// What an order claims whose maker is none of its principal's wallets; none if it may not.
+    /// What an order claims if its maker is none of its principal's wallets; none if it may claim nothing.
     pub(super) fn claimed(&self, fields: &OrderFields) -> Option<Claimed> {
         if !self.first_order_links || fields.signature_type != SignatureType::Deposit {
             return None;

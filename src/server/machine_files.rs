@@ -1,7 +1,6 @@
 //! The machine's own files, or a copy of another machine's below some folder.
 //!
-//! What was read can be written below a folder: such a copy is whole for whoever reads it the same way,
-//! and has nothing in it that nobody asked for.
+//! What was read can be copied below a folder: such a copy answers the same reads, and holds nothing else.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +13,7 @@ use crate::topology::machine::Machine;
 /// Files below a folder that stands for `/`.
 pub(crate) struct Below {
     root: PathBuf,
-    /// What was read so far, by its path; nothing for a folder whose names were asked.
+    /// What was read so far, by its path; `None` for a folder that a listing named.
     read: RefCell<BTreeMap<PathBuf, Option<Vec<u8>>>>,
 }
 
@@ -65,7 +64,7 @@ impl Files for Below {
         let mut names = Vec::new();
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
-            // A link to a folder is one as well: a network card is such a link.
+            // A link to a folder counts as one: a network card is such a link.
             if entry.path().is_dir() {
                 self.keep(&Path::new(path.trim_start_matches('/')).join(&name), None);
             }

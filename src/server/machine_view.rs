@@ -1,9 +1,9 @@
-//! What the operator's listener tells of the machine: what `outcry topology` and `outcry check` find
-//! without a try, of some seconds ago.
+//! What the operator's listener reports of the machine: what `outcry topology` and `outcry check` find without trying
+//! anything out, as of some seconds ago.
 //!
-//! That is some hundred small files of the kernel's, milliseconds which no loop has. So whoever asks
-//! gets what was seen last, and if that is old a thread of the lowest priority, off the loops' CPUs where
-//! there are others, looks again. The first who asks gets nothing, and has it a second later.
+//! That is some hundred small files of the kernel's, which take milliseconds that no loop has. So a request gets what
+//! was seen last, and if that is old, a thread of the lowest priority looks again, off the loops' CPUs where there are
+//! others. The first request gets nothing; a second later there is something.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::topology::allowed_cpus;
 use crate::domain::TimeMs;
 
-/// What was seen so long ago is looked at again when somebody asks.
+/// The age at which what was seen is renewed when somebody asks.
 const OLD_MS: u64 = 5_000;
 
 /// The thread's name.
@@ -22,7 +22,7 @@ const NAME: &str = "machine-view";
 
 /// What was seen of the machine.
 pub(crate) struct MachineView {
-    /// Where the thread belongs; none is anywhere.
+    /// The thread's CPUs; none means any.
     cpus: Vec<usize>,
     is_looking: AtomicBool,
     seen: Mutex<Option<Seen>>,
@@ -43,7 +43,7 @@ impl MachineView {
     /// What was seen last as JSON, if anything; looks again if that is old. `now` and `elapsed_ms` are
     /// the same moment.
     pub(crate) fn ask(self: &Arc<Self>, plan: &Plan, now: TimeMs, elapsed_ms: u64) -> Option<Arc<[u8]>> {
-        // Held by the thread only while it puts down what it saw: a loop does not wait even for that.
+        // The thread holds it only while it stores what it saw: a loop does not wait even for that.
         let seen = self.seen.try_lock().ok()?;
         let is_old = seen.as_ref().is_none_or(|seen| seen.elapsed_ms + OLD_MS <= elapsed_ms);
         let json = seen.as_ref().map(|seen| Arc::clone(&seen.json));

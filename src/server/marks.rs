@@ -1,9 +1,9 @@
 //! How far the log is acknowledged, as one loop sees it.
 //!
 //! *Committed*: the loop walks the commit words from its own last mark; no other thread is
-//! involved. *Durable*: the journal thread says how far segments hold. Answers leave at or below
-//! this mark and reads are answered from what lies below it, so nothing leaves the process before
-//! it is as safe as the configuration says.
+//! involved. *Durable*: the journal's thread reports how far the segments have it. Answers leave at
+//! or below this mark and reads are answered from what is below it, so nothing leaves the process
+//! before it is as safe as the configuration says.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Marks {
         Self { log, durability, committed }
     }
 
-    /// Everything below this is acknowledged.
+    /// Moves the mark on and returns it: everything below it is acknowledged.
     pub(crate) fn advance(&mut self) -> Position {
         match self.durability {
             Durability::Committed => self.committed.advance(&self.log),

@@ -88,7 +88,7 @@ pub(crate) fn mesh(shared: &Arc<Shared>) -> Vec<Mesh> {
     let (shards, trading) = (usize::from(topology.shards), topology.trading_loops());
     for left in 0..loops {
         for right in left + 1..loops {
-            // Ingress loops ask shards, never each other; the reader's asks by letter.
+            // Ingress loops ask shards, never each other; the reader's loop asks by letter.
             if left < shards && right < trading {
                 let (one, other) = pair();
                 meshes[left].pairs[right] = Some(one);
@@ -140,7 +140,7 @@ impl Mesh {
         self.pairs.iter().flatten().all(|pair| pair.in_flight < RING_SLOTS)
     }
 
-    /// Looks at a request from another loop that [`Mesh::next_asked`] will give after `behind` others, if it has come.
+    /// Reads the request from another loop that [`Mesh::next_asked`] will return after `behind` others, if it has come.
     pub(crate) fn peek_asked<R>(
         &self,
         from: usize,
@@ -227,7 +227,7 @@ impl Mesh {
         asked + self.letters_in_flight.iter().sum::<usize>()
     }
 
-    /// True if something came that was not taken yet; cheap, for the last look before sleep.
+    /// True if something came that was not taken yet; cheap, for the last check before sleep.
     pub(crate) fn anything_came(&mut self) -> bool {
         let posts = &self.shared.posts;
         (0..self.pairs.len()).any(|from| {
@@ -249,7 +249,7 @@ impl Mesh {
         self.touched[to] = true;
     }
 
-    /// Rings for everybody who got something this turn.
+    /// Rings the loops that got something this turn.
     pub(crate) fn ring_bells(&mut self) {
         for (to, touched) in self.touched.iter_mut().enumerate() {
             if std::mem::take(touched) && to != self.no {

@@ -30,16 +30,16 @@ pub(crate) enum Question {
     Place(ReadyOrder),
     /// To cancel one.
     Cancel {
-        /// Whose.
+        /// The order's owner.
         principal: WalletNo,
-        /// Which.
+        /// The order.
         id: OrderId,
     },
     /// To leave a tombstone for one, or to cancel it if it has arrived since it was looked for.
     Bury {
-        /// Whose.
+        /// The order's owner.
         principal: WalletNo,
-        /// Which.
+        /// The order.
         id: OrderId,
     },
     /// To split, merge or redeem.
@@ -84,7 +84,7 @@ pub(crate) struct Told {
 /// What goes through the post.
 #[derive(Debug)]
 pub(crate) enum Letter {
-    /// A connection that belongs to an ingress loop from now on. Not answered.
+    /// A connection that belongs to the receiving loop from now on. Not answered.
     Moved(Box<Moved>),
     /// A request for the reader; comes back with its answer.
     Read(Box<ReadJob>),
@@ -103,7 +103,7 @@ pub(crate) struct Moved {
     pub(crate) client: OwnedFd,
     /// Who is at the other end.
     pub(crate) peer: IpAddr,
-    /// How far it was.
+    /// What it takes along.
     pub(crate) carried: Carried,
 }
 
@@ -118,11 +118,12 @@ pub(crate) struct ReadJob {
     pub(crate) number: u32,
     /// Head and decoded body.
     pub(crate) bytes: Vec<u8>,
-    /// What had been acknowledged when the request was read: the answer must know of it.
+    /// The highest position that any client had been told when the request was read: the answer
+    /// must include it.
     pub(crate) tag: Position,
     /// When to give up waiting for that.
     pub(crate) deadline_ms: u64,
-    /// Whether the connection stays open behind the answer.
+    /// Whether the connection stays open after the answer.
     pub(crate) keep_alive: bool,
     /// Whether only the answer's head is wanted.
     pub(crate) head_only: bool,
@@ -134,7 +135,7 @@ pub(crate) struct ReadJob {
     pub(crate) toll: Toll,
 }
 
-/// Something to be done on a loop that has a shard, with all that this loop has.
+/// Something to be done on a trading loop, with all that its trading role has.
 pub(crate) type Errand = Box<dyn FnOnce(&mut Trade, TimeMs) -> Report + Send>;
 
 /// What came of an errand.
@@ -145,7 +146,7 @@ pub(crate) enum Report {
     Next(usize, Errand),
     /// An import goes on with this where the registrar is, when the log has room for it.
     WhenRoom(Errand),
-    /// What an order came to.
+    /// What became of an order.
     Placed(Placed),
 }
 
@@ -156,13 +157,13 @@ pub(crate) enum Purpose {
     Reader(Box<ReadJob>),
     /// The operator.
     Operator(Pending),
-    /// The operator, whose next import begins behind this one.
+    /// The operator, whose next import begins after this one.
     Import(Pending),
     /// An order of this loop, which had to link its wallet first.
     Order(Ticket),
     /// A key-holder, whose request is under way on this loop.
     Request(u32),
-    /// Nobody: the house acts by itself.
+    /// Nobody: the server acts by itself.
     House,
 }
 
@@ -171,7 +172,7 @@ pub(crate) enum Purpose {
 pub(crate) enum Binding {
     /// It concerns nobody else, or publishing it is enough.
     Nobody,
-    /// Every trading loop must have come round once: freeze, revoke, link, modes.
+    /// Every trading loop must have begun a later turn: freeze, revoke, link, modes.
     EveryShard,
 }
 

@@ -1,5 +1,5 @@
-//! What the operator's listener tells of the process's work: `/metrics` as Prometheus reads it, and
-//! percentiles as people and HDR histogram tools do.
+//! What the operator's listener reports of the process's work: `/metrics` as Prometheus reads it, and percentiles as
+//! people and HDR histogram tools do.
 
 use std::fmt::Write;
 
@@ -40,25 +40,25 @@ const BOUNDS: [(u64, &str); 19] = [
     (10_000_000_000, "10"),
 ];
 
-/// What loops tell of, besides the stages.
+/// What loops report besides the stages.
 const OTHERS: [&str; 5] = ["total", "read", "send", "turn", "away"];
 /// The journal's thread.
 const JOURNAL: &str = "journal";
-/// What it tells of.
+/// What it reports.
 const OF_JOURNAL: [&str; 2] = ["write", "run_delay"];
 
-/// A number that a loop tells of itself.
+/// A number of one loop.
 type Number = fn(&Tally) -> u64;
 
-/// What percentiles are told of each.
+/// The percentiles of each histogram.
 const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)];
 
-/// What a thread tells of itself.
+/// What a thread reports.
 struct Told<'a> {
     thread: &'a str,
     /// By their names.
     histograms: Vec<(&'static str, &'a Histogram)>,
-    /// Of a loop.
+    /// Only of a loop.
     stalls: Option<u64>,
 }
 
@@ -269,7 +269,7 @@ fn durations(page: &mut Page, core: &CoreLoop) {
 }
 
 /// `GET /debug/latency`: percentiles of every loop and of the journal's thread in nanoseconds, as JSON. With
-/// `counts=true` also the buckets behind them, `[longest_ns, count]` each: who asks twice knows what came in between.
+/// `counts=true` also the buckets themselves, `[longest_ns, count]` each: two answers show what came in between.
 pub(crate) fn latency(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extras: &Extras<'_>) {
     let counts = query.first("counts").map_or("false", |value| value.raw());
     if !matches!(counts, "true" | "false") {
@@ -290,7 +290,7 @@ fn percentiles(json: &mut Writer<'_>, core: &CoreLoop, with_counts: bool) {
         for (stage, histogram) in histograms {
             let hdr = merged([histogram].into_iter());
             json.key(stage).open_object().key("count").number(hdr.len());
-            // A bucket is told by its longest duration, which may be longer than any that was met.
+            // A bucket stands for its longest duration, which may be longer than any that was measured.
             let max_ns = histogram.max_ns();
             for (name, quantile) in QUANTILES {
                 json.key(name).number(hdr.value_at_quantile(quantile).min(max_ns));
@@ -352,7 +352,7 @@ fn asked(core: &CoreLoop, query: Query<'_>) -> Result<Hdr<u64>, String> {
     ))
 }
 
-/// Histograms together, as the crate has them: two digits, which is what ours keep.
+/// Histograms merged into one of the crate's, with two digits, which is what ours keep.
 fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Hdr<u64> {
     let mut hdr = Hdr::new_with_bounds(1, LARGEST_NS, 2).expect("the bounds are in order");
     for (longest_ns, count) in histograms.flat_map(Histogram::counts) {

@@ -52,7 +52,7 @@ pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {
     })
 }
 
-/// A name for an operator's money that nobody has used: 64 random bits behind what it is for.
+/// An unused reference for a movement of money: its direction and 64 random bits.
 pub(crate) fn made_up_reference(direction: &str) -> Result<String, String> {
     let mut bits = [0_u8; 8];
     getrandom::fill(&mut bits).map_err(|fault| format!("--ref: no randomness to make one up: {fault}"))?;

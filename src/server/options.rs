@@ -219,7 +219,7 @@ const TYPING_ERRORS_MAX: usize = 3;
 const OTHER_VARIABLES: &[&str] = &["OUTCRY_ADMIN", "OUTCRY_ADMIN_TOKEN", "OUTCRY_LOG", "OUTCRY_CONFIG"];
 
 impl Options {
-    /// The defaults of `dev`: a tenth of every size. What is given besides is as it is given.
+    /// The defaults of `dev`: a tenth of every size. What is configured besides is taken as it is.
     #[must_use]
     pub fn of_dev() -> Self {
         let mut options = Self::default();
@@ -236,7 +236,7 @@ impl Options {
         options
     }
 
-    /// These, overlaid by the file at `path` (if given) and the environment.
+    /// These options, overlaid by the file at `path` (if given) and the environment.
     pub fn read(
         self,
         path: Option<&Path>,
@@ -406,7 +406,7 @@ fn variable(key: &str) -> String {
     format!("OUTCRY_{}", key.to_ascii_uppercase().replace('.', "_"))
 }
 
-/// What is wrong with a TOML file, behind its line and column, counted from 1 in characters.
+/// What is wrong with a TOML file, after its line and column, counted from 1 in characters.
 #[must_use]
 pub fn placed(text: &str, fault: &toml::de::Error) -> String {
     let Some(before) = fault.span().and_then(|span| text.get(..span.start)) else {
@@ -421,7 +421,7 @@ pub fn placed(text: &str, fault: &toml::de::Error) -> String {
     )
 }
 
-/// Refuses a table that no setting is in, and would be passed over if nothing stood in it.
+/// Refuses a table without settings, which would go unnoticed if it were empty.
 fn known_table(name: &str) -> Result<(), String> {
     let tables = || KEYS.iter().filter_map(|key| key.name.split_once('.')).map(|(table, _)| table.to_owned());
     if tables().any(|table| table == name) {

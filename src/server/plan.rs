@@ -46,7 +46,7 @@ impl Durability {
     }
 }
 
-/// Whose order contracts are meant where the header family does not say.
+/// The order contracts that are meant where the header family does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Venue {
     /// Kuest's.
@@ -86,7 +86,7 @@ pub struct Plan {
     pub log_bytes: u64,
     /// Bytes of a segment.
     pub segment_bytes: u64,
-    /// State hashes go into the log every so many frames.
+    /// Frames between two state hashes in the log.
     pub hash_every_frames: u64,
     /// Sealed segments that are kept when snapshots cover them; none for all.
     pub history_keep: Option<u64>,
@@ -127,9 +127,9 @@ pub struct Plan {
     pub adopt_log: bool,
     /// Give the data directory a new identity.
     pub new_identity: bool,
-    /// What segments are written to: the real disk, but in tests.
+    /// What segments are written to: the real disk, except in tests.
     pub(crate) disk: Disk,
-    /// What snapshots are written to: the same one, but in tests.
+    /// What snapshots are written to: the same disk, except in tests.
     pub(crate) snapshot_disk: Disk,
     /// When snapshots are made by themselves.
     pub(crate) snapshot_pace: Pace,
@@ -166,12 +166,12 @@ pub fn plan(options: &Options, start: Start) -> Result<Plan, String> {
     plan_for(options, start, &this_machine())
 }
 
-/// The same with the CPUs given, each a core of its own: for tests.
+/// Plans for these CPUs, each a core of its own: for tests.
 pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, String> {
     plan_for(options, start, &Machine::plain(cpus))
 }
 
-/// The same for a machine that need not be this one.
+/// Plans for a machine that need not be this one.
 pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Plan, String> {
     let http = address("listen.http", &options.listen_http)?;
     let admin = address("listen.admin", &options.listen_admin)?;
@@ -303,7 +303,7 @@ impl Plan {
         warnings
     }
 
-    /// How often a waiting loop looks up although nothing woke it.
+    /// The longest sleep of a loop that nothing wakes.
     #[must_use]
     pub fn nap(&self) -> Duration {
         Duration::from_millis(self.limits.head_ms.min(self.limits.idle_ms).min(1_000) / 2 + 1)
@@ -369,7 +369,7 @@ fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
     Ok(rules)
 }
 
-/// Clients stamp whole seconds, so within less than one nobody is in time but by chance.
+/// Clients stamp whole seconds, so a window of less than one would admit them only by chance.
 fn window(name: &str, seconds: u64) -> Result<u64, String> {
     match seconds {
         0 => Err(format!(
@@ -401,9 +401,10 @@ fn chain(chain_id: u64) -> Result<u64, String> {
     }
 }
 
-/// Whether the operator's address is the public one as well, and why if it does not say so itself.
+/// Whether the operator's listener would have the public one's address; the text says why if the
+/// two differ.
 fn same_listener(http: SocketAddr, admin: SocketAddr) -> Option<String> {
-    // Every address of IPv6 is also every one of IPv4, unless the kernel is told otherwise.
+    // IPv6's address for "any" includes IPv4's, unless the kernel is told otherwise.
     let is_every_one = http.ip().is_unspecified() && (http.is_ipv6() || admin.is_ipv4());
     match http.port() == admin.port() && http.port() != 0 {
         true if http == admin => Some(String::new()),

@@ -20,7 +20,7 @@ use crate::json::read::SignedAct;
 use crate::shard::{Acted, Refusal, UserAct};
 
 impl Trade {
-    /// Takes a split, merge or redeem; gives its place among the works.
+    /// Takes a split, merge or redeem; returns its place among the works.
     pub(super) fn position_act(
         &mut self,
         asker: Asker,
@@ -59,7 +59,7 @@ impl Trade {
         Ok(work)
     }
 
-    /// Explains why the act of this request was refused; nobody else's is.
+    /// Explains why the act of this request was refused; only to a caller that is identified.
     pub(super) fn explain_act(
         &mut self,
         route: &Route<'_>,
@@ -89,7 +89,7 @@ impl Trade {
         }
     }
 
-    /// What the shard said.
+    /// Takes what the shard said.
     pub(super) fn acted(&mut self, ticket: Ticket, acted: &Result<Acted, Refusal>, at: Position) {
         let work = self.works.work(ticket.work);
         work.decided_at(at);

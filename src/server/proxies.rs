@@ -1,9 +1,8 @@
-//! Whose word about addresses counts, and so where a request came from.
+//! Which proxies are believed about addresses, and so where a request came from.
 //!
-//! `X-Forwarded-For` is what every proxy on the way appends its peer to. Only what trusted proxies wrote is
-//! more than a claim: from the right, the first address that is not one of theirs is the client. A request
-//! of anybody else came from its peer, whatever it says. One of these headers is read, the last, which the
-//! nearest proxy wrote.
+//! Every proxy on the way appends its peer to `X-Forwarded-For`. Only what trusted proxies wrote is more than a claim:
+//! from the right, the first address that is not one of theirs is the client. A request from any other peer came from
+//! that peer, whatever it says. Of several such headers the last is read, which the nearest proxy wrote.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -34,14 +33,14 @@ impl Proxies {
         texts.iter().map(network).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Who is asking, for a request of `peer` that carries `forwarded`.
+    /// The client of a request that came from `peer` and carries `forwarded`.
     pub(crate) fn client(&self, peer: IpAddr, forwarded: Option<&str>) -> IpAddr {
         let mut client = peer.to_canonical();
         for text in forwarded.into_iter().flat_map(|list| list.rsplit(',')) {
             if !self.trust(client) {
                 break;
             }
-            // What a proxy wrote and we cannot read came from the proxy, as far as we know.
+            // A request whose forwarded address cannot be read counts as the proxy's own.
             let Some(address) = read_address(text.trim()) else {
                 break;
             };
@@ -64,7 +63,7 @@ impl Network {
         let address: IpAddr = address.parse().ok()?;
         let bits_max = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.filter(|&bits| bits <= bits_max).or(bits.is_none().then_some(bits_max))?;
-        // Peers are looked at in their IPv4 form where they have one.
+        // Peers are compared in their IPv4 form where they have one.
         match (address.to_canonical(), bits.checked_sub(MAPPED_BITS)) {
             (mapped @ IpAddr::V4(_), Some(bits)) if address.is_ipv6() => Some(Self { address: mapped, bits }),
             _ => Some(Self { address, bits }),
@@ -90,8 +89,7 @@ fn read_address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(with_port)
 }
 
-/// Whose bucket a client's address is: of an IPv6 address the first 64 bits count, for that is what one
-/// customer has.
+/// The party that a client's address counts for: of an IPv6 address the first 64 bits, which is what one customer has.
 pub(crate) fn party(limits: &RateLimits, client: IpAddr) -> Party {
     const HOST_BITS: u32 = 64;
     match client {

@@ -1,11 +1,11 @@
 //! The reader's role on its loop: frames in, reads out, nothing sooner than it may be known.
 //!
-//! Frames are applied up to the acknowledged mark and never beyond it. A read waits until what
-//! had been acknowledged when it was read is applied; if that takes longer than
-//! `Limits::read_wait_ms` it is answered 503 with `Retry-After`.
+//! Frames are applied up to the acknowledged mark and never beyond it. A read waits until the highest position that any
+//! client had been told when its request was read is applied; if that takes longer than `Limits::read_wait_ms` it is
+//! answered 503 with `Retry-After`.
 //!
-//! Routes of wallets' owners live here too: who has an API key is checked before the reader is
-//! asked, and acts on keys are sent to the registrar (`key_acts`).
+//! Account routes are here too: API keys are checked before the reader is asked, and acts on keys are sent to the
+//! registrar (`key_acts`).
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::reader::{self, Feed, Heard, ReadRequest, Reader};
 const FRAMES_PER_TURN: usize = 256;
 /// Orders compared with a new archive in one turn: some tens of microseconds.
 const SHED_PER_TURN: usize = 256;
-/// Rows that cannot be read which the log names; what comes behind them is only counted.
+/// Unreadable places that are reported one by one; later ones are only counted.
 const UNREADABLE_SAID_MAX: usize = 100;
 /// Reads answered in one turn.
 const READS_PER_TURN: usize = 64;
@@ -44,15 +44,15 @@ const READS_PER_TURN: usize = 64;
 pub(crate) struct Parts<'a> {
     /// The reader, as recovery left it.
     pub(crate) reader: Reader,
-    /// What it goes on with.
+    /// Follows the log from where recovery stopped.
     pub(crate) follower: Follower,
     /// Where state hashes go.
     pub(crate) log: Arc<Log>,
-    /// How often they go there, in frames.
+    /// Frames between two state hashes.
     pub(crate) hash_every_frames: u64,
     /// How many shards there are.
     pub(crate) shards: u16,
-    /// Who calls.
+    /// Checks credentials.
     pub(crate) callers: Callers,
     /// Checks L1 requests.
     pub(crate) verifier: Verifier,
@@ -60,7 +60,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) prefixes: HostPrefixes,
     /// Where searches go.
     pub(crate) searching: Searching,
-    /// What the streams are called.
+    /// The id of the streams.
     pub(crate) stream_id: &'a str,
     /// Refused credentials are explained.
     pub(crate) explains: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Reading {
     prefixes: HostPrefixes,
     searching: Searching,
     waiting: VecDeque<Box<ReadJob>>,
-    /// Requests whose owners have to wait for their buckets.
+    /// Requests whose owners' limits have no room yet.
     held: VecDeque<Box<ReadJob>>,
     done: VecDeque<Box<ReadJob>>,
     acts: VecDeque<Box<ActJob>>,
@@ -108,7 +108,7 @@ pub(super) enum Read {
 }
 
 impl Reading {
-    /// A reader that continues behind what recovery has applied.
+    /// A reader that continues after what recovery has applied.
     pub(crate) fn new(mut parts: Parts<'_>) -> Self {
         parts.reader.name_streams(parts.stream_id);
         Self {
@@ -119,7 +119,7 @@ impl Reading {
             follower: parts.follower,
             log: parts.log,
             hash_every_frames: parts.hash_every_frames,
-            // The first one comes at the first checkpoint, so that every start meets one soon.
+            // The first hash comes at the first checkpoint, so that every run writes one soon.
             hashed_frames: 0,
             shards: parts.shards,
             payload: Vec::with_capacity(64),
@@ -153,7 +153,7 @@ impl Reading {
         self.feed.hear(client, text, &self.reader, now, |shown| callers.check_plain(shown))
     }
 
-    /// Tells a stream's client how far everything is.
+    /// Tells a stream's client how far the reader is.
     pub(crate) fn beat(&mut self, client: u32, now: TimeMs) {
         self.feed.beat(client, &self.reader, now);
     }
@@ -196,7 +196,7 @@ impl Reading {
         self.unreadable
     }
 
-    /// True if a read can be answered without waiting for frames, or searching goes on.
+    /// True if a read can be answered without waiting for frames, a search can go on, or orders can leave memory.
     pub(crate) fn has_work(&self) -> bool {
         self.waiting.front().is_some_and(|job| job.tag <= self.applied())
             || self.searching.has_work()
@@ -239,7 +239,7 @@ impl Reading {
         busy | self.search(now)
     }
 
-    /// Puts requests that were held long enough in turn.
+    /// Queues the requests that were held long enough.
     fn release_held(&mut self) {
         for _ in 0..self.held.len() {
             let mut job = self.held.pop_front().expect("they were just counted");
@@ -254,7 +254,7 @@ impl Reading {
         self.reader.set_archive_at(position, archive);
     }
 
-    /// Sends the search thread what it must hear of, and answers what it has found.
+    /// Sends the search thread what it has to know, and answers the searches that it has done.
     fn search(&mut self, now: TimeMs) -> bool {
         let mut busy = self.searching.send(&self.reader);
         while let Some((job, found)) = self.searching.next_done() {
@@ -276,7 +276,7 @@ impl Reading {
         self.searching.is_complete()
     }
 
-    /// There are too many searches, or the index is not there yet.
+    /// Answers 503: there are too many searches, or the index is not built yet.
     fn busy_searching(&mut self, job: Box<ReadJob>) {
         let (error, code, seconds) = match self.searching.late() {
             Late::Building { seconds } => ("the search index is being built", "search_building", seconds),
@@ -290,8 +290,8 @@ impl Reading {
         self.finish_later(job, 503, Some(seconds));
     }
 
-    /// Applies what may be known. What the log says and cannot have happened is a bug of ours:
-    /// nothing more may be served from this state.
+    /// Applies frames up to `mark`. A frame that contradicts the state is a bug of ours: nothing more may be served
+    /// from this state.
     fn follow(&mut self, mark: Position, now: TimeMs) -> bool {
         for count in 0..FRAMES_PER_TURN {
             let frame = match self.follower.next(mark) {
@@ -463,8 +463,8 @@ impl Reading {
         Err(Read::Act(Box::new(act)))
     }
 
-    /// Writes an answer behind the head that nearly all answers have, where it is sent from. One
-    /// that wants another head gives its body to the caller.
+    /// Writes an answer in place after the head that nearly all answers have. If its status needs another head, its
+    /// body is left in `self.body` for the caller.
     fn write(
         &mut self,
         request: &ReadRequest<'_>,
@@ -484,7 +484,7 @@ impl Reading {
         Ok((job, status))
     }
 
-    /// Says what could not be read, each place once: clients may ask for it as often as they like.
+    /// Reports what could not be read, each place once: clients may ask for it as often as they like.
     fn note_unreadable(&mut self) {
         let Some(fault) = self.reader.take_unreadable() else {
             return;
@@ -509,7 +509,7 @@ impl Reading {
         refusal.status()
     }
 
-    /// The reader has not applied what this client was told of.
+    /// Answers 503: the reader has not applied what some client was told.
     fn behind(&mut self, job: Box<ReadJob>) {
         self.body.clear();
         self.body.extend_from_slice(
@@ -524,7 +524,7 @@ impl Reading {
         self.finish_later(job, status, retry_after_s);
     }
 
-    /// The same with how many seconds a client should wait before it asks again.
+    /// Puts head and body together, with the seconds after which the client should ask again.
     fn finish_later(&mut self, mut job: Box<ReadJob>, status: u16, retry_after_s: Option<u32>) {
         let extras = Extras { retry_after_s, ..self.extras(&job) };
         let response = Response::begin(&mut job.answer, status, ContentType::Json, &extras);
@@ -553,7 +553,7 @@ fn of_reader(caller: &Caller) -> reader::Caller {
     reader::Caller { principal: caller.principal, key: caller.api_key, dialect: caller.dialect }
 }
 
-/// Endpoints whose answers are acts: they are waited for by reads behind them.
+/// Endpoints that change state: later reads of the same client wait for them.
 pub(crate) fn changes_state(endpoint: Endpoint) -> bool {
     endpoint.class() == Class::L1 || is_act(endpoint)
 }

@@ -1,7 +1,7 @@
-//! The reader as the log leaves it: from a snapshot and the frames behind it.
+//! The reader as the log leaves it: from a snapshot and the frames after it.
 //!
-//! The start and whoever makes snapshots both use this, so a snapshot is made by the code that will
-//! read it.
+//! The start and the snapshotter both use this, so a snapshot is made by the code that will read
+//! it.
 
 use crate::domain::Position;
 use crate::journal::layout::Record;
@@ -38,7 +38,7 @@ impl std::fmt::Display for Stop {
     }
 }
 
-/// The reader of a snapshot. Runs that `beside` has are not read again.
+/// Loads the reader from a snapshot. Runs that `beside` has are not read again.
 pub(crate) fn load(
     settings: &Settings,
     snapshot: &mut SnapshotReader,
@@ -56,7 +56,7 @@ pub(crate) fn load(
     Ok(reader)
 }
 
-/// What the header says of the state is what the state says.
+/// Checks that the snapshot's header and its state agree.
 fn check(reader: &Reader, base: &Base) -> Result<(), &'static str> {
     let ledger = reader.ledger();
     match () {

@@ -9,7 +9,7 @@ use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
 use crate::shard::ReplacePart;
 
-/// What the headers of a request's answer say that was refused before any shard heard of it.
+/// The headers of an answer to a request that was refused before any shard heard of it.
 pub(crate) fn extras_of_refused(refused: &Refused, toll: &Toll) -> Extras<'static> {
     let retry_after_s = toll.retry_after_s().or(refused.reject.retry_after_s());
     Extras { retry_after_s, rate_limit: toll.head(), ..Extras::default() }
@@ -47,7 +47,7 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work, timing: Option<&str>) -> O
     match work.form {
         Form::Order => order(out, decided),
         Form::Orders => orders(out, decided),
-        // Nothing was cancelled and not everybody could be asked: the client has to ask again.
+        // Nothing was cancelled and not every shard could be asked: the client has to ask again.
         Form::Cancel if work.short && work.cancelled.is_empty() => {
             let extras = Extras { seq: None, ..extras(decided, Some(Reject::Busy)) };
             refused(out, Form::Cancel, &Refused::plain(Reject::Busy), None, &extras)
@@ -166,7 +166,7 @@ fn accepted(json: &mut Writer<'_>, item: &Item) {
     answer::order_accepted(json, &Accepted { id, status, making, taking, trade });
 }
 
-/// The refusal of an item, under its id and with what was found out about it.
+/// The refusal of an item, with its id and its explanation.
 fn named<'a>(refused: &Refused, work: &'a Work, index: usize) -> answer::Refusal<'a> {
     let explained = work.explained.iter().find(|(item, _)| *item == index);
     let explain = explained.map(|(_, explanation)| &explanation[..]);

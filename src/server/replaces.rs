@@ -164,7 +164,7 @@ impl Trade {
         job.run(self.own_shard(), now);
     }
 
-    /// What the shard decided.
+    /// Takes what the shard decided.
     pub(super) fn told_of_replace(&mut self, job: Box<ReplaceJob>) {
         let work = self.works.work(job.work);
         work.decided_at(job.at);
@@ -191,6 +191,6 @@ impl Trade {
     }
 }
 
-/// Every order of a replace that was done rests.
+/// What became of every order of a replace that was done.
 const RESTS: Outcome =
     Outcome::Accepted { status: "live", making: 0, taking: 0, trade: None, replayed: false };

@@ -10,7 +10,7 @@ pub(crate) struct Request<'a> {
     pub(crate) head: Head<'a>,
     /// The body, decoded if it came in chunks.
     pub(crate) body: &'a [u8],
-    /// The head's and the (decoded) body's bytes, as they lie together.
+    /// The bytes of the head and of the (decoded) body, which follow each other.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -18,14 +18,14 @@ pub(crate) struct Request<'a> {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "looked at once and dropped, never stored")]
 pub(crate) enum Found<'a> {
-    /// Not enough; the buffer must be able to hold so many bytes.
+    /// Not a whole request; the buffer must be able to hold `needed` bytes.
     Partial {
         /// Bytes of the whole request, as far as they are known.
         needed: usize,
         /// The client waits for `100 Continue`.
         expects_continue: bool,
     },
-    /// A head, and behind it the first chunk.
+    /// A head, after which chunks begin.
     ChunksBegin {
         /// Bytes of the head.
         head_bytes: usize,
@@ -36,7 +36,8 @@ pub(crate) enum Found<'a> {
     Whole(Request<'a>),
 }
 
-/// Looks at the front of `input`. `decoded` is the length of a chunked body that has come whole.
+/// Finds what is at the front of `input`. `decoded` is the length of a chunked body that has come
+/// whole.
 pub(crate) fn find<'a>(
     input: &'a Input,
     decoded: Option<usize>,
@@ -80,7 +81,7 @@ pub(crate) fn decode_chunks(
     Ok(None)
 }
 
-/// Notes that a chunked body begins behind the head.
+/// Notes that a chunked body begins after the head.
 pub(crate) fn begin_chunks(connection: &mut Connection, head_bytes: usize, limits: &Limits) {
     connection.chunked = Some((head_bytes, Chunked::new(limits.body_bytes)));
 }

@@ -1,7 +1,7 @@
 //! From the journal to the roles of every loop.
 //!
-//! Recovery loads a snapshot and applies the frames behind it to the reader's ledger; registry, cells, registrar and shards are
-//! restored from that ledger; then the log goes on in a new epoch and every loop gets its roles.
+//! Recovery loads a snapshot and applies the frames after it to the reader's ledger; registry, cells, registrar and
+//! shards are restored from that ledger; then the log goes on in a new epoch and every loop gets its roles.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let last_segment = opened.snapshot_segment();
     let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
     let end = opened.recovered().end;
-    // A copy goes on from somewhere behind the exchange that it is of, and its numbers stand for other things there.
+    // A copy's history parts from its original's, and the same positions stand for other things there.
     let another_history = opened.recovered().may_have_lost() || plan.new_identity;
     let stream_id = secret::stream_id(&plan.data_dir, another_history)?;
     let exchange = *opened.exchange().as_bytes();
@@ -187,7 +187,7 @@ fn restore_shards(
     restored.map_err(|why| unrestored(&why, plan))
 }
 
-/// Why the shards do not go on, and what to give them.
+/// Why the shards cannot be restored, and which setting to raise.
 fn unrestored(why: &Unrestored, plan: &Plan) -> String {
     let limits = &plan.limits;
     let (key, max) = match why {
@@ -204,7 +204,7 @@ fn unrestored(why: &Unrestored, plan: &Plan) -> String {
     )
 }
 
-/// Opens the journal and applies what it holds: a snapshot, if there is one, and every frame behind.
+/// Opens the journal and applies what it holds: a snapshot, if there is one, and every frame after it.
 fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String), String> {
     let began = Instant::now();
     let disk = plan.disk.clone();
@@ -248,7 +248,7 @@ fn warn_of_clock(now: TimeMs, newest: TimeMs) {
     }
 }
 
-/// Says what was found at the start, cuts first.
+/// Logs what was found at the start, warnings first.
 fn report(opened: &Opened) {
     let recovered = opened.recovered();
     for note in &recovered.notes {
@@ -299,7 +299,7 @@ fn journal_options(plan: &Plan) -> journal::Options {
     options
 }
 
-/// On the journal's thread: it goes to its CPU once, wakes who waits for the disk, and then counts.
+/// Runs on the journal's thread: pins it once, wakes the loops that wait for the disk, and then counts.
 struct Scribe {
     shared: Arc<Shared>,
     cpu: Option<usize>,

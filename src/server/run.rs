@@ -42,7 +42,7 @@ fn execute(command: Command) -> Result<ExitCode, String> {
 }
 
 /// Prints to standard output and succeeds.
-#[allow(clippy::unnecessary_wraps, reason = "what a command's last line is")]
+#[allow(clippy::unnecessary_wraps, reason = "it is the last line of commands")]
 pub(crate) fn say(text: &str) -> Result<ExitCode, String> {
     // A closed pipe (`| head`) is not a fault of ours.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 /// What a line of `schedstat` has: three numbers of at most 20 digits.
 const LINE: usize = 64;
 
-/// The thread that made it, looked at again and again.
+/// The run delay of the thread that made it, read again and again.
 #[derive(Debug)]
 pub(crate) struct RunDelay {
     /// None where the kernel does not count (`CONFIG_SCHED_INFO`).
@@ -15,15 +15,16 @@ pub(crate) struct RunDelay {
 }
 
 impl RunDelay {
-    /// Of the thread that calls this, from now on.
+    /// Counts for the calling thread, from now on.
     pub(crate) fn of_this_thread() -> Self {
-        // Whoever opens it is whom it tells of, whoever reads it.
+        // The file is about the thread that opens it, whichever thread reads it.
         let mut delay = Self { stat: File::open("/proc/thread-self/schedstat").ok(), seen_ns: 0 };
         delay.since_last();
         delay
     }
 
-    /// Nanoseconds since the last call, in which the thread was ready and another one ran; none if nobody counts.
+    /// Nanoseconds since the last call in which the thread was ready and another one ran; none if the kernel does not
+    /// count.
     pub(crate) fn since_last(&mut self) -> Option<u64> {
         let mut line = [0; LINE];
         let read = self.stat.as_ref()?.read_at(&mut line, 0).ok()?;

@@ -3,9 +3,9 @@
 //!
 //! It has the lowest priority and keeps off the CPUs that loops are pinned to; if there are no
 //! others, off those of shards. The library's own threads are made by it and inherit both. A query
-//! behind a text finds it: before a query is answered, everything that came before is made visible.
-//! That costs some milliseconds, so it is done once for all texts since the last query, and ahead
-//! of the next one when nothing has come for a while.
+//! finds every text that was sent before it: before it is answered, everything that has come is
+//! made visible. That costs some milliseconds, so it is done once for all texts since the last
+//! query, and ahead of the next one when nothing has come for a while.
 //!
 //! The loop never waits. What it has sent and the thread has not taken is counted on both sides
 //! (`Progress`), so that a letter is only sent if there is room, and answers are counted so that
@@ -26,7 +26,7 @@ use crate::catalog::search::{EventText, Fault, Found, Hit, MarketText, Query, Se
 /// with the longest texts there are, 8 MiB.
 pub(super) const LETTERS_MAX: usize = 16;
 
-/// A letter with so much in it is closed.
+/// A letter with this much text in it is closed.
 pub(super) const BYTES_PER_LETTER: usize = 256 << 10;
 
 /// The most news in a letter: a wake-up for each would cost more than taking it in.
@@ -36,7 +36,7 @@ pub(super) const NEWS_PER_LETTER: usize = 256;
 /// reading is what takes time.
 const WRITERS_MAX: usize = 4;
 
-/// So long after the last letter what came is made visible without being asked for.
+/// This long after the last letter, what came is made visible without a query.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// The thread's name.
@@ -81,7 +81,7 @@ pub(super) enum News {
     Weight {
         /// The hit.
         hit: Hit,
-        /// What it is.
+        /// Its weight.
         weight: Weight,
     },
 }
@@ -96,7 +96,7 @@ pub(super) enum Letter {
     Query {
         /// Names the answer.
         number: u64,
-        /// What for.
+        /// The query.
         query: Query,
     },
     /// The process ends.
@@ -128,7 +128,7 @@ pub(super) struct Ends {
     pub(super) progress: Arc<Progress>,
 }
 
-/// The thread, as whoever ends it sees it.
+/// The thread's handle, to end it.
 pub(crate) struct Searcher {
     letters: SyncSender<Letter>,
     progress: Arc<Progress>,
@@ -150,7 +150,7 @@ impl Searcher {
         Ok((Self { letters, progress, thread }, ends))
     }
 
-    /// Ends the thread behind the letter that it reads now.
+    /// Ends the thread after the letter that it reads now.
     pub(super) fn stop(self) {
         self.progress.stopped.store(true, Ordering::Release);
         // A full queue needs no letter: the thread is awake and looks at the flag.
@@ -196,7 +196,7 @@ impl Work {
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
-            // Release pairs with the Acquire in the loop's look.
+            // Release pairs with the Acquire in the loop's `has_room`.
             self.progress.taken.fetch_add(1, Ordering::Release);
             match letter {
                 Letter::News(all) => all.iter().try_for_each(|news| take(&mut search, news))?,

@@ -1,19 +1,19 @@
-//! Searches as the reader's loop sees them: what the search thread must hear of, and which
-//! requests wait for it.
+//! Searches as the reader's loop sees them: what the search thread must be told, and which requests
+//! wait for it.
 //!
 //! One line holds texts, tags and queries in the order in which they came; from its front they are
 //! sent as long as there is room. Each text and tag stands in it by number only and at most once,
-//! so the line is never longer than the catalog, and what is sent is the newest. What hits are
-//! ranked by changes with every trade, so it is only noted, once a hit, and sent ahead of the next
-//! query: trading without searching costs the thread nothing.
+//! so the line is never longer than the catalog, and the newest text is sent. The weights that rank
+//! hits change with every trade, so a change is only noted, once for each hit, and sent ahead of
+//! the next query: trading without searching costs the thread nothing.
 //!
 //! **Read your writes**: when a query enters the line, its client's acts are applied; their news is
-//! before it in the line, or is noted. So whoever was told that something was imported, closed or
-//! traded finds it so.
+//! before it in the line, or is noted. So a client that was told that something was imported,
+//! closed or traded finds it so.
 //!
 //! A query that is not answered in [`WAIT_MS`] is answered 503: the index is being built
 //! ([`Late::Building`]), or there is more to do than this thread of low priority can. If building
-//! will take longer than that, it is not even tried.
+//! will take longer than that, a query is not even taken.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -59,7 +59,7 @@ struct Waiting {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Late {
-    /// The index is not there yet; it may be in so many seconds.
+    /// The index is not there yet; it may be in this many seconds.
     Building {
         /// From 1 to [`RETRY_AFTER_S_MAX`].
         seconds: u32,
@@ -76,9 +76,9 @@ pub(super) struct Searching {
     markets: Vec<Known>,
     /// Which tags stand in line.
     tags_in_line: Vec<bool>,
-    /// Hits that are ranked by something else than the thread knows.
+    /// Hits whose weight the thread has yet to be told.
     weights: Noted,
-    /// How many letters' worth of items there was at the start, and how many are still in line.
+    /// How many items there were in line at the start, and how many of them still are.
     at_start: usize,
     left_of_start: usize,
     /// When the first turn began.
@@ -208,8 +208,8 @@ impl Searching {
         self.ends.progress.complete.load(Ordering::Acquire)
     }
 
-    /// Why a search that was not answered was not. How long building takes is told from how long
-    /// it took so far.
+    /// Why a search was not answered. The time that building still takes is estimated from its time
+    /// so far.
     pub(super) fn late(&self) -> Late {
         if self.is_complete() {
             return Late::Busy;
@@ -221,7 +221,7 @@ impl Searching {
         Late::Building { seconds: seconds.clamp(1, RETRY_AFTER_S_MAX) }
     }
 
-    /// So many milliseconds have passed since the start.
+    /// Begins a turn, `now_ms` milliseconds after the start.
     pub(super) fn begin_turn(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         self.began_ms.get_or_insert(now_ms);
@@ -238,7 +238,7 @@ impl Searching {
             };
             match self.ends.letters.try_send(letter) {
                 Ok(()) => self.sent += 1,
-                // The thread is gone and has said why; requests run into their time.
+                // The thread has ended and said why; requests time out.
                 Err(TrySendError::Disconnected(_)) => {}
                 Err(TrySendError::Full(_)) => unreachable!("what was not taken is counted"),
             }
@@ -250,7 +250,7 @@ impl Searching {
     pub(super) fn next_done(&mut self) -> Option<(Box<ReadJob>, Option<Found>)> {
         while let Ok((number, found)) = self.ends.answers.try_recv() {
             self.seen += 1;
-            // The answer to a request that was given up finds nobody.
+            // The answer to a request that was given up is dropped.
             if let Ok(place) = self.waiting.binary_search_by_key(&number, |waiting| waiting.number) {
                 let waiting = self.waiting.remove(place).expect("it was just found");
                 return Some((waiting.job, Some(found)));

@@ -12,7 +12,7 @@ use crate::json::name;
 /// Bytes of the secret.
 pub(crate) const SECRET_BYTES: usize = 32;
 
-/// An operator's token of their own may be shorter than ours, but not guessed.
+/// The shortest token that an operator may choose: shorter than ours, but not to be guessed.
 const TOKEN_CHARACTERS_MIN: usize = 16;
 
 /// Only the owner may read or write.
@@ -45,8 +45,8 @@ fn token_in(path: &Path) -> Result<String, String> {
     held(path, TOKEN_CHARACTERS_MIN).map_err(said)
 }
 
-/// What the streams of this directory are called: made if there is none, and made `anew` if what was
-/// streamed may not have happened, or happened to the exchange that this one is a copy of.
+/// The id of this directory's streams: made if there is none, and made `anew` if what was streamed may not have
+/// happened, or happened to the exchange that this one is a copy of.
 pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
     const ID_BYTES: usize = 8;
     let path = data_dir.join("stream-id");
@@ -68,7 +68,7 @@ pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
 /// Refuses a directory whose journal outlived its secret: another one would make strangers of all clients.
 fn refuse_lost(data_dir: &Path) -> Result<(), String> {
     let path = path(data_dir);
-    // What may not be looked at is no proof of a loss, and cannot be written to either.
+    // A path that may not be read is no proof of a loss, and cannot be written to either.
     if !journal::was_begun(data_dir) || path.try_exists().unwrap_or(true) {
         return Ok(());
     }
@@ -80,7 +80,7 @@ fn refuse_lost(data_dir: &Path) -> Result<(), String> {
     ))
 }
 
-/// What was made where there was no secret.
+/// What [`make_master`] made or found.
 pub(crate) struct Made {
     /// Where it is.
     pub path: PathBuf,
@@ -88,15 +88,16 @@ pub(crate) struct Made {
     pub replaces: bool,
 }
 
-/// Makes the secret if there is none, whatever else is there: only for who was asked to.
+/// Makes the secret if there is none, even beside a journal: only for a command that asks for it, or after
+/// [`refuse_lost`].
 pub(crate) fn make_master(data_dir: &Path) -> Result<Made, String> {
     let replaces = journal::was_begun(data_dir) && !path(data_dir).exists();
     let path = make(data_dir, &path(data_dir), |secret| secret.to_vec())?;
     Ok(Made { path, replaces })
 }
 
-/// Why a start would refuse the secrets of this directory, if so; makes none. The operator's token is looked at
-/// where it is the one that counts.
+/// Why a start would refuse the secrets of this directory, if so; makes none. The operator's token is checked if it is
+/// the one that counts.
 pub(crate) fn fault(data_dir: &Path, token_counts: bool) -> Option<String> {
     let master =
         || if path(data_dir).exists() { read_master(data_dir).map(drop) } else { refuse_lost(data_dir) };
@@ -122,8 +123,8 @@ fn make(
     }
     let mut secret = [0_u8; SECRET_BYTES];
     getrandom::fill(&mut secret).map_err(|fault| format!("secret: no randomness: {fault}"))?;
-    // Written beside and linked there whole: a disk without room leaves none instead of half of one, and of two
-    // processes that make it the second finds the first one's.
+    // Written under another name and linked into place whole: a full disk leaves no secret instead of half of one, and
+    // of two processes that make it, the second finds the first one's.
     let beside = path.with_extension(format!("new-{}", std::process::id()));
     let written = write_new(&beside, &form(&secret)).and_then(|()| fs::hard_link(&beside, path));
     let _ = fs::remove_file(&beside);
@@ -149,7 +150,7 @@ fn check_private(path: &Path, about: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// What a file holds, if it is no stump.
+/// What a file holds, if it is not cut short.
 fn held(path: &Path, characters_min: usize) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
     let text = text.trim();

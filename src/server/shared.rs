@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) plan: Plan,
     /// The clock.
     pub(crate) clock: Clock,
-    /// Everybody's buckets.
+    /// The rate limits of all callers.
     pub(crate) limits: Arc<RateLimits>,
     /// One bell for each loop.
     pub(crate) wakers: Vec<Waker>,
@@ -52,11 +52,11 @@ pub(crate) struct Shared {
     pub(crate) machine: Arc<MachineView>,
     /// Requests for snapshots and their answers.
     pub(crate) snapshots: Requests,
-    /// How anybody ends the process.
+    /// How any thread ends the process.
     pub(crate) ending: EndingSender,
     /// Clients on all loops together.
     pub(crate) house: House,
-    /// What answers take that clients have not read.
+    /// Bytes of answers that clients have not read.
     pub(crate) held: Held,
     /// Loops that have nothing open any more.
     pub(crate) drained: AtomicU32,
@@ -104,7 +104,8 @@ impl Shared {
 
     /// How far the process is.
     pub(crate) fn phase(&self) -> Phase {
-        // Acquire pairs with the Release in `enter`: who sees a phase sees what came before it.
+        // Acquire pairs with the Release in `enter`: a thread that sees a phase sees what came
+        // before it.
         match self.phase.load(Ordering::Acquire) {
             0 => Phase::Recovering,
             1 => Phase::Serving,
@@ -121,13 +122,13 @@ impl Shared {
         }
     }
 
-    /// An answer whose frame ends at `position` left the process.
+    /// An answer whose frame ends at `position` is released: its client is told.
     pub(crate) fn acknowledge(&self, position: Position) {
         // Release pairs with the Acquire in `acknowledged`.
         self.acknowledged.fetch_max(position.0, Ordering::Release);
     }
 
-    /// The highest position that any client was told of.
+    /// The highest position that any client was told.
     pub(crate) fn acknowledged(&self) -> Position {
         Position(self.acknowledged.load(Ordering::Acquire))
     }
@@ -142,7 +143,7 @@ impl Shared {
     /// The log became durable up to `mark`: wakes the loops that wait for that.
     pub(crate) fn wake_up_to(&self, mark: Position) {
         // Pairs with the fence in `Waker::before_sleep`: either the sleeper sees the new mark in
-        // its last look, or we see what it awaits.
+        // its last check, or we see what it awaits.
         fence(Ordering::SeqCst);
         for (awaited, waker) in self.awaited.iter().zip(&self.wakers) {
             if awaited.load(Ordering::Relaxed) <= mark.0 {

@@ -24,7 +24,7 @@ pub(crate) enum Ending {
 #[derive(Debug)]
 pub(crate) struct Endings(UnixStream);
 
-/// How anybody else says that it is over.
+/// How any other thread asks for the end.
 #[derive(Debug)]
 pub(crate) struct EndingSender(UnixStream);
 
@@ -46,8 +46,8 @@ pub(crate) fn endings() -> std::io::Result<(EndingSender, Endings)> {
 #[derive(Debug)]
 pub(crate) struct AtOnce(Arc<AtomicBool>);
 
-/// Lets SIGTERM and SIGINT end the process at once, with success, until [`AtOnce::over`]. Of the first process of a
-/// container they would be ignored otherwise.
+/// Lets SIGTERM and SIGINT end the process at once, with success, until [`AtOnce::over`]. The first process of a
+/// container would ignore them otherwise.
 pub(crate) fn end_at_once() -> std::io::Result<AtOnce> {
     let holds = Arc::new(AtomicBool::new(true));
     for signal in [SIGTERM, SIGINT] {
@@ -56,14 +56,14 @@ pub(crate) fn end_at_once() -> std::io::Result<AtOnce> {
     Ok(AtOnce(holds))
 }
 
-/// Lets a write behind the limit of `ulimit -f` fail as one to a full disk does, which is told. It would end the
-/// process without a word otherwise. Nobody asks for what the signal leaves behind.
+/// Lets a write past the limit of `ulimit -f` fail like one to a full disk, which is reported. The signal would end the
+/// process without a word otherwise. Nobody reads the flag that it sets.
 pub(crate) fn fail_what_is_too_long() -> std::io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
 impl AtOnce {
-    /// From here on they do not.
+    /// From here on, signals do not end the process at once.
     pub(crate) fn over(self) {
         self.0.store(false, Ordering::SeqCst);
     }
@@ -78,7 +78,7 @@ impl EndingSender {
         Ok(())
     }
 
-    /// Says that it is over. A second word changes nothing.
+    /// Asks for the end. A second request changes nothing.
     pub(crate) fn send(&self, ending: Ending) {
         let byte = match ending {
             Ending::Asked => BYTE_ASKED,
@@ -92,7 +92,7 @@ impl EndingSender {
 }
 
 impl Endings {
-    /// Blocks until it is over.
+    /// Blocks until the process should end.
     pub(crate) fn wait(&self) -> Ending {
         let mut byte = [0_u8];
         loop {

@@ -1,12 +1,12 @@
 //! The thread that makes snapshots: when the operator asks, and when enough segments were sealed.
 //!
-//! It loads the last snapshot into a state of its own and applies what segments hold behind it: the
-//! recovery itself, beside a server that runs. It has the lowest priority and no CPU of its own, and
-//! shares nothing with shards and reader but the files; so neither of them ever waits for it. When a
-//! snapshot stands, the reader is handed the archive that it names, and forgets what that holds.
+//! It loads the last snapshot into a state of its own and applies what segments hold after it: recovery itself, while
+//! the server runs. It has the lowest priority and no CPU of its own, and shares nothing with shards and reader but the
+//! files; so neither of them ever waits for it. When a snapshot is complete, the reader is handed the archive that it
+//! names, and forgets what that holds.
 //!
-//! A snapshot that cannot be made is said and changes nothing: the older ones stay. It is tried again
-//! as soon as somebody asks, and by itself a little later.
+//! A snapshot that cannot be made is reported and changes nothing: the older ones stay. It is tried again as soon as
+//! somebody asks, and by itself a little later.
 //!
 //! When it has nothing else to do it packs sealed segments ([`Packer`]), one small step after the
 //! other, and rests as long after each as the step took: so others have the disk half of the time,
@@ -32,11 +32,11 @@ use crate::reader::{Reader, Settings};
 /// When snapshots are made by themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Sealed segments behind the last snapshot at which the next one is made.
+    /// Sealed segments after the last snapshot at which the next one is made.
     pub(crate) segments_every: u64,
     /// Time between two looks for sealed segments.
     pub(crate) look_every: Duration,
-    /// How long it waits behind one that failed before it tries again.
+    /// How long it waits after one that failed before it tries again.
     pub(crate) retry_after: Duration,
     /// The thread's priority, as `nice` counts it: 19 is the lowest.
     pub(crate) nice: i32,
@@ -126,7 +126,7 @@ pub(crate) struct Handle {
 impl Handle {
     /// Ends the thread; a snapshot that is not finished is dropped.
     pub(crate) fn stop(self) {
-        // Relaxed: nothing else is told by it.
+        // Relaxed: it orders nothing else.
         self.stopping.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         if self.thread.join().is_err() {
@@ -184,7 +184,7 @@ struct Snapshotter {
 
 impl Snapshotter {
     fn run(mut self) {
-        // Where that is refused the thread is as any other, which is slower for nobody but itself.
+        // Where that is refused, the thread keeps the priority of any other.
         let _ = rustix::process::setpriority_process(None, self.pace.nice);
         while !self.stopping.load(Ordering::Relaxed) {
             if let Some(pending) = self.shared.snapshots.asked.pop() {
@@ -234,7 +234,8 @@ impl Snapshotter {
 
     fn take(&mut self) -> Result<Taken, String> {
         let taken = self.try_take();
-        // A second state was made here and most rows of the last run, which the allocator would keep for the next time.
+        // A second state and most rows of the last run were in memory, which the allocator would keep for the next
+        // time.
         system::give_back_freed_memory();
         match &taken {
             Ok(taken) => tracing::info!(
@@ -274,8 +275,8 @@ impl Snapshotter {
         Ok(Taken { position: written.position, bytes: written.bytes, milliseconds, frames, hash })
     }
 
-    /// Gives the reader the archive of the snapshot at `base`. Ours of the one before stays until the reader has let
-    /// go of it: so the reader is not the last who has it, and does not free its memory.
+    /// Gives the reader the archive of the snapshot at `base`. The one before stays here until the reader has dropped
+    /// its own: so the reader is never the last that has it, and never frees its memory.
     fn hand_over(&mut self, base: &Base) -> Result<(), Fault> {
         let archive = self.parts.snapshots.archive_of(base, &self.parts.archive)?;
         self.before = std::mem::replace(&mut self.parts.archive, archive.clone());
@@ -297,7 +298,7 @@ impl Snapshotter {
         }
     }
 
-    /// The state at `until`, from the last snapshot and the segments behind it.
+    /// The state at `until`, from the last snapshot and the segments after it.
     fn follow(&self, until: Position) -> Result<Following, Stop> {
         let Parts { snapshots, settings, archive, .. } = &self.parts;
         let mut notes = Vec::new();

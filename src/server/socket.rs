@@ -13,7 +13,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags};
 /// What came of one try on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// So many bytes went through.
+    /// This many bytes went through.
     Bytes(usize),
     /// Not now.
     Later,
@@ -42,9 +42,9 @@ pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Moved {
     }
 }
 
-/// Nothing more will be sent; what was sent arrives, and the other end may still send.
+/// Ends the sending side: what was sent arrives, and the other end may still send.
 pub(crate) fn say_all_was_said(socket: &OwnedFd) {
-    // It fails only where the other end is gone, and then there is nobody to tell.
+    // It fails only if the connection is broken, and then there is nobody to tell.
     let _ = rustix::net::shutdown(socket, Shutdown::Write);
 }
 
@@ -60,12 +60,13 @@ pub(crate) fn listen(name: &str, address: SocketAddr) -> Result<TcpListener, Str
         _ => format!("{name}: {address}: {fault}"),
     })?;
     listener.set_nonblocking(true).map_err(|fault| format!("{name}: {address}: {fault}"))?;
-    // It listens already, for the library's 128; asked once more, the kernel takes the new number.
+    // It listens already, with the library's backlog of 128; asked once more, the kernel takes the
+    // new one.
     rustix::net::listen(&listener, BACKLOG.into()).map_err(|fault| format!("{name}: {address}: {fault}"))?;
     Ok(listener)
 }
 
-/// Takes one client from the line, ready to be watched; `None` if nobody waits.
+/// Accepts one client, ready to be watched; `None` if nobody waits.
 pub(crate) fn accept(listener: &TcpListener) -> io::Result<Option<(OwnedFd, IpAddr)>> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     match rustix::net::acceptfrom_with(listener, flags) {
@@ -114,7 +115,7 @@ impl Interest {
 /// What epoll reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
-    /// About whom.
+    /// What it is about.
     pub(crate) watched: Watched,
     /// There are bytes, or the end, to be received.
     pub(crate) readable: bool,

@@ -1,5 +1,5 @@
-//! The orders of one request on their way to their shards: one after another each gets its signature checked,
-//! as far as a turn's budget goes, and is then asked of its shard.
+//! The orders of one request on their way to their shards: one after another, as far as a turn's budget goes, each gets
+//! its signature checked and is then sent to its shard.
 #![allow(
     clippy::result_large_err,
     reason = "a refusal carries its words by value, so that nothing allocates"
@@ -26,14 +26,14 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// None of them was looked at yet.
+    /// A request's orders, none of them judged yet.
     pub(super) const fn first(work: u32, caller: Caller) -> Self {
         Self { work, caller, next: 0 }
     }
 }
 
 impl Trade {
-    /// Puts the orders that were just read in line for their signatures.
+    /// Queues the orders that were just read for their signature checks.
     pub(super) fn stage(&mut self, work: u32, caller: Caller) {
         let items = self.orders.iter().map(|_| Item { id: None, outcome: Outcome::Open });
         self.works.work(work).items.extend(items);
@@ -92,8 +92,8 @@ impl Trade {
         self.refuse_replace(item, refused);
     }
 
-    /// Everything about an order that its own shard need not be asked. A good one is written to `ready`; its wallet
-    /// is given if that has to be linked first.
+    /// Judges everything about an order that does not need its shard. A good one is written to `ready`; returns its
+    /// maker's address if that wallet has to be linked first.
     fn judge(
         &mut self,
         caller: &Caller,
@@ -157,7 +157,8 @@ impl Trade {
         Ok(links)
     }
 
-    /// Why an order is refused whose token or signature means nothing here; one curve operation.
+    /// The refusal of an order whose token or signature means nothing here, perhaps as it is for other contracts; one
+    /// curve operation.
     fn other_version(&mut self, order: &SignedOrder, caller: &Caller, otherwise: Reject) -> Reject {
         self.signatures_left = self.signatures_left.saturating_sub(1);
         let other = self.verifier.is_for_another_version(order, &caller.address);

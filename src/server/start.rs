@@ -42,8 +42,8 @@ pub(crate) struct Running {
 pub(crate) enum End {
     /// Everything was answered, the log is closed.
     Clean,
-    /// Something broke, or the disk is full: nobody asked. Unless the log was closed, what was not acknowledged is
-    /// unknown to its client.
+    /// Something broke, or the disk is full: nobody asked. Unless the log was closed, clients do not know what became
+    /// of requests without an answer.
     Broken,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
     let (mut running, _) = begin(0, plan, clock)?;
     let signals = |fault: std::io::Error| format!("signals: {fault}");
     signals::fail_what_is_too_long().map_err(signals)?;
-    // Nothing was acknowledged before it serves, so nothing is lost by an end at once.
+    // Nobody was told anything before it serves, so an end at once loses nothing.
     let until_it_serves = signals::end_at_once().map_err(signals)?;
     running.recover()?;
     running.shared.ending.listen_to_signals().map_err(signals)?;
@@ -219,7 +219,7 @@ impl Running {
     /// Says at `path` which ports were bound.
     pub(crate) fn write_ports(&self, path: &std::path::Path) -> Result<(), String> {
         let text = format!("{{\"http\":{},\"admin\":{}}}\n", self.http.port(), self.admin.port());
-        // Written beside and renamed, so that who waits for the file never reads half of it.
+        // Written under another name and renamed, so that nobody reads half of it.
         let beside = path.with_extension("new");
         let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
         written.map_err(|fault| format!("--ports-file: {}: {fault}", path.display()))

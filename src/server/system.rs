@@ -25,8 +25,8 @@ unsafe extern "C" {
     fn malloc_trim(padding: usize) -> c_int;
 }
 
-/// Has the allocator give the kernel every whole page that is free: glibc keeps what lies between pieces that are in
-/// use. Whoever allocates from the part at hand waits meanwhile, milliseconds at most. Other allocators are not asked.
+/// Makes glibc return every wholly free page to the kernel, also those between pieces in use. A thread that allocates
+/// from the same part waits meanwhile, milliseconds at most. Other allocators are not asked.
 pub(crate) fn give_back_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number, and touches nothing but what the allocator has for free (malloc_trim(3)).

@@ -8,8 +8,7 @@ use crate::stats::{Histogram, Laps, Stage};
 /// A turn with work in it that is longer than this is a stall: every client of the loop waited for it.
 pub(crate) const STALL_NS: u64 = 1_000_000;
 
-/// A turn that found nothing to do and did not sleep is over long before this; in one that is longer the loop's CPU
-/// was taken.
+/// A turn that found nothing to do and did not sleep ends long before this; in a longer one the loop's CPU was taken.
 pub(crate) const AWAY_NS: u64 = 20_000;
 
 /// What one loop has done since the start. Only that loop writes, so nobody waits for a cache line.
@@ -25,13 +24,13 @@ pub(crate) struct Tally {
     pub(crate) stages: [Histogram; Stage::ALL.len()],
     /// What answered trading requests took, from their bytes to their answers' release.
     pub(crate) total: Histogram,
-    /// The same of other public requests.
+    /// What other public requests took, from their bytes to their answers' release.
     pub(crate) reads: Histogram,
     /// What it took to hand released answers to a socket.
     pub(crate) sends: Histogram,
     /// Turns in which there was work.
     pub(crate) turns: Histogram,
-    /// Those longer than [`STALL_NS`].
+    /// Turns with work that were longer than [`STALL_NS`].
     pub(crate) stalls: Count,
     /// Turns without work or sleep that were longer than [`AWAY_NS`]: what others took of the loop's CPU while it spun.
     pub(crate) away: Histogram,
@@ -81,8 +80,8 @@ impl Tally {
 pub(crate) struct JournalTally {
     /// What each write of a batch took, until the thread went on.
     pub(crate) writes: Histogram,
-    /// For how long it was ready and had no CPU, from the end of one write to the end of the next: as it was woken, and
-    /// when the disk was done. Nothing where the kernel does not count.
+    /// For how long it was ready and had no CPU, from the end of one write to the end of the next: after it was woken,
+    /// and after the disk was done. Nothing where the kernel does not count.
     pub(crate) run_delay: Histogram,
 }
 
@@ -110,7 +109,7 @@ pub(crate) struct KnownSigners {
 }
 
 impl KnownSigners {
-    /// The tables have counted as much by now.
+    /// Takes over what the tables have counted by now.
     pub(crate) fn set(&self, now: auth::Tally) {
         let auth::Tally { hits, fallbacks, misses, tables } = now;
         self.hits.rise_to(hits);
@@ -131,7 +130,7 @@ impl Count {
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// As many as somebody of the same loop has counted. Only that loop calls this.
+    /// Raises it to what another counter of the same loop says. Only that loop calls this.
     pub(crate) fn rise_to(&self, count: u64) {
         debug_assert!(self.get() <= count, "a count never falls");
         self.0.store(count, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What orders and markets are held to where nobody says, by the configuration.
+//! Configured terms: the smallest order, and what a market gets by default.
 
 use super::options::Options;
 use crate::catalog::MarketDefaults;

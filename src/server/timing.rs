@@ -62,8 +62,8 @@ pub(crate) fn fill_in(answer: &mut [u8], end: usize, laps: &Laps) {
     write(laps.total_ns(), &mut tail[TAIL_BYTES - LATER_BYTES..]);
 }
 
-/// Writes milliseconds with four decimals to the end of `out`, and returns what it wrote; what does not fit is
-/// told as the most that does.
+/// Writes milliseconds with four decimals to the end of `out`, and returns what it wrote; what does not fit is written
+/// as the most that does.
 fn write(ns: u64, out: &mut [u8]) -> &[u8] {
     let mut left = (ns / 100).min(999_999_999);
     let mut at = out.len();

@@ -1,15 +1,15 @@
-//! What a request pays before it is looked at: which limits it is counted in, and what came of that.
+//! What a request pays before it is judged: which limits it is counted in, and what came of that.
 //!
 //! | who pays | when | why then |
 //! |---|---|---|
 //! | the address | before the signature is checked | checking costs more than refusing |
-//! | the owner of the key | behind it | names of keys are public, so anybody could pay with them |
-//! | both, for the orders of a batch but one | behind the body is read | that says how many there are |
+//! | the owner of the key | after it | names of keys are public, so anybody could pay with them |
+//! | both, for the orders of a batch but one | after the body is read | that says how many there are |
 //!
-//! A connection has one [`Toll`], that of the request at the front of its buffer. What is paid stays paid
-//! while that request waits for its turn, for an answer in front of it, or for its bucket; it is over when
-//! the request is taken. A request that a limit refuses at a later step gets back what it paid at the earlier ones;
-//! one that is refused for anything else does not, for somebody has worked on it.
+//! A connection has one [`Toll`], that of the request at the front of its buffer. What is paid stays paid while that
+//! request waits for its turn, for an answer in front of it, or for its bucket; it is over when the request is taken. A
+//! request that a limit refuses at a later step gets back what it paid at the earlier ones; one that is refused for
+//! anything else does not, as work was done on it.
 
 use crate::domain::{Reject, WalletNo};
 use crate::http::respond::RateLimit;
@@ -47,7 +47,7 @@ pub(crate) struct Toll {
     /// The step that is paid next.
     next: Step,
     standing: Option<Standing>,
-    /// When it was looked at first.
+    /// When it was seen first.
     began: Option<Moment>,
     /// The request is held until then, and was counted already.
     held: Option<Moment>,
@@ -60,13 +60,14 @@ impl Toll {
         Self { address, ..self }
     }
 
-    /// Counts the request by its address. An error says that it is held, or else refused; so it does below.
+    /// Counts the request by its address. After an error it is held, or else refused; the same goes for the other
+    /// steps.
     pub(crate) fn pay(&mut self, limits: &RateLimits, endpoint: Endpoint, now: Moment) -> Result<(), Reject> {
         let costs = [(self.address, Cost::ONE)];
         self.settle(Step::Address, limits, &costs, endpoint, now)
     }
 
-    /// Counts it by the owner of its key.
+    /// Counts the request by the owner of its key.
     pub(crate) fn pay_as(
         &mut self,
         limits: &RateLimits,
@@ -78,7 +79,7 @@ impl Toll {
         self.settle(Step::Owner, limits, &costs, endpoint, now)
     }
 
-    /// Counts what it costs beyond the one that address and owner have paid.
+    /// Counts what the request costs beyond the one that address and owner have paid.
     pub(crate) fn pay_more(
         &mut self,
         limits: &RateLimits,
@@ -147,7 +148,7 @@ impl Toll {
         self.held
     }
 
-    /// The same, once: whoever asks looks at the request again when that is past.
+    /// True if the request is not held, or not any more: then the caller judges it again.
     pub(crate) fn release(&mut self, now: Moment) -> bool {
         let over = self.held.is_none_or(|until| until <= now);
         if over {
@@ -156,7 +157,7 @@ impl Toll {
         over
     }
 
-    /// How long ago the request was looked at first.
+    /// How long ago the request was seen first.
     pub(crate) fn waited_ms(&self, now: Moment) -> u64 {
         self.began.map_or(0, |began| began.ms_until(now))
     }
@@ -177,8 +178,8 @@ impl Toll {
     }
 }
 
-/// The scopes that a request is counted in. Placing and cancelling have nothing in common, so that what one
-/// takes is never what the other needs; what guards a key's orders goes with the cancels.
+/// The scopes that a request is counted in. Placing and cancelling share none, so that neither takes what the other
+/// needs; what guards a key's orders counts with the cancels.
 const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
     use Endpoint as E;
     match endpoint {

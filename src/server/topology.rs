@@ -88,8 +88,8 @@ impl LoopPlan {
 /// All loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Loop i carries shard i; behind them come loops for ingress alone, if any; the reader's loop is
-    /// the last one (or the only one).
+    /// Loop i carries shard i; after them come loops for ingress alone, if any; the reader's loop is the last one (or
+    /// the only one).
     pub loops: Vec<LoopPlan>,
     /// How many shards.
     pub shards: u16,
@@ -123,9 +123,9 @@ impl Topology {
         first..self.trading_loops()
     }
 
-    /// Where threads that can wait belong: those of `allowed` that no loop is pinned to; if there
-    /// are none, those without a shard, unless the loop there spins and would leave them no time; if
-    /// there are none of these and a loop spins, those on which none does. None at all means anywhere.
+    /// CPUs for threads that can wait: those of `allowed` that no loop is pinned to; if there are none, those without
+    /// trading or a spinning loop; if there are none of these either and a loop spins, those on which none does. None
+    /// at all means anywhere.
     #[must_use]
     pub fn cpus_for_waiting(&self, allowed: &[usize]) -> Vec<usize> {
         let without = |is_in_the_way: &dyn Fn(&LoopPlan) -> bool| -> Vec<usize> {
@@ -213,8 +213,8 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     Ok(topology)
 }
 
-/// Gives a reader without a CPU, where every other loop has one, the first on which no loop spins: on any
-/// CPU it would take turns with one that spins, and orders would wait for it.
+/// If every loop but the reader's has a CPU, gives the reader's the first one on which no loop spins: elsewhere it
+/// would take turns with a loop that spins, and orders would wait for it.
 fn keep_the_reader_off_a_spin(places: &mut [Option<usize>], order: &[usize], waits: &[Wait]) {
     let Some((reader @ None, loops)) = places.split_last_mut() else { return };
     let Some(taken) = loops.iter().copied().collect::<Option<Vec<usize>>>() else { return };
@@ -297,7 +297,7 @@ fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<R
     rows
 }
 
-/// The feed's subscribers are served by the reader's loop, so its CPU cannot be another one.
+/// The feed's subscribers are served by the reader's loop, so it cannot have a CPU of its own.
 fn refuse_a_feed_apart(options: &Options, reader: Option<usize>) -> Result<(), String> {
     match options.cpu_feed.as_str() {
         "auto" => Ok(()),
@@ -328,8 +328,8 @@ fn refuse_a_shared_spin(topology: &Topology, cpus: &[usize]) -> Result<(), Strin
     Ok(())
 }
 
-/// How the journal's thread waits: as it is `said`, else as cores to spare allow. One that looks on would keep
-/// whatever else is on its CPU from it, so it has to have one of its own.
+/// How the journal's thread waits: as it is `said`, else as cores to spare allow. A thread that spins would take its
+/// CPU from whatever else runs there, so it has to have one of its own.
 fn journal_wait(said: Option<Wait>, topology: &Topology, may_look_on: bool) -> Result<Wait, String> {
     let beside = topology.loops.iter().find(|plan| plan.cpu.is_none() || plan.cpu == topology.journal_cpu);
     let shares = match (topology.journal_cpu, beside) {
@@ -470,7 +470,7 @@ mod tests {
 
     #[test]
     fn who_has_no_cpu_of_its_own_keeps_off_a_loop_that_spins() {
-        // Two CPUs, the shard on 0 and sockets on 1: who waits how; the CPUs of reader, journal, what can wait.
+        // Two CPUs, the shard on 0 and sockets on 1: how loops wait; the CPUs of reader, journal and what can wait.
         for (wait, reader, journal, waiting) in [
             ("shard=spin,ingress=park", Some(1), Some(1), vec![1]),
             ("shard=park,ingress=spin", Some(0), Some(0), vec![0]),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `auto` | with cores to spare, shards spin for a while, then park; so does the journal's thread, where answers wait for it; the reader parks |
 //! | `spin`, `spin-then-park`, `park` | every shard's loop; the reader's too, but it never spins by one word for all |
-//! | `shard=spin,ingress=park,reader=park` | by role; who is not named waits as `auto` says |
+//! | `shard=spin,ingress=park,reader=park` | by role; a role that is not named waits as `auto` says |
 //! | `spin,spin,park` | by loop, shards first, then ingress, the reader's last |
 //! | `journal=spin-then-park` | the journal's thread too, which has to have a CPU of its own then |
 
@@ -23,7 +23,7 @@ pub(crate) struct Loops {
     pub(crate) dev: bool,
 }
 
-/// How everybody waits.
+/// How loops and the journal's thread wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Waits {
     /// By loop.
@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str, loops: Loops) -> Result<Waits, String> {
     let waits = if words.iter().any(|word| word.contains('=')) {
         by_role(&words, loops)?
     } else {
-        // Who says that all park means the journal's thread too.
+        // `park` alone is meant for the journal's thread too.
         let journal = (words == [Wait::Park.text()]).then_some(Wait::Park);
         Waits { loops: by_loop(&words, loops)?, journal }
     };
@@ -63,7 +63,7 @@ fn by_loop(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
     }
     (0..count)
         .map(|index| match words.get(index).unwrap_or(&words[0]) {
-            // One word for all is about the loops that match; the reader's has time.
+            // One word for all is meant for the loops that trade; the reader's has time.
             &"spin" if words.len() == 1 && is_reader(index, loops) => Ok(Wait::Park),
             word => wait(word, index, loops),
         })

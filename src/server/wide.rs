@@ -38,13 +38,13 @@ pub(crate) struct WideJob {
     pub(crate) work: u32,
     /// What is asked.
     pub(crate) wide: Wide,
-    /// Whose orders.
+    /// The orders' owner.
     pub(crate) principal: WalletNo,
-    /// Which, unless all of a scope are meant.
+    /// The orders, unless all of a scope are meant.
     pub(crate) ids: Vec<OrderId>,
     /// What was cancelled; of a list in the list's order.
     pub(crate) cancelled: Vec<OrderId>,
-    /// What was there once and is gone, in the list's order.
+    /// What was there once and is no more, in the list's order.
     pub(crate) gone: Vec<OrderId>,
     /// Something could not be done for want of room.
     pub(crate) short: bool,
@@ -70,7 +70,7 @@ impl WideJob {
         }
     }
 
-    /// Takes what the other shard found out of `looking`, whose order the job's list has.
+    /// Removes from `looking` what the other shard found; the job's lists are in the order of `looking`.
     pub(crate) fn strike_found(&self, looking: &mut Vec<OrderId>) {
         let (mut cancelled, mut gone) = (self.cancelled.iter().peekable(), self.gone.iter().peekable());
         looking.retain(|id| {

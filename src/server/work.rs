@@ -21,18 +21,18 @@ use crate::stats::Laps;
 /// Trading requests under way on one loop.
 const WORKS_MAX: u32 = 1_024;
 
-/// Whose request it is.
+/// The request that an answer goes to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     /// Who asked.
     pub(crate) client: Client,
     /// The request's number in its line.
     pub(crate) number: u32,
-    /// Whether the connection stays open behind the answer.
+    /// Whether the connection stays open after the answer.
     pub(crate) keep_alive: bool,
 }
 
-/// Names a request under way, not only its place.
+/// Names a request under way; its place alone may have been given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WorkNo {
     place: u32,
@@ -83,7 +83,7 @@ impl Refused {
         }
     }
 
-    /// The same, as the writer of answers wants it.
+    /// The refusal as the writer of answers takes it.
     pub(crate) const fn words<'a>(&self) -> Refusal<'a> {
         Refusal {
             reject: self.reject,
@@ -98,7 +98,7 @@ impl Refused {
     }
 }
 
-/// What an item came to.
+/// What became of an item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     /// Somebody is working on it.
@@ -113,14 +113,14 @@ pub(crate) enum Outcome {
         taking: u64,
         /// The trade it made.
         trade: Option<TradeName>,
-        /// It had come before, and this is what it came to then.
+        /// The same order came before, and this is what became of it then.
         replayed: bool,
     },
     /// It was refused.
     Refused {
         /// Why.
         refused: Refused,
-        /// The same order was killed before, and this is what it came to then.
+        /// The same order was killed before, and this is what became of it then.
         replayed: bool,
     },
 }
@@ -130,7 +130,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Item {
     /// The order's digest, once it is known.
     pub(crate) id: Option<OrderId>,
-    /// What it came to.
+    /// What became of it.
     pub(crate) outcome: Outcome,
 }
 
@@ -142,9 +142,9 @@ pub(crate) struct Work {
     pub(crate) client: Client,
     /// The request's number in its line.
     pub(crate) number: u32,
-    /// Whether the connection stays open behind the answer.
+    /// Whether the connection stays open after the answer.
     pub(crate) keep_alive: bool,
-    /// Whose customs the answer follows.
+    /// Whose conventions the answer follows.
     pub(crate) dialect: Dialect,
     /// What form the answer has.
     pub(crate) form: Form,
@@ -321,7 +321,7 @@ impl Works {
         self.finished.front().copied()
     }
 
-    /// Gives the place of the request that [`Self::next_finished`] named free.
+    /// Frees the place of the request that [`Self::next_finished`] named.
     pub(crate) fn end(&mut self) {
         let place = self.finished.pop_front().expect("a request was finished");
         self.wide_count -= usize::from(self.places[place as usize].is_wide);

@@ -7,7 +7,7 @@ use super::KEPT_BYTES_MAX;
 /// What a connection's input buffer holds without growing: several orders, one full head.
 pub(crate) const INPUT_BYTES: usize = 16 << 10;
 
-/// Arrivals that are told apart; what comes behind them counts as come with the last.
+/// Arrivals that are told apart; later bytes count as come with the last of them.
 const ARRIVALS_MAX: usize = 16;
 
 /// The bytes that came in and are not used yet.
@@ -23,7 +23,7 @@ pub(crate) struct Input {
 /// Bytes that came at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    /// Where the next begin.
+    /// Where the next bytes begin.
     end: usize,
     at_ns: u64,
 }
@@ -39,12 +39,12 @@ impl Input {
         &self.bytes[self.start..self.end]
     }
 
-    /// The same, for parsers that work in place.
+    /// What came in and is not used yet, for parsers that work in place.
     pub(crate) fn unread_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.end]
     }
 
-    /// When the first of it came; 0 if there is nothing.
+    /// When the first unread byte came; 0 if there is none.
     pub(crate) fn came_ns(&self) -> u64 {
         self.arrivals.front().map_or(0, |arrival| arrival.at_ns)
     }
@@ -76,7 +76,7 @@ impl Input {
         }
     }
 
-    /// The last part of what is at the front came, before which nothing could be done: all of it counts from now.
+    /// The last part of the request at the front came, before which nothing could be done: all of it counts from now.
     pub(crate) fn completed(&mut self, at_ns: u64) {
         self.arrivals.clear();
         self.arrivals.push_back(Arrival { end: self.end, at_ns });
@@ -91,7 +91,7 @@ impl Input {
         }
     }
 
-    /// Of what is unread only the first `count` bytes count any more.
+    /// Drops all unread bytes but the first `count`.
     pub(crate) fn keep(&mut self, count: usize) {
         assert!(self.start + count <= self.end, "only what came in is kept");
         self.end = self.start + count;
@@ -107,7 +107,7 @@ impl Input {
         }
     }
 
-    /// True if there is no room and nothing to make any.
+    /// True if unread bytes fill the whole buffer.
     pub(crate) fn is_full(&self) -> bool {
         self.end - self.start == self.bytes.len()
     }
@@ -138,13 +138,13 @@ mod tests {
     /// What happens to a buffer.
     #[derive(Clone, Copy, Debug)]
     enum Does {
-        /// So many bytes come at a time.
+        /// This many bytes come at this time.
         Comes(usize, u64),
-        /// So many are used.
+        /// This many are used.
         Used(usize),
-        /// Only so many are kept.
+        /// Only this many are kept.
         Kept(usize),
-        /// A request that began before is whole at a time.
+        /// A request that began before is whole at this time.
         Whole(u64),
     }
 

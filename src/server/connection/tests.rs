@@ -61,7 +61,7 @@ fn nothing_more_is_read_while_too_much_is_unsent() {
     assert!(connection.may_open());
 }
 
-/// Opens reads while there is room; their numbers.
+/// Opens reads while there is room; returns their numbers.
 fn reads(connection: &mut Connection) -> Vec<u32> {
     let line = &mut connection.line;
     std::iter::from_fn(|| line.has_room().then(|| line.open(Intent::Read))).collect()
@@ -113,7 +113,7 @@ fn behind_a_large_answer_reads_come_one_by_one() {
 fn a_slot_keeps_no_large_buffer() {
     let mut connection = Connection::empty();
     let large = vec![b'x'; 2 * KEPT_BYTES_MAX];
-    // One leaves by itself, one is copied behind it, and one never leaves.
+    // One leaves by itself, one is copied after it, and one never leaves.
     for (number, at) in [(0, 0), (1, 0), (2, 64)] {
         connection.line.open(Intent::Write);
         answered(&mut connection, number, &large, at);

@@ -1,5 +1,5 @@
 // The console's part about the machine: which thread is where, what limits it, and what fails a check. It
-// comes from the files of the kernel, looked at again while somebody asks.
+// comes from the kernel's files, which are read again while somebody asks.
 "use strict";
 
 // Facts that are conditions as well: where they stand, and how they are called here.

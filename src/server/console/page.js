@@ -12,7 +12,7 @@ const PATIENCE_MS = 5000;
 const KEPT = 300; // samples of rates: five minutes
 const KEPT_WHOLE = 61; // samples with all buckets: what the longest window needs
 const RARELY = 10; // rounds between two questions whose answers hardly change
-const LEVELS = 12; // of a side; what lies behind them is told as a sum
+const LEVELS = 12; // of a side; those past them are shown as a sum
 const STALE_MS = 4 * EVERY_MS;
 const TOKEN = "outcry.token";
 
@@ -131,7 +131,7 @@ function remember(metrics, latency) {
   if (old) old.metrics = old.latency = undefined;
 }
 
-// The sample that lies so many seconds back, or the oldest that is whole; undefined for "the start".
+// The sample from this many seconds ago, or the oldest that is whole; undefined for "the start".
 function back(seconds) {
   const now = state.samples.at(-1);
   return state.samples.find((sample) => sample.latency && sample.at >= now.at - seconds * 1000 - EVERY_MS / 2);
@@ -373,14 +373,14 @@ function note(text) {
   return made;
 }
 
-// What lies behind the levels that are shown.
+// The sum of the levels past those that are shown.
 function rest(levels, whose) {
   const behind = levels.slice(LEVELS);
   const sum = behind.reduce((all, { size }) => all + Number(size), 0);
   return behind.length ? [note(`${some(behind.length, "level")} more of ${whose}, ${shares(sum)} shares`)] : [];
 }
 
-// Shows in the list which market is looked at, whether or not the list has it.
+// Shows in the list which market is open, whether or not the list has it.
 function choose({ marketId, question, liveOrders }) {
   const select = $("market");
   if (document.activeElement === select) return;
@@ -442,7 +442,7 @@ function listen() {
   for (const id of ["stages-loop", "stages-window"]) $(id).addEventListener("change", show);
 }
 
-// One round at a time: one that is asked for while another runs comes behind it.
+// One round at a time: one that is asked for while another runs follows it.
 let running = Promise.resolve();
 function step() {
   running = running.then(round).then(show);

@@ -89,7 +89,7 @@ function slowest() {
     + `${percent(spent(counts) / sum)} of the time, ${duration(quantile(counts, 0.5))} at p50.`;
 }
 
-// How far the busiest loop is from doing no more, by what it did in the last minute.
+// How far the busiest loop is from its limit, by what it did in the last minute.
 function room() {
   const now = state.samples.at(-1);
   const minute = now && back(60);

@@ -18,12 +18,12 @@ use crate::server::topology::{SPIN_TURNS, Wait};
 const SWEEP_SLOTS_PER_TURN: usize = 64;
 /// How long a loop sleeps at most while a read waits for frames.
 const READ_NAP: Duration = Duration::from_millis(20);
-/// The same while an import waits for the journal, which rings for acknowledgements only.
+/// The longest sleep while an import waits for room in the journal, which rings only for acknowledgements.
 const ROOM_NAP: Duration = Duration::from_millis(1);
 
-/// Steps 6 and 7: time, rest, the end.
+/// Step 5: deadlines. Step 7: draining and rest.
 impl CoreLoop {
-    /// Looks at some connections' deadlines; true if it has not been at all of them yet.
+    /// Checks the deadlines of some connections; true if others are left for the next turn.
     pub(super) fn check_times(&mut self) -> bool {
         if self.elapsed_ms < self.sweep_idle_until_ms {
             return false;
@@ -43,7 +43,7 @@ impl CoreLoop {
                 self.check_stream(slot);
                 continue;
             }
-            // Who has too much unsent is not read, so it cannot be late with what it says.
+            // A client that waits for an answer, or is not read because it has too much unsent, is not late.
             let is_asked = connection.line.open_count() == 0 && connection.line.has_room();
             let silent = connection.read_by_ms <= self.elapsed_ms && is_asked;
             let unsent = connection.send_by_ms <= self.elapsed_ms;
@@ -56,7 +56,7 @@ impl CoreLoop {
         true
     }
 
-    /// The reader's loop looks after the disks, once the registrar can be told.
+    /// Checks the free space of the disks, once the registrar can be told; only on the reader's loop.
     fn look_at_disk(&mut self) {
         if self.marks.is_none() || self.shared.phase() != Phase::Serving {
             return;
@@ -83,7 +83,7 @@ impl CoreLoop {
         }
     }
 
-    /// The same loop tells when the machine's clock was set.
+    /// Warns when the machine's clock was set; only on the reader's loop.
     fn look_at_clock(&mut self) {
         let now = self.shared.clock.now();
         let steps = self.clock_steps.as_mut();
@@ -141,7 +141,7 @@ impl CoreLoop {
                 self.shared.plan.nap()
             };
             let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
-            // By a clock that somebody moves a held request may be due sooner, and is found within a nap.
+            // If the clock is moved, a held request may be due sooner; it is found within a nap.
             let nap_ms = self.held_until.map_or(nap_ms, |until| self.moment.ms_until(until).clamp(1, nap_ms));
             self.watch.wait(nap_ms, &mut self.events);
         }

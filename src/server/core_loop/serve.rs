@@ -18,12 +18,12 @@ use crate::server::socket::{Interest, Watched};
 use crate::server::toll::Toll;
 use crate::stats::{Laps, Stage};
 
-/// What became of the front of a connection's buffer.
+/// What became of the request at the front of a connection's buffer.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
-    /// A request was taken; the next one may be looked at.
+    /// A request was taken; the connection's next one may follow.
     Took,
-    /// A request was taken; others are in turn before this connection's next one.
+    /// A request was taken; other connections come before this one's next request.
     TookMine,
     /// More bytes must come.
     Partial,
@@ -50,14 +50,14 @@ enum Pass {
 
 /// Step 2: requests.
 impl CoreLoop {
-    /// Cancels of all ready connections, whose answers leave before anything else is begun: a signature
-    /// check takes longer than all that is done here.
+    /// Serves the cancels of all ready connections and sends their answers before any other request begins: one
+    /// signature check takes longer than all of this.
     pub(super) fn serve_cancels(&mut self, phase: Phase) -> bool {
         let ready = self.connections.ready.len();
         let Some(trade) = self.trade.as_mut() else {
             return false;
         };
-        // One that is alone, with no checks left over from the last turn, is in turn next anyway.
+        // A single ready connection, with no checks left over from the last turn, is served next anyway.
         if ready == 0 || (ready == 1 && !trade.has_staged()) {
             return false;
         }
@@ -90,9 +90,9 @@ impl CoreLoop {
         took
     }
 
-    /// Has the journal write what was just decided, and sends the answers that are due, before the next
-    /// request is begun, whose signature takes about as long as a write. The last of a turn is followed by the
-    /// turn's own end.
+    /// Wakes the journal's thread for what was just decided and sends the answers that are due before the next request
+    /// begins, whose signature check takes about as long as a write. After a turn's last request, sending is left to
+    /// the end of the turn.
     fn see_out(&mut self, phase: Phase) {
         self.tell_journal();
         if self.connections.ready.is_empty() {
@@ -153,11 +153,11 @@ impl CoreLoop {
         took
     }
 
-    /// The connection's next request waits until its limit has room; it is charged already.
+    /// The connection's next request waits until its limit has room; it has been charged already.
     fn hold(&mut self, slot: u32, connection: &mut Connection) {
         let until = connection.line.toll.held();
         self.held_until = self.held_until.min(until).or(until);
-        // Its client has said all that it has to say, so it is neither idle nor slow.
+        // The client has sent the whole request, so it is neither idle nor slow.
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         self.connections.hold(slot, connection);
     }
@@ -234,8 +234,8 @@ impl CoreLoop {
         }
     }
 
-    /// The time of the request at the front of the buffer up to now: it was received, and may have waited for
-    /// its turn since it was first looked at.
+    /// The laps up to now of the request at the front of the buffer: it was received, and may have waited for its turn
+    /// since it was first seen.
     fn laps_of_next(&self, line: &Line) -> Laps {
         let now_ns = self.shared.clock.elapsed_ns();
         let mut laps = line.laps;
@@ -248,9 +248,9 @@ impl CoreLoop {
         laps
     }
 
-    /// The rest of a request has its time, counted from the first byte.
+    /// The rest of a request must come within `head_ms` of its first bytes.
     fn partial(&self, connection: &mut Connection) -> Step {
-        // How long a client takes to send is nobody's time here.
+        // How long a client takes to send counts for no stage.
         connection.line.laps = Laps::default();
         if !connection.partial {
             connection.partial = true;
@@ -316,7 +316,7 @@ impl CoreLoop {
         }
     }
 
-    /// A request that only asks, or that is answered where reads are.
+    /// Sends a read, or an act on keys, to the reader's loop.
     fn read(&mut self, client: Client, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
         if line.writes_open() {
             return Step::Blocked;
@@ -375,7 +375,7 @@ impl CoreLoop {
         Step::Took
     }
 
-    /// A request to become a stream, which only the reader's loop can.
+    /// A request to become a stream; only the reader's loop has streams.
     fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
         let connection = connection_word(request.head.keep_alive);
         let Some(key) = request.head.websocket_key.filter(|key| websocket::is_key(key)) else {
@@ -399,8 +399,8 @@ impl CoreLoop {
         Step::Upgraded(if endpoint == Endpoint::UserStream { Channel::User } else { Channel::Market })
     }
 
-    /// Moves a connection to an ingress loop, each in turn, or to the reader's; gives it back if that has
-    /// no room now.
+    /// Moves a connection to the next ingress loop in turn, or to the reader's loop; gives it back if that loop has no
+    /// room now.
     fn send_away(
         &mut self,
         slot: u32,
@@ -462,7 +462,7 @@ fn refuse_bytes(connection: &mut Connection, bad: BadRequest) -> Step {
     Step::Took
 }
 
-/// The limits have no room for a request: now, or not soon.
+/// The limits have no room for a request: holds it if they will soon, else refuses it.
 fn refuse_or_hold(line: &mut Line, connection: respond::Connection) -> Step {
     if line.toll.held().is_some() {
         return Step::Held;

@@ -17,7 +17,7 @@ use crate::server::work::WorkNo;
 /// Clients taken from a listener in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
-/// Step 1: sockets.
+/// Step 1: what epoll reports; connections begin and end.
 impl CoreLoop {
     pub(super) fn take_events(&mut self, phase: Phase) -> bool {
         if self.events.is_empty() {
@@ -104,7 +104,7 @@ impl CoreLoop {
                 self.connections.queue(slot, &mut connection);
             }
             Moved::Later => {}
-            // What it asked before is done and answered, though nothing more comes.
+            // Nothing more comes, but earlier requests are still done and answered.
             Moved::Ended if connection.stream.is_none() && connection.hears != Hears::Farewell => {
                 if connection.hears == Hears::All {
                     connection.hears = Hears::Buffered;
@@ -125,22 +125,22 @@ impl CoreLoop {
         self.connections.put(slot, connection);
     }
 
-    /// A connection is lost, whoever ended it: the orders that it answered for go. Not when the server
-    /// itself ends, whose end is nobody's loss.
+    /// A connection has ended, whichever side ended it: the orders that it answered for are removed, unless the server
+    /// itself is ending.
     pub(super) fn disconnected(&mut self, connection: &mut Connection) {
         if let Some(key) = connection.line.answers_for.take() {
             self.lost(key, connection.line.last_work);
         }
     }
 
-    /// The orders of a key go whose connection is lost, behind the last request of that connection.
+    /// Removes the orders of a key whose connection is lost, once that connection's last request is decided.
     pub(super) fn lost(&mut self, (principal, key): KeyName, last: Option<WorkNo>) {
         if self.shared.phase() == Phase::Serving {
             guards::lost(self, Gone { principal, key, reason: RemovalReason::Disconnected }, last);
         }
     }
 
-    /// Closes a connection and gives its slot free.
+    /// Closes a connection and frees its slot.
     pub(super) fn leave(&mut self, slot: u32, mut connection: Box<Connection>) {
         self.disconnected(&mut connection);
         if connection.stream.is_some()
@@ -157,7 +157,7 @@ impl CoreLoop {
     }
 }
 
-/// Step 5: answers leave.
+/// Step 5: answers are released and sent.
 impl CoreLoop {
     pub(super) fn release(&mut self) -> bool {
         if self.marks.as_ref().is_some_and(|marks| roles::journal_failed(&self.shared, marks.log()))
@@ -177,7 +177,7 @@ impl CoreLoop {
         released
     }
 
-    /// Whether more is acknowledged than when answers were last looked through.
+    /// Whether more answers may leave than at the last release.
     pub(super) fn may_release_more(&mut self) -> bool {
         self.marks.is_some() && self.releasable() != self.released
     }
@@ -219,8 +219,8 @@ impl CoreLoop {
                 self.leave(slot, connection);
                 continue;
             }
-            // Requests that waited for the client to read are in turn again: those without room,
-            // and those that belong to another loop and wait for the line to be empty.
+            // Requests that waited for the client to read may go on: those that had no room, and those that belong to
+            // another loop and waited for the line to be empty.
             let freed = !had_room || (!was_idle && connection.line.is_idle());
             if freed && connection.may_open() && connection.stream.is_none() {
                 self.read_anew(&mut connection, had_room);
@@ -247,8 +247,8 @@ impl CoreLoop {
         }
     }
 
-    /// A client that took what was unsent has its whole time again: to ask for something, and to say the rest of what
-    /// was not read meanwhile.
+    /// A client that has read what was unsent gets its full time again: to send its next request, or the rest of one
+    /// that was not read meanwhile.
     fn read_anew(&self, connection: &mut Connection, was_read: bool) {
         let limits = &self.shared.plan.limits;
         match (connection.partial, was_read) {
@@ -258,7 +258,8 @@ impl CoreLoop {
         }
     }
 
-    /// Sends once what there is to send, which took from `since_ns`; true if the client is gone.
+    /// Sends once what there is to send; true if the client is gone. The time it took counts from `since_ns`, which
+    /// moves on to its end.
     fn send(&self, connection: &mut Connection, since_ns: &mut u64) -> bool {
         if connection.line.unsent() == 0 {
             return false;

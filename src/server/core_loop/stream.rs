@@ -16,7 +16,7 @@ use crate::server::held::Held;
 use crate::server::reading::Reading;
 use crate::server::socket::{self, Moved};
 
-/// An end of a stream that the server decides.
+/// An end of a stream that the server decides on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Close {
     pub(crate) code: u16,
@@ -37,55 +37,55 @@ const REVOKED: Close = close(
     "a key of this account was revoked",
     "It may have been the stream's: come back with one that lives.",
 );
-/// More than [`UNREAD_BYTES`] for [`SLOW_FOR_MS`], or `Limits::unread_bytes_max` at all.
+/// More than [`UNREAD_BYTES`] unread for [`SLOW_FOR_MS`], or ever more than `Limits::unread_bytes_max`.
 const SLOW: Close = close(
     4_000,
     "too much is unread",
     "More than 1 MiB has waited for 5 s: read faster or follow less, and come back with `from`. Who reads nothing at all \
      for 10 s is cut without a close frame, which could not reach it.",
 );
-/// More than [`KEPT_BYTES_MAX`], and `Held` has no room for it.
+/// More than [`KEPT_BYTES_MAX`] unread, and `Held` has no room for it.
 const BUSY: Close = close(
     4_002,
     "too much is unread by all",
     "256 MiB of answers wait for clients that do not read, and this stream had more than 64 KiB of them: come back \
      with `from`.",
 );
-/// Nothing for `Limits::idle_ms`.
+/// Nothing received for `Limits::idle_ms`.
 const IDLE: Close =
     close(4_001, "nothing came for too long", "Not even a pong came: the connection is taken for dead.");
 
-/// All of them.
+/// Every end that the server decides on.
 pub(crate) const CLOSES: [Close; 7] = [ENDING, STRANGER, NAMELESS, REVOKED, SLOW, IDLE, BUSY];
 
 const NORMAL: u16 = 1_000;
 
 /// Bytes that may wait for one client for as long as it reads some: a hundred large books.
 const UNREAD_BYTES: usize = 1 << 20;
-/// How long more than that may wait: all books of a subscription, a burst.
+/// How long more than [`UNREAD_BYTES`] may wait, as after a burst or a subscription to many books.
 const SLOW_FOR_MS: u64 = 5_000;
-/// Messages taken from one client in one turn, and bytes of answers to all behind which no more are taken: orders come
-/// in between, and what is made is told before more is.
+/// Messages taken from one client in one turn: orders come in between.
 const MESSAGES_PER_TURN: usize = 16;
+/// Bytes of answers to all clients past which no more messages are taken: they leave before more are made.
 const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
-/// How often a stream says how far everything is.
+/// How often a stream's client is told how far the reader is.
 const BEAT_MS: u64 = 5_000;
-/// How often a client is asked whether it is there, so that none has to say so by itself.
+/// How often a client is pinged, so that it need not send anything by itself.
 const PING_MS: u64 = 25_000;
-/// How long a client may take to close behind our close frame.
+/// How long a client may take to close after our close frame.
 const LINGER_MS: u64 = 2_000;
 /// How long a user stream waits for credentials.
 const KNOWN_WITHIN_MS: u64 = 30_000;
 
-/// What is done behind something that a client said.
+/// What follows a client's message.
 enum Next {
     Listen,
     Close(u16, &'static str),
 }
 
-/// Streams: what clients say, and what they are told.
+/// Streams: what clients say, in step 2, and what they are told, in steps 4 and 5.
 impl CoreLoop {
-    /// A connection is a stream from here on.
+    /// Makes a connection a stream.
     pub(super) fn begin_stream(&mut self, client: Client, connection: &mut Connection, channel: Channel) {
         connection.stream = Some(Box::new(Stream {
             frames: Frames::new(),
@@ -151,7 +151,7 @@ impl CoreLoop {
         Step::Later
     }
 
-    /// Appends what streams have to say to what their connections send.
+    /// Appends the frames of all streams to what their connections send.
     pub(super) fn deliver_streams(&mut self) {
         let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
         let Some(reading) = self.reading.as_mut() else {
@@ -195,7 +195,7 @@ impl CoreLoop {
         }
     }
 
-    /// The same for one connection that is taken out of its slot, and ends behind it.
+    /// Appends a stream's last frames to a connection that is taken out of its slot and about to end.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
         let reading = self.reading.as_mut();
         let feed = reading.expect("streams are where the reader is").feed();
@@ -206,9 +206,9 @@ impl CoreLoop {
         }
     }
 
-    /// What is done with a connection that has nothing more to say: true if it may go. A stream's client, and one whose
-    /// request was refused while it was sent, get time to read the last of it: closing a socket that has unread bytes would
-    /// take it away.
+    /// Whether a connection that has nothing more to send may close now. A stream's client, and one whose request was
+    /// refused while it was still being sent, first get time to read the last of it: closing a socket that has unread
+    /// input would discard it.
     pub(super) fn may_go(connection: &mut Connection, now_ms: u64) -> bool {
         let may_still_send = match connection.hears {
             Hears::Farewell => return connection.read_by_ms <= now_ms,
@@ -225,7 +225,7 @@ impl CoreLoop {
         false
     }
 
-    /// Notes what a stream's client has not read, behind an attempt to send.
+    /// Notes, after an attempt to send, how much a stream's client has not read.
     pub(super) fn note_unread(connection: &mut Connection, now_ms: u64) {
         let unsent = connection.line.unsent();
         let Some(stream) = &mut connection.stream else {
@@ -236,7 +236,7 @@ impl CoreLoop {
             if unsent <= UNREAD_BYTES { u64::MAX } else { stream.slow_since_ms.min(now_ms) };
     }
 
-    /// Looks whether a stream is to be told something, or to end.
+    /// Checks whether a stream is due a ping or a beat, or has to end.
     pub(super) fn check_stream(&mut self, slot: u32) {
         let Some(mut connection) = self.connections.take(slot) else {
             return;
@@ -289,7 +289,7 @@ impl CoreLoop {
         self.connections.put(slot, connection);
     }
 
-    /// Ends a stream that is taken out of its slot.
+    /// Ends the stream of a connection that is taken out of its slot.
     fn close_stream(&mut self, slot: u32, connection: &mut Connection, code: u16, reason: &str) {
         say_close(connection, code, reason);
         self.disconnected(connection);
@@ -302,9 +302,9 @@ impl CoreLoop {
     }
 }
 
-/// Puts a frame behind what is unsent, or says why the stream ends instead: frames are never left out. When all clients
-/// together leave too much unread, what the client's socket takes at once goes first, so that only who does not read is
-/// in the way. Whoever holds little is served in any case.
+/// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. When all
+/// clients together leave too much unread, the socket first gets what it takes, so that only a client that does not
+/// read is ended. A connection that holds little is served in any case.
 fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
     if !takes(connection, frame, held) {
         send_now(connection);
@@ -329,12 +329,12 @@ fn send_now(connection: &mut Connection) {
         && let Moved::Bytes(count) = socket::send(client, connection.line.to_send())
     {
         connection.line.was_sent(count);
-        // It reads, so it has its whole time again from the next try that the socket does not take.
+        // It reads, so its full time begins anew with the next send that the socket does not take.
         connection.send_by_ms = u64::MAX;
     }
 }
 
-/// Ends a stream: nothing more is read, and behind what is unsent there is only the reason.
+/// Ends a stream: nothing more is read, and only the close frame follows what is unsent.
 fn say_close(connection: &mut Connection, code: u16, reason: &str) {
     if !connection.may_ask() {
         return;
@@ -354,7 +354,7 @@ mod tests {
     use std::net::IpAddr;
     use std::os::unix::net::UnixStream;
 
-    /// A sum that others fill up, and a client's two ends.
+    /// A sum that others have filled, a connection, and its client's end.
     fn full_house() -> (Held, Connection, UnixStream) {
         let held = Held::default();
         held.count(0, HELD_BYTES_MAX);
@@ -365,7 +365,7 @@ mod tests {
         (held, connection, theirs)
     }
 
-    /// What came, without an end.
+    /// Reads exactly this many bytes.
     fn read(theirs: &mut UnixStream, bytes: usize) {
         theirs.read_exact(&mut vec![0; bytes]).expect("it was sent");
     }
@@ -394,7 +394,7 @@ mod tests {
             read(&mut theirs, put - unsent);
             put = unsent;
         }
-        // The same by one that does not: its socket is full some time, and then what it may always hold.
+        // A client that does not read: its socket fills first, then what every connection may hold.
         let end = (0..10_000).find_map(|_| put_frame(&mut connection, &frame, &held).err());
         assert_eq!(end.map(|end| end.code), Some(BUSY.code));
         assert!(connection.line.unsent() <= KEPT_BYTES_MAX, "{}", connection.line.unsent());

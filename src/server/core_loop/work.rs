@@ -16,7 +16,7 @@ use crate::server::snapshotter;
 /// Messages taken from one other loop in one turn.
 const MESSAGES_PER_TURN: usize = 64;
 
-/// Steps 3 and 4: other loops, and the roles' own work.
+/// Step 3: other loops. Step 4: the roles' own work. Step 5: answers of decided requests.
 impl CoreLoop {
     pub(super) fn take_messages(&mut self) -> bool {
         let mut busy = self.go_on();
@@ -44,7 +44,7 @@ impl CoreLoop {
     }
 
     fn open_letter(&mut self, from: usize, letter: Letter) {
-        // Whoever posts saw that roles are given; ours may have come in the middle of this turn.
+        // The sender saw that roles are given out; ours may have come in the middle of this turn.
         self.take_roles();
         match letter {
             Letter::Moved(moved) => {
@@ -71,16 +71,16 @@ impl CoreLoop {
                 self.mesh.reply(from, Letter::Replace(job));
             }
             Letter::Act(job) => {
-                // A clock that was moved before the act was sent has moved for the act, and for all
-                // that comes behind it, though this turn may have begun before.
+                // If the clock was moved before the act was sent, the act and all that follows must see the new time,
+                // though this turn may have begun earlier.
                 self.now = self.shared.clock.now_behind(self.now);
                 self.run(from, job);
             }
         }
     }
 
-    /// Runs the errands that go on here: each one piece a turn, so that orders come in between.
-    /// Returns whether there were any.
+    /// Runs one more piece of each errand that continues here, so that orders come in between. Returns whether there
+    /// were any.
     fn go_on(&mut self) -> bool {
         let count = self.going_on.len();
         for _ in 0..count {
@@ -94,7 +94,7 @@ impl CoreLoop {
         let trade = self.trade.as_mut();
         trade.expect("errands are posted to trading loops").run_errand(&mut job, self.now);
         match job.report.take() {
-            // The way over the sender's loop would cost two bells a piece.
+            // Going by the sender's loop would cost two bells for each piece.
             Some(Report::Next(to, errand)) if to == self.mesh.no() => {
                 job.errand = Some(errand);
                 self.going_on.push_back((from, job));
@@ -161,8 +161,8 @@ impl CoreLoop {
             let claimed = trade.last_claimed();
             if claimed != self.claimed {
                 self.claimed = claimed;
-                // The reader follows. One bell a millisecond is enough: a read wakes it anyway, and
-                // waking another core costs more than all the rest of an order but its signature.
+                // One bell a millisecond is enough for the reader, which a read wakes anyway: waking another core costs
+                // more than everything else about an order but its signature.
                 if self.elapsed_ms != self.rang_reader_ms {
                     self.rang_reader_ms = self.elapsed_ms;
                     self.mesh.touch(self.shared.plan.topology.reader_loop());
@@ -198,7 +198,7 @@ impl CoreLoop {
         busy
     }
 
-    /// Wakes the journal's thread if something was decided since, and answers wait for the disk.
+    /// Wakes the journal's thread if frames were claimed since it was last woken and answers wait for the disk.
     pub(super) fn tell_journal(&mut self) {
         let (Some(marks), Some(trade)) = (&self.marks, &self.trade) else {
             return;
@@ -210,7 +210,7 @@ impl CoreLoop {
         }
     }
 
-    /// Renders what the shards have decided into its place in the line.
+    /// Renders the answer of each decided request into its place in the line.
     pub(super) fn finish(&mut self) {
         loop {
             let Some(trade) = self.trade.as_mut() else {

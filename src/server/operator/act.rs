@@ -121,8 +121,8 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
     Ok(Next::Sent)
 }
 
-/// Looks whether an act can be sent now: its connection is not in its slot while its request is begun, so a refusal that
-/// comes from sending would find nobody.
+/// Checks that an act can be sent now: its connection is out of its slot while its request is begun, so a refusal from
+/// [`acts::send`] would find nobody.
 pub(super) fn room(core: &CoreLoop, to: usize) -> Result<(), Refusal> {
     let wire = Reject::Busy.wire();
     if core.mesh.may_post(to) { Ok(()) } else { Err(Refusal::new(503, wire.code, "", "", wire.error)) }

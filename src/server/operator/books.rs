@@ -11,7 +11,7 @@ use crate::server::core_loop::CoreLoop;
 /// Markets that one list names: as many as a person looks through.
 const MARKETS_MAX: usize = 100;
 
-/// The markets with most resting orders, those first, and how many markets there are.
+/// The markets with most resting orders, busiest first, and how many markets there are.
 pub(super) fn list(core: &CoreLoop) -> Vec<u8> {
     let reader = desk::reader(core);
     let markets = reader.ledger().markets();

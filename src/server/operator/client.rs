@@ -143,7 +143,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Sends a JSON body. Its answer comes behind those of the requests before it.
+    /// Sends a JSON body. Its answer comes after those of the requests before it.
     pub(crate) fn post(&mut self, path: &str, body: &str) -> Result<(), String> {
         let request = request(&self.name, self.token.as_deref(), ("POST", path), &[], Some(body));
         let sent = self.stream.write_all(request.as_bytes());
@@ -205,8 +205,8 @@ fn request(
     request
 }
 
-/// Reads one answer, of which `bytes` have come already; leaves in `bytes` what came behind it.
-/// Also whether the connection stays open behind it.
+/// Reads one answer, of which `bytes` have come already; leaves in `bytes` what came after it. Also returns whether the
+/// connection stays open.
 fn read_answer(stream: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<(Answer, bool)> {
     let bad =
         |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, format!("not our HTTP: {what}"));

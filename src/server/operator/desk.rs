@@ -14,7 +14,7 @@ use crate::ledger::{Ledger, MarketRow, WalletRow};
 use crate::reader::Reader;
 use crate::server::core_loop::CoreLoop;
 
-/// Turns that a look waits at most for the reader to have applied what was acknowledged.
+/// How many turns a look-up gives the reader to catch up with what clients were told.
 const CATCH_UP_TURNS_MAX: u32 = 10_000;
 
 /// Rows found so far.
@@ -89,7 +89,7 @@ impl Place {
     }
 }
 
-/// Applies everything that any client was told of, so that the operator sees it too.
+/// Applies everything that any client was told, so that the operator sees it too.
 pub(super) fn catch_up(core: &mut CoreLoop) {
     let tag = core.shared.acknowledged();
     let (now, elapsed_ms) = (core.now, core.elapsed_ms);

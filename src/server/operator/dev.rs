@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
             plan.http
         ));
     }
-    // Written when everything is seeded, for who waits for them waits for an exchange.
+    // Written when everything is seeded: whoever waits for it waits for a seeded exchange.
     let ports_file = plan.ports_file.take();
     let clock = match args.clock {
         ClockKind::Real => Clock::real(),
@@ -68,7 +68,7 @@ fn seed_and_trade(
     ports_file: Option<&Path>,
     flow_per_second: u32,
 ) -> Result<(), String> {
-    // The house's quotes are nobody's requests, and come from the address of whoever tries things.
+    // The seed's requests come from the address of whoever tries things, and must not use up its limits.
     running.shared.limits.suspend();
     let seeded = seed::seed(running.http(), running.admin(), plan, clock)?;
     running.shared.limits.resume();
@@ -110,7 +110,7 @@ fn wipe(data_dir: &Path, log_path: &str) -> Result<(), String> {
     if folder.try_lock().is_err() {
         return Err(format!("--fresh: {at} is in use by a running exchange; stop it first"));
     }
-    // Nobody else can need the log: its directory goes now.
+    // Nobody else can need the log: its data directory is removed now.
     let logs = identity.ok().as_deref().and_then(usual_log).into_iter();
     for log in logs.chain((!log_path.is_empty()).then(|| PathBuf::from(log_path))) {
         let is_used = std::fs::File::open(&log).is_ok_and(|file| file.try_lock().is_err());

@@ -1,8 +1,8 @@
 //! `topology`, `check` and `tune`: what the machine is, what is wrong with it, how to mend that.
 //!
-//! All three make the same plan that `serve` would, for this machine or for a copy of another one's
-//! files (`--machine`); nothing of a copy can be tried out, so its probes say so. A running exchange
-//! tells the same of its own machine and plan ([`seen`]), without a try.
+//! All three make the same plan that `serve` would, for this machine or for a copy of another one's files
+//! (`--machine`); nothing of a copy can be tried out, so its probes say so. A running exchange reports the same of its
+//! own machine and plan ([`seen`]), without trying anything out.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,8 +28,8 @@ use crate::topology::placement::Row;
 use crate::topology::valid::{self, Valid};
 use crate::topology::{Files, list, table, tune as script};
 
-/// The most CPUs that a plan can be asked for: as many as a set of Linux has (`CPU_SETSIZE`). Placing them takes the
-/// square of their number and more, which is below a second up to here.
+/// The most CPUs that a plan can be asked for: as many as Linux's CPU set holds (`CPU_SETSIZE`). The time to place them
+/// grows with more than the square of their number, and is below a second up to here.
 const PLAN_CPUS_MAX: usize = 1_024;
 
 /// What the words of the plan's table mean.
@@ -55,7 +55,7 @@ struct Look {
 
 const _: () = assert!(answers::BATCH == ORDERS_MAX as u64, "a batch is what requests may hold");
 
-/// What is told of a machine.
+/// What is reported of a machine.
 struct Judged {
     findings: Vec<Finding>,
     limits: Vec<Limit>,
@@ -149,7 +149,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
         probes.read_ns = speed::read_ns(&cpus);
         if look.is_here {
             probes.wake_ns = probes::wake_ns(&look.plan);
-            // Beside others neither what was tried nor what spinning saves holds.
+            // While others run, neither what was tried nor what spinning saves holds.
             probes::look_at_others(&mut probes, None, probes::QUIET_TIME_MIN);
         }
     }
@@ -197,8 +197,8 @@ fn plan_table(rows: &[Row]) -> String {
     table::render(heads, &rows.iter().map(cells).collect::<Vec<_>>())
 }
 
-/// What files say of this machine, on which `plan` runs, as JSON; `now` is told as the time of the look.
-/// Takes a second: what the host took is counted over one, for since the boot it would be long diluted.
+/// What files say of this machine, on which `plan` runs, as JSON; `now` is written as the time of the look. Takes a
+/// second, over which the host's share is counted: since the boot it would be diluted.
 pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
     let files = Below::this_machine();
     let machine = Machine::read(&files, &allowed_cpus());
@@ -378,7 +378,7 @@ fn json(write: impl FnOnce(&mut Writer<'_>)) -> String {
 pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
     let (look, fault) = match Look::at(&args.config, args.machine.as_ref()) {
         Ok(look) => (look, None),
-        // What the machine is can be told all the same, by the defaults.
+        // The machine can be described all the same, with the default options.
         Err(fault) => {
             let (files, machine) = machine_at(args.machine.as_deref())?;
             let plan = plan::plan_for(&Options::default(), Start::default(), &machine)?;

@@ -48,8 +48,8 @@ pub(crate) fn run(command: &ImportCommand) -> Result<ExitCode, String> {
     Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What the exchange will put where a row is silent is its own business; here it only decides
-/// what the summary says, and that does not depend on it.
+/// The exchange has defaults of its own for what a row does not say; these stand in for them here, and the summary does
+/// not depend on them.
 fn guess() -> MarketDefaults {
     let tick = Tick::new(100).expect("0.01 is a tick");
     MarketDefaults { tick, min_size: Shares(5_000_000), fee: FeeSchedule::FREE }

@@ -2,11 +2,11 @@
 //! the reader's loop, then done by the registrar in pieces, so that orders go on in between.
 //!
 //! What was decided against an older state is judged again by the registrar, which refuses what
-//! came twice. Requests are done one behind the other, in the order in which they came, whatever
+//! came twice. Requests are done one after the other, in the order in which they came, whatever
 //! connection they came on; when the log has no room for more, the one that is under way waits for
 //! it ([`ROOM_WAIT_MS`]). An import that was refused for want of room can be sent again as it is.
 //!
-//! A market's text is written **last**, behind its tick, its closing and its result. A process that
+//! A market's text is written **last**, after its tick, its closing and its result. A process that
 //! dies in between leaves the old text, so the next import finds the row new and does the rest.
 
 use std::collections::VecDeque;
@@ -78,17 +78,17 @@ struct Run {
     counts: Counts,
 }
 
-/// What changes of a market besides its text: its shard's to do.
+/// A market's changes besides its text, which its shard makes.
 struct Change {
     place: Place,
-    /// The row that says so.
+    /// The row that asks for them.
     row: String,
     tick: Option<Tick>,
     closes: bool,
     payout: Option<Payout>,
 }
 
-/// How many rows did what.
+/// Rows, by what became of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     events: [u64; 3],
@@ -102,7 +102,7 @@ const UPDATED: usize = 1;
 const UNCHANGED: usize = 2;
 const OLDER: usize = 3;
 
-/// Imports that were read and are not done; they are at the reader's.
+/// Imports that were read and are not done; they are on the reader's loop.
 #[derive(Default)]
 pub(crate) struct Imports {
     waiting: VecDeque<(Pending, Errand)>,
@@ -130,7 +130,7 @@ const WAITING_MAX: usize = OPEN_MAX;
 /// How long an import waits for room at most; then it is refused as busy.
 const ROOM_WAIT_MS: u64 = 10_000;
 
-/// Takes in what `body` holds, behind the imports that came before.
+/// Takes in what `body` holds, after the imports that came before.
 pub(super) fn begin(core: &mut CoreLoop, pending: Pending, body: &[u8]) -> Result<(), Refusal> {
     if core.desk.imports.waiting.len() == WAITING_MAX {
         return Err(Refusal::new(503, "busy", "", "", "enough imports wait for their turn; try again"));
@@ -166,7 +166,8 @@ pub(in crate::server) fn wait_for_room(core: &mut CoreLoop, job: Box<ActJob>) {
     core.desk.imports.short_of_room = Some((job, core.elapsed_ms + ROOM_WAIT_MS));
 }
 
-/// Looks whether there is room for the import under way. Returns whether it went on or ended.
+/// Resumes the import under way if there is room, or refuses it if its time is over. Returns
+/// whether it did either.
 pub(in crate::server) fn look_for_room(core: &mut CoreLoop) -> bool {
     let Some((_, until_ms)) = &core.desk.imports.short_of_room else {
         return false;
@@ -301,7 +302,7 @@ fn go_on(trade: &mut Trade, now: TimeMs, mut run: Run) -> Report {
 /// Does one step; false if there is no room for it now.
 fn take(registrar: &mut registrar::Registrar, now: TimeMs, step: &Step, run: &mut Run) -> bool {
     let (row, done) = match step {
-        // It came between the plan and now.
+        // The event came between the plan and now.
         Step::AddEvent(event) if registrar.event(&event.key).is_some() => {
             run.counts.events[UNCHANGED] += u64::from(!event.is_bare());
             return true;
@@ -380,8 +381,9 @@ fn change(mut run: Run) -> Report {
 struct NoRoom;
 
 impl Change {
-    /// Tick and payout only while nothing rests and nobody holds shares, as it was when this was
-    /// decided. Gives what the market does not take after all. A second time it changes nothing.
+    /// Makes the changes: tick and payout only while nothing rests and nobody holds shares, as it
+    /// was when this was decided. Returns what the market does not take after all. A second time it
+    /// changes nothing.
     fn act(&self, trade: &mut Trade, now: TimeMs) -> Result<Vec<Refused>, NoRoom> {
         let market = self.place.market;
         let shard = trade.own_shard();

@@ -1,10 +1,9 @@
 //! `outcry journal …`: what a data directory says, without a server and without changing a byte.
 //!
-//! `verify` and `replay` apply every frame to a [`Ledger`]: the very code that recovery and the
-//! reader run. `verify` ends with exit code 1 at the first frame that is wrong and names its place;
-//! snapshots are all read, each is held against the state at its position, and exit code 1 names
-//! every one that is damaged or says otherwise. `dump` decodes frames and applies nothing, so that it also shows a log that contradicts
-//! itself.
+//! `verify` and `replay` apply every frame to a [`Ledger`]: the very code that recovery and the reader run. `verify`
+//! ends with exit code 1 at the first frame that is wrong and names its place; every snapshot is read and compared with
+//! the state at its position, and exit code 1 names each that is damaged or differs. `dump` decodes frames and applies
+//! nothing, so that it also shows a log that contradicts itself.
 
 mod dump;
 
@@ -88,7 +87,7 @@ struct Shelf {
 }
 
 impl Shelf {
-    /// Reads every snapshot to its end, with its archive, and counts its state hash again.
+    /// Reads every snapshot to its end, with its archive, and computes its state hash anew.
     fn read(data_dir: &Path) -> Result<Self, Fault> {
         let mut shelf = Self::default();
         for kept in journal::snapshots(data_dir)?.check(|snapshot| load(snapshot).map(drop))? {
@@ -100,7 +99,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Holds the state before the frame at `at` against the snapshots of that position.
+    /// Compares the snapshots up to position `at` with the state before the frame there.
     fn meet(&mut self, at: Position, ledger: &Ledger) {
         while let Some(kept) = self.ahead.pop_if(|kept| kept.position() <= at) {
             let file = kept.file().display();
@@ -117,8 +116,8 @@ impl Shelf {
     }
 }
 
-/// Applies every frame that is there. Where the first segments were given back, the state that they
-/// led to comes out of the oldest whole snapshot; each other one is held against the state.
+/// Applies every frame that is there. If the first segments were given back, the state that they led to comes from the
+/// oldest whole snapshot; every other snapshot is compared with the state.
 fn apply(data_dir: &Path, log_path: Option<&Path>) -> Result<Applied, String> {
     let (base, mut ledger) = beginning(data_dir).map_err(|fault| fault.to_string())?;
     let mut shelf = Shelf::read(data_dir).map_err(|fault| fault.to_string())?;
@@ -142,12 +141,12 @@ fn apply(data_dir: &Path, log_path: Option<&Path>) -> Result<Applied, String> {
     Ok(Applied { survey, ledger, starts, closed, begun: base.as_ref().map(begins), shelf })
 }
 
-/// The ledger of a snapshot, whose rows come to the hash that its header says.
+/// Loads the ledger of a snapshot, and checks that its rows have the hash that its header says.
 fn load(snapshot: &mut SnapshotReader) -> Result<Ledger, Fault> {
     let mut ledger = Ledger::new();
     ledger.set_archive(snapshot.archive(&Archive::default())?);
     while let Some((name, bytes)) = snapshot.next()? {
-        // What is not the ledger's is the reader's, and nothing here.
+        // Sections that are not the ledger's are the reader's, and are passed over here.
         if let Err(damage) = ledger.take_section(name, bytes) {
             return Err(snapshot.meaningless(damage.field, damage.at));
         }
@@ -165,7 +164,7 @@ fn beginning(data_dir: &Path) -> Result<(Option<Base>, Ledger), Fault> {
     if journal::has_first_segment(data_dir)? {
         return Ok((None, Ledger::new()));
     }
-    // What is wrong with others is said by whoever reads the whole shelf.
+    // What is wrong with other snapshots is reported by [`Shelf::read`].
     let oldest = journal::snapshots(data_dir)?.oldest(&mut Vec::new(), load)?;
     let (base, ledger) = oldest.unzip();
     Ok((base, ledger.unwrap_or_default()))
@@ -179,8 +178,8 @@ fn decode(frame: &Frame<'_>) -> Result<Record, Stop> {
     Record::decode(frame.kind, frame.payload).map_err(|damage| Stop::Record(frame.span.start.0, damage))
 }
 
-/// What `journal verify` says of a data directory and its log: an error if anything in it is not what
-/// it should be, a snapshot too, though a start does without a damaged one.
+/// What `journal verify` says of a data directory and its log: an error if anything in it is not what it should be, a
+/// snapshot included, though a start does without a damaged one.
 pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String, String> {
     let applied = apply(data_dir, log_path)?;
     let totals = applied.ledger.conserved().map_err(|imbalance| imbalance.to_string())?;
@@ -291,7 +290,7 @@ fn print_frames(args: &JournalArgs) -> Result<ExitCode, String> {
     let mut line = Vec::new();
     let (data_dir, _) = args.places()?;
     let base = beginning(&data_dir).map_err(|fault| fault.to_string())?.0;
-    // Beside the frames, which are for programs to read.
+    // Printed apart from the frames, which are for programs to read.
     if let Some(base) = &base {
         complain(&begins(base));
     }

@@ -20,7 +20,7 @@ use crate::shard::UserAct;
 /// Holders that one errand pays, so that a large market's redeem lets orders through in between.
 const REDEEMS_PER_ERRAND: usize = 64;
 
-/// How often a log without room is looked at again before a redeem is left to be repeated.
+/// How often a redeem is tried while the log has no room, before it is left to be repeated.
 const REDEEM_TRIES_MAX: u32 = 100_000;
 
 /// Pauses, resumes or closes.

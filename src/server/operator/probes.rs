@@ -1,7 +1,7 @@
 //! What only a try can tell: ports, the data directory's disk, its lock, `io_uring`, the clock.
 //!
-//! Nothing stays behind: sockets are closed, the probe's file is gone before it returns, and a data
-//! directory that is not there yet is not made; its nearest folder that is there is looked at.
+//! Nothing stays behind: sockets are closed, the probe's file is removed before it returns, and a data directory that
+//! is not there yet is not made; the nearest folder above it is checked instead.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -71,7 +71,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
     }
 }
 
-/// What is counted of one client's orders.
+/// The rate limit of one client's orders.
 fn client_orders(plan: &Plan) -> Option<ClientOrders> {
     let rule = plan.rate_rules[Scope::Order as usize].filter(|_| plan.rate_mode != Mode::Off)?;
     Some(ClientOrders {
@@ -100,7 +100,7 @@ fn work(core: &LoopPlan) -> LoopWork {
 pub(crate) fn look(plan: &Plan) -> Probes {
     let stat_before = std::fs::read_to_string("/proc/stat").ok();
     let began = Instant::now();
-    // Perhaps two disks: that of the segments is the one that answers wait for.
+    // There may be two disks: answers wait for that of the segments.
     let folders = [&plan.data_dir, &segments_directory(&plan.data_dir)].map(|folder| nearest_folder(folder));
     let [_, of_segments] = &folders;
     let cpus = plan.topology.cpus_for_waiting(&allowed_cpus());
@@ -147,14 +147,14 @@ pub(crate) fn try_signatures(probes: &mut Probes, cpus: &[usize]) {
     probes.signature_ns = tried.map(|tried| tried.least_ns);
 }
 
-/// How soon a thread runs that sleeps where the first loop with connections does.
+/// How soon a woken thread runs on the CPU of the first loop with connections.
 pub(crate) fn wake_ns(plan: &Plan) -> Result<u64, String> {
     let allowed = allowed_cpus();
     let place = plan.topology.loops.iter().find(|core| core.ingress).and_then(|core| core.cpu);
     speed::wake_ns(place.unwrap_or(allowed[0]), &allowed)
 }
 
-/// What others do on every CPU for so long: while this thread sleeps, whatever is counted is somebody else's.
+/// Counts for `time` what others do on every CPU: this thread sleeps meanwhile, so whatever is counted is theirs.
 pub(crate) fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duration) {
     let crowd = Crowd::of_threads();
     let disk = of_segments.ok_or_else(no_folder).and_then(DiskCount::of);
@@ -187,7 +187,7 @@ fn writable(folder: &Path) -> Result<(), String> {
     made.and_then(|_| std::fs::remove_file(&path)).map_err(|fault| format!("{}: {fault}", folder.display()))
 }
 
-/// Where the log's file is to be, and the room there; what a file of that name has is room as well.
+/// Where the log's file is to be, and the room there; what a file of that name takes is room as well.
 fn log_room(named: Option<&Path>) -> Result<(String, u64), String> {
     let usual = Path::new("/dev/shm");
     let folder = match named {
@@ -329,7 +329,7 @@ fn is_mounted_with(mounts: &str, (major, minor): (u32, u32), option: &str) -> bo
     })
 }
 
-/// What writes took, one after another, without what this thread waited for a CPU that others had: that is not the disk's.
+/// What writes took, one after another, without the time that this thread waited for a CPU that others had.
 struct Times {
     /// Median and 99th percentile.
     us: (u64, u64),

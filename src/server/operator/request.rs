@@ -7,6 +7,7 @@
 //! | `POST /import` | Gamma JSON, at most a request's body |
 //! | `POST /markets` | `{"question", "outcomes"?, "tick"?, "minSize"?, "event"?}` |
 //! | `POST /markets/{market}/pause`, `/resume` | `{}` or none |
+//! | `POST /markets/{market}/mode` | `{"mode"}` |
 //! | `POST /markets/{market}/resolve` | `{"payout", "redeem"?}` |
 //! | `POST /markets/{market}/tick` | `{"tick"}` |
 //! | `POST /accounts/{wallet}/credit` | `{"amount", "ref"?, "kind"?}` |
@@ -14,6 +15,7 @@
 //! | `POST /accounts/{wallet}/link` | `{"owner"}` |
 //! | `POST /accounts/{wallet}/freeze` | `{"frozen"?}` |
 //! | `POST /mode` | `{"mode"}` |
+//! | `POST /snapshot` | `{}` or none |
 //! | `POST /clock` | `{"advance_ms"}` |
 //!
 //! A market is named by its id or its condition. A field that a route does not know is refused,
@@ -53,7 +55,7 @@ pub(crate) enum Asked {
     NewMarket(NewMarket),
     /// Cancels only, or orders again.
     SetMarketMode(MarketName, Mode),
-    /// What came out.
+    /// A market's result.
     Resolve {
         /// The market.
         market: MarketName,
@@ -106,7 +108,7 @@ pub(crate) struct NewMarket {
     pub(crate) labels: [String; 2],
     /// The price step.
     pub(crate) tick: Tick,
-    /// The smallest resting order; the configuration's if it is not said.
+    /// The smallest resting order; the configuration's if none is given.
     pub(crate) min_size: Option<Shares>,
     /// The slug of the event that holds it.
     pub(crate) event: Option<String>,
@@ -121,9 +123,9 @@ pub(crate) struct Movement {
     pub(crate) direction: MoneyDirection,
     /// How much.
     pub(crate) amount: Collateral,
-    /// Its name; made up if it is not said.
+    /// Its name; made up if none is given.
     pub(crate) reference: Option<String>,
-    /// What the wallet of a credit is, if it is said.
+    /// The kind of a credit's wallet, if one is given.
     pub(crate) kind: Option<WalletKind>,
 }
 
@@ -134,11 +136,11 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     /// For programs.
     pub(crate) code: &'static str,
-    /// What was wrong; `""` if it is no single field, and then `allowed` says it all.
+    /// The field at fault; `""` if it is no single one, and then `allowed` says it all.
     pub(crate) field: &'static str,
-    /// What it was.
+    /// What the field held.
     pub(crate) got: String,
-    /// What it may be.
+    /// What it may hold.
     pub(crate) allowed: &'static str,
 }
 
@@ -307,7 +309,7 @@ fn tick(fields: &Fields<'_>) -> Result<Tick, Refusal> {
     tick.ok_or_else(|| wrong("tick", &text, "0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001"))
 }
 
-/// What can be said to be taken; the last one only of the whole exchange.
+/// The modes that can be set; the last one only for the whole exchange.
 const MODES: [Mode; 4] = [Mode::Open, Mode::PostOnly, Mode::CancelOnly, Mode::Closed];
 
 fn mode(fields: &Fields<'_>, modes: &[Mode], allowed: &'static str) -> Result<Mode, Refusal> {

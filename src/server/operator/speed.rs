@@ -10,10 +10,10 @@ use crate::server::run_delay::RunDelay;
 
 mod read;
 
-/// How much of a CPU's time checks are tried for.
+/// CPU time for which signature checks are tried.
 const CHECKS_TIME: Duration = Duration::from_millis(10);
 
-/// How much reads are.
+/// CPU time for which reads are tried.
 const READS_TIME: Duration = Duration::from_millis(3);
 
 /// How long each is tried at most where others have the CPU.
@@ -25,7 +25,7 @@ const TRIES_MIN: usize = 15;
 /// What came of tries in a row.
 #[derive(Debug)]
 pub(crate) struct Tried {
-    /// The shortest, in nanoseconds: whoever runs meanwhile, and what he leaves in the caches, only makes one longer.
+    /// The shortest, in nanoseconds: other threads, and what they leave in the caches, only make one longer.
     pub(crate) least_ns: u64,
     /// What others had of the CPU while this thread was ready, in millionths of the time; 0 if the kernel does not say.
     pub(crate) lost_millionths: u64,
@@ -48,9 +48,9 @@ pub(crate) fn read_ns(cpus: &[usize]) -> Result<u64, String> {
 const WAKES: usize = 100;
 const SLEEP: Duration = Duration::from_micros(500);
 
-/// From a call that wakes a thread which sleeps on `cpu` until it runs, in nanoseconds: a quarter are shorter, for the
-/// time for which others have that CPU is no cost of waking. Takes some 60 ms. Whoever sends to a loop wakes it from
-/// another CPU, so that it cannot be tried with one.
+/// Nanoseconds from the call that wakes a thread which sleeps on `cpu` until it runs. A quarter of the tries are
+/// shorter: in longer ones others may have had that CPU, which is no cost of waking. Takes some 60 ms. A loop is woken
+/// from another CPU, so this cannot be tried with one.
 pub(crate) fn wake_ns(cpu: usize, allowed: &[usize]) -> Result<u64, String> {
     let others: Vec<usize> = allowed.iter().copied().filter(|other| *other != cpu).collect();
     if others.is_empty() {
@@ -72,14 +72,14 @@ pub(crate) fn wake_ns(cpu: usize, allowed: &[usize]) -> Result<u64, String> {
     })
 }
 
-/// What threads that try something, and those that they start, are called.
+/// The name of threads that try something, and of those that they start.
 const NAME: &str = "speed";
 
-/// How long anybody waits for what is tried: beside a shell that starts one busy program after another, a thread of the
-/// lowest priority may get no CPU at all.
+/// The longest wait for a try: while a shell starts one busy program after another, a thread of the lowest priority may
+/// get no CPU at all.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a thread of the lowest priority found: an exchange that runs here keeps its CPUs.
+/// Tries something on a thread of the lowest priority: an exchange that runs here keeps its CPUs.
 fn tried<T: Send + 'static>(
     cpus: &[usize],
     try_it: impl FnOnce() -> T + Send + 'static,
@@ -109,7 +109,7 @@ fn tried_within<T: Send + 'static>(
     })
 }
 
-/// Lets what is still being tried run where this thread may: a thread that gets no CPU cannot end either, nor can its
+/// Lets tries that are not over run wherever this thread may: a thread that gets no CPU cannot end either, nor can its
 /// process.
 fn let_go() {
     let Ok(everywhere) = rustix::thread::sched_getaffinity(None) else { return };
@@ -152,7 +152,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The value below which one `part`-th of the tries is. One that was interrupted is at the end of the row.
+/// The value below which one `part`-th of the tries is. Those that were interrupted are at the end.
 fn quantile(mut tries: Vec<u64>, part: usize) -> u64 {
     tries.sort_unstable();
     tries[tries.len() / part]

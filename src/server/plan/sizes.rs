@@ -30,14 +30,13 @@ pub struct Limits {
     pub unsent_ms: u64,
     /// Bytes that may wait for a stream's client.
     pub unread_bytes_max: usize,
-    /// How long a read may wait for what its client already saw.
+    /// How long a read may wait for what clients have been told.
     pub read_wait_ms: u64,
     /// How long a graceful stop waits for answers and clients.
     pub stop_ms: u64,
 }
 
-/// Markets that a registry has room for: all that a large venue ever had are 164,000. A market's
-/// row is small.
+/// Markets that a registry has room for: a large venue has had 164,000 in all. A market's row is small.
 const MARKETS_MAX: u32 = 1 << 18;
 
 /// Slots of a table are numbered in 32 bits, and the last number means none.
@@ -89,7 +88,7 @@ pub(super) fn known_signers_bytes(options: &Options, topology: &Topology) -> Res
     ))
 }
 
-/// What a client may leave unread; less than a large book would cut whoever follows one.
+/// What a client may leave unread; less than a large book would end every stream that follows one.
 fn unread_bytes_max(options: &Options) -> Result<usize, String> {
     const MIN: u64 = 1 << 20;
     const MAX: u64 = 1 << 30;
@@ -99,7 +98,7 @@ fn unread_bytes_max(options: &Options) -> Result<usize, String> {
 }
 
 impl Plan {
-    /// Bytes of memory when every table is full, the log among them.
+    /// Bytes of memory when every table is full, the log included.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         const EVERYTHING_ELSE: u64 = 128 << 20;
@@ -109,8 +108,8 @@ impl Plan {
         [books, EVERYTHING_ELSE, held, self.log_bytes].into_iter().fold(taken, u64::saturating_add)
     }
 
-    /// What of it a start takes at once, so that no order waits for a page, by the setting that asks for it. What a
-    /// row takes with its places in the indexes is what doubling each size added to a process, rounded up.
+    /// The part of it that a start takes at once, so that no order waits for a page, by the setting that asks for it. A
+    /// row's bytes include its places in the indexes, and are what doubling each size added to a process, rounded up.
     #[must_use]
     pub fn memory_taken(&self) -> Vec<(&'static str, u64)> {
         const RESTING_ORDER: u64 = 192;

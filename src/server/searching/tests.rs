@@ -203,7 +203,7 @@ fn a_tag_is_told_whoever_changed_it() {
     assert_eq!(rig.taken(), [r#"{"id":"a","tags":["Plain"]} [2]"#, "tag 0 New", "tag 2 Plain"]);
     rig.event(0, r#"{"id":"a"}"#);
     assert_eq!(rig.taken(), [r#"{"id":"a"} []"#, "tag 2 gone"]);
-    // Another start tells the same of what is left.
+    // A new start sends what is left.
     let mut rig = Rig::over(rig.reader);
     let all = ["tag 1 By itself", "tag 0 New", r#"{"id":"a"} []"#, "complete"];
     assert_eq!(rig.taken(), all);

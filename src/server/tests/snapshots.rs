@@ -155,7 +155,7 @@ fn files(data: &Path, end: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Holds every snapshot against a replay of all frames.
+/// Compares every snapshot with a replay of all frames.
 #[track_caller]
 fn verified(data: &Path, options: &Options) {
     let text = verify(data, options.log_path().as_deref()).expect("good");

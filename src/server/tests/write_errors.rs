@@ -33,8 +33,8 @@ fn orders(trader: &mut Trader, token: &TokenId, count: usize) -> Vec<(String, Ve
     (0..count).map(one).collect()
 }
 
-/// Sends orders to a server whose disk has just failed, until it closes the connection; gives the ids
-/// of those that it answered.
+/// Sends orders to a server whose disk has just failed, until it closes the connection; returns the ids of those that
+/// it answered.
 fn answered_late(client: &mut Client, late: &[(String, Vec<u8>)]) -> Vec<String> {
     let bytes: Vec<u8> = late.iter().flat_map(|(_, request)| request.iter().copied()).collect();
     client.send(&bytes);

@@ -65,7 +65,7 @@ impl Tally {
         })
     }
 
-    /// Takes in an answer; `locate` says where a row of the batch stands that the answer names.
+    /// Takes in an answer; `locate` finds the place of a row that the answer names.
     pub(super) fn add(&mut self, body: &str, locate: impl Fn(&str) -> Option<String>) {
         let fields = Fields::parse(body).unwrap_or_default();
         for (count, name) in self.counts.iter_mut().zip(COUNTED) {
@@ -139,7 +139,7 @@ struct Cargo<'a> {
 }
 
 impl Cargo<'_> {
-    /// Gives all batches of a kind to `give`, until that has enough.
+    /// Gives all batches of a kind to `give`, until that fails.
     fn batches<E: From<String>>(
         &self,
         kind: Kind,
@@ -206,7 +206,7 @@ impl Cargo<'_> {
         if first == last { first } else { format!("{first} to {last}") }
     }
 
-    /// Where a market stands, by its turn.
+    /// Where the market that is sent at this turn stands.
     fn place(&self, turn: usize) -> Option<String> {
         let place = self.import.place(self.markets[turn])?;
         Some(place_name(self.files, place.file, place.row))
@@ -226,9 +226,8 @@ impl Cargo<'_> {
     }
 }
 
-/// Sends everything that was read from `files`; `progress` is told how many rows of how many the
-/// exchange has answered for. On an error these, and perhaps some of the batches that were under
-/// way, are in the exchange.
+/// Sends everything that was read from `files`; `progress` is told how many rows of how many the exchange has answered
+/// for. On an error those rows, and perhaps some of the batches that were under way, are in the exchange.
 pub(crate) fn send(
     client: &mut Client,
     import: &Import,
@@ -244,7 +243,7 @@ pub(crate) fn send(
     std::thread::scope(|scope| {
         let feeder = scope.spawn(move || Feeder { requests, sent, told, open: 0 }.feed(cargo));
         let collected = collect(cargo, &outbox, &tell, || answers.next(), progress);
-        // Nobody answers any more: whoever still sends or waits gives up.
+        // No more answers are read: a feeder that still sends or waits gives up.
         drop((tell, answers));
         let fed = feeder.join().expect("a feeder does not panic");
         let tally = collected?;
@@ -318,7 +317,7 @@ impl Feeder {
     fn post(&mut self, batch: Batch) -> Result<(), Stopped> {
         let written = self.requests.post("/import", &batch.body);
         self.open += 1;
-        // Also what could not be sent whole is waited for: its answer, or the fault, comes there.
+        // A batch that was not sent whole is waited for too: its answer, or the fault, comes there.
         self.sent.send(batch).map_err(|_| Stopped::NobodyListens)?;
         written.map_err(Stopped::Fault)
     }
@@ -418,7 +417,7 @@ mod tests {
         }
     }
 
-    /// Answers batches as they come; gives what was collected and the last progress.
+    /// Answers batches as they come; returns what was collected, the last progress, and how many came back.
     fn collected(import: &Import, answers: &[(u16, &str)]) -> (Result<Tally, String>, usize, usize) {
         let markets: Vec<usize> = (0..import.markets().len()).collect();
         let cargo = Cargo { import, files: &[], markets: &markets };

@@ -60,7 +60,7 @@ pub(super) fn place_name(files: &[File], file: u32, row: u32) -> String {
     format!("{file}row {row}")
 }
 
-/// Reads all files into one import; says how far it is, once a second.
+/// Reads all files into one import; reports progress once a second.
 pub(super) fn read(
     files: &[File],
     defaults: &MarketDefaults,

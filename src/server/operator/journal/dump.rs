@@ -1,4 +1,4 @@
-//! A frame as one line of JSON: where it lies, what it is called, and every field of its record.
+//! A frame as one line of JSON: its place, its name, and every field of its record.
 //!
 //! Amounts are decimal texts in USDC or shares, prices decimal texts, orders are named by the
 //! position of their placement, wallets and markets by their numbers, as in the log itself.

@@ -14,7 +14,7 @@ use crate::reader::{PriceSide, ReadRequest, Reader, Settings, WalletSettings};
 /// When everything happens.
 const NOW: TimeMs = TimeMs(1_750_000_000_000);
 
-/// With a description of so many bytes the answer is as long as that of README's figure.
+/// With a description of this many bytes the answer is as long as that of README's figure.
 const DESCRIPTION_BYTES: usize = 800;
 
 /// What asks for the market.
@@ -42,7 +42,7 @@ impl Market {
         Self { reader, answer: Vec::new() }
     }
 
-    /// Parses the request, finds its route and writes the answer, as the reader's loop does behind its socket.
+    /// Parses the request, finds its route and writes the answer, as the reader's loop does once it has the bytes.
     pub(super) fn read(&mut self) -> &[u8] {
         self.answer.clear();
         let head = http::parse(REQUEST, &http::Limits::SERVED).expect("a request").expect("a whole one");
