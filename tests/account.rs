@@ -1,5 +1,5 @@
 //! An account at one moment, through the running binary: what `GET /account` says, and that the user
-//! stream goes on exactly where it stops.
+//! stream continues exactly where it stops.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::net::TcpStream;
 use tungstenite::{Message, WebSocket};
 
-/// Acts between two snapshots, and how often there are two.
+/// Acts between two reads of the account, and how many such rounds there are.
 const ACTS: usize = 40;
 const ROUNDS: usize = 4;
 
@@ -47,10 +47,11 @@ impl Site {
         Self { exchange, connection, traders, condition, tokens, _folder: folder }
     }
 
-    /// Places an order of the first or the second trader; gives its id if it rests.
+    /// Places an order of the first or the second trader; returns its id if it rests.
     fn order(&mut self, who: usize, random: &mut Random) -> Option<String> {
         let side = *random.pick(&[Side::Buy, Side::Sell]);
-        // A FAK buy is for an amount of collateral: it would buy parts of shares, whose legs are rounded.
+        // A FAK buy is for an amount of collateral: it would buy fractions of shares, whose legs are
+        // rounded.
         let kinds: &[&'static str] = if side == Side::Buy { &["GTC"] } else { &["GTC", "FAK"] };
         let kind = *random.pick(kinds);
         let wish = Wish {
@@ -75,7 +76,7 @@ impl Site {
         account
     }
 
-    /// The first trader's events behind a snapshot, up to the number of another.
+    /// The first trader's events after one account, up to the number of another.
     fn events(&self, from: &Value, to: &Value) -> Vec<Value> {
         let socket = TcpStream::connect(("127.0.0.1", self.exchange.http)).unwrap();
         let url = format!("ws://127.0.0.1:{}/ws/user", self.exchange.http);
@@ -104,7 +105,7 @@ fn next(stream: &mut WebSocket<TcpStream>) -> Value {
     }
 }
 
-/// The event with this number, which has to be the next one.
+/// The event with this number, which must be the next one.
 fn event(stream: &mut WebSocket<TcpStream>, number: u64) -> Value {
     loop {
         let message = next(stream);
@@ -115,10 +116,10 @@ fn event(stream: &mut WebSocket<TcpStream>, number: u64) -> Value {
     }
 }
 
-/// What a client knows from a snapshot and from the events behind it, in millionths.
+/// What a client knows from an account and the events after it, in millionths.
 #[derive(Debug, PartialEq, Eq)]
 struct Known {
-    /// Live orders: token, side, price, size and what of it is filled.
+    /// Live orders: token, side, price, size and the filled part.
     orders: BTreeMap<String, (String, String, u64, u64, u64)>,
     balance: i128,
     shares: BTreeMap<String, i128>,
@@ -138,13 +139,14 @@ impl Known {
             ("order", "LIVE") => drop(self.orders.insert(id.to_owned(), order(event).1)),
             ("order", _) => drop(self.orders.remove(id)),
             ("trade", "MATCHED") => self.trade(event),
-            // The same once more, to say that it is final.
+            // The same trade again, which is final now.
             ("trade", "CONFIRMED") => {}
             other => panic!("{other:?}: {event}"),
         }
     }
 
-    /// A maker has its own orders in a trade, a taker pays or gets what its makers do not.
+    /// Applies a trade: a maker has its own orders in it, a taker pays or gets the counterpart of its
+    /// makers.
     fn trade(&mut self, event: &Value) {
         let legs = event["maker_orders"].as_array().unwrap();
         if event["trader_side"] == "MAKER" {
@@ -169,7 +171,7 @@ impl Known {
         self.balance -= direction * paid;
     }
 
-    /// What open orders count on: the cost of all buys, and the shares of each token in sells.
+    /// What open orders need: the cost of all buys, and the shares of each token in sells.
     fn open(&self) -> (u64, BTreeMap<&str, u64>) {
         let mut selling = BTreeMap::new();
         let mut buying = 0;

@@ -2,15 +2,15 @@
 //! allocation on the loops that match: with one shard, and with two that ask each other over the
 //! mesh.
 //!
-//! The server runs in this process; its trading loops, which have the connections and the shards,
-//! are turned by this thread, and only allocations within those turns are counted. The last test
-//! plants one, because a counter that cannot count proves nothing.
+//! The server runs in this process. This thread turns its trading loops, which have the connections
+//! and the shards, and only allocations within those turns are counted. The last test plants one,
+//! because a counter that cannot count proves nothing.
 //!
 //! Counted are orders of every type, batches and cancels that span the shards, repeats, splits,
-//! merges, redeems, expiries, and refusals of all of them. Buffers of a connection and lists of a
-//! cancel grow to what they are used for and keep it; [`Scene::warm_up`] brings them there. Not
-//! counted, and free to allocate, is what only the operator does or what happens once: ticks,
-//! modes, resolutions, imports, credits, a connection that comes or moves, and reads, which are
+//! merges, redeems, expiries, and refusals of all of them. The buffers of a connection and the
+//! lists of a cancel grow to the size that is used and keep it; [`Scene::warm_up`] brings them
+//! there. Not counted, and free to allocate, are acts of the operator and what happens once (ticks,
+//! modes, resolutions, imports, credits, a connection that comes or moves), and reads, which are
 //! the reader's.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
@@ -42,14 +42,15 @@ const WARM_UP: usize = 2_000;
 const COUNTED: usize = 10_000;
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Answers that a connection can have open: each place has a buffer of its own.
+/// The most unanswered requests of a connection; each place has a buffer of its own.
 const PLACES: usize = 32;
 /// Orders in a batch.
 const BATCH_MAX: u64 = 15;
-/// Orders of one trader that may be open before all are cancelled.
+/// The most orders of one trader that may be open before all are cancelled.
 const LIVE_MAX: usize = 40;
 
-/// What each kind of request must come to, and how often, for the count to mean something.
+/// The answers that each kind of request must produce, and how often, for the count to mean
+/// something.
 const OUTCOMES: [(&str, &str, usize); 15] = [
     ("order", "\"live\"", 400),
     ("order", "\"matched\"", 400),
@@ -81,7 +82,7 @@ struct Scene {
     allocations: BTreeMap<&'static str, u64>,
     outcomes: [usize; OUTCOMES.len()],
     answer: Vec<u8>,
-    /// Allocates once within every turn, to see that this is noticed.
+    /// Allocates once within every turn, to check that this is noticed.
     plants: bool,
     _data: tempfile::TempDir,
 }
@@ -138,15 +139,15 @@ impl Scene {
         }
     }
 
-    /// Shares to merge and to redeem, the largest answer in every place of each connection, and
-    /// then a mixture as the one that is counted.
+    /// Gets shares to merge and redeem, the largest answer into every place of each connection, and
+    /// then a mixture like the one that is counted.
     fn warm_up(&mut self) {
         for who in 0..2 {
             for market in self.markets.into_iter().chain(self.resolved) {
                 self.move_shares(who, "split", &market, 50_000_000_000);
             }
         }
-        // Whoever comes second trades with all its orders, and such answers are the longest.
+        // The second trader's orders all trade, and such answers are the longest.
         for [first, second] in [[0, 1], [1, 0]] {
             for _ in 0..PLACES {
                 self.post_crossing(first);
@@ -221,7 +222,7 @@ impl Scene {
     }
 
     /// A signed order of a random type, and the name of that type. The traders buy opposite
-    /// outcomes, and sell what they have bought, so that orders of both meet.
+    /// outcomes, and sell what they have bought, so that their orders meet.
     fn order(&mut self, who: usize) -> (&'static str, Signed) {
         let market = *self.random.pick(&self.markets);
         let side = if self.random.below(3) == 0 { Side::Sell } else { Side::Buy };
@@ -237,7 +238,7 @@ impl Scene {
         let mut draft = self.traders[who].draft(&wish);
         draft.post_only = kind == "post-only";
         if kind == "GTD" {
-            // Some are gone before anybody cancels them.
+            // Some expire before anybody cancels them.
             draft.expiration = now_ms() / 1_000 + 1 + self.random.below(3);
         }
         (kind, self.traders[who].seal(&draft))
@@ -285,13 +286,13 @@ impl Scene {
         }
     }
 
-    /// An order that nobody has sent: it leaves a tombstone on every shard.
+    /// Cancels an order that nobody has sent: it leaves a tombstone on every shard.
     fn cancel_unknown(&mut self, who: usize) {
         let body = format!("{{\"orderID\":\"0x{:064x}\"}}", self.random.next());
         self.cancelled(who, "stranger", "/order", &body);
     }
 
-    /// Some open orders, and one that nobody has sent.
+    /// Cancels some open orders, and one that nobody has sent.
     fn cancel_list(&mut self, who: usize) {
         let count = self.live[who].len().min(20);
         let mut ids: Vec<String> =
@@ -301,7 +302,7 @@ impl Scene {
         self.cancelled(who, "list", "/orders", &format!("[{}]", ids.join(",")));
     }
 
-    /// Some open orders by two low bids, some of which would still trade.
+    /// Replaces some open orders by two low bids, some of which would still trade.
     fn replace(&mut self, who: usize) {
         let market = *self.random.pick(&self.markets);
         let count = self.live[who].len().min(3);
@@ -333,7 +334,7 @@ impl Scene {
         self.live[who].clear();
     }
 
-    /// All orders of one market, or of one token.
+    /// Cancels all orders of one market, or of one token.
     fn cancel_scope(&mut self, who: usize) {
         let market = *self.random.pick(&self.markets);
         let body = if self.random.below(2) == 0 {
@@ -366,7 +367,7 @@ impl Scene {
     }
 }
 
-/// The answer, if it is here to its last byte.
+/// The answer, once its last byte is here.
 fn whole(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;

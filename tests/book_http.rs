@@ -1,9 +1,9 @@
 //! Book and money over HTTP: every script runs against the real exchange, as clients see it.
 //!
-//! The scripts are those of `tests/book.rs`, and so is their language; `tests/scripts/http` knows
-//! how a line becomes requests. Scripts that need the same settings share one exchange, each with
-//! markets and wallets of its own, on one shard and on two. At the end the exchange stops and its
-//! journal is verified.
+//! The scripts and their language are those of `tests/book.rs`; `tests/scripts/http` turns a line
+//! into requests. Scripts that need the same settings share one exchange, each with markets and
+//! wallets of its own, on one shard and on two. At the end the exchange stops and its journal is
+//! verified.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(unreachable_pub, reason = "the scripts' files are shared with the tests of the engine")]
@@ -41,11 +41,11 @@ const FILES: [&str; 8] = [
 /// Why a script is not run over HTTP as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
-    /// An order stops between two stages of the engine, and no request can do that: the script is
-    /// not run. It has to have such a stage.
+    /// An order stops between two stages of the engine, which no request can do, so the script is
+    /// not run. It must have such a stage.
     Stages,
-    /// It shows what an order meets before a sweep, and the server sweeps first: the script is run
-    /// against the twin alone, which sweeps like the server. It has to expect something else.
+    /// It shows what an order meets before a sweep, and the server sweeps first. So the script is
+    /// compared with the twin alone, which sweeps like the server. It must expect something else.
     SweepsFirst,
 }
 
@@ -60,7 +60,7 @@ const NOT_OVER_HTTP: &[(&str, Why)] = &[
     ("a maker that can pay this fill trades, though not all it offers is covered", Why::SweepsFirst),
 ];
 
-/// Random scripts for each number of shards, and their lines behind the first ones.
+/// Random scripts for each number of shards, and their lines after the first ones.
 const RANDOM_SCRIPTS: usize = 4;
 const RANDOM_LINES: usize = 60;
 
@@ -74,9 +74,9 @@ fn all() -> Vec<Script> {
     FILES.into_iter().flat_map(scripts).map(|(fact, text)| Script::read(fact.to_owned(), text)).collect()
 }
 
-/// The random scripts of every `shards`-th seed. Some draws have no form over HTTP: sizes that
-/// every script would have to itself, two markets that pay builders different shares, and a single
-/// market among others that is post-only.
+/// The random scripts of every `shards`-th seed. Some draws have no form over HTTP: sizes that each
+/// script would need for itself, two markets with different shares for builders, and a single
+/// post-only market among others.
 fn random_scripts(shards: u16) -> Vec<Script> {
     let seeds = (u64::from(shards)..).step_by(2);
     let scripts = seeds.filter_map(|seed| {
@@ -132,7 +132,7 @@ impl Script {
     }
 }
 
-/// With loops for ingress alone, if any are asked for.
+/// Runs scripts, with loops for ingress alone if any are asked for.
 fn run(shards: u16, ingress: u16, scripts: Vec<Script>) {
     let mut by_shape: BTreeMap<Shape, Vec<Script>> = BTreeMap::new();
     for script in scripts {

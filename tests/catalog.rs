@@ -1,6 +1,6 @@
-//! The catalog of a running exchange, held to the files that it was imported from: every object is
-//! found again by id, slug, tag, series and page walk, each exactly once, and says field by field
-//! what its row says. What the exchange itself knows better is listed by name below.
+//! The catalog of a running exchange, compared with the files that it was imported from. Every
+//! object is found by id, slug, tag, series and page walk, each exactly once, and shows field by
+//! field what its row says. What the exchange itself knows better is listed by name below.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 #![allow(unreachable_pub, reason = "a test is a crate of its own")]
@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 const MARKETS: &str = "data/gamma-markets-500/polymarket_markets.json.gz";
 const EVENTS: &str = "data/gamma-events-100/events.json.gz";
 
-/// Fields of a market that say how things stand here and now, not what the file says.
+/// Fields of a market that show its present state here, not what the file says.
 const LIVE_OF_MARKET: &[&str] = &[
     "bestBid",
     "bestAsk",
@@ -49,7 +49,7 @@ const LIVE_OF_MARKET: &[&str] = &[
     "events",
 ];
 
-/// The same of an event. Its tags and series are shown as their newest copies.
+/// Such fields of an event. Its tags and series are shown as their newest copies.
 const LIVE_OF_EVENT: &[&str] = &["volume", "volume24hr", "liquidity", "tags", "series", "markets"];
 
 const TEXTS_OF_MARKET: &[&str] = &[
@@ -86,7 +86,7 @@ fn is_date(value: &Value) -> bool {
     text.len() >= 20 && text.as_bytes()[10] == b'T' && text.ends_with('Z')
 }
 
-/// Everything that the contract promises of an object is there.
+/// Checks that everything is there that the contract promises of an object.
 #[track_caller]
 fn assert_whole(shown: &Value, texts: &[&str], dates: &[&str], flags: &[&str]) {
     for name in texts {
@@ -100,7 +100,7 @@ fn assert_whole(shown: &Value, texts: &[&str], dates: &[&str], flags: &[&str]) {
     }
 }
 
-/// Every field of the row is shown with the row's value, but for those in `live`.
+/// Checks that every field of the row, except those in `live`, is shown with the row's value.
 #[track_caller]
 fn assert_says(shown: &Value, row: &Value, live: &[&str]) {
     for (name, value) in row.as_object().unwrap() {
@@ -213,7 +213,7 @@ fn tags_series_and_creators_are_found_and_lead_to_their_events() {
         assert_whole(&shown, &["id", "label", "slug"], &["createdAt", "updatedAt"], &["requiresTranslation"]);
         assert_says(&shown, row, &[]);
         let slug = text(row, "slug");
-        // The exchange's own sample has a tag of the same slug now and then: the lowest id is found.
+        // The exchange's own sample may have a tag with the same slug: the lowest id is found.
         let same = listed.iter().filter(|tag| text(tag, "slug") == slug);
         let first = same.min_by_key(|tag| text(tag, "id").parse::<u64>().unwrap()).unwrap();
         assert_eq!(&site.read(&format!("/tags/slug/{slug}")), first);

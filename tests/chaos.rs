@@ -1,17 +1,17 @@
-//! Every client knows what it has, whatever breaks: makers and takers trade on real connections while
-//! their connections are cut and the exchange is killed and restarted, again and again.
+//! Every client knows what it has, whatever breaks: makers and takers trade on real connections while their
+//! connections are cut and the exchange is killed and restarted, again and again.
 //!
-//! Each client keeps a ledger of its own, from answers and its stream alone (`chaos/ledger.rs`). What was
-//! not answered it sends again, the same signed bytes; or it leaves it to the stream, or cancels it by
-//! its id, which also settles it. A stream that broke goes on behind the last number; where the exchange
-//! cannot tell what was missed, `GET /account` is the way back. At the end each ledger and everything
-//! that the exchange says of that client must agree (`chaos/compare.rs`): each order, each trade, each
-//! balance, and every answer must have been kept.
+//! Each client keeps a ledger of its own, from answers and its stream alone (`chaos/ledger.rs`). A request that was
+//! not answered it sends again, the same signed bytes; or it leaves the outcome to the stream, or cancels the order
+//! by its id, which also settles it. A stream that broke continues after the last number; where the exchange cannot
+//! tell what was missed, the client starts again from `GET /account`. At the end each ledger must agree with
+//! everything that the exchange says about that client (`chaos/compare.rs`): each order, each trade, each balance;
+//! and every answer must have been kept.
 //!
-//! The exchange's clock stands still until the test moves it, so that dead-man switches go off when the
-//! test wants it. What happens next depends on how much was done, never on how much time went by.
+//! The exchange's clock stands still until the test moves it, so that dead-man switches go off when the test wants
+//! it. What happens next depends on how much was done, never on how much time went by.
 //!
-//! `OUTCRY_CHAOS_ROUNDS` says how many times the process ends (9), `OUTCRY_SEED` repeats the choices.
+//! `OUTCRY_CHAOS_ROUNDS` is how many times the process ends (default 9), `OUTCRY_SEED` repeats the choices.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 #![allow(unreachable_pub, reason = "every test is a crate of its own")]
@@ -56,27 +56,27 @@ const ROLES: [Role; 6] = [
     Role::Taker,
 ];
 
-/// What every test account has in `dev`, in millionths.
+/// The collateral of every test account in `dev`, in millionths.
 const CREDITED: i128 = 100_000_000_000;
 
-/// Acts of all clients together between two ends of the process, at least, and how many more there may be.
+/// The fewest acts of all clients together between two ends of the process, and how many more there may be.
 const ACTS_MIN: u64 = 1_000;
 const ACTS_SPREAD: u64 = 1_000;
 
-/// One act in so many is followed by a cut of somebody's socket.
+/// One act in this many is followed by a cut of somebody's socket.
 const CUT_ONE_IN: u64 = 40;
 
-/// Longer than a switch waits for a beat, shorter than a signed request may be late.
+/// Longer than a switch waits for a beat, and shorter than a signed request may be late.
 const SWITCHES_GO_OFF_MS: u64 = 16_000;
 
-/// A market as clients know it.
+/// A market as its clients know it.
 #[derive(Clone, Debug)]
 struct Market {
     condition: String,
     tokens: [String; 2],
 }
 
-/// What clients went through.
+/// The disturbances that clients went through.
 #[derive(Debug, Default)]
 struct Trouble {
     cut_inside: AtomicU64,
@@ -93,12 +93,12 @@ struct Trouble {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Killed,
-    /// Stopped, behind a snapshot that somebody has no stream behind: it cannot be told what it missed.
+    /// Stopped after a snapshot during which one client had no stream, so that it cannot be told what it missed.
     Stopped,
 }
 
-/// Acts that clients may be ahead of the storm: while it waits for a snapshot, what the snapshot is of must not grow
-/// for as long as the snapshot takes.
+/// The acts by which clients may be ahead of the storm. While the storm waits for a snapshot, the state to be
+/// snapshotted must not grow all the time.
 const ACTS_AHEAD: usize = 500;
 
 struct Storm<'a> {
@@ -106,7 +106,7 @@ struct Storm<'a> {
     exchange: Option<Exchange>,
     gate: &'a Gate,
     random: Random,
-    /// One word for each act of a client.
+    /// One message for each act of a client.
     acts: Receiver<()>,
 }
 
@@ -138,7 +138,7 @@ impl Storm<'_> {
 
     /// Lets clients act, and cuts their sockets.
     fn watch(&mut self, acts: u64) {
-        // What was done meanwhile does not count.
+        // Acts that were done before do not count.
         while self.acts.try_recv().is_ok() {}
         for _ in 0..acts {
             self.acts.recv_timeout(PATIENCE).expect("clients go on");
@@ -166,14 +166,14 @@ impl Storm<'_> {
     }
 }
 
-/// Moves the exchange's clock; gives what it shows.
+/// Moves the exchange's clock; returns what it shows.
 fn advance(exchange: &Exchange, ms: u64) -> u64 {
     let body = json!({ "advance_ms": ms }).to_string();
     let answer = Connection::open(exchange.admin).request("POST", "/clock", "", body.as_bytes()).unwrap();
     answer.json()["timeMs"].as_u64().unwrap()
 }
 
-/// An exchange with markets on both of its shards, and where its data lies.
+/// An exchange with markets on both of its shards, and the folder of its data.
 struct Site {
     folder: tempfile::TempDir,
     plan: Plan,
@@ -215,7 +215,7 @@ fn clients<'a>(
         let own = Random::new(random.below(u64::MAX));
         let mut client = Client::new(number, *role, own, markets, gate, trouble);
         assert_eq!(client.ledger.balances.collateral, CREDITED);
-        // One that is left with little collateral cannot cover all of its buys.
+        // The client with little collateral left cannot cover all of its buys.
         let pairs = if *role == Role::MakerOnStream { 49_900 } else { 300 };
         for market in 0..markets.len() {
             client.pairs_of(0, market, pairs * 1_000_000);
@@ -236,14 +236,14 @@ fn trade<'a>(mut client: Client<'a>, done: &SyncSender<()>) -> Client<'a> {
     client
 }
 
-/// What both say of a client when nothing happens any more.
+/// What both sides say about a client once nothing happens any more.
 fn both(client: &mut Client<'_>) -> (Ledger, Told) {
     client.catch_up();
     let told = client.everything();
     (client.ledger.clone(), told)
 }
 
-/// Compares each client's ledger with the exchange, and all of them with what was credited.
+/// Compares each client's ledger with the exchange, and the sum of all with what was credited.
 fn assert_all_agree(clients: &mut [Client<'_>], markets: &[Market]) {
     for client in &mut *clients {
         let (ledger, told) = both(client);
@@ -280,11 +280,11 @@ fn every_client_knows_what_it_has_whatever_breaks() {
         let threads: Vec<_> =
             clients.into_iter().map(|client| scope.spawn(|| trade(client, &done))).collect();
         storm.run(rounds);
-        // Whoever waits to be counted goes on to his end.
+        // A client that waits to be counted goes on until it ends.
         storm.acts = sync_channel(0).1;
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // Nothing is on its way behind another start, not even what a lost connection takes with it.
+    // After one more start nothing is on its way, not even what a lost connection takes with it.
     storm.restart(End::Killed);
     assert_all_agree(&mut clients, &markets);
     let orders: usize = clients.iter().map(|client| client.ledger.orders.len()).sum();
@@ -339,7 +339,7 @@ fn whatever_a_client_has_wrong_is_found() {
     let (gate, trouble) = (Gate::closed(2), Trouble::default());
     gate.open(exchange.http, advance(&exchange, 0));
     let mut clients = clients(&[Role::Maker, Role::Taker], &markets, &gate, &trouble, &mut random);
-    // One of every kind, whatever chance has left.
+    // An order of every kind, whatever chance has left.
     let lacks = |client: &Client, state| client.ledger.orders.values().all(|order| order.state != state);
     let mut acts = 0;
     while acts < 400 || lacks(&clients[0], State::Filled) || lacks(&clients[0], State::Ended) {
@@ -347,7 +347,7 @@ fn whatever_a_client_has_wrong_is_found() {
         acts += 1;
     }
     clients[0].sign(0, true, &["GTC"]);
-    // The taker may just have met the last one: only what is live when all is told counts.
+    // The taker may just have met the last one: only orders that are live once everything was reported count.
     clients[0].catch_up();
     while clients[0].ledger.live().next().is_none() {
         clients[0].order();
@@ -360,14 +360,14 @@ fn whatever_a_client_has_wrong_is_found() {
         make(&mut wrong);
         assert!(!differences(&wrong, &told).is_empty(), "{what}");
     }
-    // What the exchange says wrongly is found as well.
+    // A wrong statement of the exchange is found as well.
     let mut wrong = told.clone();
     wrong.trades.push(told.trades[0].clone());
     assert!(!differences(&ledger, &wrong).is_empty(), "a trade is listed twice");
     let mut wrong = told.clone();
     wrong.live.pop();
     assert!(!differences(&ledger, &wrong).is_empty(), "a live order is not listed");
-    // So is an event that is missing or comes again.
+    // So is an event that is missing or repeated.
     let trade = told.trades.iter().find(|trade| ledger.trades[text(&trade["id"])].streamed).unwrap();
     let (id, order) = ledger.live().next().unwrap();
     let end = json!({ "event_type": "order", "type": "CANCELLATION", "status": "CANCELED", "id": id });

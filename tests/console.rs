@@ -1,4 +1,4 @@
-//! The operator's console through the running binary: its files and their headers, who gets what,
+//! The operator's console through the running binary: its files and their headers, who may have them,
 //! and what it reads.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
@@ -28,7 +28,7 @@ fn ask(exchange: &Exchange, method: &str, path: &str, lines: &str) -> Answer {
     Connection::open(exchange.admin).request(method, path, lines, b"").unwrap()
 }
 
-/// Every route that the page has to have: where it is, what it is, and whether a page may ask for it.
+/// Every file that the page needs, with its type.
 const FILES: [(&str, &str); 7] = [
     ("/", "text/html; charset=utf-8"),
     ("/console", "text/html; charset=utf-8"),
@@ -43,7 +43,8 @@ const READS: [&str; 7] =
 const CLOSED_TO_PAGES: [&str; 6] =
     ["/health", "/topology", "/markets", "/accounts/fees", "/debug/latency.hgrm", "/console.html"];
 
-/// What a browser says of who asks; and whether the page, its other files, and its reads are given.
+/// What browsers send about the requesting page, and whether the page, its other files, and its reads
+/// are allowed then.
 fn browsers(port: u16) -> Vec<(String, [bool; 3])> {
     let own = format!("Origin: http://127.0.0.1:{port}\r\n");
     let site = |word: &str, origin: &str| format!("Sec-Fetch-Site: {word}\r\n{origin}");
@@ -100,7 +101,7 @@ fn a_browser_gets_what_the_console_needs_and_no_other_page_gets_anything() {
             check("POST", path, &lines, false);
         }
     }
-    // A page under a rebound name is its own origin, and no loopback name.
+    // A page under a rebound name has its own origin, and its name is no loopback name.
     let rebound = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nSec-Fetch-Site: same-origin\r\n\r\n";
     connection.send(rebound.as_bytes()).unwrap();
     let refused = connection.answer().unwrap();
@@ -132,7 +133,7 @@ fn the_files_say_what_they_are_and_what_a_browser_may_not_do_with_them() {
             assert_eq!(answer.header(name), Some(value), "{path} {name}");
         }
         let text = String::from_utf8(answer.body).unwrap();
-        // What the policy would refuse is not there, and no data becomes markup.
+        // Nothing that the policy would refuse is there, and no data becomes markup.
         for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "https://", " style="]
         {
             assert!(!text.contains(word), "{path} has {word}");
@@ -238,7 +239,7 @@ fn the_machine_is_told_as_the_commands_tell_it() {
     let folder = folder();
     let exchange = dev(&folder);
     let deadline = Instant::now() + PATIENCE;
-    // The first who asks has it looked up.
+    // The first request starts the lookup.
     let mut connection = Connection::open(exchange.admin);
     let seen = loop {
         let answer = connection.request("GET", "/machine", "", b"").unwrap();
@@ -270,7 +271,7 @@ fn the_machine_is_told_as_the_commands_tell_it() {
     assert!(!limits.is_empty() && limits.iter().all(|limit| limit["kind"].is_string()), "{seen}");
     assert!(seen["summary"][0].as_str().unwrap().starts_with("processor: "), "{seen}");
     assert!(0 < seen["looked_at_ms"].as_u64().unwrap());
-    // Since the boot it would be diluted.
+    // Since boot the value would be diluted.
     let mut rows = seen["conditions"].as_array().unwrap().iter();
     let steal = rows.find(|row| row["condition"] == "cpu.steal").unwrap()["current"].as_str().unwrap();
     assert!(steal.ends_with(" in the last second"), "{steal}");

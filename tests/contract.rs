@@ -2,9 +2,9 @@
 //! every parameter its default and its bounds.
 //!
 //! The tables are the interface's own: `contract/fields.rs` lists the fields by resource,
-//! `contract/parameters.rs` the parameters by endpoint. What is looked at was really signed, sent
-//! and imported (`contract/scene.rs`). Every answer on the way is also held to the OpenAPI
-//! document, which may not lack a field that is answered, nor a status.
+//! `contract/parameters.rs` the parameters by endpoint. The resources were really signed, sent and
+//! imported (`contract/scene.rs`). Every answer is also compared with the OpenAPI document, which
+//! must have each answered field and status.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -23,8 +23,8 @@ use parameters::Rule;
 use scene::{Scene, Who};
 use serde_json::{Value, json};
 
-/// A resource: its section, who asks for it with which request, where in the answer it stands, and
-/// its fields.
+/// A resource: its section, the sender and the request for it, its place in the answer, and its
+/// fields.
 type Resource = (&'static str, Who, &'static str, &'static str, Fields);
 
 const RESOURCES: &[Resource] = &[
@@ -102,7 +102,7 @@ fn an_order_is_taken_with_its_fields_and_not_without() {
     let mut scene = Scene::new();
     let mut submission = scene.submission();
     submission["order"]["conditionId"] = scene.filled("{condition}").into();
-    // Strings are what the contract has; numbers are what most clients send.
+    // The contract has strings; most clients send numbers.
     submission["order"]["salt"] = submission["order"]["salt"].to_string().into();
     let needed = ["tokenId", "maker", "signer", "makerAmount", "takerAmount", "side", "timestamp", "salt"];
     let needed = needed.into_iter().chain(["signatureType", "signature"]).map(|name| ("/order", name));

@@ -33,13 +33,13 @@ impl Site {
         let markets = exchange.read("/simplified-markets");
         let token = markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap().to_owned();
         let mut site = Self { exchange, connection, trader, token, now_ms, _folder: folder };
-        // From a whole second on nobody has to know its fraction.
+        // From a whole second on, so that its fraction does not matter.
         let fraction = site.advance(0) % 1_000;
         site.advance(if fraction == 0 { 0 } else { 1_000 - fraction });
         site
     }
 
-    /// Moves the clock; what time it is then.
+    /// Moves the clock; returns the new time.
     fn advance(&mut self, ms: u64) -> u64 {
         let mut admin = Connection::open(self.exchange.admin);
         let body = json!({ "advance_ms": ms }).to_string();
@@ -71,12 +71,12 @@ fn an_order_is_taken_before_its_deadline_and_not_at_it() {
         for (deadline, code) in [
             (format!("{}", now_us + 1_000), None),
             ("+1000".to_owned(), None),
-            // A part of a millisecond is not promised.
+            // Fractions of a millisecond are not promised.
             (format!("{}", now_us + 999), Some("deadline_passed")),
             ("+999".to_owned(), Some("deadline_passed")),
             (now_us.to_string(), Some("deadline_passed")),
             ("0".to_owned(), Some("deadline_passed")),
-            // Milliseconds by mistake lie in 1970.
+            // Milliseconds, given by mistake, are in 1970.
             (site.now_ms.to_string(), Some("deadline_passed")),
             (u64::MAX.to_string(), None),
             (format!("{}0", u64::MAX), Some("invalid_payload")),

@@ -1,5 +1,5 @@
-//! Digests of random orders, beside those of an independent library that takes them from the
-//! Solidity declarations.
+//! Digests of random orders, compared with those of an independent library that derives them from
+//! the Solidity declarations.
 
 use alloy_sol_types::private::{Address as SolAddress, FixedBytes, U256};
 use alloy_sol_types::{Eip712Domain, SolStruct, eip712_domain, sol};

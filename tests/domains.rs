@@ -1,5 +1,5 @@
-//! Every domain that a real client signs orders in, on both chains: the exchange takes it, or says
-//! that the order is of another version. The separators are made here from the table alone.
+//! Every domain in which a real client signs orders, on both chains: the exchange takes the order,
+//! or says that it is of another version. The separators are derived here from the table alone.
 
 #![allow(clippy::unwrap_used, reason = "a table test stops at its first bad row")]
 
@@ -15,7 +15,7 @@ use outcry::domain::{
 };
 use outcry::json::BodyReader;
 
-/// What becomes of an order.
+/// What happens to an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Taken,
@@ -25,9 +25,9 @@ use Fate::{OtherVersion, Taken};
 
 /// One exchange that clients sign for.
 struct Row {
-    /// Who does, and in which of its releases.
+    /// The clients that sign for it, with their releases.
     clients: &'static str,
-    /// By whose headers the order comes.
+    /// The venue whose headers come with the order.
     venue: Venue,
     name: &'static str,
     version: &'static str,
@@ -131,7 +131,7 @@ fn signed(signer: &Signer, domains: &Domains, separator: &Word, kind: SignatureT
     }
 }
 
-/// What an exchange on `chain` says, as the order path asks it.
+/// The answer of an exchange on `chain`, asked as the order path asks.
 fn judged(
     chain: Chain,
     order: &SignedOrder,
@@ -166,7 +166,8 @@ fn every_domain_of_a_real_client_is_taken_or_is_another_version() {
                 let case = format!("{}: {} {:?} {kind:?} {neg_risk}", row.clients, row.version, row.chain);
                 assert_eq!(judged(row.chain, &order, &owner, row, neg_risk), expected, "{case}");
 
-                // Neither the other kind of market nor the other chain is meant.
+                // Signed for the other kind of market, or for the other chain, the order is
+                // invalid.
                 if row.fate == Taken {
                     let invalid = Err(Reject::SignatureInvalid);
                     assert_eq!(judged(row.chain, &order, &owner, row, !neg_risk), invalid, "{case}");
@@ -202,7 +203,7 @@ fn an_exchange_tells_a_version_3_order_from_one_whose_token_is_nowhere() {
     let exchange = Plan::dev(folder.path()).start();
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[0], &mut connection);
-    // What version 3 calls a position, nobody here has heard of.
+    // Nobody here knows what version 3 calls a position.
     let token = TokenId([0x33; 32]);
     let wish =
         Wish { token, side: Side::Buy, price: 5_000, shares: 10_000_000, kind: "GTC", neg_risk: false };

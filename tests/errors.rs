@@ -1,4 +1,5 @@
-//! The catalogue of errors: printed, kept in the repository, served, and complete as far as sources tell.
+//! The catalogue of errors: printed, kept in the repository, served, and complete as far as the sources
+//! show.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its own sources has to stop")]
 
@@ -11,7 +12,7 @@ use outcry::registrar::Refusal;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Where the catalogue is kept, and how it is made anew.
+/// Where the catalogue is kept, and how it is regenerated.
 const KEPT: &str = "src/http/openapi/errors.md";
 const ANEW: &str = "cargo run -- errors > src/http/openapi/errors.md";
 
@@ -44,7 +45,7 @@ fn the_catalogue_is_served_with_every_refusal_and_its_texts() {
     exchange.stop();
 }
 
-/// The codes that are written as literals in calls of `makers`, whatever stands before them.
+/// The codes that are written as literals in calls of `makers`, whatever precedes them.
 fn codes(text: &str, makers: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for maker in makers {
@@ -60,7 +61,7 @@ fn codes(text: &str, makers: &[&str]) -> BTreeSet<String> {
     found
 }
 
-/// The sources of the read core, without its tests and without the table itself.
+/// The sources of the read core, without its tests and the table itself.
 fn sources_of_reads() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut folders = vec![root.join("reader")];

@@ -1,5 +1,5 @@
-//! What `dev` says of refused signatures and credentials: each way to get it wrong names its check, in
-//! the words of `outcry::auth::explain`, and `serve` says none of it.
+//! What `dev` says about refused signatures and credentials: each mistake names its check, in the words of
+//! `outcry::auth::explain`, and `serve` says none of it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -61,7 +61,7 @@ fn signer(index: usize) -> Signer {
     Signer::new(text::hex(format!("0x{}", KEYS[index]).as_bytes()).unwrap()).unwrap()
 }
 
-/// The same body with another signature.
+/// The body with another signature.
 fn resigned(body: &str, signature: &[u8]) -> String {
     let (head, tail) = body.split_once("\"signature\":\"").unwrap();
     let (_, tail) = tail.split_once('"').unwrap();
@@ -76,7 +76,7 @@ fn on_chain(site: &Site, draft: &Draft, chain: Chain) -> String {
     resigned(&body, &bytes[..usize::from(count)])
 }
 
-/// How an order is got wrong: its name, code, check, what the domain that fits has to say, and the body.
+/// A wrong order: its name, code and check, what must be said about the domain that fits, and the body.
 type OrderRow = (&'static str, &'static str, Check, Value, fn(&mut Site) -> String);
 
 fn order_rows() -> Vec<OrderRow> {
@@ -198,12 +198,12 @@ fn each_way_to_get_an_order_wrong_names_its_check() {
     site.exchange.stop();
 }
 
-/// What a request's HMAC is over.
+/// The HMAC over these parts of a request.
 fn hmac(secret: &MacKey, parts: [&str; 4]) -> String {
     String::from_utf8(text::base64_text(&secret.over(parts.map(str::as_bytes))).to_vec()).unwrap()
 }
 
-/// Credential headers as lines; those without a value are left out.
+/// Credential headers as lines, without those that have no value.
 fn lines_of(headers: &BTreeMap<&str, Option<String>>) -> String {
     let mut lines = String::new();
     for (name, value) in headers.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
@@ -212,7 +212,7 @@ fn lines_of(headers: &BTreeMap<&str, Option<String>>) -> String {
     lines
 }
 
-/// A way to get a signed request wrong: its name, its check, the mistake that fits, and the headers by name.
+/// A wrong signed request: its name, its check, the mistake that explains it, and the headers by name.
 type RequestRow = (&'static str, Check, Option<&'static str>, Vec<(&'static str, Option<String>)>);
 
 fn said(auth: &Value, name: &str) -> String {
@@ -278,7 +278,7 @@ fn each_way_to_get_credentials_wrong_names_its_check_and_tells_no_secret() {
                 ("SIGNATURE", Some(hmac(&secret, [&now, method, path, body]))),
             ];
             headers.extend(changes);
-            // The last of a name counts.
+            // Of several headers with one name, the last counts.
             let last: BTreeMap<_, _> = headers.into_iter().collect();
             let lines = lines_of(&last);
             let answer = site.send(&request(method, target, &lines, body.as_bytes()));

@@ -1,5 +1,5 @@
-//! The fuzz bodies on the stable toolchain: every seed as it is, every prefix of it, and many
-//! small changes to it. The changes follow from one number, which a failure prints.
+//! The fuzz bodies on the stable toolchain: every seed as it is, every prefix of it, and many small
+//! changes to it. The changes are derived from one number, which a failure prints.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its own seeds has to stop")]
 
@@ -13,7 +13,7 @@ mod bodies;
 /// Changed inputs for each body, unless `OUTCRY_FUZZ_INPUTS` says otherwise.
 const INPUTS: u64 = 20_000;
 
-/// What the changes follow from, unless `OUTCRY_FUZZ_SEED` says otherwise.
+/// The number from which the changes are derived, unless `OUTCRY_FUZZ_SEED` gives another.
 const SEED: u64 = 0x6f75_7463_7279;
 
 /// Pieces that parsers of HTTP and JSON stumble over.
@@ -82,7 +82,7 @@ impl Chance {
     }
 }
 
-/// Says what was being tried if the body panics.
+/// Prints the current input if the body panics.
 struct Trying<'a> {
     name: &'a str,
     seed: u64,

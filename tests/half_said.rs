@@ -1,5 +1,5 @@
-//! What a client has said is taken once and whole, in whichever loop its connection ends up and however it ends: the first
-//! trading request of a connection moves it to another loop.
+//! A request is taken once and whole, in whichever loop its connection ends up and however it ends: the first trading
+//! request of a connection moves it to another loop.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -19,7 +19,7 @@ fn exchange() -> (Exchange, tempfile::TempDir) {
     (Plan::dev(folder.path()).start(), folder)
 }
 
-/// A signed order of somebody with money, as it goes over the wire.
+/// A signed order of a trader with money, as it goes over the wire.
 fn order(exchange: &Exchange) -> Vec<u8> {
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[0], &mut connection);
@@ -31,7 +31,7 @@ fn order(exchange: &Exchange) -> Vec<u8> {
     trader.request("POST", "/order", &signed.body)
 }
 
-/// The same request with its body in chunks of so many bytes.
+/// The request `whole` with its body in chunks of `chunk_bytes`.
 fn in_chunks(whole: &[u8], chunk_bytes: usize) -> Vec<u8> {
     let end = whole.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     let head = std::str::from_utf8(&whole[..end]).unwrap();
@@ -59,10 +59,10 @@ fn a_body_in_chunks_is_decoded_once_though_its_connection_moves() {
     for chunk_bytes in [1, 100, 10_000] {
         let mut connection = exchange.connect();
         connection.send(&in_chunks(&order, chunk_bytes)).unwrap();
-        // The same order again: its first answer.
+        // The same order again gets its first answer.
         assert_eq!(statuses(&mut connection, 1), [200], "chunks of {chunk_bytes}");
     }
-    // What lies in a body is never a request.
+    // What is in a body is never a request.
     let within = b"0\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
     let nobodys = request("POST", "/order", "", within);
     let mut connection = exchange.connect();

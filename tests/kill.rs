@@ -1,13 +1,13 @@
 //! Nothing that was acknowledged is lost: the real binary is killed under load, again and again.
 //!
-//! In each round two traders place and cancel on markets of two shards, and keep a list of what
-//! they were told. At an instant that a printed seed chooses, the process is killed with SIGKILL.
-//! After the restart every order, cancel and trade on the lists must be there, none of them twice,
-//! and recovery must have met the state hashes in the log. In half of the rounds the log file is
-//! deleted before the restart, which is what a reboot does to it: then `durable` still keeps
-//! everything, and `committed` keeps a clean prefix and names the cut.
+//! In each round two traders place and cancel on markets of two shards, and keep a list of the
+//! answers. At an instant that a printed seed chooses, the process is killed with SIGKILL. After the
+//! restart every order, cancel and trade on the lists must exist, none of them twice, and recovery
+//! must have met the state hashes in the log. In half of the rounds the log file is deleted before
+//! the restart, as a reboot would. Then `durable` still keeps everything, and `committed` keeps a
+//! clean prefix and names the cut.
 //!
-//! `OUTCRY_KILL_ROUNDS` says how many rounds (3), `OUTCRY_SEED` repeats a run.
+//! `OUTCRY_KILL_ROUNDS` is the number of rounds (default 3), `OUTCRY_SEED` repeats a run.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -24,10 +24,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Acknowledged acts before the kill; the instant lies a little behind the last of them.
+/// Acknowledged acts before the kill; the instant is a little after the last of them.
 const ACTS_MIN: u64 = 200;
 
-/// How far behind: up to so many more acts, and up to so many microseconds.
+/// How much later: up to this many more acts, and up to this many microseconds.
 const ACTS_SPREAD: u64 = 200;
 const DELAY_US_MAX: u64 = 3_000;
 
@@ -40,23 +40,23 @@ const ROUNDS_ON_ONE_DIRECTORY: u64 = 8;
 /// One acknowledged act.
 #[derive(Clone, Debug)]
 enum Act {
-    /// An order got a frame: its id, what it had matched when it was answered, and its trade.
+    /// An order got a frame: its id, what had been matched when it was answered, and its trade.
     Placed { id: String, matched: u64, trade: Option<String> },
-    /// A cancel took this order out.
+    /// A cancel removed this order.
     Cancelled { id: String },
 }
 
-/// A trader with the list of what it was told, in the order in which it was told.
+/// A trader and the list of the answers that it got, in order.
 struct Party {
     trader: Trader,
-    /// Each with the number of the request that it answers.
+    /// Acts, each with the number of the request that it answers.
     acts: Vec<(u64, Act)>,
     answered: u64,
     live: Vec<String>,
     random: Random,
 }
 
-/// What was sent and is not answered yet.
+/// A request that has not been answered yet.
 enum Sent {
     Place { id: String },
     Cancel { id: String },
@@ -97,7 +97,8 @@ fn everything_acknowledged_survives_a_kill_at_any_instant() {
         if round % ROUNDS_ON_ONE_DIRECTORY == ROUNDS_ON_ONE_DIRECTORY - 1 {
             scene = Scene::new(&mut random);
         }
-        // Durable with a kept log, committed with a deleted one, and so on: all four in turn.
+        // Durable with the log kept, committed with it deleted, and so on: all four combinations in
+        // turn.
         let durability = if round % 2 == 0 { Durability::Durable } else { Durability::Committed };
         let log_file = if (round / 2 + round) % 2 == 0 { LogFile::Kept } else { LogFile::Deleted };
         scene.round(round, durability, log_file, &mut random);
@@ -276,10 +277,10 @@ impl Party {
         }
     }
 
-    /// Compares the list with what the exchange shows; with a cut, shortens it to what is there.
+    /// Compares the list with what the exchange shows; after a cut, shortens it to what is there.
     ///
-    /// What one connection sends is done in the order in which it was sent, whatever the shards; so a
-    /// cut leaves its first acts and none behind them.
+    /// The requests of one connection are executed in the order in which they were sent, on any
+    /// shard. So a cut leaves a prefix of its acts.
     fn check(&mut self, connection: &mut Connection, cut: bool) {
         let trades = self.trader.pages(connection, "/data/trades");
         let trade_ids: BTreeSet<String> = trades.iter().map(|trade| text_of(&trade["id"])).collect();
@@ -313,7 +314,7 @@ impl Act {
         }
     }
 
-    /// True if the exchange's record says at least what the trader was told.
+    /// True if the exchange's record shows at least what the trader was answered.
     fn holds(&self, record: &Value, trades: &BTreeSet<String>, filled: &BTreeMap<String, u64>) -> bool {
         let id = text_of(&record["id"]);
         let matched = micro(record["size_matched"].as_str().unwrap());
@@ -363,7 +364,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// How many state hashes recovery says that it met.
+/// The number of state hashes that recovery says it met.
 fn hashes_met(output: &str) -> u64 {
     let (before, _) = output.split_once(" state hashes").unwrap_or_else(|| panic!("{output}"));
     before.rsplit(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("{output}"))

@@ -1,8 +1,8 @@
-//! The switch that lets tables check signatures, on the real binary: whatever is refused without it is
-//! refused with it in the same bytes, and whatever is taken is taken.
+//! The switch that lets tables check signatures, on the real binary: whatever is refused without it is refused
+//! with it in the same bytes, and whatever is taken is taken.
 //!
-//! One exchange is run twice on the same data: first as it comes, then with room for a signer. The
-//! second run hears the same requests to the byte, each before the signer's table is whole and after.
+//! One exchange is run twice on the same data: first as it is by default, then with room for a signer. The
+//! second run gets the same requests to the byte, each before the signer's table is complete and after.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -15,10 +15,10 @@ use outcry::auth::{KnownSigners, Signer, text};
 use outcry::domain::{Side, TokenId, Word};
 use serde_json::Value;
 
-/// More orders than a table takes to become whole.
+/// More orders than it takes to complete a table.
 const ORDERS: usize = 80;
 
-/// The same body with another signature.
+/// The body with another signature.
 fn resigned(signed: &Signed, signature: &[u8]) -> String {
     let (head, tail) = signed.body.split_once("\"signature\":\"").unwrap();
     let (_, tail) = tail.split_once('"').unwrap();
@@ -101,8 +101,8 @@ fn room_for_less_than_one_signer_is_refused() {
 #[test]
 fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
     let folder = tempfile::TempDir::with_prefix_in("known-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-    // The second run hears what was stamped for the first, and no answer tells how many came before, or how long
-    // it took.
+    // The second run gets what was stamped for the first, and no answer shows how many came before, or how long
+    // they took.
     let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set("auth.window_s=86400");
     let plan = plan.set("limits.mode=off").set("metrics.server_timing=false");
     let mut site = Site::start(&plan);

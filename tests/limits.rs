@@ -1,5 +1,5 @@
-//! Every limit of a trade core, hit at one below, at, and one above: what happens there, and that
-//! nothing else does.
+//! Every limit of a trade core, at one below, at the limit, and one above: what happens there, and
+//! that nothing else does.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(unreachable_pub, dead_code, reason = "the scripts' files are shared with other tests")]
@@ -23,7 +23,7 @@ use outcry::shard::{CancelRefusal, PlaceOrder, Placed, Refusal, Status, Tombston
 const NOW: TimeMs = TimeMs(1_700_000_000_000);
 const MARKET: MarketNo = MarketNo(0);
 
-/// One shard, the markets named, and traders with money and shares.
+/// One shard, the named markets, and traders with money and shares.
 struct Venue {
     fast: Fast,
     names: Names,
@@ -195,7 +195,7 @@ fn a_short_log_refuses_orders_first_and_cancels_last_and_loses_nothing() {
     let mut payload = Vec::new();
     filler.encode(&mut payload);
     let log = std::sync::Arc::clone(&venue.fast.log);
-    // Until orders have no room; nobody follows, so nothing is freed.
+    // Until orders have no room; nobody follows the log, so nothing is freed.
     while log.room_for_order(1) {
         log.append(OrdersRemoved::KIND, &payload);
     }
@@ -225,7 +225,8 @@ fn a_cancel_of_more_orders_than_one_frame_holds_takes_several_and_stops_with_the
         let placed = venue.fast.owner(MARKET).place(NOW, &order.ready());
         assert_eq!(status(placed).0, Status::Live);
         if number % 1_000 == 0 {
-            // Nobody follows: a ledger proves conservation after every frame, which takes a while.
+            // Freed without following: a ledger proves conservation after every frame, which takes
+            // a while.
             venue.fast.log.free(venue.fast.log.claimed());
         }
     }
@@ -274,7 +275,7 @@ fn a_tombstone_waits_ten_seconds_by_a_clock_that_was_set_back_restarts_included(
 fn a_log_remembers_only_the_tombstones_that_wait() {
     let mut venue = Venue::open(16, 1, &["m"]);
     let order = venue.order("alice buy yes 40 x1 gtc #a");
-    // Ahead, set back by a day, and on from there: by each of these, what came before is over.
+    // Ahead, set back by a day, and on from there: each of these ends what came before.
     for (number, seconds) in [(1, 86_400), (2, 0), (3, 10), (4, 20)] {
         let now = NOW.plus_ms(1_000 * seconds);
         assert_eq!(venue.fast.owner(MARKET).tombstone(now, order.wallet, &OrderId([number; 32])), Ok(()));

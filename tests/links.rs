@@ -1,5 +1,5 @@
-//! Deposit wallets that nobody owns yet: `dev` links one by its first accepted order, `serve` only
-//! when the operator says so.
+//! Deposit wallets that nobody owns yet: `dev` links one to the signer of its first accepted order,
+//! `serve` only when the operator says so.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -12,7 +12,7 @@ use outcry::domain::{Address, Side, SignatureType, TokenId};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Nobody's, until somebody signs for them.
+/// Wallets without an owner until somebody signs for them.
 const WALLETS: [Address; 3] = [Address([0xd1; 20]), Address([0xd2; 20]), Address([0xd3; 20])];
 
 /// An exchange, how its operator reaches it, and two principals who want the same wallets.
@@ -59,7 +59,7 @@ impl Scene {
         shown["owner"].as_str().unwrap_or_default().to_lowercase()
     }
 
-    /// Markets, one after the other: on two shards they are on both.
+    /// Makes markets one after the other: with two shards, both have some.
     fn markets<const N: usize>(&self) -> [TokenId; N] {
         std::array::from_fn(|number| {
             let made = self.operator(&["market", "create", &format!("Number {number}?")]);
@@ -99,7 +99,7 @@ fn in_dev(shards: u16) {
         assert_eq!(scene.owner(wallet), "");
     }
 
-    // What is not accepted links nobody.
+    // An order that is not accepted links nobody.
     let good = scene.draft(0, &WALLETS[0], tokens[0]);
     let mut poor = good.clone();
     (poor.fields.maker_amount, poor.fields.taker_amount) = (500_000_000, 1_000_000_000);
@@ -131,7 +131,7 @@ fn in_dev(shards: u16) {
     let open = scene.traders[0].pages(&mut scene.connection, "/data/orders");
     assert_eq!(open.len(), 2, "the wallets' orders are their principal's");
 
-    // In the log a wallet is linked before its first order, and what is there adds up.
+    // In the log a wallet is linked before its first order, and everything adds up.
     scene.exchange.stop();
     let data_dir = scene.plan.data_dir();
     let journal = |word: &str| outcry_succeeds(&["journal", word, "--data-dir", data_dir.to_str().unwrap()]);

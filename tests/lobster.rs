@@ -1,7 +1,7 @@
 //! Real order flow: an hour of a stock's messages, through the engine and over HTTP.
 //!
-//! Both tests drive a naive twin beside the exchange and compare every fill, the final book and
-//! what each order has left. The file lies beside the repository (`../shared`); without it the
+//! Both tests drive a naive twin beside the exchange, and compare every fill, the final book and
+//! the open size of each order. The file is beside the repository (`../shared`); without it the
 //! tests are skipped, except in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
@@ -31,17 +31,17 @@ const FILE: &str = "data/lobster-aapl/AAPL_2012-06-21_34200000_37800000_message_
 /// Requests in flight; the server takes 32 from one connection.
 const PIPELINED: usize = 24;
 
-/// More shares and money than the hour moves, so that nobody is ever short.
+/// More shares and money than the hour moves, so that neither party runs short.
 const SHARES: &str = "20000000";
 const COLLATERAL: &str = "100000000";
 
-/// What was asked of the exchange, and what the twin says the answer is.
+/// A request, and the answer that the twin expects.
 enum Asked {
     Order { fills: Vec<Fill>, rests: bool },
     Cancel { gone: bool },
 }
 
-/// The buyer and the seller: two principals, so that nobody meets itself.
+/// The buyer and the seller: two principals, so that no order meets its own owner's.
 struct Stage {
     buyer: Trader,
     seller: Trader,

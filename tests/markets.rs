@@ -1,8 +1,8 @@
 //! Real markets: two files of Gamma rows are imported as they are, and every market that can be
 //! traded is traded.
 //!
-//! What has to come out is computed from the files themselves: which conditions there are, which
-//! of them are closed, and which of two rows about the same market is the newer one.
+//! The expected result is computed from the files themselves: which conditions there are, which of
+//! them are closed, and which of two rows about the same market is the newer one.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -21,14 +21,14 @@ use std::path::{Path, PathBuf};
 const MARKETS: &str = "data/gamma-markets-500/polymarket_markets.json.gz";
 const EVENTS: &str = "data/gamma-events-100/events.json.gz";
 
-/// What the two files hold together.
+/// Conditions in both files together.
 const CONDITIONS: usize = 782;
 const TRADABLE: usize = 770;
 
 /// Requests in flight on one connection.
 const PIPELINED: usize = 16;
 
-/// A market of the files: the newest row about it.
+/// A market of the files, from the newest row about it.
 struct Row {
     updated: String,
     question: String,
@@ -43,7 +43,7 @@ fn unpacked(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Every market of both files by condition, the newer row of two.
+/// Every market of both files by condition, from the newer of two rows.
 fn rows(files: &[PathBuf]) -> BTreeMap<String, Row> {
     let mut rows = BTreeMap::new();
     for file in files {
@@ -72,7 +72,7 @@ fn add(rows: &mut BTreeMap<String, Row>, market: &Value) {
     }
 }
 
-/// Imports the files in this order; gives what the command printed.
+/// Imports the files in this order; returns what the command printed.
 fn import(exchange: &Exchange, files: &[PathBuf]) -> String {
     let admin = format!("http://127.0.0.1:{}", exchange.admin);
     let mut words = vec!["import", "gamma", "--admin", &admin];
@@ -120,7 +120,7 @@ fn wishes(market: &Value) -> Vec<Wish<'static>> {
     tokens.map(wish).collect()
 }
 
-/// Sends all requests, several in flight, and gives the answers in order.
+/// Sends all requests, several in flight, and returns the answers in order.
 fn pipelined(connection: &mut Connection, requests: &[Vec<u8>]) -> Vec<(u16, Value)> {
     let mut answers = Vec::new();
     for batch in requests.chunks(PIPELINED) {
@@ -216,7 +216,7 @@ fn the_newer_of_two_rows_wins_whichever_file_comes_first() {
     let [one, other] = orders.map(|files| {
         let folder = tempfile::TempDir::with_prefix_in("markets-", env!("CARGO_TARGET_TMPDIR")).unwrap();
         let exchange = Plan::dev(folder.path()).start();
-        // Two imports, not one with two files: the second has to judge against what is there.
+        // Two imports instead of one with two files: the second must judge against what is there.
         for file in &files {
             import(&exchange, std::slice::from_ref(file));
         }
@@ -227,7 +227,7 @@ fn the_newer_of_two_rows_wins_whichever_file_comes_first() {
     assert_eq!(one.len(), other.len());
     for (condition, market) in &one {
         let texts = |market: &Value| {
-            // Not the tick: a second import never touches a live book.
+            // Without the tick: a second import never touches a live book.
             ["question", "slug", "description", "end_date_iso", "closed", "active"]
                 .map(|name| market[name].clone())
         };

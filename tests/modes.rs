@@ -1,4 +1,4 @@
-//! What is taken in which mode, of the exchange and of a market, and who is told: by the running binary.
+//! What each mode of the exchange and of a market allows, and who is informed of it, by the running binary.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use std::net::TcpStream;
 use tungstenite::{Message, WebSocket};
 
-/// A mode of the exchange, one of the market, and the codes of what they do to an order, to a post-only one
-/// and to a split; empty if it is taken. Cancels and merges always are.
+/// A mode of the exchange, one of the market, and the codes with which they refuse an order, a post-only
+/// order and a split; empty if it is taken. Cancels and merges are always taken.
 const TABLE: &[(&str, &str, [&str; 3])] = &[
     ("open", "open", ["", "", ""]),
     ("open", "post-only", ["post_only_mode", "", ""]),
@@ -50,7 +50,7 @@ impl Site {
         Self { exchange, connection, trader, condition, token, _folder: folder }
     }
 
-    /// The modes, by the operator's commands; what they print says the same.
+    /// Sets the modes by the operator's commands, whose output must agree.
     fn set(&self, whole: &str, market: &str) {
         let admin = format!("http://127.0.0.1:{}", self.exchange.admin);
         for words in [&["mode", whole][..], &["market", "mode", &self.condition, market]] {
@@ -73,12 +73,12 @@ impl Site {
         self.trader.ask(&mut self.connection, method, path, body).unwrap()
     }
 
-    /// Splits (0) or merges (1) so many pairs.
+    /// Splits (0) or merges (1) `pairs` pairs.
     fn act(&mut self, act: u8, pairs: u64) -> Answer {
         self.trader.act(&mut self.connection, act, &self.condition, pairs * 1_000_000)
     }
 
-    /// What both listeners say of the modes.
+    /// What both listeners say about the modes.
     fn ready(&self) -> [Value; 2] {
         [self.exchange.http, self.exchange.admin].map(|port| {
             let answer = Connection::open(port).request("GET", "/ready", "", b"").unwrap();
@@ -104,7 +104,7 @@ fn next(stream: &mut WebSocket<TcpStream>) -> Value {
     }
 }
 
-/// The next message of this type, but for heartbeats if those are not meant.
+/// The next message of this type; heartbeats are skipped unless asked for.
 fn next_of(stream: &mut WebSocket<TcpStream>, kind: &str) -> Value {
     std::iter::repeat_with(|| next(stream)).find(|message| message["type"] == kind).unwrap()
 }
@@ -173,7 +173,7 @@ fn whoever_follows_is_told_of_modes_when_they_change_and_when_it_comes() {
         assert_eq!(next_of(stream, "subscribed")["mode"], "open");
     }
     for mode in ["post-only", "cancel-only", "closed", "open"] {
-        // The market's own mode stands for the exchange's where only that changes.
+        // If only the market's mode changes, it stands for the exchange's.
         let own = if mode == "closed" { "open" } else { mode };
         site.set(mode, own);
         for (index, stream) in streams.iter_mut().enumerate() {

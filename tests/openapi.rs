@@ -1,7 +1,7 @@
 //! The OpenAPI document against the tables that it describes: routes, refusals and limits.
 //!
-//! What the running binary answers is held to the document by `contract.rs`, and by
-//! `clients/schemathesis.py` with requests that nobody thought of.
+//! `contract.rs` compares the answers of the running binary with the document, and so does
+//! `clients/contract.py`, with generated requests.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the document has to stop")]
 
@@ -56,7 +56,7 @@ fn every_operation_says_who_what_and_what_comes_back() {
         assert!(responses.contains_key("default"), "{line}: bytes that are no request of it");
         let answers = ["101", "200", "404", "501"];
         assert!(answers.iter().any(|status| responses.contains_key(*status)), "{line}: an answer");
-        // What becomes a stream has no body.
+        // A response that becomes a stream has no body.
         for (status, response) in responses.iter().filter(|(status, _)| *status != "101") {
             let schema = document.resolve(response).pointer("/content/application~1json/schema");
             assert!(schema.is_some(), "{line}: {status} has no schema");

@@ -1,4 +1,4 @@
-//! The operator's commands against a running exchange and against what it leaves behind.
+//! The operator's commands against a running exchange, and against the data that it leaves behind.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -18,12 +18,13 @@ fn folder() -> TempDir {
     TempDir::with_prefix_in("operator-", env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// `outcry dev` below `folder`, its log as well: what a test leaves behind goes with its folder.
+/// `outcry dev` below `folder`, with its log: everything that a test leaves behind is removed with
+/// its folder.
 fn plan_in(folder: &Path) -> Plan {
     Plan::dev(folder).set(&format!("journal.log_path={}", folder.join("log").display()))
 }
 
-/// Runs one operator's command; gives what it printed, as JSON.
+/// Runs an operator's command; returns what it printed, as JSON.
 #[track_caller]
 fn operator(exchange: &Exchange, words: &[&str]) -> Value {
     let admin = format!("http://127.0.0.1:{}", exchange.admin);
@@ -31,7 +32,7 @@ fn operator(exchange: &Exchange, words: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// Runs one that has to be refused; gives its words.
+/// Runs a command that must be refused; returns its message.
 #[track_caller]
 fn refused(exchange: &Exchange, words: &[&str]) -> String {
     let admin = format!("http://127.0.0.1:{}", exchange.admin);
@@ -279,7 +280,7 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     assert!(import(&exchange, &[&older]).1.contains("markets: 0 added, 0 updated, 0 unchanged, 1 older"));
     assert_eq!(operator(&exchange, &["market", "show", "7"])["mode"], "open");
 
-    // While an order rests, its tick stays; when nothing does, the file has its way.
+    // While an order rests, its tick stays; once none does, the file's tick is taken.
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     let wish = Wish {
@@ -332,8 +333,9 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     assert!(!import(&exchange, &[&clash]).0);
 }
 
-/// A process may die between any two frames. A text that stands behind what it changes is new to
-/// the exchange until all of that is done, so the next import does the rest.
+/// A process may die between any two frames. The text comes after everything that it changes, so
+/// until all of that is done the exchange takes the text for new, and the next import does the
+/// rest.
 #[test]
 fn what_a_row_does_to_its_market_is_in_the_log_before_its_text() {
     let folder = folder();

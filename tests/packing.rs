@@ -1,5 +1,5 @@
-//! A running exchange packs its sealed segments, and nobody finds anything else than before: not its
-//! clients, not a start from a snapshot or from all frames, not `journal verify` and `dump`.
+//! A running exchange packs its sealed segments, and nothing reads differently: not for its clients, not
+//! at a start from a snapshot or from all frames, not in `journal verify` and `dump`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -12,13 +12,13 @@ use outcry::domain::Side;
 use serde_json::Value;
 use std::path::Path;
 
-/// The smallest that a configuration may ask for: some 250 orders, each alone in its batch.
+/// The smallest segment that a configuration may ask for: some 250 orders, each alone in its batch.
 const SEGMENT_BYTES: u64 = 1 << 20;
-/// Orders between two looks at a file, and how many looks there are at most.
+/// Orders between two looks at a file, and the most looks.
 const ORDERS: usize = 50;
 const LOOKS_MAX: usize = 200;
 
-/// Somebody who places an order and takes it back, one after the other.
+/// A trader who places an order and cancels it, again and again.
 struct Scene {
     connection: Connection,
     trader: Trader,
@@ -82,7 +82,7 @@ fn a_running_exchange_packs_its_sealed_segments_and_says_the_same_as_before() {
         .set("journal.pack=false");
     let data_dir = as_written.data_dir();
 
-    // With a snapshot in the middle of what is packed later.
+    // The snapshot is in the middle of what is packed later.
     let exchange = as_written.start();
     let mut scene = Scene::open(&exchange);
     scene.orders(ORDERS);
@@ -120,7 +120,7 @@ fn a_running_exchange_packs_its_sealed_segments_and_says_the_same_as_before() {
     let hash = verified(&data_dir, "state hash ");
 
     // From the snapshot, whose place is now in the middle of a batch, and from the first frame on; after
-    // a stop in good order and after a death.
+    // an orderly stop and after a kill.
     for from_all in [false, true] {
         if from_all {
             std::fs::remove_dir_all(data_dir.join("snapshots")).unwrap();

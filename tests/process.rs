@@ -1,4 +1,4 @@
-//! The binary as a process: it stops when asked, and never shares what is its own.
+//! The binary as a process: it stops when asked, and never shares what must be its own.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 

@@ -1,5 +1,5 @@
-//! Rate limits of the running binary. Its clock stands still until a test moves it, so what is held stays
-//! held and what is refused stays refused.
+//! Rate limits of the running binary. Its clock stands still until a test moves it, so held requests stay
+//! held, and refused ones stay refused.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -12,7 +12,7 @@ use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// How long something may take that has to happen; machines are slow.
+/// How long anything may take that must happen; machines are slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 struct Site {
@@ -47,14 +47,14 @@ impl Site {
         Connection::open(self.exchange.admin).request(method, path, "", body.as_bytes()).unwrap()
     }
 
-    /// How many requests were waited for, refused or warned about.
+    /// How many requests were held, refused or warned about.
     fn count(&self, what: &str) -> u64 {
         let text = String::from_utf8(self.operator("GET", "/metrics", "").body).unwrap();
         let name = format!("outcry_limited_requests_total{{what=\"{what}\"}} ");
         text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
     }
 
-    /// Looks until so many requests are held.
+    /// Polls until `count` requests are held.
     fn until_held(&self, count: u64) {
         let deadline = Instant::now() + PATIENCE;
         while self.count("waited") < count {
@@ -92,13 +92,13 @@ impl Site {
         connection
     }
 
-    /// `GET path` as the proxy sends it on for `client`.
+    /// `GET path` as the proxy forwards it for `client`.
     fn forwarded(&mut self, client: &str, path: &str) -> Answer {
         let header = format!("X-Forwarded-For: {client}\r\n");
         self.connection.request("GET", path, &header, b"").unwrap()
     }
 
-    /// The same with the trader's signature.
+    /// A signed `GET path` as the proxy forwards it for `client`.
     fn signed(&mut self, client: &str, path: &str) -> Answer {
         let header = format!("X-Forwarded-For: {client}\r\n");
         self.connection.send(&self.trader.request_with(&header, "GET", path, "")).unwrap();
@@ -106,7 +106,7 @@ impl Site {
     }
 }
 
-/// Status, `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`, and what else there is of
+/// Status, `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`, and whatever there is of
 /// `Retry-After` and `RateLimit-Warning`.
 fn said(answer: &Answer) -> String {
     let mut text = answer.status.to_string();
@@ -142,7 +142,7 @@ fn a_burst_passes_then_requests_are_held_then_refused_and_each_is_counted_once()
     assert_eq!(said(&first.answer().unwrap()), "200 4 0 2");
     site.advance(500);
     assert_eq!(said(&second.answer().unwrap()), "200 4 0 2");
-    // Six were taken in a second that has room for two: another half second, and there is room for one.
+    // Six were taken in a second that has room for two: half a second later there is room for one.
     site.advance(500);
     assert_eq!(said(&site.place()), "200 4 0 2");
     assert_eq!((site.count("waited"), site.count("refused")), (2, 1));
@@ -157,7 +157,7 @@ fn what_stands_behind_a_held_request_waits_and_leaves_in_order() {
     let cancel = site.trader.request("DELETE", "/cancel-all", "");
     connection.send(&cancel).unwrap();
     connection.send(&request("GET", "/time", "", b"")).unwrap();
-    // The same from another connection is not held.
+    // The same request on another connection is not held.
     assert_eq!(site.ask("DELETE", "/cancel-all", "").json()["canceled"].as_array().unwrap().len(), 1);
     site.advance(1_000);
     assert_eq!(connection.answer().unwrap().json()["status"], "live");
@@ -219,7 +219,7 @@ fn a_batch_costs_as_many_as_it_has_orders_and_is_taken_whole_or_not() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.order=8/8s, 20/10m"]);
     let (three, seven) = (site.batch(3), site.batch(7));
     assert_eq!(said(&site.ask("POST", "/orders", &three)), "200 8 5 3");
-    // However often it is asked for: a refusal takes nothing, so it gets through as soon as if it had waited.
+    // However often it is sent: a refusal costs nothing, so it gets through as soon as if it had waited.
     for _ in 0..4 {
         assert_eq!(said(&site.ask("POST", "/orders", &seven)), "429 8 5 3 retry 2");
     }
@@ -286,7 +286,7 @@ fn reads_have_their_own_limits_and_their_groups() {
         ("/tags", 429),
         ("/events", 200),
         ("/time", 200),
-        // Everything that the catalog has room for is taken; a refusal took nothing.
+        // Everything that the catalog's limit has room for is taken; a refusal costs nothing.
         ("/series", 429),
         ("/book?token_id=1", 404),
     ] {
@@ -313,7 +313,7 @@ fn only_a_trusted_proxy_says_who_is_asking() {
         ("9.9.9.9, 1.1.1.1", 200),
         ("7.7.7.7, 1.1.1.1, 127.0.0.3", 429),
         ("1.1.1.2", 200),
-        // One customer of IPv6.
+        // One customer's IPv6 network.
         ("2001:db8::1", 200),
         ("2001:db8::ffff:2", 200),
         ("2001:db8::3", 429),
@@ -350,7 +350,7 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
     let mut site = Site::start(&settings);
     let path = "/data/trades";
     assert_eq!(said(&site.signed("1.0.0.1", path)), "200 2 1 1");
-    // Whoever knows the key's name and nothing else pays with its own address.
+    // A request that knows only the key's name is charged to its own address.
     for client in ["6.0.0.1", "6.0.0.2"] {
         let header = format!("X-Forwarded-For: {client}\r\n");
         let good = String::from_utf8(site.trader.request_with(&header, "GET", path, "")).unwrap();
@@ -358,7 +358,7 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
         assert_eq!(site.connection.answer().unwrap().status, 401);
     }
     assert_eq!(said(&site.signed("1.0.0.2", path)), "200 2 0 2");
-    // A third address has room, its owner has not: the answer waits.
+    // A third address has room but the key's owner has none: the answer waits.
     let mut other = site.exchange.connect();
     let held = site.trader.request_with("X-Forwarded-For: 1.0.0.3\r\n", "GET", path, "");
     other.send(&held).unwrap();
@@ -367,7 +367,7 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
     let now_ms = site.exchange.read("/time").as_u64().unwrap() * 1_000;
     let mut second = Trader::at(KEYS[2], &mut site.connection, Some(now_ms));
     std::mem::swap(&mut site.trader, &mut second);
-    // The address that the refused one came from has all of its room.
+    // The address of the refused request still has all of its room.
     assert_eq!(said(&site.signed("1.0.0.4", path)), "200 2 1 1");
     site.advance(1_000);
     assert_eq!(said(&other.answer().unwrap()), "200 2 0 3");

@@ -1,5 +1,5 @@
-//! Read-only keys on a running exchange: what they open, what they do not, and that a killed server
-//! knows them again.
+//! Read-only keys on a running exchange: what they may read, what they may not, and that they
+//! survive a killed server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 

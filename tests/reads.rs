@@ -1,7 +1,7 @@
 //! Reads and trades do not share a core, and a read sees every write that was answered before it,
-//! whatever connection either came on.
+//! on any connection.
 //!
-//! Where each request was taken is counted by the loop that took it; the counts are in `/metrics`.
+//! Each loop counts the requests that it took; the counts are in `/metrics`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -67,7 +67,7 @@ fn a_connection_that_only_reads_never_touches_a_shards_core() {
     assert_eq!(after.reading_by_reader - before.reading_by_reader, reads);
     assert_eq!((after.trading_by_shards, after.reading_by_shards), (before.trading_by_shards, 0));
 
-    // Once it trades it lives with a shard, reads and all.
+    // Once it trades, the connection belongs to a shard, its reads included.
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     rest(&mut trader, &mut connection, common::trader::token(&token));
@@ -78,7 +78,7 @@ fn a_connection_that_only_reads_never_touches_a_shards_core() {
     exchange.stop();
 }
 
-/// An order that rests; its id.
+/// Places an order that rests; returns its id.
 fn rest(trader: &mut Trader, connection: &mut Connection, token: TokenId) -> String {
     let wish = Wish { token, side: Side::Buy, price: 100, shares: 5_000_000, kind: "GTC", neg_risk: false };
     let order = trader.sign(&wish);

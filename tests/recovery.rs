@@ -1,8 +1,9 @@
-//! The journal in a process that is killed: whatever it said was committed is there afterwards.
+//! The journal in a process that is killed: every frame that was reported as committed is there
+//! afterwards.
 //!
-//! The process is this test itself, started once more with a directory in its environment: it
-//! appends from two threads and says each number when its frame is committed. It is killed after
-//! so many words, and no instant is special to it.
+//! The process is this test itself, started again with a directory in its environment. It appends
+//! from two threads and prints each number once its frame is committed. It is killed after a given
+//! number of lines, at no special instant.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
@@ -28,7 +29,7 @@ fn options(directory: &Path) -> Options {
     }
 }
 
-/// The payload of a thread's `number`-th frame: it says whose it is and how long it must be.
+/// The payload of a thread's `number`-th frame, which tells the thread and the length.
 fn payload(thread: u64, number: u64) -> Vec<u8> {
     let mut payload = vec![1; 16 + usize::try_from(number * 131 % 3_000).unwrap()];
     payload[..8].copy_from_slice(&thread.to_le_bytes());
@@ -52,7 +53,7 @@ fn recovered(directory: &Path) -> (Recovered, [Vec<u64>; 2]) {
     (opened.recovered().clone(), numbers)
 }
 
-/// What the process that will be killed does: append, see that it is committed, say so.
+/// The work of the process that will be killed: append, see that it is committed, print that.
 fn append_for_ever(log: &Log, thread: u64, mut number: u64) {
     let mut mark = CommittedMark::new(log);
     loop {
@@ -70,7 +71,7 @@ fn append_for_ever(log: &Log, thread: u64, mut number: u64) {
     }
 }
 
-/// Not a fact by itself: it is the other process, if the environment says so.
+/// Not a test of its own: this is the other process, if the environment says so.
 #[test]
 fn the_process_that_is_killed() {
     let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else {
@@ -103,7 +104,7 @@ fn what_a_killed_process_committed_is_there_and_nothing_is_there_twice() {
         let mut said = 0;
         while said < 1 + round * 400 {
             let line = lines.next().expect("it goes on for ever").unwrap();
-            // The harness may have put words of its own in front of the first.
+            // The harness may have printed something in front of the first.
             let Some((_, numbers)) = line.split_once("committed ") else {
                 continue;
             };
@@ -119,7 +120,7 @@ fn what_a_killed_process_committed_is_there_and_nothing_is_there_twice() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it said while it was being killed counts too.
+        // What it printed while it was being killed counts too.
         for line in lines.map_while(Result::ok) {
             let words: Vec<_> = line.split(' ').collect();
             if let ["committed", thread, number] = words[..]
@@ -135,7 +136,7 @@ fn what_a_killed_process_committed_is_there_and_nothing_is_there_twice() {
             assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "thread {thread}, round {round}");
             let (there, said) = (numbers.len() as u64, expected[thread]);
             assert!(said <= there, "thread {thread} said {said} and {there} are there, round {round}");
-            // The frame that was committed but not said any more.
+            // One frame may have been committed but not printed any more.
             assert!(there <= said + 1, "thread {thread}, round {round}");
             expected[thread] = there;
         }

@@ -1,10 +1,10 @@
-//! Every refusal, provoked on a running exchange: the right words come back and nothing changes.
+//! Every refusal, provoked on a running exchange: the answer has the right words, and nothing changes.
 //!
-//! `provoke` is a match over [`Reject`], so that a new refusal without a row does not compile. The
-//! state hash is read from the journal on disk before and after each row, by `journal verify`.
+//! `provoke` is a match over [`Reject`], so a new refusal without a row does not compile. Before and
+//! after each row, `journal verify` reads the state hash from the journal on disk.
 //!
 //! Rows that need an exchange of another shape (tiny tables, a mode) say which. Those for which a part
-//! of the server has to stand still are in `held`; what has to be said, in `said`.
+//! of the server must stand still are in `held`; what must be said is in `said`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -25,8 +25,8 @@ use std::path::Path;
 /// More of the largest ladders than fit a mebibyte.
 const LADDERS_MAX: usize = 20;
 
-/// With `dev`'s tenth: as many resting orders, and as many pairs of wallet and market, as `dev`'s
-/// own quotes leave some room beside.
+/// Other sizes are a tenth of the defaults, as in `dev`. These leave a little room for resting orders,
+/// and for pairs of wallet and market, beside `dev`'s own quotes.
 const FEW_ORDERS: &str = "sizes.resting_orders=130";
 const FEW_WALLETS: &str = "sizes.wallets=50";
 const ROOM_MAX: usize = 130;
@@ -60,11 +60,11 @@ struct Scene {
     _folder: tempfile::TempDir,
 }
 
-/// How a refusal is brought about.
+/// How a refusal is provoked.
 enum Row {
-    /// By one request on the common scene; the function gives what was answered.
+    /// By one request on the common scene; the function returns the answer.
     Asked(fn(&mut Scene) -> Answer),
-    /// On the common scene while the operator has changed something: before, the request, after.
+    /// On the common scene, with something changed by the operator: before, the request, after.
     While(fn(&mut Scene), fn(&mut Scene) -> Answer, fn(&mut Scene)),
     /// On an exchange started with these settings: before, the request.
     Shaped(&'static [&'static str], fn(&mut Scene), fn(&mut Scene) -> Answer),
@@ -72,7 +72,7 @@ enum Row {
     Held(fn() -> Seen),
 }
 
-/// A refusal, and the state on disk around it.
+/// A refusal, with the state on disk before and after it.
 struct Seen {
     before: String,
     answer: Answer,
@@ -313,7 +313,7 @@ fn provoke(reject: Reject) -> Row {
             },
             Scene::plain,
         ),
-        // The largest ladders there are, until the smallest pool there is has no room for another.
+        // The largest ladders, until the smallest pool has no room for another.
         Reject::NoRoomForBook => Shaped(
             &["sizes.books_bytes=1048576", "cpu.shards=1"],
             |scene| {
@@ -370,7 +370,7 @@ impl Scene {
         let closed = closed_market(&exchange);
         let first = Trader::new(KEYS[6], &mut connection);
         let mut second = Trader::new(KEYS[7], &mut connection);
-        // The one order on offer: the second trader sells ten at .80.
+        // The only order on offer: the second trader sells ten at .80.
         let split = second.act(&mut connection, 0, &open.condition, 10_000_000);
         assert!(split.status == 200, "{}", split.json());
         let wish = Wish {
@@ -431,7 +431,7 @@ impl Scene {
         })
     }
 
-    /// A replace of the orders `cancel` by one that is changed, behind a plain one if `second`.
+    /// Replaces the orders `cancel` by a changed one, which follows a plain one if `second`.
     fn replace(&mut self, cancel: &[&str], change: impl FnOnce(&mut Draft), second: bool) -> Answer {
         let wish = self.wish(Side::Buy, 1_000, "GTC");
         let mut draft = self.first.draft(&wish);
@@ -505,7 +505,7 @@ impl Scene {
         operator(&self.exchange, &words);
     }
 
-    /// What `act` is answered, between the state before and after.
+    /// The answer to `act`, with the state before and after.
     fn see(&mut self, act: fn(&mut Self) -> Answer) -> Seen {
         let data_dir = self.plan.data_dir();
         let before = state_hash(&data_dir);

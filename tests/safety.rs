@@ -1,8 +1,8 @@
-//! What cancels a maker's orders when the maker cannot: a missed heartbeat, a lost connection, a
-//! tripped breaker.
+//! What cancels a maker's orders when the maker cannot: a missed heartbeat, a lost connection, a tripped
+//! breaker.
 //!
-//! The exchange's clock stands still until the test moves it. What leaves a book by itself is waited for
-//! on the maker's own stream.
+//! The exchange's clock stands still until the test moves it. The maker's own stream shows what leaves a
+//! book by itself.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -78,7 +78,7 @@ impl Site {
         Wish { token, side, price: cents * 100, shares: shares * 1_000_000, kind: "GTC", neg_risk: false }
     }
 
-    /// The maker bids in a market, with one of its keys; the order's id.
+    /// Places a maker's bid in a market, with one of its keys; returns the order's id.
     fn bid(&mut self, other_key: bool, market: usize, cents: u64, shares: u64) -> String {
         let wish = self.wish(market, Side::Buy, cents, shares);
         let maker = if other_key { &mut self.other_key } else { &mut self.maker };
@@ -109,7 +109,7 @@ impl Site {
         rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The maker's stream, which tells of every order that leaves.
+    /// The maker's stream, which reports every order that leaves.
     fn listen(&self) -> Stream {
         let mut stream = Stream::open(&self.exchange, "user");
         stream.say(&json!({ "type": "user", "auth": self.maker.stream_auth() }));
@@ -155,7 +155,7 @@ fn a_missed_heartbeat_cancels_the_orders_of_its_key_on_every_shard_and_no_others
         let id = beat["heartbeat_id"].as_str().unwrap().to_owned();
         let (status, late) = site.beat(&id);
         assert_eq!((status, &late["code"]), (400, &"heartbeat_not_armed".into()), "{late}");
-        // The switch went off once; orders that come later are not its business.
+        // The switch went off once; it does not concern later orders.
         let later = site.bid(false, 0, 10, 5);
         site.advance(60_000);
         assert!(site.live().contains(&later));
@@ -163,7 +163,7 @@ fn a_missed_heartbeat_cancels_the_orders_of_its_key_on_every_shard_and_no_others
     }
 }
 
-/// What a beat shows, and what it is answered.
+/// The id that a beat must show, and its answer.
 #[test]
 fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {
     let mut site = Site::start(1, 0);
@@ -177,7 +177,7 @@ fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {
     assert_eq!((status, &stale["code"]), (400, &"heartbeat_stale".into()), "{stale}");
     assert_eq!(stale["heartbeat_id"], second, "the answer says which id is good");
     assert_eq!(site.beat(&second).0, 200);
-    // A client that was started again knows no id.
+    // A client that was restarted knows no id.
     let (status, again) = site.beat("");
     assert_eq!(status, 200, "{again}");
     let plain = site.ask("POST", "/heartbeats", "{\"heartbeat_id\":null}");
@@ -218,7 +218,7 @@ fn an_armed_switch_outlives_the_process_and_its_clock_begins_anew() {
     let mut stream = site.listen();
     site.advance(14_000);
     assert_eq!(site.live(), std::slice::from_ref(&order), "the time before the start does not count");
-    // Nobody knows the id of the process before; showing it is good enough.
+    // The new process does not know the id of the one before; showing that id is good enough.
     let id = beat["heartbeat_id"].as_str().unwrap().to_owned();
     assert_eq!(site.beat(&id).0, 200);
     site.advance(14_999);
@@ -236,7 +236,7 @@ fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
         let kept = site.bid(true, 0, 12, 5);
         let mut orders = vec![site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
         let promise = |value: &str| format!("X-Outcry-Cancel-On-Disconnect: {value}\r\n");
-        // Nothing is promised, or it is taken back: nothing happens.
+        // Nothing is promised, or the promise is withdrawn: nothing happens.
         for promises in [vec![], vec!["true", "false"]] {
             let mut connection = site.exchange.connect();
             for value in promises {
@@ -246,7 +246,7 @@ fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
             }
             drop(connection);
         }
-        // The order of the promise itself is lost with the connection, answered or not.
+        // The order that carries the promise is itself cancelled with the connection, answered or not.
         let mut connection = site.exchange.connect();
         let order = site.maker.sign(&site.wish(1, Side::Buy, 13, 5));
         connection.send(&site.maker.request_with(&promise("true"), "POST", "/order", &order.body)).unwrap();
@@ -308,12 +308,12 @@ fn a_breaker_trips_when_too_much_was_filled_within_its_interval() {
         assert_eq!(site.sell(1, 20, 10).status, 200);
         let shown = site.ask("GET", "/breaker", "").json();
         assert_eq!((&shown["filled"], &shown["tripped"]), (&"19".into(), &false.into()), "{shown}");
-        // Nine seconds later none of it counts any more.
+        // Nine seconds later none of the fills counts any more.
         site.advance(9_001);
         assert_eq!(site.sell(0, 20, 15).status, 200);
         assert_eq!(site.ask("GET", "/breaker", "").json()["filled"], "15");
         assert_eq!(site.sell(1, 20, 5).status, 200);
-        // From the fill that trips it on nothing of the key trades, swept or not.
+        // From the fill that trips it on, no order of the key trades, swept or not.
         let met = site.sell(0, 20, 1).json();
         assert_eq!(met["code"], "fak_no_match", "{met}");
         assert_eq!(ended(&mut stream, 2), all_with(&[&first, &second], "fill_rate"));

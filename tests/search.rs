@@ -1,5 +1,5 @@
-//! Searching a running exchange: by title, by question, with typos, page by page; what was just
-//! imported is found, and what is asked for wrongly is refused by name.
+//! Searching a running exchange: by title, by question, with typos, page by page. What was just
+//! imported is found, and a wrong request is refused by name.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -24,7 +24,7 @@ const MARKETS_WITH_TITLES: usize = 5_711;
 /// 100 events with their markets.
 const EVENTS: &str = "data/gamma-events-100/events.json.gz";
 
-/// How long the index may take to be there after a start or an import.
+/// How long the index may take after a start or an import.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// `text` as a value of a query.
@@ -39,8 +39,8 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// What is found, patiently: a search is answered 503 while the index is being built, or while its
-/// thread of low priority gets no time on a busy machine.
+/// The result of a search, repeated while it is answered 503: the index is being built, or its
+/// low-priority thread gets no time on a busy machine.
 #[track_caller]
 fn search(connection: &mut Connection, term: &str, more: &str) -> Value {
     let path = format!("/public-search?q={}{more}", encoded(term));
@@ -199,10 +199,10 @@ fn import(exchange: &Exchange, file: &Path) {
     outcry_succeeds(&["import", "gamma", "--admin", &admin, file.to_str().unwrap()]);
 }
 
-/// The rows of the file of titles as Gamma markets. Made up here: `id` (1,000,001 and on), `slug`
-/// (the title's words), `closed`, `description` (the same three words everywhere, to list all of
-/// them by), tags as objects whose id and label are the slug, and the condition of the 22 rows
-/// that have none. Not made up: title, outcomes, prices, dates, volume, which tags there are. There
+/// The rows of the file of titles as Gamma markets. Invented here: `id` (from 1,000,001), `slug` (the
+/// title's words), `closed`, `description` (the same three words everywhere, by which all can be
+/// listed), tags as objects whose id and label are the slug, and the condition of the 22 rows without
+/// one. Taken from the file: title, outcomes, prices, dates, volume, and which tags there are. There
 /// are no tokens.
 fn title_markets(rows: &[Value]) -> BTreeMap<String, Value> {
     let mut markets = BTreeMap::new();
@@ -239,7 +239,7 @@ fn title_markets(rows: &[Value]) -> BTreeMap<String, Value> {
     markets
 }
 
-/// The ids on all pages of `limit`, each page full but the last, and the total on every page.
+/// The ids on all pages of `limit`, each page but the last full, and the total on every page.
 fn walk(connection: &mut Connection, term: &str, limit: usize) -> (Vec<String>, u64) {
     let mut ids = Vec::new();
     let mut total = 0;
@@ -279,10 +279,10 @@ fn every_one_of_5711_real_markets_is_found_by_its_title_and_on_a_walk_over_all_p
     ids.sort();
     assert!(ids.iter().eq(markets.keys()), "the walk finds each market once");
 
-    // Some titles are those of several markets: the first places belong to them together.
+    // Some titles belong to several markets, which share the first places.
     let mut same: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (id, market) in &markets {
-        // Slugs are the words of titles: marks do not tell titles apart.
+        // Slugs are the words of titles, because punctuation does not tell titles apart.
         same.entry(market["slug"].to_string()).or_default().push(id);
     }
     let mut first = 0;
@@ -357,7 +357,8 @@ fn what_the_operator_makes_or_closes_is_found_so_at_once() {
         assert_eq!(found["pagination"]["totalResults"], number + 1);
         assert_eq!(search(&mut connection, &question, "")["events"][0]["title"], *question);
     }
-    // The first made has the lowest id, so it comes first; pausing does not change that, the end does.
+    // The first market has the lowest id, so it comes first. Pausing does not change that, closing
+    // does.
     let found = search(&mut connection, "comet", "");
     let id = found["events"][0]["id"].as_str().unwrap();
     outcry_succeeds(&["market", "pause", id, "--admin", &admin]);
@@ -371,7 +372,7 @@ fn what_the_operator_makes_or_closes_is_found_so_at_once() {
     assert_eq!(rank(&search(&mut connection, "comet", ""), id), Some(20));
 }
 
-/// 60 events "Pool party", which differ in whatever a search can be narrowed to or sorted by.
+/// 60 events "Pool party", which differ in everything that a search can filter or sort by.
 fn pool(events: std::ops::Range<u64>) -> Value {
     let tag = |id: u64| json!({"id": id.to_string(), "label": format!("Depth {id}"), "slug": format!("depth-{id}")});
     let event = |number: u64| {
@@ -428,7 +429,7 @@ fn filters_and_orders_show_what_the_list_of_events_shows() {
     let mut daily = ids(&daily["events"]);
     daily.sort_unstable();
     assert_eq!(daily, (0..60).step_by(5).map(|number| 7_000 + number).collect::<Vec<_>>());
-    // The ranking: open ones first, then volume, then the lower id.
+    // The ranking: open ones first, then by volume, then by the lower id.
     let ranked = search(&mut connection, "pool", "&limit_per_type=100&search_tags=false");
     let mut expected: Vec<u64> = (0..60).collect();
     expected.sort_by_key(|number| (number % 3 == 0, std::cmp::Reverse(number * 37 % 11), *number));

@@ -1,8 +1,8 @@
-//! A start from a snapshot and the frames behind it says what a start from all frames says.
+//! A start from a snapshot and the frames after it gives the same state as a start from all frames.
 //!
-//! A random stream of what traders and the operator do goes on while snapshots are taken. Then the
+//! A random stream of acts by traders and the operator goes on while snapshots are taken. Then the
 //! exchange is started from the newest snapshot, from the older one when the newest is damaged, and
-//! from all frames; each time every answer is the same to the byte, and so is the state hash.
+//! from all frames. Each time every answer is the same to the byte, and so is the state hash.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -17,25 +17,26 @@ use scene::{KINDS, Scene, snapshot_at};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The run that is the same every time, beside one that never is.
+/// The seed of the run that is always the same; the other run has a new seed each time.
 const SEED: u64 = 6;
 /// Snapshots that are taken on the way; the two newest stay.
 const SNAPSHOTS: usize = 3;
 /// Acts around each of them.
 const ACTS: u64 = 150;
 
-/// Orders between two snapshots where the first segment has to go, and how often until it has.
+/// Orders between two snapshots until the first segment has been given back, and how often that is
+/// tried.
 const ORDERS_BETWEEN: u64 = 400;
 const ROUNDS_MAX: u64 = 20;
 
-/// Orders that make more trades of each trader than a page has.
+/// Orders that give each trader more trades than fit on a page.
 const ORDERS_OF_PAGES: u64 = 1_000;
-/// How long the reader may take to forget them. Generous: CI machines are slow.
+/// How long the reader may take to shed them. Generous, because CI machines are slow.
 const FORGOTTEN_WITHIN: std::time::Duration = std::time::Duration::from_mins(1);
 const IN_MEMORY: &str = "outcry_orders_in_memory";
 const ARCHIVED: &str = "outcry_orders_archived";
 
-/// The state hash that a check of all frames comes to, when every snapshot is as it was written.
+/// The state hash from a check of all frames, with every snapshot intact.
 #[track_caller]
 fn state_hash(data_dir: &Path) -> String {
     let (hash, text) = state_hash_but(data_dir, &[]);
@@ -43,7 +44,7 @@ fn state_hash(data_dir: &Path) -> String {
     hash
 }
 
-/// The same when these snapshots are damaged: then each is named, and the exit code tells.
+/// The state hash with these snapshots damaged: each must be named, and the exit code must say so.
 #[track_caller]
 fn state_hash_but(data_dir: &Path, damaged: &[&Path]) -> (String, String) {
     let output = outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
@@ -74,8 +75,8 @@ fn snapshots(data_dir: &Path) -> Vec<(u64, PathBuf)> {
     found
 }
 
-/// Starts, holds every answer against `before`, stops, and holds the state hash against `hash`, with
-/// these snapshots `damaged`; gives what the start said.
+/// Starts, compares every answer with `before`, stops, and compares the state hash with `hash`, with
+/// these snapshots `damaged`; returns what the start printed.
 #[track_caller]
 fn starts_alike(
     plan: &Plan,
@@ -120,7 +121,7 @@ fn every_start_says_the_same(shards: u16, mut random: Random) -> Scene {
     eprintln!("done: {:?}", scene.done);
     let before = scene.answers(&exchange);
     for (path, status, answer) in &before {
-        // What has no orders or no trades may have no book, no middle and no last price.
+        // A token without orders or trades may have no book, no midpoint and no last price.
         let good = *status == 200 || (*status == 404 && path.contains("token_id="));
         assert!(good, "{path}: {status} {answer}");
     }
@@ -145,7 +146,7 @@ fn every_start_says_the_same(shards: u16, mut random: Random) -> Scene {
     scene
 }
 
-/// With the seed that is always the same, which does every kind of act, and with a new one.
+/// Runs with the fixed seed, which does every kind of act, and with a new one.
 fn with_two_seeds(shards: u16) {
     let test = format!("snapshots, {shards} shards");
     let scene = every_start_says_the_same(shards, Random::new(SEED));
@@ -195,7 +196,7 @@ fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_
     starts_alike(&plan, &scene, &before, &hash, Some(*newest), &[]);
     checks_say_where_they_begin(&data_dir, *older, true);
 
-    // With either alone it starts, and the check begins there.
+    // With either of the two alone it starts, and the check begins there.
     let whole = std::fs::read(older_file).unwrap();
     std::fs::write(older_file, b"").unwrap();
     starts_alike(&plan, &scene, &before, &hash, Some(*newest), &[older_file]);
@@ -205,7 +206,7 @@ fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_
     starts_alike(&plan, &scene, &before, &hash, Some(*older), &[file]);
     checks_say_where_they_begin(&data_dir, *older, false);
 
-    // With neither there is no state to begin with, and both are named.
+    // With neither, there is no state to begin with, and both are named.
     std::fs::write(older_file, b"").unwrap();
     for output in [plan.run(), outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()])] {
         let text = String::from_utf8(output.stderr).unwrap();
@@ -223,7 +224,7 @@ fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_behind_eve
         .set("journal.history_keep=0");
     let exchange = plan.start();
     let mut scene = Scene::open(&exchange, Random::printed("snapshots, archive"));
-    // More trades of each than a page has.
+    // More trades of each trader than fit on a page.
     (0..ORDERS_OF_PAGES).for_each(|_| scene.act("place"));
     scene.acts(ACTS);
     let before = scene.answers(&exchange);
@@ -231,12 +232,12 @@ fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_behind_eve
         path.starts_with("/data/trades?next_cursor=") && !path.ends_with("=MA==")
     };
     assert!(before.iter().any(second_page), "a list has several pages");
-    // Those of the house too, which quotes in every market.
+    // The house's too, which quotes in every market.
     let placed = metric(&exchange, IN_MEMORY);
     assert_eq!(metric(&exchange, ARCHIVED), 0);
 
-    // What leaves memory behind a snapshot, then what a start finds, then what the next archive has,
-    // which is that one written again.
+    // First what leaves memory after a snapshot, then what a start finds, then what the next archive
+    // contains, which is that one written again.
     scene.snapshot().join().unwrap();
     until_shed(&exchange, placed);
     assert_eq!(scene.answers(&exchange), before);
@@ -265,7 +266,7 @@ fn metric(exchange: &Exchange, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("{name}\n{text}")).parse().unwrap()
 }
 
-/// Waits until each of the orders that were `placed` is in memory or in the archive and not in both.
+/// Waits until each of the `placed` orders is either in memory or in the archive, and not in both.
 #[track_caller]
 fn until_shed(exchange: &Exchange, placed: u64) {
     let deadline = std::time::Instant::now() + FORGOTTEN_WITHIN;
@@ -279,7 +280,7 @@ fn until_shed(exchange: &Exchange, placed: u64) {
     }
 }
 
-/// Holds what the offline commands say of a journal whose first segments are gone.
+/// Checks what the offline commands say about a journal whose first segments were given back.
 #[track_caller]
 fn checks_say_where_they_begin(data_dir: &Path, position: u64, whole: bool) {
     let begins = format!("older segments were given back; begins at the snapshot of position {position}\n");

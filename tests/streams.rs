@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tungstenite::Message;
 
-/// One of the operator's commands; gives what it printed.
+/// Runs an operator's command; returns what it printed.
 fn operator(exchange: &Exchange, words: &[&str]) -> String {
     let admin = format!("http://127.0.0.1:{}", exchange.admin);
     outcry_succeeds(&[words, &["--admin", &admin]].concat())
@@ -50,7 +50,7 @@ impl Site {
         let exchange = plan.start();
         let mut connection = exchange.connect();
         let traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
-        // One that nobody quotes in.
+        // A market in which nobody quotes.
         let made = operator(&exchange, &["market", "create", "Does it rain?"]);
         let made: Value = serde_json::from_str(&made).unwrap();
         let tokens = [0, 1].map(|index| text(&made["tokens"][index]).to_owned());
@@ -58,7 +58,7 @@ impl Site {
         Self { plan, exchange, connection, traders, condition, tokens, folder }
     }
 
-    /// Another process on the same directory.
+    /// Starts another process on the same directory.
     fn restart(self) -> Self {
         let Self { plan, exchange, connection: _, traders, condition, tokens, folder } = self;
         exchange.stop();
@@ -66,7 +66,7 @@ impl Site {
         Self { connection: exchange.connect(), plan, exchange, traders, condition, tokens, folder }
     }
 
-    /// Places an order; gives its id and the answer.
+    /// Places an order; returns its id and the answer.
     #[track_caller]
     fn order(
         &mut self,
@@ -162,7 +162,8 @@ fn a_client_that_follows_the_rules_has_the_books_of_the_server_at_every_number()
                 resting.push((who, id));
             }
         }
-        // What the answers tell of is in the stream: its numbers are read up to the server's own.
+        // Everything that the answers mention is in the stream: its numbers are read up to the
+        // server's own.
         let mut probe = Stream::open(&site.exchange, "market");
         probe.say(&json!({ "assets_ids": [site.tokens[0]], "initial_dump": false }));
         let now = probe.event()["markets"][0]["sequence"].as_u64().unwrap();
@@ -197,7 +198,7 @@ fn whatever_is_dropped_repeated_or_late_is_noticed_or_harmless() {
         }
     }
     assert_eq!(last.books, site.books());
-    // Every message but the last heartbeat, dropped, doubled or sent one later.
+    // Every message except the last heartbeat is dropped, doubled or sent one later.
     for index in 0..messages.len() - 1 {
         let changes_books = messages[index]["event_type"] == "price_change";
         for how in ["dropped", "repeated", "late"] {
@@ -237,7 +238,7 @@ fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book() {
         assert_eq!(mirror.note(&message), Noted::Good, "{message}");
     }
     assert_eq!(mirror.books, site.books());
-    // By market, and from a number of a stream that is not this one, or that never was.
+    // By market; and from a number of a stream that is another one, or that never existed.
     for (from, stream_id, replayed) in [
         (json!({ &site.condition: now - 1 }), told["stream_id"].clone(), true),
         (json!(now.to_string()), told["stream_id"].clone(), true),
@@ -253,7 +254,7 @@ fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book() {
             assert_eq!(stream.event()["event_type"], word, "{from}");
         }
     }
-    // A restart goes on where it was.
+    // After a restart it continues where it was.
     let site = site.restart();
     let mut stream = Stream::open(&site.exchange, "market");
     stream.say(&json!({ "assets_ids": site.tokens, "from": since, "stream_id": told["stream_id"] }));
@@ -323,7 +324,7 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
     assert_eq!((text(&changes[1]["side"]), text(&changes[1]["price"])), ("SELL", "0.4"));
     let book = site.exchange.read(&format!("/book?token_id={}", site.tokens[0]));
     assert_eq!(changes[0]["hash"], book["hash"]);
-    // Its complement: they make pairs.
+    // The complement: the two orders make pairs.
     site.order(1, 1, Side::Buy, 40, 10, "GTC");
     let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
     for _ in 0..6 {
@@ -335,7 +336,7 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
             assert_eq!(message["side"], "BUY");
         }
     }
-    // Who follows only the other token has the trade in its terms.
+    // A client that follows only the other token gets the trade in that token's terms.
     let trade =
         std::iter::repeat_with(|| other.event()).find(|said| said["event_type"] == "last_trade_price");
     let trade = trade.unwrap();
@@ -355,7 +356,7 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
     for _ in 0..2 {
         assert_eq!(stream.event()["event_type"], "book");
     }
-    // What is behind an order in the log is behind its messages.
+    // What is after an order in the log is after its messages.
     site.order(0, 0, Side::Buy, 20, 10, "GTC");
     let placed = stream.event();
     assert_eq!(placed["event_type"], "price_change");
@@ -412,7 +413,8 @@ fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner()
     assert_eq!(resolved["payout"], json!(["0.5", "0.5"]));
 }
 
-/// The next event, a trade: it is told twice, and both are the same but for the status.
+/// The next event, a trade, which is reported twice: both reports are the same except for the
+/// status.
 fn confirmed(stream: &mut Stream) -> Value {
     let [mut first, mut second] = [stream.event(), stream.event()];
     for (said, status) in [(&mut first, "MATCHED"), (&mut second, "CONFIRMED")] {
@@ -456,7 +458,7 @@ fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once() {
     let last = maker.event();
     assert_eq!(order(&last), said([&cancelled, "CANCELLATION", "CANCELED", "0", "cancelled"]));
     assert_eq!(last["sequence"].as_u64(), Some(first + 9), "every event has the next number");
-    // The taker: matched whole, matched in part, killed without a beginning.
+    // The taker: matched in full, matched in part, killed without a fill.
     assert_eq!(order(&taker.event()), said([&met, "PLACEMENT", "MATCHED", "5", "filled"]));
     assert_eq!(confirmed(&mut taker)["trader_side"], "TAKER");
     assert_eq!(order(&taker.event()), said([&rest, "PLACEMENT", "MATCHED", "15", "rest_not_filled"]));
@@ -464,7 +466,7 @@ fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once() {
     let ended = order(&taker.event());
     assert_eq!(ended[..4], said([&killed, "CANCELLATION", "CANCELED", "0", ""])[..4]);
     assert!(!ended[4].is_empty(), "it says why");
-    // Whoever comes back hears the rest again.
+    // A client that comes back gets the rest again.
     let (mut again, told) = site.user(0, &json!({ "from": first + 7 }));
     assert_eq!(told["replayed"], true);
     assert_eq!(order(&again.event())[0], cancelled);
@@ -491,7 +493,7 @@ fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream() {
     let told = stream.event();
     assert_eq!((&told["markets"], &told["refused"][0]["got"]), (&json!([site.condition]), &json!("0x12")));
     assert_eq!(told["all_markets"], false);
-    // Without its only market it follows none, and not all.
+    // Without its only market it follows none, not all.
     stream.say(&json!({ "operation": "unsubscribe", "markets": [site.condition] }));
     let told = stream.event();
     assert_eq!((&told["markets"], &told["all_markets"]), (&json!([]), &json!(false)));
@@ -520,7 +522,8 @@ fn what_is_said_wrongly_is_refused_and_changes_nothing() {
     let told = stream.event();
     assert_eq!((&told["type"], &told["subscriptions"]), (&json!("unsubscribed"), &json!(1)));
     assert_eq!(told["refused"][0]["got"], "5");
-    // Why it closes arrives, though the client goes on sending; and then the connection is closed.
+    // The reason for closing arrives although the client goes on sending; then the connection is
+    // closed.
     stream.0.write(Message::binary(vec![1])).unwrap();
     for _ in 0..200 {
         stream.0.write(Message::text("x".repeat(1_000))).unwrap();
@@ -546,7 +549,7 @@ fn what_is_said_wrongly_is_refused_and_changes_nothing() {
 fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
     /// Some ten KB each: more than two sockets and the server keep for a client.
     const TRADES: usize = 1_200;
-    /// Heartbeats that may lie among what was not read.
+    /// Heartbeats that may be among the unread messages.
     const BEATS_MAX: usize = 30;
     let mut site = Site::started(|plan| plan.set("streams.unread_bytes_max=1048576"));
     // Each trade sends both books; a client that never reads them is not waited for.
@@ -560,7 +563,7 @@ fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
         assert_eq!(answer["success"], true, "{answer}");
         let (_, answer) = site.order(1, 1, Side::Buy, 30, 5, "GTC");
         assert_eq!(answer["status"], "matched", "{answer}");
-        // A reader that is behind would send fewer books; what was read is also told.
+        // A reader that lags would send fewer books; a read is answered only when it has caught up.
         site.connection.read(&format!("/book?token_id={}", site.tokens[0]));
     }
     let mut beats = 0;
@@ -571,7 +574,7 @@ fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
                 beats += usize::from(message.to_text().is_ok_and(|text| text.contains("heartbeat")));
                 assert!(beats < BEATS_MAX, "it goes on");
             }
-            // Nothing could be sent to it for so long that not even the reason was.
+            // Nothing could be sent to it for so long that not even the reason was sent.
             Err(_) => break 4_000,
         }
     };

@@ -1,7 +1,7 @@
 //! Shards on threads of their own, sharing cells and the log as in a server.
 //!
-//! What the scripts interleave step by step, the machine interleaves here between any two
-//! instructions. The ledger that follows the log finds any frame that spends what is not there; at
+//! The scripts interleave shards step by step; here the machine does so between any two
+//! instructions. The ledger that follows the log finds any frame that spends what is not there. At
 //! the end every cell and every share is where the log says.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -55,7 +55,7 @@ fn venue(shards: u16, reserved: bool) -> (Fast, Names) {
         fast.add_market(NOW, MarketNo(number), &line);
         names.markets.push(line);
     }
-    // Little enough that cells run short all the time; what is set aside does not.
+    // So little that cells run short all the time; reserved collateral does not.
     let credit = if reserved { 2_000_000_000 } else { 200_000_000 };
     for trader in random::TRADERS {
         let (wallet, new) = names.wallet(trader);
@@ -89,7 +89,7 @@ fn orders(names: &mut Names, shard: u16, shards: u16) -> Vec<PlaceOrder> {
     (first..).take(ORDERS_PER_SHARD).map(draw_one).collect()
 }
 
-/// Places, cancels and sweeps; how many orders were filled.
+/// Places, cancels and sweeps; returns how many orders were filled.
 fn trade(shard: &mut Shard, orders: &[PlaceOrder], start: &Barrier, ended: &AtomicU64, log: &Log) -> usize {
     start.wait();
     let mut filled = 0;
@@ -103,7 +103,7 @@ fn trade(shard: &mut Shard, orders: &[PlaceOrder], start: &Barrier, ended: &Atom
         }
         if index % 2 == 1 {
             let old: &PlaceOrder = &orders[index / 2];
-            // Most are gone by then.
+            // Most have left by then.
             let _ = shard.cancel(NOW, old.principal, &old.id);
         }
         if index % 3 == 2 {

@@ -1,11 +1,11 @@
-//! The borders of the house, as a test: who may use whom, where `unsafe` may live, which module
-//! names which outside crate, and which words never stay in the sources.
+//! The house rules as a test: which room may use which, where `unsafe` may be, which module names
+//! which outside crate, and which words never stay in the sources.
 //!
 //! The tables below are the rules; a room, crate or file that is not in them fails. The checks are
-//! functions from text to complaints, so that the tests at the end can plant an offence and see
-//! it found: a checker that finds nothing proves nothing.
+//! functions from text to complaints, so that the tests at the end can plant an offence and see it
+//! found: a checker that finds nothing proves nothing.
 //!
-//! Sources are read as text with comments, strings and characters blanked out. That misses what a
+//! Sources are read as text, with comments, strings and characters blanked out. That misses what a
 //! macro would put together, which nobody here does.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its own sources has to stop")]
@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Each room, lowest first, and the rooms that it may use: only rooms that stand above it here.
+/// Each room, lowest first, and the rooms that it may use, all of which are above it in this table.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("memory", &["domain"]),
@@ -106,7 +106,7 @@ const WORLD_LIVES_IN: &[(&str, &[&str])] = &[
     ("Instant", &["src/server/"]),
 ];
 
-/// Words that say that something is not finished. Put together here, or this file would offend.
+/// Words that mark unfinished work. Put together here, because this file would offend otherwise.
 const UNFINISHED: &[&str] =
     &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("todo", "!(")];
 
@@ -222,7 +222,7 @@ fn raw_string_bytes(text: &[u8]) -> usize {
         .map_or(text.len(), |at| hashes + 2 + at + end.len())
 }
 
-/// Every place in `code` where `name` stands as whole words.
+/// Every place in `code` where `name` is a whole word.
 fn words<'a>(code: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     code.match_indices(name).map(|(at, _)| at).filter(move |&at| {
         let after = code.as_bytes().get(at + name.len()).copied();
@@ -259,7 +259,7 @@ fn rooms_named(path: &str, code: &str) -> BTreeSet<String> {
             climbed += 1;
             rest = above;
         }
-        // One more than the depth is the root as seen from a module inside the file.
+        // One more than the depth is the root, as seen from a module inside the file.
         if climbed == depth || climbed == depth + 1 {
             let mut above = BTreeSet::new();
             first_names(rest, &mut above);
@@ -368,7 +368,7 @@ fn unsafe_complaints(files: &[&str]) -> Vec<String> {
     complaints
 }
 
-/// What is unfinished in one file.
+/// The unfinished work in one file.
 fn unfinished_complaints(path: &str, text: &str) -> Vec<String> {
     let lines = text.lines().enumerate();
     lines

@@ -1,4 +1,4 @@
-//! What an answer and the operator's listener say of the time that requests take.
+//! What an answer, and the operator's listener, report about the time that requests take.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -13,7 +13,7 @@ use outcry::auth::KnownSigners;
 use outcry::domain::Side;
 use serde_json::json;
 
-/// How often `/metrics` is asked for what is about to be there.
+/// How often `/metrics` is read for a value that must appear.
 const LOOKS_MAX: usize = 1_000;
 
 /// The words of `Server-Timing`, in their order.
@@ -72,7 +72,7 @@ impl Site {
         samples.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
     }
 
-    /// How many durations `/metrics` has of a stage, on all loops together.
+    /// How many durations of a stage `/metrics` counts, on all loops together.
     fn count(&self, stage: &str) -> f64 {
         let stage = format!("stage=\"{stage}\"}}");
         let metrics = self.metrics();
@@ -136,10 +136,11 @@ fn every_trading_answer_says_where_its_time_went_and_the_parts_are_the_whole() {
         for (what, signs, answer) in &answers {
             let timing = timing(answer);
             let parts: f64 = STAGES[..7].iter().map(|stage| timing[*stage]).sum();
-            // Each of eight is cut to a ten thousandth.
+            // Each of eight values is cut to a ten-thousandth.
             assert!((timing["total"] - parts).abs() < 0.001, "{what}: {timing:?}");
             assert!(0.0 < timing["total"], "{what}: {timing:?}");
-            // A curve operation takes microseconds on any machine; what needs none says so.
+            // A curve operation takes microseconds on any machine; a request without one must
+            // report none.
             assert_eq!(0.0 < timing["sign"], *signs, "{what}: {timing:?}");
             assert!(0.0 < timing["auth"], "{what}: {timing:?}");
         }
@@ -162,7 +163,7 @@ fn the_header_can_be_switched_off_and_reads_have_none() {
         let answer = site.ask(method, path, body);
         assert_eq!((answer.status, answer.header("Server-Timing")), (200, None), "{path}");
     }
-    // What is not told to clients is counted for the operator all the same.
+    // What clients are not told is counted for the operator nevertheless.
     assert!(0.0 < site.count("total"));
     let mut told = Site::start(1, &[]);
     let answer = told.connection.request("GET", "/ok", "", b"").unwrap();
@@ -215,7 +216,7 @@ fn the_operator_sees_every_request_once_and_buckets_that_only_grow() {
 
 #[test]
 fn the_operator_sees_who_checked_the_signatures() {
-    // Two accounts have quoted the sample markets before, neither often enough to be known.
+    // Two accounts have quoted the sample markets before, neither often enough to become known.
     for (room, hits_and_fallbacks, tables, misses_min) in [(0, [0, 0], 0, 0), (3, [15, 1], 1, 65)] {
         let bytes = room * KnownSigners::TABLE_BYTES;
         let mut site = Site::start(1, &[&format!("auth.known_signers_bytes={bytes}")]);

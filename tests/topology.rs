@@ -1,9 +1,9 @@
 //! `topology`, `check` and `tune` on recorded machines, as an operator sees them.
 //!
-//! Below `tests/topology` a folder is a machine. `files` lists what stands in its `/sys` and `/proc`,
-//! one `path = content` a line; `{0-3}` in a path stands for four lines, and `{}` or `{+16}` in the
-//! content for that number, or 16 more. The other files are what the commands have to print there:
-//! whoever changes a rule sees in them what that means for six machines.
+//! Each folder below `tests/topology` is a machine. `files` lists the contents of its `/sys` and
+//! `/proc`, a line `path = content` for each file; `{0-3}` in a path stands for four lines, and `{}`
+//! or `{+16}` in the content for that number, or 16 more. The other files are the expected output of
+//! the commands: they show anybody who changes a rule what that means for six machines.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -52,7 +52,7 @@ fn paths(path: &str) -> Vec<(String, usize)> {
     numbers.map(|number| (format!("{before}{number}{after}"), number)).collect()
 }
 
-/// `{}` is `number`, `{+16}` 16 more and `{-16}` 16 less.
+/// Replaces `{}` by `number`, `{+16}` by 16 more and `{-16}` by 16 less.
 fn filled(content: &str, number: usize) -> String {
     let Some((before, rest)) = content.split_once('{') else { return content.to_owned() };
     let (step, after) = rest.split_once('}').unwrap();
@@ -116,7 +116,7 @@ fn places(machine: &str, settings: &str) -> String {
     places.join(", ")
 }
 
-/// Machine, settings, and where everything is put or why it is refused.
+/// Machine, settings, and where every thread is put or why that is refused.
 const PLACES: &[(&str, &str, &str)] = &[
     ("guest", "", "shard0=0 park, reader=1 park, journal=any park"),
     ("guest", "cpu.policy=spread", "shard0=0 park, reader=1 park, journal=any park"),
@@ -272,7 +272,7 @@ fn a_plan_for_more_cpus_is_made_as_if_there_were_so_many() {
     assert!(!refused.status.success() && said(&refused).contains("--machine: /nonexistent has neither"));
 }
 
-/// The script with every path of the machine below `folder`.
+/// The script with every path of the machine moved below `folder`.
 fn moved(script: &str, folder: &str) -> String {
     script.replace("set_value /", &format!("set_value {folder}/"))
 }
@@ -308,7 +308,7 @@ fn the_script_mends_what_it_can_does_nothing_twice_and_is_taken_back() {
     assert_eq!(run(&script, &kept), "", "a second run has nothing to do");
 
     run(&outcry_succeeds(&["tune", "--undo"]), &kept);
-    // A kernel answers with the list in brackets; a file that was written says the word alone.
+    // The kernel shows the whole list with brackets; a written file has only the word.
     std::fs::write(
         Path::new(&path).join("sys/kernel/mm/transparent_hugepage/enabled"),
         "[always] madvise never\n",
@@ -348,7 +348,7 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let text = said(&free);
     assert!(row(&text, "port.bind").ends_with("yes") && row(&text, "data.lock").ends_with("yes"), "{text}");
 
-    // Nobody makes a file there, whatever the permissions say.
+    // No file can be created there, whatever the permissions.
     let nowhere =
         ["check", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data-dir", "/proc/x"];
     let refused = outcry(&nowhere);
@@ -379,7 +379,7 @@ fn a_copy_of_this_machine_is_judged_like_it() {
     let here = rows(&outcry(&here));
     let there = rows(&outcry(&[&["check", "--machine", copy], &words[..]].concat()));
     assert_eq!(here.len(), there.len());
-    // What has to be tried, and what moves while the machine runs.
+    // Conditions that must be tried, or that change while the machine runs.
     let moves = ["cpu.steal", "mem.room"];
     for ((id, here), (_, there)) in here.iter().zip(&there) {
         let is_tried = there.contains("a copy cannot be tried") || there.contains("needs two looks");
@@ -397,18 +397,19 @@ fn what_fails_says_what_it_costs_and_every_warning_how_it_is_mended() {
             let is_wrong = row["passed"] == false && row["severity"] != "Info";
             assert!(row["remedy"].is_string() || !is_wrong, "{machine}: {row}");
             assert!(row["remedy"].is_null() || row["passed"] == false, "{machine}: {row}");
-            // What fails says what it costs or what is missing, whether or not it can be mended.
+            // A failed condition says what it costs or what is missing, whether or not it can be
+            // mended.
             assert_eq!(row["costs"].is_string(), row["passed"] == false, "{machine}: {row}");
         }
         let limits = json["limits"].as_array().unwrap();
         assert!(!limits.is_empty() && json["changes"].is_null(), "{machine}: one list");
         for limit in limits {
-            // Only what cannot be weighed has no cost.
+            // Only a limit that cannot be weighed has no cost.
             let is_weighed = !["fatal", "none"].contains(&limit["kind"].as_str().unwrap());
             assert_eq!(limit["cost_ns"].is_u64(), is_weighed, "{machine}: {limit}");
             let (limit, change) = (limit["text"].as_str().unwrap(), limit["change"].as_str().unwrap());
             assert!(!limit.starts_with("what limits") && limit.chars().count() < 160, "{limit}");
-            // A limit has its amount; what to change says more than to look elsewhere.
+            // A limit has its amount, and its change says more than where to look.
             assert!(
                 limit.bytes().any(|byte| byte.is_ascii_digit()) && 20 < change.len(),
                 "{limit}: {change}"
@@ -425,7 +426,7 @@ fn a_control_groups_limits_count_where_they_can_be_reached() {
         serde_json::from_slice(&outcry(&[command, "--json", "--machine", &path]).stdout).unwrap()
     };
     for (quota, stands_still) in [
-        // Of the three CPUs that are allowed.
+        // As much as the three CPUs that are allowed.
         ("300000 100000", None),
         ("100000000 100000", None),
         ("1000000 1000000", Some("up to 1000 ms")),
@@ -520,7 +521,7 @@ fn trading_connections_are_dealt_out_to_the_loops_for_ingress_and_to_no_others()
     }
     let answer = Connection::open(exchange.admin).request("GET", "/metrics", "", b"").unwrap();
     let metrics = String::from_utf8(answer.body).unwrap();
-    // The markets' own quotes of `dev` are among them.
+    // The quotes of `dev`'s own markets are among them.
     for (name, trades) in
         [("shard0", false), ("shard1", false), ("ingress0", true), ("ingress1", true), ("reader", false)]
     {

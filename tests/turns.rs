@@ -1,6 +1,6 @@
-//! What one turn of a trading loop does first, and how much of it: cancels before everything
-//! else, never more than two signature checks, and each answer before the next of them. And what lies
-//! between the turns of two loops.
+//! What one turn of a trading loop does first, and how much of it: cancels before everything else, never more
+//! than two signature checks, and each answer before the next check. And what is between the turns of two
+//! loops.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -62,7 +62,7 @@ fn connect(port: u16) -> TcpStream {
     client
 }
 
-/// What has come, without waiting.
+/// What has arrived, without waiting.
 fn arrived(client: &mut TcpStream) -> String {
     let mut bytes = [0; 16 << 10];
     match client.read(&mut bytes) {
@@ -72,7 +72,7 @@ fn arrived(client: &mut TcpStream) -> String {
     }
 }
 
-/// Turns until something came; says after how many turns.
+/// Turns until something arrived; returns how many turns that took.
 fn turn_until(rig: &mut Rig, client: &mut TcpStream) -> (usize, String) {
     let deadline = Instant::now() + PATIENCE;
     for turns in 1.. {
@@ -93,13 +93,13 @@ fn a_cancel_overtakes_a_batch_whose_signatures_take_many_turns() {
     }
 }
 
-/// With the sockets on the shard's loop, or on one of their own.
+/// With the sockets on the shard's loop, or on a loop of their own.
 fn a_cancel_overtakes_a_batch(ingress: u64) {
     let (mut rig, _data) = rig(1, ingress);
     let port = rig.http().port();
     let mut trader = trader(&mut rig);
     let wish = bid(rig.market().unwrap().tokens[0], 1_000);
-    // Both connections carry a trading request first, so that both are on the loop that we turn.
+    // Both connections carry a trading request first, so both are on the loop that is turned.
     let mut clients = [connect(port), connect(port)];
     let mut resting = Vec::new();
     for client in &mut clients {
@@ -123,7 +123,7 @@ fn a_cancel_overtakes_a_batch(ingress: u64) {
     assert!(turns + more >= BATCH.div_ceil(CHECKS_PER_TURN), "a batch in {turns} + {more} turns");
 }
 
-/// One request, until it is answered.
+/// Sends one request and turns until it is answered.
 fn ask(rig: &mut Rig, client: &mut TcpStream, request: &[u8]) -> String {
     client.write_all(request).unwrap();
     turn_until(rig, client).1
@@ -137,7 +137,7 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
     let mut trader = trader(&mut rig);
     let markets = [rig.market().unwrap(), rig.market().unwrap()];
     let mut clients = [connect(port), connect(port)];
-    // A connection goes to the shard of its first order: the cancel's is on the other shard than the order's.
+    // A connection goes to the shard of its first order; the cancel's is on the other shard than the order's.
     let mut shards = Vec::new();
     for (client, market) in clients.iter_mut().zip(&markets) {
         let order = trader.sign(&bid(market.tokens[0], 1_000));
@@ -168,7 +168,7 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
         }
         let said = early.unwrap_or_else(|| turn_until(&mut rig, canceller).1);
         let placed = turn_until(&mut rig, placer).1;
-        // Where the answer says so it left, else it was killed on arrival; it is gone in either case.
+        // If the answer says so, it left; otherwise it was killed on arrival. In either case it does not rest.
         let left = said.contains(&format!("\"canceled\":[\"{}\"", orders[0].id_text));
         assert_eq!(left, placed.contains("\"live\""), "{turns:?}\n{said}\n{placed}");
         assert!(!(left && over), "who comes behind the answer is killed\n{said}\n{placed}");
@@ -179,8 +179,8 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
     assert!(0 < cancelled, "some came in between");
 }
 
-/// Connections whose one cancel each another shard has to be asked about: more than the ring between two loops
-/// has slots.
+/// Connections with one cancel each, about which another shard must be asked; more than the slots of the ring
+/// between two loops.
 const CANCELLERS: usize = 900;
 
 #[test]
@@ -190,7 +190,8 @@ fn cancels_wait_for_the_ring_to_another_shard_and_are_never_refused_for_it() {
     let trader = trader(&mut rig);
     let nobody = |number: usize| format!("0x{number:064x}");
     let mut clients: Vec<TcpStream> = (0..CANCELLERS).map(|_| connect(port)).collect();
-    // One trading request each, one after another, so that each connection is where its cancels are begun.
+    // One trading request each, one after another, so that each connection is on the loop where its cancels
+    // begin.
     for client in &mut clients {
         let asked = ask(&mut rig, client, &trader.request("DELETE", "/order", &cancel_body(&nobody(0))));
         assert!(asked.starts_with("HTTP/1.1 200"), "{asked}");
@@ -198,7 +199,7 @@ fn cancels_wait_for_the_ring_to_another_shard_and_are_never_refused_for_it() {
     for (number, client) in clients.iter_mut().enumerate() {
         client.write_all(&trader.request("DELETE", "/order", &cancel_body(&nobody(number)))).unwrap();
     }
-    // Each shard begins all that it can before the other hears of it.
+    // Each shard begins all that it can before the other receives any of it.
     for shard in [0, 1] {
         for _ in 0..CANCELLERS {
             rig.turn_shard(shard);
@@ -238,7 +239,7 @@ impl Ground {
         let [mut maker, mut taker] = traders.join().unwrap();
         rig.credit(&[maker.address, taker.address], Collateral(1_000_000_000)).unwrap();
         let tokens = rig.market().unwrap().tokens;
-        // Both connections carry a trading request first, so that both are on the loop that we turn.
+        // Both connections carry a trading request first, so both are on the loop that is turned.
         let mut clients = [connect(port), connect(port)];
         let resting = maker.sign(&bid(tokens[0], 5_000));
         let aside = taker.sign(&bid(tokens[1], 1_000));
@@ -250,7 +251,7 @@ impl Ground {
         Self { rig, maker, taker, clients, tokens, resting, _data: data }
     }
 
-    /// The maker takes back its bid.
+    /// The maker cancels its bid.
     fn cancel(&mut self) {
         let cancel = format!("{{\"orderID\":\"{}\"}}", self.resting.id_text);
         self.clients[0].write_all(&self.maker.request("DELETE", "/order", &cancel)).unwrap();
@@ -265,7 +266,7 @@ fn a_cancel_is_done_before_what_the_last_turn_left_of_a_batch() {
 }
 
 fn a_cancel_is_done_before_the_rest_of_a_batch(mut ground: Ground) {
-    // The first two are checked in the turn in which they come; the third would meet the maker's bid.
+    // The first two are checked in the turn in which they arrive; the third would meet the maker's bid.
     let prices = [1_000, 1_000, 5_000];
     let bodies = prices.map(|price| ground.taker.sign(&bid(ground.tokens[1], price)).body);
     let batch = ground.taker.request("POST", "/orders", &format!("[{}]", bodies.join(",")));
@@ -281,7 +282,7 @@ fn a_cancel_is_done_before_the_rest_of_a_batch(mut ground: Ground) {
 #[test]
 fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at() {
     let mut ground = Ground::new(0);
-    // An epoll set tells of sockets in the order in which bytes came to them.
+    // An epoll set reports sockets in the order in which bytes arrived on them.
     let order_of_answers = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     for (number, client) in ground.clients.iter().enumerate() {
         let data = epoll::EventData::new_u64(number as u64);
@@ -319,10 +320,10 @@ fn an_answer_does_not_wait_for_the_signature_of_the_next_order() {
         assert!(answers.iter().all(|answer| answer.contains("\"live\"")), "{answers:?}");
         answers.sort_by(|one, other| lasted(one, "total").total_cmp(&lasted(other, "total")));
         let [first, second] = answers;
-        // Both were received at once: if they left at once too, the times of both would be the same.
+        // Both were received at once; if they left at once too, the times of both would be the same.
         let between = lasted(&second, "total") - lasted(&first, "total");
         apart += usize::from(lasted(&second, "sign") / 2.0 < between);
     }
-    // Not each: a thread that is kept from its CPU between two receipts looks the same.
+    // Not each time: a thread that loses its CPU between two receipts looks the same.
     assert!(ROUNDS / 2 < apart, "{apart} of {ROUNDS} times");
 }

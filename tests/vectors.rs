@@ -1,8 +1,8 @@
-//! Golden vectors: what the real clients sign is what we verify, byte for byte.
+//! Golden vectors: what the real clients sign is verified here, byte for byte.
 //!
-//! The vectors lie beside the repository, in `shared/protocol/vectors.json` of this directory or
-//! of one above, or wherever `OUTCRY_SHARED` points. Without them the tests say so and pass, except
-//! under `CI=true`, where they fail.
+//! The vectors are in `shared/protocol/vectors.json` of this directory or of one above it, or in
+//! `protocol/vectors.json` of the folder `OUTCRY_SHARED`. Without them the tests say so and pass,
+//! except under `CI=true`, where they fail.
 #![allow(clippy::unwrap_used, reason = "a vector that lacks a field fails its test")]
 
 use outcry::auth::l1::Claim;

@@ -1,12 +1,12 @@
 //! Real rows: what a strict client expects of positions, and 286,192 activity rows of 173 wallets,
-//! which drive the wallets' read model; what it holds is compared with plain sums over the rows.
+//! which drive the wallets' read model and are compared with plain sums over the rows.
 //!
-//! The histories are cut, so where a row gives shares that nobody saw coming, an opening balance
-//! that cost nothing comes right before it. Rows do not say which outcome a redeem took: one that
-//! pays takes the outcome that has as many shares, or the nearest; one that pays nothing takes all
-//! of the larger one. Types that are no act here (rewards, yield, rebates, conversions) come as
-//! the operator's money: they are in the lists and in no position. The file lies beside the
-//! repository (`../shared`); without it the test is skipped, except in CI.
+//! The histories are cut. So where a row gives away shares that no row brought, an opening balance
+//! without cost comes right before it. Rows do not say which outcome a redeem took. One that pays
+//! takes the outcome with that number of shares, or the nearest; one that pays nothing takes all
+//! shares of the larger outcome. Types that are not acts here (rewards, yield, rebates,
+//! conversions) arrive as the operator's money: they are in the lists and in no position. The file
+//! is beside the repository (`../shared`); without it the test is skipped, except in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its data has to stop")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the rows' numbers are small")]
@@ -33,7 +33,7 @@ const POSITIONS: &str = "data/polymarket-fixtures/data_api_positions_response.js
 /// Rows of a page.
 const PAGE: usize = 500;
 
-/// Atto in a millionth.
+/// Atto-units in a millionth.
 const ATTO: i128 = 1_000_000_000_000;
 
 /// A row of the file. Amounts are millionths, to the nearest.
@@ -49,7 +49,7 @@ struct Row {
     price: u32,
 }
 
-/// Numbers for names, in the order in which they are met.
+/// Numbers for names, in order of appearance.
 #[derive(Default)]
 struct Numbers(HashMap<String, u32>);
 
@@ -71,7 +71,7 @@ fn read(file: &Path) -> (Vec<Row>, usize) {
         .map(|line| row(&serde_json::from_str(&line.unwrap()).unwrap(), &mut wallets, &mut markets))
         .collect();
     assert!(unpack.wait().unwrap().success(), "xz");
-    // Each wallet's rows are newest first in the file; of one second the last one came first.
+    // Each wallet's rows are newest first in the file, also within a second.
     rows.reverse();
     rows.sort_by_key(|row| row.time);
     (rows, wallets.0.len())
@@ -96,11 +96,11 @@ fn row(row: &Value, wallets: &mut Numbers, markets: &mut Numbers) -> Row {
 #[derive(Default)]
 struct Sums {
     shares: [u64; 2],
-    /// Millionths paid less those received.
+    /// Millionths paid less millionths received.
     paid: i128,
 }
 
-/// The model, the sums, and how many entries came from openings.
+/// The model, the sums, and how many entries are openings.
 #[derive(Default)]
 struct Drive {
     wallets: Wallets,
@@ -121,7 +121,7 @@ impl Drive {
         self.wallets.follow(&entry);
     }
 
-    /// Sees to it that the wallet has these shares.
+    /// Makes sure that the wallet has these shares.
     fn open(&mut self, row: &Row, needed: [u64; 2]) {
         for (index, outcome) in [Outcome::Zero, Outcome::One].into_iter().enumerate() {
             let sums = self.sums.entry((row.wallet, row.market)).or_default();
@@ -234,7 +234,7 @@ fn real_histories_come_to_the_sums_of_their_rows() {
     );
 }
 
-/// Every wallet's pages hold each of its rows once, newest first, and add up to the file's.
+/// Every wallet's pages hold each of its rows once, newest first, and their sums are the file's.
 fn check_lists(drive: &Drive, rows: &[Row]) {
     let mut cash: BTreeMap<(WalletNo, bool), (usize, u64)> = BTreeMap::new();
     for row in rows {
@@ -267,8 +267,8 @@ fn check_lists(drive: &Drive, rows: &[Row]) {
     }
 }
 
-/// The client's rows have two decimals; its closed row is measured against what the shares cost,
-/// ours against the shares, so of that one only the open rows' numbers are held.
+/// The client's rows have two decimals. Its closed row is measured against the cost of the shares,
+/// ours against the shares, so only the numbers of open rows are compared.
 #[test]
 fn open_positions_are_those_that_a_strict_client_expects() {
     let Some(file) = shared(POSITIONS) else { return };

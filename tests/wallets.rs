@@ -1,5 +1,5 @@
-//! Wallet data of a running exchange: what wallets did shows in what their routes say, in the
-//! shapes of the interface document.
+//! Wallet data of a running exchange: what wallets did appears in the answers of their routes, in
+//! the shapes of the interface document.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -49,7 +49,7 @@ impl Stage {
         Self { exchange, connection, document, condition, tokens, traders, _folder: folder }
     }
 
-    /// An order that has to be taken. Price in cents, size in shares.
+    /// Places an order that must be taken. Price in cents, size in shares.
     #[track_caller]
     fn order(&mut self, who: usize, side: Side, outcome: usize, cents: u64, shares: u64) {
         let wish = Wish {
@@ -66,7 +66,7 @@ impl Stage {
         assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     }
 
-    /// A split, merge or redeem that has to be done.
+    /// Does a split, merge or redeem that must succeed.
     #[track_caller]
     fn act(&mut self, who: usize, act: u8, shares: u64) {
         let condition = self.condition.clone();
@@ -78,7 +78,7 @@ impl Stage {
         hex_text(&self.traders[who].address.0)
     }
 
-    /// A read, held to the document.
+    /// A read whose answer must fit the document.
     #[track_caller]
     fn get(&mut self, target: &str) -> Answer {
         let answer = self.connection.request("GET", target, "", b"").unwrap();
@@ -214,7 +214,7 @@ fn resolve(stage: &mut Stage) {
     assert!((cash - balance).abs() < 1e-6, "{cash} came in, {balance} is there");
 }
 
-/// What a row brought.
+/// The cash that a row brought or took.
 fn signed(row: &Value) -> f64 {
     let cash = row["usdcSize"].as_f64().unwrap();
     match (row["type"].as_str().unwrap(), row["side"].as_str().unwrap()) {

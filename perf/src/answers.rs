@@ -15,10 +15,10 @@ use crate::timing;
 /// The width of a point of the time line.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// Points of a percentile curve for each time that what is above it halves.
+/// Points of a percentile curve each time the part above it halves.
 const CURVE_POINTS: u32 = 6;
 
-/// The times of every class that has any.
+/// The times of every class that has requests.
 #[derive(Default)]
 pub(crate) struct Classes {
     pub(crate) times: Vec<ClassTimes>,
@@ -39,7 +39,7 @@ impl Classes {
         all
     }
 
-    /// Adds a class of which these are the requests.
+    /// Adds a class with these requests.
     fn add(
         &mut self,
         class: Class,
@@ -94,13 +94,14 @@ pub(crate) struct Rates {
     pub(crate) unanswered: u64,
 }
 
-/// What was offered while it counted, and what was answered until the last of it was.
+/// The rate offered in the counted time, and the rate answered until the last of its answers.
 pub(crate) fn rates(plan: &Plan, schedule: &Schedule, times: &Times) -> Rates {
     let counted = &times.answered_ns[schedule.warm_up..];
     let answered: Vec<u64> = counted.iter().copied().filter(|&at| at != NEVER).collect();
     let last = answered.iter().copied().max().unwrap_or(0);
     let begin = nanos(plan.warm_up);
-    // The last request is due one distance before the end, and an answer in time is no loss.
+    // The last request is due one interval before the end, so an answer within that interval is no
+    // loss.
     let took_s = stats::as_micros(last.saturating_sub(begin)) / 1e6;
     let took_s = took_s.max(plan.time.as_secs_f64());
     #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
@@ -141,8 +142,8 @@ pub(crate) fn time_line(plan: &Plan, schedule: &Schedule, times: &Times) -> Vec<
     moments
 }
 
-/// The stages that the server told, in the order in which it told them; under the name `sum` what all
-/// of a request but the signature took together.
+/// The stages that the server reports, in its order. The entry named `sum` is everything about a
+/// request except the signature.
 pub(crate) fn stages(counted: impl Iterator<Item = usize>, times: &Times, sum: Option<&str>) -> Vec<Stage> {
     let mut found: Vec<(String, Nanos)> = Vec::new();
     let mut note = |name: &str, nanos: u64| {

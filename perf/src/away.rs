@@ -1,8 +1,8 @@
-//! For how long the server's loops had no CPU while the load was on: told by those that spin, which notice it.
+//! For how long the server's loops were without a CPU while the load was on, as reported by those that spin.
 //!
-//! `jitter` measures the machine before and after a run; what it takes differs by the second. A loop that spins and
-//! finds no work knows how long that took, so its own rounds tell what was taken during the run. While it has work it
-//! cannot tell, so the time that counts is the one without.
+//! `jitter` measures the machine before and after a run, but what a machine takes differs from second to second. A loop
+//! that spins knows how long each empty round took, so its own rounds show what was taken during the run. It cannot
+//! tell while it has work, so only the time without work counts.
 
 use outcry::server::jitter;
 use outcry::topology::checks::Gaps;
@@ -15,31 +15,31 @@ use crate::stats::as_micros;
 /// What a loop that spun had no CPU for, in moments of 20 µs or more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Away {
-    /// Of the time in which it had no work, in hundredths.
+    /// Lost part of the time in which the loop had no work, in percent.
     pub(crate) lost_percent: f64,
-    /// The part of it in moments of half a millisecond or more.
+    /// The part of `lost_percent` in moments of half a millisecond or more.
     #[serde(default)]
     pub(crate) long_percent: f64,
     /// The longest.
     pub(crate) max_us: f64,
-    /// For how long one in a thousand that come at any moment of that time waits at least until the CPU is back.
+    /// One in a thousand requests that come at any moment of that time waits at least this long until the CPU is back.
     pub(crate) wait_p999_us: f64,
-    /// Likewise of one in a hundred.
+    /// One in a hundred waits at least this long; see `wait_p999_us`.
     #[serde(default)]
     pub(crate) wait_p99_us: f64,
-    /// For how long those between p98.5 and p99.5 wait on average, as [`Parts`](crate::parts::Parts) picks them.
+    /// How long requests between p98.5 and p99.5 wait on average, as [`Parts`](crate::parts::Parts) picks them.
     #[serde(default)]
     pub(crate) around_p99_us: f64,
-    /// Likewise of the slowest thousandth.
+    /// How long the slowest thousandth wait on average.
     #[serde(default)]
     pub(crate) slowest_us: f64,
-    /// Of all the time, what other threads of this machine had of its CPU, by its run delay; none if nobody says.
+    /// Part of all the time that other threads of this machine had the loop's CPU, by its run delay; none if not known.
     #[serde(default)]
     pub(crate) threads_percent: Option<f64>,
 }
 
 impl Away {
-    /// By what a loop counted, shortest first, while it had no work for `idle_ns`.
+    /// From a loop's counts of such moments, shortest first, and the time `idle_ns` in which it had no work.
     pub(crate) fn of(counts: &[[u64; 2]], idle_ns: u64, threads_percent: Option<f64>) -> Self {
         let gaps = counts::one_by_one(counts);
         let lost_us = as_micros(gaps.iter().sum());
@@ -56,7 +56,8 @@ impl Away {
         }
     }
 
-    /// For how long such requests wait on average until the loop has its CPU back; those in the middle meet no gap.
+    /// How long the requests at quantile `of` wait on average until the loop has its CPU back; none for those in the
+    /// middle, which meet no gap.
     pub(crate) fn of_us(&self, of: &str) -> Option<f64> {
         match of {
             "p99" => Some(self.around_p99_us),
@@ -65,10 +66,13 @@ impl Away {
         }
     }
 
-    /// The same as gaps of its CPU, of which the host is charged with `host_percent` meanwhile; `around` says the names:
-    /// it was watched before or after. Other threads take a loop's CPU whether it has work or not, so their part of all
-    /// the time is their part of the time without. Of that, as much was in short moments as around the run, if so much of
-    /// all was: who takes a turn more has it for longer.
+    /// These moments as gaps of the loop's CPU, with the names that `around` found before or after the run;
+    /// `host_percent` is what the host is charged with during the run.
+    ///
+    /// Other threads take a loop's CPU whether it has work or not, so their part of all the time is also their part of
+    /// the time without work. What they had in short moments around the run counts as short here too, up to all that
+    /// was lost in short moments; the rest counts as long, because a thread that takes one more turn keeps the CPU for
+    /// longer.
     pub(crate) fn gaps(&self, around: &Jitter, host_percent: f64) -> Gaps {
         let around_short =
             around.threads_percent.zip(around.threads_long_percent).map(|(all, long)| all - long);
@@ -86,12 +90,12 @@ impl Away {
     }
 }
 
-/// What the moments that wait longest wait on average: of all that come within `gaps`, those from the first to the second
-/// of `times_ns`, longest first. Gaps ascending, in nanoseconds.
+/// The average wait of the moments that wait longest: of all moments within `gaps`, ordered by their wait, longest
+/// first, those from `from_ns` to `to_ns`. Gaps are ascending, in nanoseconds.
 fn mean_us(gaps: &[u64], [from_ns, to_ns]: [u64; 2]) -> f64 {
     let [less, more] = [from_ns, to_ns].map(|time_ns| {
         let least_us = as_micros(jitter::wait(gaps, time_ns));
-        // Who comes within a gap waits for its end, so that all waits above the least are met alike.
+        // A request that comes within a gap waits for its end, so all waits above the least are met equally often.
         let longer = gaps.iter().map(|&gap| as_micros(gap)).filter(|us| least_us < *us);
         longer.map(|us| (us * us - least_us * least_us) / 2.0).sum::<f64>()
     });
@@ -119,7 +123,7 @@ mod tests {
             (Some(0.1), 0.09, 2.0, Taker::Interrupts),
             // Short ones are many, and of the long ones they had most.
             (Some(0.6), 0.7, 2.0, Taker::Threads),
-            // Around the run it was in short moments that they had it; more than that was in long ones.
+            // Around the run they had it in short moments only; what exceeds that was in long ones.
             (Some(0.6), 0.7, 0.2, Taker::Unseen),
             (Some(2.5), 0.7, 0.2, Taker::Threads),
         ] {
@@ -133,11 +137,12 @@ mod tests {
     fn what_a_loop_had_no_cpu_for_is_of_the_time_without_work() {
         for (counts, idle_ns, lost_percent, max_us, wait_p999_us, means_us) in [
             (vec![], 1_000_000_000, 0.0, 0.0, 0.0, [0.0, 0.0]),
-            // One in 20,000 comes in it, and waits for half of it.
+            // One in 20,000 comes within it, and waits for half of it on average.
             (vec![[50_000, 1]], 1_000_000_000, 0.005, 50.0, 0.0, [0.0, 1.25]),
-            // Of a second a thousandth is a millisecond: of 4 ms that which lies further than 3 ms from the end.
+            // A thousandth of a second is 1 ms: the first millisecond of the 4 ms, which is more than 3 ms from the
+            // end.
             (vec![[4_000_000, 1]], 1_000_000_000, 0.4, 4_000.0, 3_000.0, [0.0, 3_500.0]),
-            // Of those around p99, from the fifth to the fifteenth millisecond, half meet its last 5 ms.
+            // Around p99 are the fifth to the fifteenth millisecond; half of them fall into the gap's last 5 ms.
             (vec![[10_000_000, 1]], 1_000_000_000, 1.0, 10_000.0, 9_000.0, [1_250.0, 9_500.0]),
         ] {
             let away = Away::of(&counts, idle_ns, None);

@@ -1,5 +1,5 @@
-//! A benchmark of the project as a run of the rig: built first, then watched, its figures kept with the
-//! machine, the commit and the very command.
+//! Runs a benchmark of the project as a run of the rig: builds it, then watches it, and keeps its
+//! figures with the machine, the commit and the exact command.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,10 +15,11 @@ use crate::watch::FamilyWatch;
 const BENCHES: [&str; 9] =
     ["cancels", "catalog", "matching", "reads", "restart", "roundtrip", "search", "streams", "wallets"];
 
-/// Variables that change what is measured; those that are set are part of the command.
+/// Environment variables that change what is measured; those that are set are part of the recorded
+/// command.
 const SETTINGS: [&str; 2] = ["ROUNDTRIP_DURABILITY", "RUSTFLAGS"];
 
-/// The profile that cargo takes by itself.
+/// The profile that `cargo bench` uses by default.
 pub(crate) const PROFILE: &str = "bench";
 
 /// Runs the benchmark `name` and writes its figures into a folder of their own.
@@ -50,13 +51,13 @@ fn known(name: &str) -> Result<(), String> {
     Err(format!("bench: got {name}; allowed: {}", BENCHES.join(", ")))
 }
 
-/// The settings that are set, as a shell takes them.
+/// Those of [`SETTINGS`] that are set, as a shell takes them.
 fn set() -> Vec<String> {
     let one = |name: &str| std::env::var(name).ok().map(|value| format!("{name}={value}"));
     SETTINGS.into_iter().filter_map(one).collect()
 }
 
-/// What has to be typed for the same again; of files only the names.
+/// The command that repeats this benchmark; files are named without their folders.
 fn typed(name: &str, profile: &str, words: &[String], set: &[String]) -> String {
     let mut all: Vec<String> = set.to_vec();
     all.extend(["scripts/perf", "bench", name].map(str::to_owned));

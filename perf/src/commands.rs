@@ -44,13 +44,13 @@ struct Places {
 struct Load {
     /// A name below perf/scenarios, or a file that ends in .toml.
     scenario: String,
-    /// Requests a second instead of the scenario's; of a sweep, the first ones.
+    /// Requests a second instead of the scenario's; for a sweep, the first rate.
     #[arg(long)]
     rate: Option<f64>,
-    /// Seconds that count instead of the scenario's.
+    /// Seconds that are measured, instead of the scenario's.
     #[arg(long)]
     seconds: Option<f64>,
-    /// With the server's threads where `serve` puts them here by itself, waiting as they do there.
+    /// Places the server's threads where `serve` puts them here by itself, waiting as they do there.
     #[arg(long)]
     as_serve: bool,
 }
@@ -65,7 +65,7 @@ enum Command {
     Sweep(Load),
     /// What each layer of one order costs, from the book to the loopback.
     Layers {
-        /// Orders that count.
+        /// Orders that are measured.
         #[arg(long, default_value_t = 5_000)]
         orders: usize,
     },
@@ -74,10 +74,10 @@ enum Command {
         /// The largest size of each, as a multiple of its base: 1, 10 or 100.
         #[arg(long, default_value_t = scale::FACTOR_MAX, value_parser = factor)]
         up_to: u32,
-        /// Seconds that count of each size.
+        /// Seconds that are measured for each size.
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
-        /// Orders by which shards are measured.
+        /// Orders with which shards are measured.
         #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
         orders: u32,
     },
@@ -86,7 +86,7 @@ enum Command {
         /// Pairs of runs, committed and durable; the order within each changes.
         #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         pairs: u32,
-        /// Seconds that count in each run.
+        /// Seconds that are measured in each run.
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
     },
@@ -94,21 +94,21 @@ enum Command {
     Compare {
         /// A binary, or a revision whose binary is at target/perf/servers/REVISION/outcry.
         before: String,
-        /// See BEFORE.
+        /// A binary or a revision, as BEFORE.
         after: String,
         /// The scenario.
         #[arg(long, default_value = "maker-quote")]
         scenario: String,
-        /// A setting of A's server, laid over the scenario's; nothing behind the = leaves it out.
+        /// A setting of A's server, laid over the scenario's; nothing after the = leaves the key out.
         #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
         a_set: Vec<String>,
-        /// The same of B's.
+        /// A setting of B's server, as --a-set.
         #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
         b_set: Vec<String>,
         /// Pairs of runs; the order within each changes.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(4..=1_000))]
         pairs: u32,
-        /// Seconds that count in each run.
+        /// Seconds that are measured in each run.
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
     },
@@ -118,7 +118,7 @@ enum Command {
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
     },
-    /// One of the project's benchmarks; its figures can be kept as a run can.
+    /// One of the project's benchmarks; its figures can be kept like a run.
     Bench {
         /// The name of the benchmark.
         name: String,
@@ -141,7 +141,7 @@ enum Command {
     },
     /// Writes README's tables from perf/records.
     Readme {
-        /// Only says whether they are as they would be written.
+        /// Only says whether they are up to date.
         #[arg(long)]
         check: bool,
     },
@@ -280,12 +280,12 @@ fn seconds_of(seconds: f64) -> Result<Duration, String> {
     Err(format!("--seconds: got {seconds}; allowed: 0.05 to 3600"))
 }
 
-/// One run, its table, and where its report is.
+/// One run, its table, and the path of its report.
 fn one(ground: &Ground, plan: &Plan) -> Result<(), String> {
     told(ground, &measured(ground, plan)?)
 }
 
-/// The same, and where `serve` would place the threads in another way, the same load on those.
+/// One run; if `serve` would place the threads differently, also the same load with them placed so.
 fn smoke(ground: &Ground, plan: &Plan) -> Result<(), String> {
     let mut outcome = measured(ground, plan)?;
     let summary = &mut outcome.summary;

@@ -1,5 +1,6 @@
-//! Two servers, or two settings of one, under the same load: runs in pairs whose order changes (AB, BA, …),
-//! so that what drifts meets both alike, and a ratio with an interval from resampling the pairs.
+//! Two servers, or two settings of one, under the same load. Runs come in pairs whose order changes (AB,
+//! BA, …), so that drift affects both sides alike; the result is a ratio, with an interval from resampling
+//! the pairs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,13 +14,13 @@ use crate::scenario::Plan;
 use crate::schedule::Random;
 use crate::summary::{ClassTimes, Summary};
 
-/// Resamples for an interval; its ends move by less than the width of a figure from seed to seed.
+/// Resamples for an interval; between seeds its ends move by less than one printed digit.
 const RESAMPLES: usize = 10_000;
 
 /// The part of all resamples whose median lies within the interval.
 const CONFIDENCE: f64 = 0.95;
 
-/// What is compared of a class.
+/// The figure of a class that is compared.
 type Figure = fn(&ClassTimes) -> f64;
 
 /// The ratio of one figure of B to that of A.
@@ -29,9 +30,9 @@ pub(crate) struct Ratio {
     pub(crate) figure: String,
     /// Median of the ratios of all pairs.
     pub(crate) median: f64,
-    /// Where it lies in 95 of 100 resamples.
+    /// Lower end of the interval that holds the medians of 95 of 100 resamples.
     pub(crate) low: f64,
-    /// See `low`.
+    /// Upper end of that interval.
     pub(crate) high: f64,
     /// Median of A in microseconds.
     pub(crate) a_us: f64,
@@ -51,7 +52,7 @@ impl Ratio {
     }
 }
 
-/// One of the two.
+/// One side of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side<'a> {
     /// A binary, or a revision.
@@ -130,7 +131,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
     Ok(())
 }
 
-/// What each side runs on a machine with so many CPUs: its own settings come last.
+/// The plan of each side on a machine with `cpus` CPUs; the side's own settings come last.
 fn plans(plan: &Plan, sides: [Side<'_>; 2], cpus: usize) -> Result<[Plan; 2], String> {
     let here = plan.on(cpus)?;
     Ok(sides.map(|side| here.clone().set(side.set)))
@@ -157,7 +158,7 @@ fn line(ratio: &Ratio) -> String {
     )
 }
 
-/// The file that a name means: itself, or the binary that was kept of a revision.
+/// The binary that a name means: a file, or the binary kept for a revision.
 fn binary(ground: &Ground, name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     if path.is_file() {
@@ -223,7 +224,7 @@ fn ratio(figure: String, before: &[f64], after: &[f64], seed: u64) -> Ratio {
     }
 }
 
-/// The middle of the values, or what lies between the two in the middle.
+/// The middle value, or the midpoint of the two in the middle.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,4 +1,5 @@
-//! What the server has counted by durations since its start, and what came between two looks at it.
+//! The durations that the server has counted since its start, and what was added between two looks
+//! at them.
 
 use outcry::server::jitter;
 use serde_json::Value;
@@ -6,10 +7,10 @@ use serde_json::Value;
 use crate::stats::{self, Quantiles};
 use crate::summary::Spans;
 
-/// Durations: at most so many nanoseconds, how many.
+/// Pairs of a duration's upper bound in nanoseconds and how many were counted.
 pub(crate) type Counts = Vec<[u64; 2]>;
 
-/// An answer to `/debug/latency?counts=true`; nothing is in it if the server does not tell.
+/// An answer to `/debug/latency?counts=true`; empty if the server does not provide it.
 #[derive(Debug, Default)]
 pub(crate) struct Counted(Value);
 
@@ -19,7 +20,7 @@ impl Counted {
         Self(serde_json::from_str(text).unwrap_or_default())
     }
 
-    /// What a thread counted of a stage.
+    /// What a thread counted for a stage.
     fn of(&self, thread: &str, stage: &str) -> Option<Counts> {
         let threads = self.0.as_array()?;
         let told = threads.iter().find(|told| told["loop"] == thread)?;
@@ -28,7 +29,7 @@ impl Counted {
         Some(counts.iter().filter_map(pair).collect())
     }
 
-    /// What came since `before`, shortest first; none if either does not tell.
+    /// What was added after `before`, shortest first; none if either answer has no such stage.
     pub(crate) fn since(&self, before: &Self, thread: &str, stage: &str) -> Option<Counts> {
         let before = before.of(thread, stage)?;
         let had = |longest: u64| before.iter().find(|[ns, _]| *ns == longest).map_or(0, |[_, count]| *count);
@@ -40,7 +41,7 @@ impl Counted {
     }
 }
 
-/// Their quantiles, in any order.
+/// The quantiles of counted durations, which may be in any order.
 pub(crate) fn quantiles(counts: &[[u64; 2]]) -> Quantiles {
     let mut histogram = stats::histogram();
     for &[ns, count] in counts {
@@ -49,14 +50,14 @@ pub(crate) fn quantiles(counts: &[[u64; 2]]) -> Quantiles {
     Quantiles::of(&histogram)
 }
 
-/// Spans of `time_ns`, shortest first.
+/// The spans of these durations within `time_ns`; shortest first.
 pub(crate) fn spans(counts: &[[u64; 2]], time_ns: u64) -> Spans {
     let all = one_by_one(counts);
     let wait_us = |one_in: u64| stats::as_micros(jitter::wait(&all, time_ns / one_in));
     Spans { each: quantiles(counts), wait_p99_us: wait_us(100), wait_p999_us: wait_us(1_000) }
 }
 
-/// Each for itself.
+/// Each duration as often as it was counted.
 pub(crate) fn one_by_one(counts: &[[u64; 2]]) -> Vec<u64> {
     let several = |&[ns, count]: &[u64; 2]| {
         std::iter::repeat_n(ns, usize::try_from(count).expect("counts fit into memory"))
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_long_span_is_met_by_more_than_it_is_of_all() {
-        // One of a hundred, and three quarters of a hundredth of ten seconds.
+        // The long one alone covers three quarters of a hundredth of ten seconds.
         let Spans { each, wait_p99_us, wait_p999_us } =
             spans(&[[50_000, 99], [75_000_000, 1]], 10_000_000_000);
         assert_eq!(each.count, 100);

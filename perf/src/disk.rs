@@ -1,5 +1,4 @@
-//! What others have written to a disk, by the kernel's own counts: of its writes the journal's are ours, and the rest
-//! others'.
+//! What others have written to a disk, by the kernel's own counts: its writes less those of the journal.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -7,7 +6,7 @@ use std::time::Instant;
 use outcry::server::disk_count::DiskCount;
 use outcry::server::disk_writers::DiskWriters;
 
-/// How much the disk that a folder is on has written until a moment.
+/// How much the disk under a folder had written at a moment.
 pub(crate) struct Count {
     folder: PathBuf,
     disk: DiskCount,
@@ -19,12 +18,12 @@ pub(crate) struct Count {
 /// What others wrote to a disk.
 pub(crate) struct OthersWrites {
     pub(crate) per_s: f64,
-    /// Who wrote at least half of all that was written there, if anybody is seen to have.
+    /// The process that wrote at least half of all bytes there, if one was seen to.
     pub(crate) who: Option<String>,
 }
 
 impl Count {
-    /// None if no disk is behind the folder, as behind memory.
+    /// None if the folder is on no disk, as one in memory.
     pub(crate) fn now(folder: &Path, server: u32) -> Option<Self> {
         Some(Self {
             folder: folder.to_owned(),
@@ -35,7 +34,7 @@ impl Count {
         })
     }
 
-    /// What others have written since, beside `own` writes of the server's.
+    /// What others have written since, if the server itself made `own` writes.
     #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
     pub(crate) fn others(&self, own: u64) -> Option<OthersWrites> {
         let disk = DiskCount::of(&self.folder).ok()?;

@@ -1,14 +1,14 @@
 //! What an answer that waits for the disk costs, beside the least that any disk write costs.
 //!
-//! One mix over 64 connections, on the disk. A sweep finds what `durable` can hold, and how many acts share one
-//! write at each rate (group commit). Then the mix runs at half of that by schedule, with `committed` and with
-//! `durable` in turn, whose order changes, and between them blocks are written to the same disk past the page
-//! cache (`O_DIRECT`, `O_DSYNC`). An answer has to wait for one write that may have begun just before it came,
-//! and for its own: twice a bare write is what back-to-back writing comes to, and good is at most that.
+//! One mix runs over 64 connections, with the data on the disk. A sweep finds the rate that `durable` can hold, and
+//! how many acts share one write at each rate (group commit). At half of that rate, runs with `committed` and with
+//! `durable` then take turns in changing order, and after each pair, blocks are written to the same disk past the
+//! page cache (`O_DIRECT`, `O_DSYNC`). An answer waits for one write that may have begun just before it came, and
+//! for its own: that is two bare writes, and good is at most that.
 //!
-//! The wait is told twice. As a client sees it, it is the difference of the two medians, with all that the
-//! client's CPU adds to them; the server's own is its stage `journal`, from the frame in the log until its loop
-//! sees that it is on the disk, in which nothing of the client is.
+//! The wait is reported twice. As a client sees it, it is the difference of the two medians, with everything that
+//! the client's CPU adds to them. The server's own is its stage `journal`, from the frame in the log until its loop
+//! sees that the frame is on the disk; nothing of the client is in it.
 
 use crate::bench;
 use crate::compare;
@@ -28,21 +28,21 @@ use crate::watch::FamilyWatch;
 /// The part of the capacity at which the two are compared.
 const PART: f64 = 0.5;
 
-/// How many times a bare write the wait may be.
+/// The wait may be at most this many bare writes.
 const GOOD: f64 = 2.0;
 
-/// The part of the wait that the client's lateness may be, if runs count though they were late at p99.
+/// The part of the wait up to which the client's lateness is ignored, even in runs that were late at p99.
 ///
-/// A late hundredth of the requests can move a median past one hundredth of the others only, and every time has the
-/// client's alarm in it, with `committed` as with `durable`. What lateness did to each median is known, for the time
-/// of every request is known from when it was due and from when it was sent; where it did the same to both, but for
-/// this part of the wait between them, a late tail is no reason against the wait.
+/// A late hundredth of the requests moves a median by at most one hundredth of the other requests, and the client's
+/// alarm is in every time, with `committed` as with `durable`. What lateness did to each median is known, because
+/// each request is timed from when it was due and from when it was sent. If lateness did the same to both medians,
+/// within this part of the wait between them, a late tail is no reason against the wait.
 const LATE_PART: f64 = 0.05;
 
 /// The stage in which the server waits for the disk.
 const STAGE: &str = "journal";
 
-/// The scenario whose mix it is.
+/// The scenario whose mix is used.
 const SCENARIO: &str = "journal-durable";
 
 /// What an answer waits for.
@@ -54,24 +54,24 @@ struct Step {
     offered_per_s: f64,
     achieved_per_s: f64,
     p50_us: f64,
-    /// Acts that share one write.
+    /// Acts that shared one write.
     acts_per_write: f64,
 }
 
-/// What one run says of the middle one of its orders that rest, in microseconds.
+/// The median of one run's orders that rest, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(clippy::struct_field_names, reason = "the unit is part of a name")]
 struct Middle {
     /// Its time, from the moment at which it was due.
     order_us: f64,
-    /// Of that, what the client's lateness did.
+    /// The part of it that is the client's lateness.
     late_us: f64,
     /// The server's own stage `journal`.
     journal_us: f64,
 }
 
 impl Middle {
-    /// Of orders that rest: of all classes together it would lie between theirs, and jump.
+    /// Takes orders that rest only: the median of all classes together would jump between theirs.
     fn of(summary: &Summary) -> Result<Self, String> {
         let times = summary.class("place").ok_or("no order was answered")?;
         let journal = times.stages.iter().find(|stage| stage.stage == STAGE);
@@ -81,7 +81,7 @@ impl Middle {
         Ok(Self { order_us, late_us, journal_us: journal.time.p50_us })
     }
 
-    /// The medians of many, each part alone.
+    /// The median of many runs, each part by itself.
     fn median(runs: &[Self]) -> Self {
         let of = |part: fn(&Self) -> f64| compare::median(&mut runs.iter().map(part).collect::<Vec<_>>());
         Self {
@@ -97,10 +97,10 @@ impl Middle {
 struct Found {
     steps: Vec<Step>,
     rate: f64,
-    /// Of the runs.
+    /// Medians of the runs of each kind.
     committed: Middle,
     durable: Middle,
-    /// Runs that were late at p99, and how many there were of all.
+    /// How many runs were late at p99, and how many there were.
     late_runs: usize,
     runs: usize,
     /// Microseconds.
@@ -113,18 +113,18 @@ impl Found {
         (self.durable.order_us - self.committed.order_us).max(0.0)
     }
 
-    /// What lateness did to the wait.
+    /// How much of the wait is lateness.
     fn late_us(&self) -> f64 {
         (self.durable.late_us - self.committed.late_us).abs()
     }
 
-    /// Whether runs that were late at p99 count all the same.
+    /// Whether runs that were late at p99 count nevertheless.
     fn is_on_time(&self) -> bool {
         self.late_us() <= LATE_PART * self.wait_us()
     }
 }
 
-/// Measures so many pairs of runs and writes what was found.
+/// Measures the given number of pairs of runs and writes what was found.
 pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String> {
     let environment = Environment::capture(&ground.project, &ground.profile);
     let watch = FamilyWatch::begin();
@@ -176,18 +176,18 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
     Ok(())
 }
 
-/// The scenario whose mix is used, with runs of so many seconds.
+/// The scenario whose mix is used, with runs of `time` each.
 pub(crate) fn plan(scenarios: &std::path::Path, time: std::time::Duration) -> Result<Plan, String> {
     let plan = Plan::read(scenarios, SCENARIO)?;
     Ok(Plan { time, warm_up: time / 4, ..plan })
 }
 
-/// The same with an answer that waits for this.
+/// The plan with answers that wait for `durability`.
 fn with(plan: &Plan, durability: &str) -> Plan {
     plan.clone().set(&[format!("journal.durability={durability}")])
 }
 
-/// The settings of one run as those of all, which differ in what an answer waits for.
+/// The settings of one run, rewritten for all runs, which differ only in what an answer waits for.
 fn in_turn(settings: &[String]) -> Vec<String> {
     let of_both = |setting: &String| match setting.split_once('=') {
         Some(("journal.durability", _)) => format!("journal.durability={} in turn", DURABILITIES.join(", ")),
@@ -196,7 +196,7 @@ fn in_turn(settings: &[String]) -> Vec<String> {
     settings.iter().map(of_both).collect()
 }
 
-/// Why a run is not to be believed: that it was late at p99, and everything else.
+/// Why a run is not to be believed: first its lateness at p99, then every other reason.
 fn told(summary: &Summary, name: &str) -> (Vec<String>, Vec<String>) {
     let reasons = summary.verdict.reasons.iter();
     let (late, others): (Vec<_>, Vec<_>) = reasons.partition(|reason| reason.starts_with(GENERATOR_LATE));
@@ -217,7 +217,7 @@ fn line(name: &str, middle: Middle, summary: &Summary) -> String {
     )
 }
 
-/// Rising rates with `durable` until two in a row are not held, each of them tried twice.
+/// Rising rates with `durable` until two in a row are not held; a rate that was not held is tried once more.
 fn sweep(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, String> {
     println!("{:>11}{:>11}{:>11}{:>15}", "offered/s", "achieved/s", "p50 µs", "acts a write");
     let plan = with(plan, DURABILITIES[1]);
@@ -242,7 +242,7 @@ fn sweep(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// One rate; once more if it was not held, for one hiccup of the disk at the end is not its capacity.
+/// Runs one rate, and once more if it was not held: a single hiccup of the disk is not its capacity.
 fn tried(ground: &Ground, plan: &Plan) -> Result<(Summary, Step), String> {
     let once = || {
         let summary = run::run(ground, plan)?.summary;
@@ -365,7 +365,7 @@ mod tests {
             (100.0, 37.5, "60.0 µs, 2.40 bare writes: too much", "37.5 µs, 1.50 bare writes: good"),
             (90.0, 50.0, "50.0 µs, 2.00 bare writes: good", "50.0 µs, 2.00 bare writes: good"),
             (90.0, 50.3, "50.0 µs, 2.00 bare writes: good", "50.3 µs, 2.01 bare writes: too much"),
-            // On a busy machine the one that waits may come out first.
+            // On a busy machine the side that waits may be the quicker one.
             (30.0, 20.0, "0.0 µs, 0.00 bare writes: good", "20.0 µs, 0.80 bare writes: good"),
         ] {
             let said = text(&Found { durable: middle(order_us, 0.0, journal_us), ..found() });
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_late_tail_is_no_reason_against_a_wait_that_lateness_did_not_move() {
-        // The wait is 60 µs: 3 µs of lateness more on one side than on the other is the bound.
+        // The wait is 60 µs, so 3 µs more lateness on one side than on the other is the bound.
         for (committed_us, durable_us, late_runs, said) in [
             (3.6, 4.6, 0, ""),
             (
@@ -413,7 +413,7 @@ mod tests {
             let last = text.lines().nth(4).unwrap_or_default();
             assert!(last.starts_with(said) && last.is_empty() == said.is_empty(), "{text}");
         }
-        // A wait of nothing excuses nothing.
+        // If there is no wait, no lateness is excused.
         let none = Found { durable: middle(30.0, 0.5, 20.0), late_runs: 1, ..found() };
         assert!(!none.is_on_time());
     }

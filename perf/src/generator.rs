@@ -1,10 +1,10 @@
-//! The open-loop client: one thread sends each request at its moment, whatever the answers do. It polls
-//! and never sleeps, unless something that the figures are about would have to wait for its CPU.
+//! The open-loop client: one thread sends each request at its moment, whatever the answers do. It polls and never
+//! sleeps, unless a thread that the figures are about would have to wait for the client's CPU.
 //!
-//! What happens while the clock runs is little: due requests go out, one write a connection;
-//! epoll is asked, without waiting if the client polls; whole answers are checked and their times noted in memory that
-//! was touched before. Everything else is worked out afterwards. A time counts from the moment at
-//! which the request was due, so a stall is charged to every request that it held up.
+//! While the clock runs it does little. It sends what is due, one write per connection; it asks epoll, without waiting
+//! if it polls; it checks whole answers and notes their times in memory that was touched before. Everything else is
+//! worked out afterwards. A time counts from the moment at which the request was due, so a stall is charged to every
+//! request that it held up.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -18,38 +18,38 @@ use crate::http;
 use crate::scenario::Waits;
 use crate::workload::Request;
 
-/// Answers that are read at once.
+/// Bytes of answers that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Requests under way on a connection while what rests before the clock starts is placed.
+/// Requests in flight on a connection during [`Generator::flood`].
 const PIPELINED: usize = 16;
 
-/// How long answers may take behind the last request.
+/// How long answers may take after the last request was due.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Room for one value of `Server-Timing`; what is longer is cut.
 const TIMING_BYTES: usize = 256;
 
-/// How long no answer at all may come while nothing is measured: others may have the server's CPU.
+/// How long [`Generator::flood`] waits for the next answer: others may have the server's CPU.
 const UNMEASURED_PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long the client sleeps at a time.
+/// The longest sleep of the client.
 const IDLE_MAX: Duration = Duration::from_millis(10);
 
-/// A request that was not answered, or not sent.
+/// The time of a request that was not answered, or not sent.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// What became of the requests; nanoseconds since the start, [`NEVER`] if it did not happen.
+/// What became of the requests, in nanoseconds since the start; [`NEVER`] if it did not happen.
 pub(crate) struct Times {
-    /// When it was given to the socket.
+    /// When the request was given to the socket.
     pub(crate) sent_ns: Vec<u64>,
     /// When its answer was whole.
     pub(crate) answered_ns: Vec<u64>,
-    /// For how long of that at most the client had its mind elsewhere: while it gave the request to the socket, and from
-    /// its last look that did not find the answer until it was read. Between them it sends and reads others, or has no
-    /// CPU. Of one that sleeps nobody can tell.
+    /// The most of that time for which the client was busy elsewhere: while it wrote the request to the socket, and
+    /// from its last look that did not find the answer until it read the answer. In that second span it sends and reads
+    /// other requests, or has no CPU. Says nothing for a client that sleeps.
     pub(crate) away_ns: Vec<u64>,
-    /// The value of `Server-Timing` of each answer, all behind each other.
+    /// The `Server-Timing` values of all answers, one after another.
     timings: Vec<u8>,
     /// The end of each value in `timings`, by request.
     timing_ends: Vec<(u32, u32)>,
@@ -74,13 +74,13 @@ impl Times {
         self.answered_ns.iter().filter(|&&answered_ns| answered_ns == NEVER).count()
     }
 
-    /// When the answer of a request that was answered left the server, as far as the client knows: for so long it was
-    /// away itself.
+    /// When the answer of an answered request left the server, as far as the client can tell: `away_ns` before it was
+    /// read.
     pub(crate) fn left_ns(&self, request: usize) -> u64 {
         self.answered_ns[request].saturating_sub(self.away_ns[request])
     }
 
-    /// What the server said about the stages of one request, if it did.
+    /// What the server said about the stages of one request, if anything.
     pub(crate) fn timing(&self, request: usize) -> Option<&str> {
         let (from, to) = self.timing_ends[request];
         let value = self.timings.get(from as usize..to as usize)?;
@@ -88,16 +88,16 @@ impl Times {
     }
 }
 
-/// A connection with any number of requests under way.
+/// A connection with any number of requests in flight.
 struct Pipe {
     stream: TcpStream,
     unsent: Vec<u8>,
     sent: usize,
-    /// Whether a request was put there since the last write, and when that write began and ended.
+    /// Whether a request was added since the last write; `wrote_ns` is when that write began and ended.
     is_staged: bool,
     wrote_ns: [u64; 2],
     unread: Vec<u8>,
-    /// Requests under way, oldest first.
+    /// Requests in flight, oldest first.
     under_way: VecDeque<usize>,
 }
 
@@ -105,7 +105,7 @@ struct Pipe {
 struct Look {
     /// When the run began.
     begin: Instant,
-    /// When the client looked before, in nanoseconds since then.
+    /// When the client looked before this, in nanoseconds since `begin`.
     last_ns: u64,
 }
 
@@ -118,11 +118,12 @@ pub(crate) struct Generator {
     waits: Waits,
 }
 
-/// How exact an alarm is to be; the kernel's own measure is 50 µs.
+/// How exact the client's alarms are; the kernel's default is 50 µs.
 const SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 impl Generator {
-    /// Opens so many connections to a port of this machine; says what to do while nothing is due.
+    /// Opens the given number of connections to a port of this machine; `waits` is what the client does while nothing
+    /// is due.
     pub(crate) fn connect(port: u16, connections: usize, waits: Waits) -> Result<Self, String> {
         let fault = |fault: std::io::Error| format!("port {port}: {fault}");
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| fault(error.into()))?;
@@ -146,7 +147,7 @@ impl Generator {
         Ok(Self { pipes, poller, events, chunk: vec![1; CHUNK_BYTES], waits })
     }
 
-    /// Sends everything as fast as it is answered; an answer that is not as expected is the error.
+    /// Sends everything as fast as it is answered; an unexpected answer is an error.
     pub(crate) fn flood(&mut self, requests: &[Request]) -> Result<(), String> {
         let begin = Instant::now();
         let mut times = Times::of(requests.len());
@@ -180,8 +181,8 @@ impl Generator {
         Ok(())
     }
 
-    /// Sends each request when it is due and waits for the last answers. What is not answered in
-    /// time has no time in the result; an answer that is not as expected is the error.
+    /// Sends each request when it is due and waits for the last answers. A request that is not answered in time has no
+    /// time in the result; an unexpected answer is an error.
     pub(crate) fn run(&mut self, requests: &[Request], due_ns: &[u64]) -> Result<Times, String> {
         assert_eq!(requests.len(), due_ns.len());
         let mut times = Times::of(requests.len());
@@ -213,7 +214,7 @@ impl Generator {
         }
     }
 
-    /// Sends what is due, one write a connection; returns the number of the next request.
+    /// Sends what is due, one write per connection; returns the index of the next request.
     fn send_due(
         &mut self,
         begin: Instant,
@@ -231,7 +232,7 @@ impl Generator {
         }
         for (index, request) in requests.iter().enumerate().take(next).skip(first) {
             let pipe = &mut self.pipes[request.connection];
-            // Else its bytes have gone with those of one before it.
+            // Otherwise its bytes went out with those of an earlier request.
             if pipe.is_staged {
                 let began_ns = nanos_since(begin);
                 pipe.flush()?;
@@ -249,7 +250,7 @@ impl Generator {
         Ok(next)
     }
 
-    /// One look at all connections, for which something has to come within `idle`; returns how many answers came.
+    /// Looks at all connections once, waiting up to `idle` for something to come; returns how many answers came.
     fn receive(
         &mut self,
         idle: Duration,
@@ -280,7 +281,7 @@ fn until_due(begin: Instant, due_ns: Option<&u64>) -> Duration {
 }
 
 impl Pipe {
-    /// Puts a request behind what is to be sent.
+    /// Appends a request to what is to be sent.
     fn stage(&mut self, index: usize, request: &[u8]) {
         self.is_staged = true;
         self.unsent.extend_from_slice(request);
@@ -347,7 +348,7 @@ impl Pipe {
 
 #[cfg(test)]
 impl Times {
-    /// When requests went and were answered, what the server said, and for how long the client was away.
+    /// Times as tests state them.
     pub(crate) fn told(sent_ns: &[u64], answered_ns: &[u64], timings: &[&str], away_ns: &[u64]) -> Self {
         let mut times = Self::of(sent_ns.len());
         times.sent_ns.copy_from_slice(sent_ns);
@@ -387,7 +388,7 @@ mod tests {
     use crate::scenario::Class;
     use crate::workload::Expect;
 
-    /// Answers so many requests at once, when all of them have come.
+    /// Answers `requests` requests together, once all of them have come.
     fn answer(listener: &std::net::TcpListener, requests: usize) {
         let (mut stream, _) = listener.accept().unwrap();
         let (mut came, mut chunk) = (Vec::new(), [0; 1_024]);

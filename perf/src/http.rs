@@ -1,4 +1,4 @@
-//! Replies cut out of bytes, and a client that asks one thing at a time for what is set up.
+//! Replies, cut out of received bytes; and a client for setting up, which asks one thing at a time.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,16 +10,16 @@ const REPLY_BYTES_MAX: usize = 64 << 20;
 /// How long a reply may take that is not measured.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Where the parts of a reply lie in the bytes that were received.
+/// Where the parts of a reply are in the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// All of it.
+    /// The length of the whole reply.
     pub(crate) bytes: usize,
-    /// The head with the empty line behind it.
+    /// The length of the head, with the empty line that ends it.
     pub(crate) head_bytes: usize,
     /// The status.
     pub(crate) status: u16,
-    /// The value of `Server-Timing`, if it is there.
+    /// The bounds of the value of `Server-Timing`, if there is one.
     pub(crate) timing: Option<(usize, usize)>,
 }
 
@@ -75,7 +75,7 @@ impl Reply {
     }
 }
 
-/// A connection that one request at a time goes out on.
+/// A connection that carries one request at a time.
 pub(crate) struct Http {
     stream: TcpStream,
     patience: Duration,
@@ -87,7 +87,7 @@ impl Http {
         Self::connect_for(port, PATIENCE)
     }
 
-    /// The same for whoever waits so long for a reply.
+    /// Connects to a port of this machine; a reply may take as long as `patience`.
     pub(crate) fn connect_for(port: u16, patience: Duration) -> Result<Self, String> {
         let stream =
             TcpStream::connect(("127.0.0.1", port)).map_err(|fault| format!("port {port}: {fault}"))?;
@@ -107,7 +107,7 @@ impl Http {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err("the server closed the connection".to_owned()),
                 Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-                // A read with a limit of time ends with a signal, whoever it was for.
+                // A signal interrupts a read that has a timeout, whichever thread it was for.
                 Err(fault) if fault.kind() == ErrorKind::Interrupted => continue,
                 Err(fault) if fault.kind() == ErrorKind::WouldBlock => {
                     return Err(format!("a request was never answered: no reply for {:?}", self.patience));

@@ -1,13 +1,13 @@
 //! The options with which a server was measured: those that differ from its defaults, and what its answers wait for.
 //!
-//! The server is asked itself, by `config print`: what the rig sets is one part, and the environment another.
+//! The server itself is asked, by `config print`, because options come from the environment as well as from the rig.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use toml::{Table, Value};
 
-/// Told whether or not it differs: no figure says anything without it.
+/// Recorded whether or not it differs: no figure means anything without it.
 const ALWAYS: &str = "journal.durability";
 
 /// Where its files and listeners are: the rig's folders and ports, which no figure depends on.
@@ -22,7 +22,7 @@ pub(crate) fn of(server: &Path, settings: &[String]) -> Vec<String> {
         .map_or_else(|| settings.to_vec(), |(in_force, default)| differing(&in_force, &default))
 }
 
-/// What the server prints as its configuration, with the environment's part or without.
+/// The configuration that the server prints, with or without the environment's part.
 fn printed(server: &Path, settings: &[String], with_environment: bool) -> Option<Table> {
     let mut command = Command::new(server);
     command.args(["config", "print"]).stderr(Stdio::null());
@@ -39,7 +39,7 @@ fn printed(server: &Path, settings: &[String], with_environment: bool) -> Option
     String::from_utf8(output.stdout).ok()?.parse().ok()
 }
 
-/// What stands in `in_force` and not so in `default`, in alphabetical order.
+/// The entries of `in_force` that `default` does not have so, in alphabetical order.
 fn differing(in_force: &Table, default: &Table) -> Vec<String> {
     let default = flat(default);
     let is_told = |(key, value): &(String, String)| {
@@ -91,9 +91,9 @@ mod tests {
                 vec!["cpu.shard_cpus=0,2-3", "journal.durability=durable"],
             ),
             ("80002", "137", vec!["chain_id=137", "journal.durability=durable"]),
-            // A key that the default has not.
+            // A key that the default does not have.
             ("shards = 0", "shards = 0\nnew = true", vec!["cpu.new=true", "journal.durability=durable"]),
-            // Where the rig has its files is nobody's business.
+            // Where the rig keeps its files is never recorded.
             ("\"x\"", "\"y\"", vec!["journal.durability=durable"]),
             ("log_path = \"\"", "log_path = \"/a/b\"", vec!["journal.durability=durable"]),
         ] {

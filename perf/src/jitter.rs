@@ -1,8 +1,7 @@
-//! What the machine does to a thread that only spins: the moments at which it did not run.
+//! What the machine does to a thread that only spins: the gaps in which it did not run.
 //!
-//! A run on a CPU that was taken away for long says little of the server, so every run has these gaps
-//! from before and after, and its verdict goes by them. They are measured as `outcry check --jitter` does it,
-//! on all CPUs at once.
+//! A run on a CPU that was taken away for long says little about the server. So these gaps are measured before and
+//! after every run, and its verdict uses them. They are measured as `outcry check --jitter` does, on all CPUs at once.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::verdict::LOST_PERCENT_MAX;
 
-/// Gaps that a tail cannot be told from: longer than this, the box is the limit.
+/// Gaps longer than this are reported as a limit of the box: a tail cannot be told from them.
 pub(crate) const GAP_US_MAX: f64 = 100.0;
 
 /// The gaps of one CPU.
@@ -32,31 +31,31 @@ pub(crate) struct Jitter {
     pub(crate) p999_us: f64,
     /// The longest.
     pub(crate) max_us: f64,
-    /// For how long one in a thousand that come at any moment waits at least until the CPU is back; none in old
+    /// One in a thousand requests that come at any moment waits at least this long until the CPU is back; none in old
     /// summaries.
     #[serde(default)]
     pub(crate) wait_p999_us: Option<f64>,
-    /// Likewise one in a hundred.
+    /// One in a hundred waits at least this long; see `wait_p999_us`.
     #[serde(default)]
     pub(crate) wait_p99_us: Option<f64>,
-    /// The part of the time that was lost, in hundredths.
+    /// The part of the time that was lost, in percent.
     pub(crate) lost_percent: f64,
-    /// Of the time, what other threads of this machine had; none if the kernel does not say.
+    /// Percent of the time that other threads of this machine had; none if the kernel does not say.
     #[serde(default)]
     pub(crate) threads_percent: Option<f64>,
-    /// Which of them had most, if any had a tick of the kernel's clock.
+    /// Which of them had at least half of that; none if no single thread did.
     #[serde(default)]
     pub(crate) largest: Option<String>,
     /// Whether that is one of the kernel's own.
     #[serde(default)]
     pub(crate) largest_is_kernels: bool,
-    /// Of the time, what the host had for others; none if the kernel does not say.
+    /// Percent of the time that the host had for others; none if the kernel does not say.
     #[serde(default)]
     pub(crate) host_percent: Option<f64>,
-    /// Of the time, what was lost in gaps of half a millisecond or more, and what of that other threads had.
+    /// Percent of the time that was lost in gaps of half a millisecond or more.
     #[serde(default)]
     pub(crate) long_percent: Option<f64>,
-    /// See `long_percent`.
+    /// The part of `long_percent` that other threads had.
     #[serde(default)]
     pub(crate) threads_long_percent: Option<f64>,
 }
@@ -86,8 +85,8 @@ impl Jitter {
         }
     }
 
-    /// Who had what of it, in the words of `outcry check`, and who most of its long gaps, where the slowest orders meet
-    /// those and it is another.
+    /// Who had what of it, in the words of `outcry check`. If the slowest orders meet long gaps and somebody else had
+    /// most of those, says who.
     pub(crate) fn takers(&self) -> String {
         let gaps = self.gaps();
         let all = gaps.shares();
@@ -98,7 +97,7 @@ impl Jitter {
         format!("{all}; of {long:.2} % in gaps of half a millisecond or more most: {}", gaps.who())
     }
 
-    /// The same as `outcry check` knows them; from before long gaps were told apart, with none of those.
+    /// These gaps in the form of `outcry check`; without long gaps in summaries from before they were recorded.
     pub(crate) fn gaps(&self) -> Gaps {
         #[allow(
             clippy::cast_possible_truncation,
@@ -155,7 +154,7 @@ pub(crate) fn table(rows: &[Jitter]) -> String {
     text + &quiet(rows)
 }
 
-/// Whether a run could be VALID now, by the limits of its verdict.
+/// Whether a run could be VALID now, by the limits of the verdict.
 fn quiet(rows: &[Jitter]) -> String {
     let most = rows.iter().map(|row| row.lost_percent).fold(0.0, f64::max);
     let count = f64::from(u32::try_from(rows.len()).unwrap_or(u32::MAX).max(1));

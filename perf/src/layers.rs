@@ -1,9 +1,9 @@
-//! What each layer of one order costs: the book and the money alone, then what has to be done to
-//! bytes before, then the signature, then everything that a server is.
+//! What each layer of one order costs: the book and the money alone, then the handling of bytes
+//! before them, then the signature, then everything else that makes a server.
 //!
 //! The first three are the library's own public functions, called in this process on the client's
-//! CPU with the very requests that the server gets afterwards; the round trip is the server's, one
-//! order at a time. What is left between them is the kernel's sockets, the loops and the answer.
+//! CPU with the very requests that the server gets afterwards. The round trip is the server's, one
+//! order at a time. The difference is the kernel's sockets, the loops and the answer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,13 +34,13 @@ use crate::stats::{self, Nanos, Quantiles, histogram, record};
 use crate::watch::Share;
 use crate::workload::Request;
 
-/// Orders a second on the wire: so few that none waits for another.
+/// Orders a second over the socket, so few that none waits for another.
 const RATE: usize = 2_000;
 
 /// The server's and the client's.
 const CPUS: usize = 2;
 
-/// Orders that are synced to the disk one by one; a disk may take milliseconds for each.
+/// Orders that are synced to the disk one by one, each of which may take milliseconds.
 const DURABLE: usize = 500;
 
 /// Bytes of a direct write.
@@ -95,7 +95,7 @@ pub(crate) fn run(ground: &Ground, orders: usize) -> Result<(), String> {
     say(ground, &layers, &caution(loaded.share))
 }
 
-/// Whether anybody else had the CPUs while the server was asked.
+/// Whether anybody else had the CPUs while the server was measured.
 fn caution(share: Share) -> String {
     let word = if share.is_ours(CPUS) { "VALID" } else { "INVALID" };
     format!("{word}: others had {:.3} of the {CPUS} CPUs, the hypervisor {:.3}.", share.others, share.stolen)
@@ -115,13 +115,13 @@ fn plan(orders: usize) -> Result<Plan, String> {
     Plan::parse("layers", &text)
 }
 
-/// The parts of the server that one order needs, without any server.
+/// The parts of the server that one order needs, without a server.
 struct Desk {
     reader: BodyReader,
     key: MacKey,
     verifier: Verifier,
     owner: Address,
-    /// The first outcome's.
+    /// The token of the first outcome.
     token: TokenId,
     /// The order on its way to the shard.
     ready: ReadyOrder,
@@ -164,7 +164,7 @@ impl Desk {
         }
     }
 
-    /// Each request through each layer, in the order of a request's life.
+    /// Sends each request through each layer, in the order of a request's life.
     fn run(&mut self, requests: &[Request], warm_up: usize) -> Result<Vec<Layer>, String> {
         let [mut engine, mut bytes, mut signature] = [(); 3].map(|()| histogram());
         for (index, request) in requests.iter().enumerate() {
@@ -213,7 +213,7 @@ impl Desk {
     }
 
     fn place(&mut self, order: &SignedOrder, id: OrderId) -> Result<(), String> {
-        // The journal thread's part: without it the ring is full after a moment.
+        // Does the journal thread's part; otherwise the ring would soon be full.
         if !self.log.room_for_order(1) {
             self.log.free(self.log.claimed());
         }
@@ -247,7 +247,7 @@ fn now() -> TimeMs {
     TimeMs(u64::try_from(since.as_millis()).expect("this era"))
 }
 
-/// From an append to the moment at which the disk has it, one at a time.
+/// The time from an append until the disk has it, one at a time.
 fn durable(place: &Path) -> Result<Nanos, String> {
     let folder = Folder::new_in(place)?;
     let options = Options {
@@ -274,8 +274,8 @@ fn durable(place: &Path) -> Result<Nanos, String> {
     Ok(times)
 }
 
-/// What the disk takes for the least that is on it afterwards: blocks of a file that is there
-/// already, one at a time, past the page cache.
+/// The least that a disk write takes: blocks of an existing file, one at a time, past the page
+/// cache.
 pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     let fault = |fault: std::io::Error| format!("{}: {fault}", place.display());
     let folder = Folder::new_in(place)?;
@@ -284,7 +284,7 @@ pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(fault)?;
     let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::DSYNC;
     let file = rustix::fs::open(&path, flags, FileMode::empty()).map_err(|error| fault(error.into()))?;
-    // The kernel takes a direct write only from memory that begins at a block.
+    // The kernel takes a direct write only from memory that is aligned to a block.
     let memory = vec![7; 2 * BLOCK];
     let block = &memory[memory.as_ptr().align_offset(BLOCK)..][..BLOCK];
     let mut times = histogram();
@@ -299,7 +299,8 @@ pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     Ok(times)
 }
 
-/// The waterfall: each layer from where the one before it ends, and the rest to the round trip.
+/// The waterfall: each layer starts where the one before it ends; the last bar is the rest of the
+/// round trip.
 fn bars(layers: &[Layer]) -> Vec<Bar> {
     let p50 = |layer: &Layer| stats::micros(&layer.times, 0.5);
     let [inner @ .., whole, durable, bare] = layers else { return Vec::new() };

@@ -1,8 +1,9 @@
 //! What a run would leave behind if a signal ended it: a server that spins, and its folder in shared memory.
 //!
-//! Destructors do not run then, so servers and folders are noted here while they are there, and a thread that
-//! sleeps until a signal comes takes them away before the process ends. It holds the list while it does, so
-//! nothing new can be made meanwhile. A server is noted until it was waited for, so its number is never another's.
+//! Destructors do not run then. So servers and folders are listed here while they exist, and a thread that sleeps
+//! until a signal comes removes them before the process ends. That thread keeps the list locked, so nothing new
+//! can be started meanwhile. A server stays listed until it has been waited for, so its pid never belongs to
+//! another process.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -13,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// A process that ended by a signal has this and the signal's number as its exit code, as shells have it.
+/// The exit code of a process that a signal ended is this plus the signal's number, as in shells.
 const SIGNALLED: i32 = 128;
 
 #[derive(Default)]
@@ -28,7 +29,7 @@ fn left() -> MutexGuard<'static, Left> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on a signal takes away what is noted and ends the process.
+/// From now on a signal removes everything on the list and ends the process.
 pub(crate) fn go_with_a_signal() -> Result<(), String> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let fault = |fault: std::io::Error| format!("signals: {fault}");
@@ -47,7 +48,7 @@ pub(crate) fn go_with_a_signal() -> Result<(), String> {
 }
 
 impl Left {
-    /// Ends every server and removes every folder. Nothing of a run that was broken off is wanted.
+    /// Kills every server and removes every folder: nothing of an interrupted run is wanted.
     fn remove(&mut self) {
         for pid in self.servers.drain(..) {
             let _ = kill_process(pid, Signal::KILL);
@@ -59,7 +60,7 @@ impl Left {
     }
 }
 
-/// Starts a server, which is noted.
+/// Starts a server and lists it.
 pub(crate) fn spawn(command: &mut Command) -> std::io::Result<Child> {
     let mut left = left();
     let child = command.spawn()?;
@@ -67,7 +68,7 @@ pub(crate) fn spawn(command: &mut Command) -> std::io::Result<Child> {
     Ok(child)
 }
 
-/// How a server that was noted has ended, if it has.
+/// How a listed server has ended, if it has.
 pub(crate) fn try_wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
     let mut left = left();
     let ended = child.try_wait()?;
@@ -77,11 +78,11 @@ pub(crate) fn try_wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>>
     Ok(ended)
 }
 
-/// A folder that goes with this value, or with a signal.
+/// A folder that is removed when this value is dropped, or by a signal.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    /// A new one in `place`.
+    /// Makes a new folder in `place`.
     pub(crate) fn new_in(place: &Path) -> Result<Self, String> {
         let mut left = left();
         let folder = tempfile::Builder::new().prefix("outcry-perf-").tempdir_in(place);
@@ -99,7 +100,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let mut left = left();
-        // A folder that somebody else removed is gone as well.
+        // Ignored: somebody else may have removed the folder.
         let _ = std::fs::remove_dir_all(self.path());
         left.folders.retain(|path| path != self.path());
     }

@@ -1,31 +1,32 @@
-//! What a loop was at while a request lay before it.
+//! What a loop was doing while a request waited for it.
 //!
-//! Bytes that lie in the kernel until a loop looks at them are in no stage of the server's. But the client knows when
-//! each request went and when its answer came, and the server how long it was at each. So where one loop has all
-//! connections, it can be told whom it was at before it came to a request. A loop is at a request from its first
-//! stage behind `recv` until its answer could leave; reads tell no stages, and take little of a loop.
+//! While a request's bytes are in the kernel, before a loop reads them, no stage of the server counts the time. But the
+//! client knows when each request was sent and when its answer came, and the server says how long it worked on each. So
+//! where one loop has all connections, it can be worked out which requests it was working on before it came to this
+//! one. A loop works on a request from the first stage after `recv` until its answer could leave. Reads report no
+//! stages, and take little of a loop.
 //!
-//! A loop whose CPU was taken meanwhile was at nobody: what is longer than such requests take, or than a turn's end and
-//! the next one's beginning, is left out.
+//! A loop whose CPU was taken was working on nothing. So what exceeds the usual time of such a request, or of a turn's
+//! end and the next one's beginning, is left out.
 
 use crate::generator::{NEVER, Times};
 use crate::scenario::Class;
 use crate::timing;
 use crate::workload::Request;
 
-/// From so many times the median of its class on a loop was not at a request alone.
+/// A loop that took longer than this multiple of its class's median was not working on the request alone.
 const SPAN_TIMES_MAX: u64 = 2;
 
-/// A turn ends and the next one begins within this; some 10 µs are usual.
+/// One turn ends and the next begins within this; some 10 µs are usual.
 const BETWEEN_NS_MAX: u64 = 50_000;
 
-/// What one loop was at, and when: spans in their order, none of which overlap.
+/// What one loop worked on, and when: spans in order, without overlaps.
 #[derive(Debug)]
 pub(crate) struct Line {
     spans: Vec<Span>,
 }
 
-/// A loop at requests of a class; nanoseconds since the start.
+/// A span of work on one request; nanoseconds since the start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) from_ns: u64,
@@ -34,7 +35,7 @@ pub(crate) struct Span {
 }
 
 impl Line {
-    /// Of the loop that answered all of these.
+    /// The line of the loop that answered all of these requests.
     pub(crate) fn of(requests: &[Request], times: &Times) -> Self {
         let answered = (0..requests.len()).filter(|&index| times.answered_ns[index] != NEVER);
         let span = |index| {
@@ -54,7 +55,7 @@ impl Line {
         Self::in_order(spans)
     }
 
-    /// Where two overlap, that is the first one's.
+    /// Where two spans overlap, the earlier one has that time.
     pub(crate) fn in_order(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable_by_key(|span| (span.from_ns, span.to_ns));
         let mut until_ns = 0;
@@ -66,9 +67,9 @@ impl Line {
         Self { spans }
     }
 
-    /// What of a time the loop was at requests of each class; of one that ends before it begins nothing. Where the loop
-    /// was at one as the time began, what lies between two counts too: it ends a turn, whose answers it writes, and
-    /// begins the next.
+    /// How much of the time from `from_ns` to `to_ns` the loop worked on each class; nothing if the time is empty. If
+    /// the loop was working on a request at `from_ns`, the pauses between spans count too: the loop ends a turn, writes
+    /// its answers, and begins the next.
     pub(crate) fn within(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = (Class, u64)> + '_ {
         let first = self.spans.partition_point(|span| span.to_ns <= from_ns);
         let spans = &self.spans[first..];
@@ -84,13 +85,13 @@ impl Line {
     }
 }
 
-/// When the loop first looked at a request that was answered: before that its bytes lay in the kernel.
+/// When the loop first looked at an answered request; before that, its bytes were in the kernel.
 pub(crate) fn seen_ns(times: &Times, index: usize) -> u64 {
     let total_ns = times.timing(index).map_or(0, |timing| stage_ns(timing, "total"));
     times.left_ns(index).saturating_sub(total_ns)
 }
 
-/// What half of a class took at most.
+/// The median length of a class's spans.
 fn median_ns(spans: &[Span], class: Class) -> u64 {
     let of_class = spans.iter().filter(|span| span.class == class);
     let mut took: Vec<u64> = of_class.map(|span| span.to_ns - span.from_ns).collect();
@@ -128,7 +129,7 @@ mod tests {
             (75, 75, vec![]),
             (79, 72, vec![]),
             (75, 90, vec![(cancel, 15)]),
-            // A loop that comes back later was elsewhere.
+            // A loop that comes back later was doing something else.
             (75, 900, vec![(cancel, 55)]),
             (65, 90, vec![(cancel, 10)]),
             (80, 90, vec![]),
@@ -151,7 +152,7 @@ mod tests {
         let times = Times::told(
             &[0, 500_000, 510_000, 600_000],
             &[540_000, 550_000, 590_000, NEVER],
-            // A batch for 500 µs, whose answer waits for 10 more and is read 20 µs later; then an order.
+            // A batch takes 500 µs, and its answer waits 10 µs more and is read 20 µs later; then comes an order.
             &["recv;dur=0.005, sign;dur=0.5, journal;dur=0.01, total;dur=0.515", "total;dur=0.03", "", ""],
             &[20_000, 0, 0, 0],
         );

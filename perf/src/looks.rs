@@ -1,4 +1,4 @@
-//! What the server's threads told of themselves while the load was on: the difference of two looks at them.
+//! What the server's threads report about themselves for the time of the load: the difference of two looks at them.
 
 use std::time::Instant;
 
@@ -11,29 +11,29 @@ use crate::stats::{Quantiles, as_micros};
 use crate::summary::{Journal, LoopBusy};
 use crate::watch;
 
-/// A look at a server.
+/// What a server's threads have counted at one moment.
 pub(crate) struct Look {
     at: Instant,
     worked: Vec<Worked>,
     counted: Counted,
-    /// For how long each thread was ready since its start while others ran.
+    /// For how long each thread has been ready since its start while others ran.
     waited_ns: Vec<(String, u64)>,
-    /// And for how long it ran.
+    /// For how long each thread has run.
     ran_ns: Vec<(String, u64)>,
-    /// For how long the client was ready while others ran: it looks itself.
+    /// For how long the client has been ready while others ran; the client looks at this itself.
     client_waited_ns: Option<u64>,
 }
 
-/// What came between two.
+/// What was added between two looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     loops: Vec<LoopBusy>,
     pub(crate) journal: Option<Journal>,
-    /// What reads took in the server; none if there were none.
+    /// How long reads took in the server; none if there were none.
     pub(crate) reads: Option<Quantiles>,
-    /// Of the time, in hundredths, what each of the server's threads ran for.
+    /// Percent of the time that each of the server's threads ran.
     pub(crate) ran_percent: Vec<(String, f64)>,
-    /// Likewise for what the client was ready while others ran, the server's threads among them.
+    /// Percent of the time that the client was ready while others ran, the server's threads included.
     pub(crate) client_waited_percent: Option<f64>,
 }
 
@@ -51,7 +51,7 @@ impl Look {
         }
     }
 
-    /// What came between this one and a later one.
+    /// What was added between this look and a later one.
     pub(crate) fn until(&self, later: &Self) -> Told {
         let time = later.at - self.at;
         let since = |thread: &str, stage: &str| later.counted.since(&self.counted, thread, stage);
@@ -77,7 +77,7 @@ impl Look {
         }
     }
 
-    /// Of the time until a later look, what was added to nanoseconds of some kind.
+    /// The nanoseconds that `of` gained until a later look, in percent of the time between.
     fn percent(&self, later: &Self, of: impl Fn(&Self) -> Option<u64>) -> Option<f64> {
         let ns = of(later)?.saturating_sub(of(self)?);
         Some(100.0 * as_micros(ns) / as_micros(nanos(later.at - self.at).max(1)))
@@ -89,12 +89,12 @@ fn of(threads_ns: &[(String, u64)], thread: &str) -> Option<u64> {
 }
 
 impl Told {
-    /// Of the time, what threads that are neither the client's nor the server's had of the client's CPU while it was ready.
+    /// Percent of the time that threads of neither the client nor the server had the client's CPU while it was ready.
     pub(crate) fn client_lost_percent(&self, threads: &[Thread], client_cpu: usize) -> Option<f64> {
         self.client_waited_percent.map(|percent| self.without_servers(percent, threads, client_cpu, ""))
     }
 
-    /// The loops, each with what threads that are not the server's had of its CPU while it was ready.
+    /// The loops, each with how long threads that are not the server's had its CPU while it was ready.
     pub(crate) fn loops(&self, threads: &[Thread]) -> Vec<LoopBusy> {
         let waited = |one: &LoopBusy| {
             let cpu = threads.iter().find(|thread| thread.name == one.name)?.cpu?;
@@ -103,7 +103,7 @@ impl Told {
         self.loops.iter().map(|one| LoopBusy { waited_percent: waited(one), ..one.clone() }).collect()
     }
 
-    /// What the server's threads but `own` ran for that are not on another CPU is taken off.
+    /// Subtracts the run time of those of the server's threads, except `own`, that are not on another CPU.
     fn without_servers(&self, waited_percent: f64, threads: &[Thread], cpu: usize, own: &str) -> f64 {
         let is_elsewhere = |name: &str| {
             threads.iter().any(|thread| thread.name == name && thread.cpu.is_some_and(|on| on != cpu))
@@ -113,7 +113,7 @@ impl Told {
     }
 }
 
-/// The part of `seconds` in which each loop worked, by what it had worked before and after.
+/// The part of `seconds` in which each loop worked, from its totals before and after.
 fn busy(before: &[Worked], after: &[Worked], seconds: f64) -> Vec<LoopBusy> {
     let of = |now: &Worked| {
         let then = before.iter().find(|then| then.name == now.name);

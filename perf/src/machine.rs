@@ -1,4 +1,4 @@
-//! The machine that a figure is of: what it is, how it is set, and which CPUs are whose.
+//! The machine on which a figure was measured: what it is, how it is set up, and which CPUs may be used.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,10 +7,10 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-/// What nobody could tell.
+/// Written where nothing could be found out.
 const UNKNOWN: &str = "unknown";
 
-/// Words of the kernel's command line that change latency; the others are nobody's business.
+/// Words of the kernel's command line that change latency; no others are recorded.
 const TUNING: &[&str] = &[
     "isolcpus",
     "nohz",
@@ -39,42 +39,42 @@ const TUNING: &[&str] = &[
 /// Everything about the machine and the build that a figure depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
-    /// The CPU's name, with its family and model where the kernel tells them: hypervisors shorten names, and then CPUs
-    /// that are not alike have one. Records from before 2026-11-26 have the name alone.
+    /// The CPU's name, with its family and model where the kernel tells them: hypervisors shorten names, so that
+    /// different CPUs have the same one. Records from before 2026-11-26 have the name only.
     pub(crate) cpu_model: String,
     /// CPUs that this process may run on.
     pub(crate) cpus: Vec<usize>,
-    /// Whether a hypervisor is below, and which.
+    /// The hypervisor under this machine, or none.
     pub(crate) hypervisor: String,
     /// The kernel's version.
     pub(crate) kernel: String,
-    /// What it was started with, as far as it matters to latency.
+    /// The words of its command line that matter to latency.
     pub(crate) kernel_tuning: String,
     /// How the CPUs' frequency is chosen.
     pub(crate) governor: String,
     /// CPUs that the scheduler leaves alone.
     pub(crate) isolated_cpus: String,
-    /// CPUs without a timer while one thread runs.
+    /// CPUs whose timer stops while a single thread runs.
     pub(crate) nohz_full: String,
-    /// What the clock is read from.
+    /// The source of the clock.
     pub(crate) clocksource: String,
-    /// What is done against each weakness of the CPU.
+    /// The mitigation of each weakness of the CPU.
     pub(crate) mitigations: Vec<String>,
     /// Transparent huge pages.
     pub(crate) huge_pages: String,
-    /// Threads that wanted to run, before the run.
+    /// Threads that wanted to run before the run.
     pub(crate) load_average: String,
     /// Bytes of memory.
     pub(crate) memory_bytes: u64,
     /// The project's commit.
     pub(crate) commit: String,
-    /// True if the tree was not what was committed.
+    /// True if the tree differed from the commit.
     pub(crate) dirty: bool,
     /// The compiler.
     pub(crate) rustc: String,
     /// How the server was built.
     pub(crate) profile: String,
-    /// What was typed.
+    /// The command that was typed.
     pub(crate) command: String,
     /// When, in UTC.
     pub(crate) date: String,
@@ -128,17 +128,17 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What was typed, without the folders of files.
+/// The command that was typed, with file names only, without their folders.
 fn command_line() -> String {
     words(std::env::args().skip(1)).map(|word| without_folders(&word)).collect::<Vec<_>>().join(" ")
 }
 
-/// What was typed, as a shell takes it again.
+/// The command that was typed, quoted for a shell.
 pub(crate) fn typed() -> String {
     words(std::env::args().skip(1)).map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a command without what the script adds.
+/// The words of a command without those that the script adds.
 fn words(mut given: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
     let typed = std::iter::from_fn(move || {
         let word = given.next()?;
@@ -160,7 +160,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A word of a command; of a path its last part, for where files lie is nobody's business.
+/// A word of a command; of a path only the last part, because the location of files is not recorded.
 pub(crate) fn without_folders(word: &str) -> String {
     let name = Path::new(word).file_name();
     name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
@@ -185,7 +185,7 @@ pub(crate) fn pin(cpu: usize) -> Result<Pinned, String> {
     Ok(Pinned(before))
 }
 
-/// Keeps every thread of a process on `cpu`, and those that they start.
+/// Keeps every thread of a process on `cpu`, and the threads that those start.
 pub(crate) fn keep_on(pid: u32, cpu: usize) -> Result<(), String> {
     let folder = format!("/proc/{pid}/task");
     let threads = std::fs::read_dir(&folder).map_err(|fault| format!("{folder}: {fault}"))?;
@@ -195,7 +195,7 @@ pub(crate) fn keep_on(pid: u32, cpu: usize) -> Result<(), String> {
         let number = thread.ok().and_then(|thread| thread.file_name().to_str()?.parse().ok());
         let thread = number.and_then(Pid::from_raw).ok_or_else(|| format!("{folder}: holds no threads"))?;
         match sched_setaffinity(Some(thread), &set) {
-            // It has ended meanwhile.
+            // The thread has ended meanwhile.
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
             Err(fault) => return Err(format!("CPU {cpu}: {fault}")),
         }

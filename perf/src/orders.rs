@@ -1,6 +1,6 @@
-//! Orders as clients sign them, and whole requests: every byte is made before the clock starts.
+//! Orders as clients sign them, and whole requests; every byte is made before the clock starts.
 //!
-//! The id of an order is its digest, so a cancel of it can be written before it was ever sent.
+//! The id of an order is its digest, so its cancel can be written before the order is sent.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,17 +22,17 @@ struct Credentials {
     passphrase: String,
 }
 
-/// Somebody who trades: a key and the credentials that it was given.
+/// A trader: a key, and the credentials that the server gave it.
 pub(crate) struct Account {
     signer: Signer,
     credentials: Credentials,
     salt: u64,
 }
 
-/// What an order asks for. All of them buy: a bid for one outcome is an offer of the other.
+/// What an order asks for. All orders buy: a bid for one outcome is an offer of the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
-    /// Whose order it is.
+    /// The index of the account whose order it is.
     pub(crate) account: usize,
     /// The outcome.
     pub(crate) token: U256,
@@ -40,9 +40,9 @@ pub(crate) struct Wish {
     pub(crate) cents: u64,
     /// Shares in millionths.
     pub(crate) shares: u64,
-    /// What no other order of the account has.
+    /// A number that no other order of the account has.
     pub(crate) salt: u64,
-    /// `GTC`: what a bid that is taken or rests is.
+    /// The order type: `GTC`, for orders that rest and for those that take.
     pub(crate) kind: &'static str,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Signed {
 }
 
 impl Account {
-    /// The account number `index` of a seed, with credentials from the server at `port`.
+    /// The account `index` of `seed`, with credentials from the server at `port`.
     pub(crate) fn open(port: u16, seed: u64, index: usize) -> Result<Self, String> {
         let key = keccak256(format!("outcry perf, seed {seed}, account {index}"));
         let signer = Signer::new(&key.to_string());
@@ -78,13 +78,13 @@ impl Account {
         self.signer.address.to_string()
     }
 
-    /// A salt that was not used yet.
+    /// A salt that was not used before.
     pub(crate) fn salt(&mut self) -> u64 {
         self.salt += 1;
         self.salt
     }
 
-    /// Signs what somebody wishes.
+    /// Signs an order as wished.
     pub(crate) fn sign(&self, wish: &Wish) -> Signed {
         let timestamp = u64::try_from(since_1970().as_millis()).expect("this era");
         let collateral = wish.cents * wish.shares / 100;
@@ -137,7 +137,7 @@ impl Account {
         .into_bytes()
     }
 
-    /// The secret of the credentials, for who checks an HMAC beside the server.
+    /// The secret of the credentials, for checking an HMAC beside the server.
     pub(crate) fn secret(&self) -> &str {
         &self.credentials.secret
     }
@@ -149,7 +149,7 @@ pub(crate) fn batch(orders: &[&Signed]) -> String {
     format!("[{}]", bodies.join(","))
 }
 
-/// The body of a replace of one order by another.
+/// The body that replaces one order by another.
 pub(crate) fn replace(gone: &Signed, comes: &Signed) -> String {
     let mut body = String::with_capacity(comes.body.len() + 128);
     write!(body, "{{\"cancel\":[\"{}\"],\"place\":[{}]}}", gone.id, comes.body).expect("a string takes all");

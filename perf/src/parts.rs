@@ -1,12 +1,12 @@
-//! Where the time of the middle requests of a class went, and of its slowest ones.
+//! Where the time of a class's middle requests went, and that of its slowest.
 //!
-//! A quantile of a stage is not a part of the same quantile of the whole: the slowest `sign` and the
-//! slowest answer are seldom one request. So the requests around a quantile are picked, and what
-//! each stage took of *them* is averaged. What is left between sending and answer lies outside the
-//! server's stages. Of that the client knows its own part, for it knows when it looked at its sockets; the remainder
-//! is seen by nobody: the kernel's sockets, the network, the scheduler, other processes. So a request's time is
-//! what was late, its stages, the client's part and that remainder, which add up to it. Of the remainder it is told what
-//! the loop was at others for, where that is known ([`Line`]).
+//! A quantile of a stage is not a part of the same quantile of the whole: the slowest `sign` and the slowest answer are
+//! seldom the same request. So the requests around a quantile are picked, and the time of each stage is averaged over
+//! *them*. What is left between sending and answer is outside the server's stages. The client knows its own part of
+//! that, because it knows when it looked at its sockets. The remainder nobody sees: the kernel's sockets, the network,
+//! the scheduler, other processes. So a request's time is the sum of its lateness, its stages, the client's part and
+//! that remainder. Where it is known what the loop was working on meanwhile ([`Line`]), that part of the remainder is
+//! named.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,17 +15,17 @@ use crate::scenario::Class;
 use crate::stats::as_micros;
 use crate::timing;
 
-/// Stages in which a trading loop works for this request alone; in the others a request waits, or its
-/// time is that of a whole turn.
+/// Stages in which a trading loop works for this request alone. In the others a request waits, or the time is that of a
+/// whole turn.
 pub(crate) const BUSY: [&str; 4] = ["parse", "auth", "sign", "match"];
 
 /// The stage that a request is in first.
 const FIRST: &str = "recv";
 
-/// Who took longer than so many times p99 is slow for other reasons, and its time would be most of an average.
+/// A request that took longer than this multiple of p99 was slow for other reasons, and would dominate an average.
 const AROUND_TIMES_MAX: u64 = 2;
 
-/// Fewer requests than this have no middle and no tail.
+/// Classes with fewer requests than this have no middle and no tail.
 const REQUESTS_MIN: usize = 10;
 
 /// One request that was answered, as the client and the server saw it.
@@ -33,19 +33,19 @@ const REQUESTS_MIN: usize = 10;
 pub(crate) struct Seen<'a> {
     /// From the moment at which it was due to its answer.
     pub(crate) latency_ns: u64,
-    /// Of that, before it was sent.
+    /// The part of it before the request was sent.
     pub(crate) late_ns: u64,
-    /// For how long the client was away at most, between sending and answer; none of one that sleeps.
+    /// The longest that the client can have been away between sending and answer; none if it sleeps.
     pub(crate) away_ns: Option<u64>,
-    /// From when on it was sent, and when the server looked at it: nanoseconds since the start.
+    /// When it was sent and when the server first looked at it, in nanoseconds since the start.
     pub(crate) lay_ns: [u64; 2],
-    /// What the server said, or nothing.
+    /// What the server said, or an empty text.
     pub(crate) timing: &'a str,
 }
 
 impl Seen<'_> {
-    /// What the server said of each stage. Of a request behind others on its connection it counts the first from
-    /// when their bytes came; what of that lies before the request was sent is left out.
+    /// The server's stages of this request. If the request follows others on its connection, the server counts the
+    /// first stage from when their bytes came; what was before this request was sent is left out.
     fn stages(&self) -> impl Iterator<Item = (&str, u64)> {
         let told = || timing::parse(self.timing).filter(|(name, _)| *name != "total");
         let sum: u64 = told().map(|(_, ns)| ns).sum();
@@ -53,37 +53,37 @@ impl Seen<'_> {
         told().map(move |(name, ns)| (name, if name == FIRST { ns.saturating_sub(before_ns) } else { ns }))
     }
 
-    /// At whom its loop was while it lay there.
+    /// What its loop worked on while its bytes waited.
     fn met<'a>(&self, line: Option<&'a Line>) -> impl Iterator<Item = (Class, u64)> + use<'a> {
         let [from_ns, to_ns] = self.lay_ns;
         line.into_iter().flat_map(move |line| line.within(from_ns, to_ns))
     }
 }
 
-/// Where the time of some requests went, on average of them.
+/// Where the time of some requests went, on average.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Parts {
     /// Their class.
     pub(crate) class: String,
-    /// Which of the class: `p50`, those between p40 and p60; `p99`, those between p98.5 and p99.5 that took no more than
-    /// twice p99; `p99.9`, the slowest thousandth.
+    /// Which of the class: `p50`, between p40 and p60; `p99`, between p98.5 and p99.5 and of at most twice p99;
+    /// `p99.9`, the slowest thousandth.
     pub(crate) of: String,
     /// How many they are.
     pub(crate) requests: u64,
     /// From the moment at which each was due.
     pub(crate) latency_us: f64,
-    /// Of that, before it was sent.
+    /// The part of it before they were sent.
     pub(crate) late_us: f64,
-    /// Of that, between sending and answer, but in none of the server's stages.
+    /// The part of it between sending and answer that is in none of the server's stages.
     pub(crate) outside_us: f64,
-    /// Of that, for which at most the client was writing, at other answers, or without its CPU; none if it slept in
-    /// between, or did not tell.
+    /// The most of `outside_us` for which the client was writing, at other answers, or without its CPU; none if it
+    /// slept, or if that is not known.
     #[serde(default)]
     pub(crate) client_us: Option<f64>,
-    /// Of that, for which at most the loop was at others before it; none if that is not known.
+    /// The most of `outside_us` for which the loop worked on requests before them; none if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) line_us: Option<f64>,
-    /// The class at whose requests it was most of that time.
+    /// The class of those requests, for most of that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) behind: Option<String>,
     /// The server's stages, `total` left out.
@@ -91,17 +91,17 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// A part of the whole in hundredths.
+    /// A part of the latency, in percent.
     pub(crate) fn percent(&self, part_us: f64) -> f64 {
         if self.latency_us > 0.0 { 100.0 * part_us / self.latency_us } else { 0.0 }
     }
 
-    /// What neither a stage nor the client has, nor those before it.
+    /// The part of `outside_us` that is neither the client's nor spent on requests before them.
     pub(crate) fn unseen_us(&self) -> f64 {
         (self.outside_us - self.client_us.unwrap_or(0.0) - self.line_us.unwrap_or(0.0)).max(0.0)
     }
 
-    /// What slow requests took longer than those around the median, part by part.
+    /// How much longer slow requests took than those around the median, part by part.
     pub(crate) fn beyond(&self, middle: &Self) -> Self {
         let more =
             |slow: Option<f64>, quick: Option<f64>| slow.map(|us| (us - quick.unwrap_or(0.0)).max(0.0));
@@ -122,7 +122,7 @@ impl Parts {
         }
     }
 
-    /// What a stage took, if the server told it.
+    /// The time in a stage, if the server reported it.
     pub(crate) fn stage_us(&self, stage: &str) -> Option<f64> {
         self.stages.iter().find(|(name, _)| name == stage).map(|(_, us)| *us)
     }
@@ -167,9 +167,9 @@ impl Parts {
     }
 }
 
-/// The middle and the tail of a class; none of one that has few requests. Of one whose stages are never told, as of
-/// reads, there are the client's part and the remainder, if the client told its own. `line` is of the one loop that had
-/// all connections.
+/// The middle and the tail of a class; none if it has few requests. A class without stages, such as reads, has only the
+/// client's part and the remainder, if the client's part is known. `line` is that of the one loop that had all
+/// connections.
 pub(crate) fn of_class(class: &str, mut seen: Vec<Seen<'_>>, line: Option<&Line>) -> Vec<Parts> {
     let is_silent = seen.iter().all(|one| one.timing.is_empty());
     seen.retain(|one| if is_silent { one.away_ns.is_some() } else { !one.timing.is_empty() });
@@ -191,7 +191,7 @@ pub(crate) fn of_class(class: &str, mut seen: Vec<Seen<'_>>, line: Option<&Line>
     parts
 }
 
-/// Nanoseconds for which one answer kept a loop busy.
+/// Nanoseconds of loop time that one answer took.
 pub(crate) fn busy_ns(timing: &str) -> u64 {
     timing::parse(timing).filter(|(name, _)| BUSY.contains(name)).map(|(_, ns)| ns).sum()
 }
@@ -213,7 +213,7 @@ mod tests {
         let slow = Seen {
             latency_ns: 4_000_000,
             late_ns: 0,
-            // More than is outside: it was away while the disk wrote, too.
+            // More than is outside: the client was also away while the disk wrote.
             away_ns: Some(3_000_000),
             lay_ns: [0, 0],
             timing: "sign;dur=0.026, journal;dur=3.9, total;dur=3.95",
@@ -248,7 +248,7 @@ mod tests {
             (Some(0), "sign;dur=0.026, total;dur=0.03"),
             (None, "recv;dur=0.0004, total;dur=0.03"),
             (Some(90_000), "total;dur=0.03"),
-            // Its bytes came behind those of others, which waited since before it was sent.
+            // Its bytes came after others', which had been waiting since before it was sent.
             (Some(2_000), "recv;dur=0.05, sign;dur=0.026, queue;dur=0.002, total;dur=0.078"),
         ] {
             let one = Seen { latency_ns: 40_000, late_ns: 1_000, away_ns, lay_ns: [0, 0], timing };
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_a_loop_was_at_others_for_is_told_and_what_is_slow_for_other_reasons_is_left_out() {
-        // Some lay behind a batch for 40 µs, some until a stop of 400 ended.
+        // Some waited 40 µs for a batch, some until a stop of 400 µs ended.
         let one = |latency_ns, lay_ns| Seen {
             latency_ns,
             late_ns: 0,

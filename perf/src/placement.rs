@@ -1,5 +1,5 @@
-//! Where the server's threads are, as they were measured and as it would have put them by itself, and
-//! what it says limits its machine.
+//! Where the server's threads are, as measured and as `serve` would have placed them, and what the server says limits
+//! its machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,15 +14,15 @@ pub(crate) struct Thread {
     pub(crate) name: String,
     /// Its CPU, if it is pinned.
     pub(crate) cpu: Option<usize>,
-    /// How it waits.
+    /// How it waits for work.
     pub(crate) wait: String,
 }
 
-/// The kind of a limit that is a loop's sleep.
+/// The server's word for a limit that comes from loops that sleep.
 const WAKE_UPS: &str = "wake-ups";
 
 impl MachineLimit {
-    /// Whose time it adds to, as the beginning of a sentence.
+    /// Whose time it adds to, as the start of a sentence.
     pub(crate) fn whose(&self) -> &'static str {
         match self.touches.as_deref() {
             Some("p50") => "For every order: ",
@@ -34,7 +34,7 @@ impl MachineLimit {
         }
     }
 
-    /// Whether it is that loops sleep and have to be woken.
+    /// Whether it is the wake-up of loops that sleep.
     pub(crate) fn is_of_waking(&self) -> bool {
         self.kind == WAKE_UPS
     }
@@ -46,7 +46,7 @@ impl Thread {
         ["outcry-shard", "outcry-ingress"].iter().any(|start| self.name.starts_with(start))
     }
 
-    /// Whether it spins when it has nothing to do, for a while at least.
+    /// Whether it spins when it has no work, at least for a while.
     pub(crate) fn spins(&self) -> bool {
         self.wait.starts_with("spin")
     }
@@ -60,7 +60,7 @@ impl Thread {
 /// What limits the machine by the server's own account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MachineLimit {
-    /// Its sort, a word of the server's; empty from a server that had none.
+    /// Its kind, a word of the server's; empty from a server without kinds.
     #[serde(default)]
     pub(crate) kind: String,
     /// Whose time it adds to (`p50`, `p99`, `durable`, `reads`), if the server says.
@@ -72,25 +72,25 @@ pub(crate) struct MachineLimit {
     pub(crate) change: Option<String>,
 }
 
-/// How many orders a second the server says that its placement can take, before any load.
+/// What the server says that its placement can do, before any load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Planned {
-    /// One signature check: tried one after another, or of a known signer where they are known.
+    /// One signature check, measured one after another; for known signers, where they are known.
     pub(crate) check_us: f64,
     /// The rest of an order on the loop that has its connection.
     pub(crate) rest_us: f64,
     /// Orders a second, each with a signature.
     pub(crate) orders_per_s: f64,
-    /// The loops that are full then.
+    /// The loops that are full first, at that rate.
     pub(crate) full_first: Vec<String>,
-    /// What an order takes in the server while little is going on, without a disk, least and most: with the wake-up of a
+    /// What an order takes in the server under light load, without a disk, least and most; includes the wake-up of a
     /// loop that sleeps.
     #[serde(default)]
     pub(crate) median_us: Option<[f64; 2]>,
     /// What a durable answer adds up to in the server, least and most, if it tried the disk.
     #[serde(default)]
     pub(crate) durable_us: Option<[f64; 2]>,
-    /// How much of everything that people ask for, as a word of what is asked and a few words.
+    /// The amount of everything that people ask for: the word for the question, and the amount in a few words.
     #[serde(default)]
     pub(crate) how_much: Vec<(String, String)>,
 }
@@ -101,7 +101,7 @@ impl Planned {
         self.check_us + self.rest_us
     }
 
-    /// What waking a loop that sleeps is planned to take; none if none does, or the server does not say.
+    /// How long waking a loop that sleeps is planned to take; none if no loop sleeps, or if the server does not say.
     pub(crate) fn wake_us(&self) -> Option<f64> {
         let [_, most_us] = self.median_us?;
         Some(most_us - self.order_us()).filter(|us| *us > 0.1)
@@ -137,17 +137,17 @@ pub(crate) fn of(server: &Path, settings: &[String]) -> Placement {
 pub(crate) struct Durable {
     /// Least and most.
     pub(crate) us: [f64; 2],
-    /// What most of it is, and who has that too.
+    /// What most of it is, in the words of `outcry check`.
     pub(crate) by: String,
     /// What to change first.
     pub(crate) first: String,
-    /// What ends others' writes to that disk, if those are felt.
+    /// What ends others' writes to that disk, if they are felt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stop_writers: Option<String>,
 }
 
-/// What `server` says of durable answers with its data in `folder`; nothing if it cannot say. Takes a second, and writes to
-/// the disk meanwhile.
+/// What `server` says of durable answers with its data in `folder`; none if it cannot say. Takes a second, and writes
+/// to the disk during it.
 pub(crate) fn durable(server: &Path, settings: &[String], folder: &Path) -> Option<Durable> {
     let mut command = Command::new(server);
     command.args([
@@ -182,7 +182,7 @@ fn answer_to<'a>(json: &'a Value, asked: &str) -> Option<&'a Value> {
     json["answers"].as_array()?.iter().find(|answer| answer["asked"] == asked)
 }
 
-/// What is `asked`, as its least and most, if the server says.
+/// The least and most of the answer to `asked`, if the server says.
 fn amount_us(json: &Value, asked: &str) -> Option<[f64; 2]> {
     let answer = answer_to(json, asked)?;
     let [least, most] = [0, 1].map(|index| answer["amount_ns"][index].as_u64().map(crate::stats::as_micros));
@@ -239,7 +239,7 @@ fn planned(json: &Value) -> Option<Planned> {
     })
 }
 
-/// One of `answers`, as sentences.
+/// One of `answers` as sentences.
 fn answer(json: &Value) -> Option<String> {
     let [title, now, free, bought] = ["title", "now", "free", "bought"].map(|key| json[key].as_str());
     let more =
@@ -247,7 +247,7 @@ fn answer(json: &Value) -> Option<String> {
     Some(format!("{}: {}.{}{}", title?, now?, more("Free", free), more("To buy", bought)))
 }
 
-/// The CPUs that `threads` are pinned to and `more`, ascending.
+/// The CPUs to which `threads` are pinned, and those of `more`, ascending.
 pub(crate) fn cpus(threads: &[Thread], more: &[usize]) -> Vec<usize> {
     let mut cpus: Vec<usize> = threads.iter().filter_map(|thread| thread.cpu).collect();
     cpus.extend(more);
@@ -261,7 +261,7 @@ pub(crate) fn differs(measured: &[Thread], left_alone: &[Thread]) -> bool {
     !measured.is_empty() && !left_alone.is_empty() && measured != left_alone
 }
 
-/// What to know if they were not: those threads of which it is so.
+/// If the placements differ, a sentence about the threads that do.
 pub(crate) fn caution(measured: &[Thread], left_alone: &[Thread]) -> Option<String> {
     if !differs(measured, left_alone) {
         return None;

@@ -1,5 +1,5 @@
-//! README's tables of figures, written from the records between two marks, so that nobody edits a
-//! number by hand: a table of scenarios, a table of everything else, and the records that rows name.
+//! README's tables of figures, written between two marks from the records, so that nobody edits a number by hand: a
+//! table of scenarios, a table of everything else, and the records that their rows name.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::summary::Summary;
 const BEGIN: &str = "<!-- records: written by scripts/record-to-readme -->";
 const END: &str = "<!-- end of records -->";
 
-/// Writes the tables into README, or says that they are not as they would be written.
+/// Writes the tables into README; with `check`, only fails if they are not up to date.
 pub(crate) fn update(project: &Path, check: bool) -> Result<(), String> {
     let path = project.join("README.md");
     let text = std::fs::read_to_string(&path).map_err(|fault| format!("README.md: {fault}"))?;
@@ -38,7 +38,7 @@ fn with_tables(text: &str, records: &Records) -> Result<String, String> {
     Ok(format!("{before}{BEGIN}\n{}{END}{after}", tables(records)))
 }
 
-/// The newest record of each scenario on each machine, and of each command that made a sheet.
+/// Tables of the newest record of each scenario on each machine, and of each command that made a sheet.
 fn tables(records: &Records) -> String {
     let runs = newest(&records.runs, |run| (run.scenario.clone(), run.environment.machine()));
     let sheets = newest(&records.sheets, |sheet| {
@@ -63,7 +63,7 @@ fn tables(records: &Records) -> String {
     parts.join("\n")
 }
 
-/// The rows of each record with the number of its note, which is added to `notes`.
+/// The rows of each record, each ending with the number of its note; the notes are added to `notes`.
 fn rows<'a, T>(
     of: &[&'a T],
     notes: &mut Vec<String>,
@@ -107,8 +107,8 @@ fn classes(summary: &Summary) -> Vec<String> {
     summary.classes.iter().map(row).collect()
 }
 
-/// A benchmark's name with the settings that it was given, so that rows with others are not taken for the same; the
-/// rig's own commands have none.
+/// A benchmark's name with its settings, so that rows with other settings are not taken for the same; for the rig's
+/// own commands, the sheet's name.
 fn measured_by(sheet: &Sheet) -> String {
     let command = &sheet.environment.command;
     let Some((variables, arguments)) = command.split_once("scripts/perf bench ") else {
@@ -134,7 +134,7 @@ fn figures(sheet: &Sheet) -> Vec<String> {
     sheet.figures.iter().map(row).collect()
 }
 
-/// A text that cannot end a cell of a table.
+/// A text in which no `|` ends a table's cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,8 +1,8 @@
-//! What is kept: `perf/records/<date>-<scenario or sheet>-<commit>.json`, each a whole summary of a run
-//! or a whole sheet of figures.
+//! What is kept: `perf/records/<date>-<scenario or sheet>-<commit>.json`, each a whole summary of a run or a whole
+//! sheet of figures.
 //!
-//! Only what is VALID and of a clean tree is kept. The same command of the same day and commit takes the
-//! place of its older record; another command with the same name gets a number behind it.
+//! Only results that are VALID and of a clean tree are kept. The same command on the same day and commit replaces its
+//! older record; another command that would get the same name gets a number at its end.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ const FILES: [&str; 4] = ["summary.json", "bench.json", "scale.json", "durable.j
 pub(crate) enum Record {
     /// A scenario's run.
     Run(Box<Summary>),
-    /// Figures of anything else.
+    /// Any other figures.
     Figures(Box<Sheet>),
 }
 
@@ -65,8 +65,8 @@ impl Record {
         }
     }
 
-    /// The JSON without points of curves and time lines, which fill pages and are in the run's folder, and without where
-    /// files lie.
+    /// The JSON, without the points of curves and time lines, which would fill pages and remain in the run's folder,
+    /// and without the location of files.
     fn json(&self) -> String {
         match self {
             Self::Run(summary) => {
@@ -82,7 +82,7 @@ impl Record {
         }
     }
 
-    /// What it is kept as, without its ending; the error says why it is not.
+    /// The record's file name without its ending; an error says why it is not kept.
     fn file_stem(&self) -> Result<String, String> {
         let (name, verdict) = (self.name(), self.verdict());
         if !verdict.valid {
@@ -143,12 +143,12 @@ fn has_none(folder: &Path) -> String {
 fn newest(out: &Path) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(out).map_err(|fault| format!("{}: {fault}", out.display()))?;
     let found = entries.filter_map(|entry| of_folder(&entry.ok()?.path()));
-    // Folders begin with their time.
+    // The names of folders begin with their time.
     found.max().ok_or_else(|| format!("{}: has no run", out.display()))
 }
 
-/// The newest run on record that tells what checking a signature took, of signers that were not known; none if there
-/// is none, or the records cannot be read.
+/// The signature check of the newest record that has one for signers that were not known; none if there is no such
+/// record, or if the records cannot be read.
 pub(crate) fn newest_check(folder: &Path) -> Option<Recorded> {
     let records = all(folder).ok()?;
     records.runs.iter().rev().find_map(|run| {
@@ -172,7 +172,7 @@ pub(crate) fn all(folder: &Path) -> Result<Records, String> {
             Record::Figures(sheet) => records.sheets.push(*sheet),
         }
     }
-    // Names have the day and the commit, which say nothing of the order within a day.
+    // Names have the day and the commit, which do not give the order within a day.
     records.runs.sort_by(|one, other| one.environment.date.cmp(&other.environment.date));
     records.sheets.sort_by(|one, other| one.environment.date.cmp(&other.environment.date));
     Ok(records)
@@ -239,7 +239,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(all(folder.path()), Ok(Records::default()));
         assert_eq!(newest_check(folder.path()), None);
-        // The later of one day has the commit that comes first in the alphabet.
+        // The later record of the same day has the commit that sorts first.
         for (date, commit) in [
             ("2026-11-23T00:00:00Z", "abc1234"),
             ("2026-11-22T05:00:00Z", "fff1234"),

@@ -79,7 +79,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
     let arrivals = arrivals::words(&summary.arrivals, summary.burst, offered);
-    // What follows from it is on the page.
+    // What it means is on the page.
     let came = |words: String| words.split(", whatever").next().map(|came| came.replace('`', ""));
     lines.extend(arrivals.and_then(came));
     lines.extend(words::beside_record(summary));
@@ -120,7 +120,7 @@ pub(crate) fn step_line(step: &Step) -> String {
     )
 }
 
-/// A folder of this time and name; a second one within a second gets a number.
+/// Makes a folder named by time and name; a second one within the same second gets a number.
 pub(crate) fn new_folder(out: &Path, name: &str, date: &str) -> Result<PathBuf, String> {
     let time: String = date.chars().filter(|letter| letter.is_ascii_digit() || *letter == 'T').collect();
     let mut folder = out.join(format!("{time}-{name}"));
@@ -175,7 +175,7 @@ mod tests {
         ] {
             assert!(html.contains(part), "{part} is missing");
         }
-        // The name space of SVG is a name, not an address that is asked.
+        // The SVG namespace is a name; no browser fetches it.
         let html = html.replace("http://www.w3.org/2000/svg", "");
         for planted in ["http://", "https://", "src=", "href=", "@import", "url("] {
             assert!(!html.contains(planted), "{planted}");
@@ -213,7 +213,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             draw(folder.path(), &summary).unwrap();
             let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-            // Beside the verdict, and with the CPU time.
+            // Once beside the verdict, once with the CPU time.
             let told = html.replace('\u{a0}', " ").matches(words).count();
             assert_eq!(
                 (told, text(&summary).contains(words)),

@@ -27,19 +27,19 @@ use crate::workload::{Request, Workload};
 /// Collateral of every account, in USDC.
 const MONEY: u64 = 100_000_000;
 
-/// Batches that the journal has written.
+/// The metric that counts the batches that the journal has written.
 const WRITES: &str = "outcry_journal_writes_total";
 
-/// With it an answer waits for the disk.
+/// The setting with which an answer waits for the disk.
 pub(crate) const DURABLE: &str = "journal.durability=durable";
 
 /// The policy under which CPUs are named one by one.
 const EXPLICIT: &str = "cpu.policy=explicit";
 
-/// All stages of a request together, but for the signature, which costs the same whatever the state is.
+/// The sum of all stages of a request except the signature, which costs the same whatever the state is.
 pub(crate) const BUT_SIGN: &str = "all but sign";
 
-/// Orders of a history that are made at once, so that a million of them need no memory to speak of.
+/// Orders of a history that are made at once, so that a million orders need little memory.
 const PAST_AT_ONCE: usize = 20_000;
 
 /// Where everything is.
@@ -49,16 +49,16 @@ pub(crate) struct Ground {
     pub(crate) project: PathBuf,
     /// The server's binary.
     pub(crate) server: PathBuf,
-    /// Below it each run has a folder.
+    /// Each run gets a folder in this one.
     pub(crate) out: PathBuf,
-    /// How it was built.
+    /// The profile with which the server was built.
     pub(crate) profile: String,
     /// How long each CPU is watched before and after a run.
     pub(crate) jitter: Duration,
 }
 
 impl Ground {
-    /// The same for one run among many, which watch the CPUs often enough.
+    /// The ground for one of many runs: together they watch the CPUs often enough.
     pub(crate) fn among_many(&self) -> Self {
         Self { jitter: self.jitter / 4, ..self.clone() }
     }
@@ -69,7 +69,7 @@ pub(crate) struct Outcome {
     pub(crate) summary: Summary,
     /// Latency by class.
     pub(crate) histograms: Vec<(Class, Nanos)>,
-    /// The server's stages of orders that rest, and [`BUT_SIGN`].
+    /// The server's stages of orders that rest, with their sum [`BUT_SIGN`].
     pub(crate) place: Vec<Stage>,
 }
 
@@ -105,8 +105,8 @@ pub(crate) struct Rig {
     folder: Folder,
 }
 
-/// The settings that a plan's server gets: its own, and where it says nothing of CPUs one trading
-/// loop that polls on the server's CPU.
+/// The settings of a plan's server: its own, and if they do not mention CPUs, one trading loop that
+/// polls on the server's CPU.
 pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
     let mut settings = plan.settings.clone();
     let says = |name: &str| plan.settings.iter().any(|setting| setting.starts_with(name));
@@ -121,8 +121,8 @@ pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
     settings
 }
 
-/// The same for a server from before the policy got its name, so that it can be compared with one
-/// from after; `None` if nothing would change.
+/// These settings for a server from before the policy got its name, so that older servers can be
+/// compared with newer ones; `None` if nothing would change.
 fn in_older_words(settings: &[String]) -> Option<Vec<String>> {
     let older = |setting: &String| match setting.as_str() {
         EXPLICIT => "cpu.policy=manual".to_owned(),
@@ -136,8 +136,8 @@ fn waits(plan: &Plan) -> Waits {
     plan.client.waits(machine::allowed_cpus().len())
 }
 
-/// Whose the kernel's threads are while this plan runs: with the data on a disk they write for the
-/// server, and what they have then is the cost of its load, not a disturbance.
+/// How the kernel's threads count while this plan runs. With the data on a disk they write for the
+/// server, so their time is a cost of the load and not a disturbance.
 fn kernel_threads(plan: &Plan) -> KernelThreads {
     match plan.data {
         Data::Memory => KernelThreads::Others,
@@ -145,7 +145,7 @@ fn kernel_threads(plan: &Plan) -> KernelThreads {
     }
 }
 
-/// The folder below which a server keeps such data; it is made.
+/// The folder in which a server keeps its data; it is created.
 fn place(ground: &Ground, data: Data) -> Result<PathBuf, String> {
     let place = match data {
         Data::Memory => PathBuf::from("/dev/shm"),
@@ -156,7 +156,7 @@ fn place(ground: &Ground, data: Data) -> Result<PathBuf, String> {
 }
 
 impl Rig {
-    /// Starts `binary` as the plan says, makes its markets and its accounts.
+    /// Starts `binary` with the plan's settings, then makes its markets and accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
         let place = place(ground, plan.data)?;
         let folder = Folder::new_in(&place)?;
@@ -184,7 +184,7 @@ impl Rig {
     pub(crate) fn load(&mut self, plan: &Plan, schedule: &Schedule, cpus: Cpus) -> Result<Loaded, String> {
         let loaded = self.load_whole(plan, schedule, cpus);
         if loaded.is_err() {
-            // Else its end would be waited for.
+            // Otherwise stopping it would take a whole minute.
             self.server.kill_if_silent();
         }
         loaded
@@ -202,21 +202,21 @@ impl Rig {
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let (unanswered, count) = (times.unanswered(), requests.len());
         if 0 < unanswered && self.server.kill_if_silent() {
-            // It could not be asked what it counted either, each time for as long as it may take.
+            // Its counts cannot be read either, and each attempt would take until its timeout.
             return Err(format!(
                 "a request was never answered: {unanswered} of {count}, and the server is silent"
             ));
         }
         let share = watch.share();
         let told = before.until(&Look::at(&self.server));
-        // Last, as it looks at every process.
+        // Last, because it reads every process.
         let others = watch.others(&cpus.both());
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
         let others_writes = disk.zip(writes).and_then(|(disk, own)| disk.others(own));
         Ok(Loaded { requests, times, client_waits: waits(plan), share, others, writes, others_writes, told })
     }
 
-    /// Places and cancels what was there before everything else.
+    /// Places and cancels the plan's history.
     fn live_through(&mut self, plan: &Plan, cpus: Cpus) -> Result<(), String> {
         let mut left = plan.history as usize;
         while 0 < left {
@@ -231,7 +231,7 @@ impl Rig {
         if 0 < plan.history { self.server.settle() } else { Ok(()) }
     }
 
-    /// Ends the server; what it left on a disk goes with its folder.
+    /// Ends the server; its folder is removed with whatever it left on a disk.
     pub(crate) fn end(self) -> String {
         let said = self.server.said();
         drop(self.generator);
@@ -241,7 +241,7 @@ impl Rig {
     }
 }
 
-/// What was sent and what became of it.
+/// What was sent and what was measured.
 pub(crate) struct Loaded {
     pub(crate) requests: Vec<Request>,
     pub(crate) times: Times,
@@ -252,9 +252,9 @@ pub(crate) struct Loaded {
     others: Others,
     /// Batches that the journal wrote to the disk meanwhile, if the server counts them.
     pub(crate) writes: Option<u64>,
-    /// What others wrote to the same disk.
+    /// What others wrote to the disk that has the journal.
     others_writes: Option<disk::OthersWrites>,
-    /// What the server's threads told of themselves.
+    /// What the server's threads reported about themselves.
     told: Told,
 }
 
@@ -322,7 +322,7 @@ struct About {
 fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> Outcome {
     let counted = schedule.warm_up..schedule.due_ns.len();
     let is_one_loops = about.threads.iter().filter(|thread| thread.is_trading()).count() == 1;
-    // Of a client that sleeps nobody can tell when an answer left.
+    // If the client sleeps, nobody can tell when an answer left.
     let is_told = is_one_loops && loaded.client_waits != Waits::Sleeps;
     let line = is_told.then(|| Line::of(&loaded.requests, &loaded.times));
     let classes = Classes::of(schedule, loaded, line.as_ref());
@@ -407,7 +407,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
     Outcome { summary, histograms: classes.histograms, place: stages(placed, &loaded.times, Some(BUT_SIGN)) }
 }
 
-/// The lines that the server printed until it served, without the log's.
+/// The lines that the server printed while it started, without the log's.
 fn words_of(said: &str) -> Vec<String> {
     let lines = said.lines().filter_map(|line| line.strip_prefix("outcry: "));
     lines.filter(|line| !line.contains("token in")).map(str::to_owned).collect()

@@ -1,10 +1,11 @@
-//! What an order costs as the state grows, one dimension at a time: books, wallets, open orders and history, each
-//! at its base, ten and a hundred times that, while the others stay; then what shards have to gain ([`crate::shards`]).
+//! What an order costs as the state grows, one dimension at a time: books, wallets, open orders and history. Each is
+//! taken to its base, ten times and a hundred times that, while the others stay; then follows what shards gain
+//! ([`crate::shards`]).
 //!
-//! Every size has a server of its own, which gets its state and then the same load at a moderate fixed rate, orders
-//! and as many cancels, so that the state stays as it is. The cost is the server's own: all stages of an order
-//! but the signature, which costs the same whatever the state is. The base is measured first and last: what lies
-//! between its two figures is the machine's, and no growth below that is told.
+//! Every size has a server of its own, which gets its state and then the same load at a moderate fixed rate: orders and
+//! as many cancels, so that the state stays as it is. The cost is the server's own: all stages of an order except the
+//! signature, which costs the same whatever the state is. The base is measured first and last. The difference of the
+//! two is the machine's, and no smaller growth is reported.
 
 use std::time::Duration;
 
@@ -23,38 +24,38 @@ use crate::watch::FamilyWatch;
 /// Requests a second, of which half are orders: far from what one loop can do, so that none waits.
 const RATE: u32 = 4_000;
 
-/// Connections, whatever the wallets are.
+/// Connections, for any number of wallets.
 const CONNECTIONS: u32 = 10;
 
 /// Growth for ten times as much below which a cost is called flat.
 const FLAT_MAX: f64 = 1.10;
 
-/// How long each CPU is watched around each of ten measurements.
+/// How long each CPU is watched before and after each of the ten runs.
 const JITTER: Duration = Duration::from_millis(100);
 
-/// What grows. The bases are small enough to be prepared in a second; a hundred times the history, a million
-/// orders, is what takes most of the time, and is as far as this goes.
+/// What grows. The bases are small enough to be prepared in a second. A hundred times the history, which is a million
+/// orders, takes most of the time and is the limit of this measurement.
 const DIMENSIONS: [(&str, u32); 4] =
     [("books", 10), ("wallets", 10), ("open orders", 1_000), ("orders of history", 10_000)];
 
 /// The largest of all sizes is this many times its base.
 pub(crate) const FACTOR_MAX: u32 = 100;
 
-/// What of the whole command is asked for.
+/// How much of the command is run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     /// The largest factor: 1, 10 or 100.
     pub(crate) factor_max: u32,
     /// How long each size is measured.
     pub(crate) time: Duration,
-    /// Orders by which shards are measured.
+    /// Orders with which shards are measured.
     pub(crate) orders: u32,
 }
 
 /// One size, measured.
 #[derive(Clone, Debug)]
 struct Row {
-    /// Which of [`DIMENSIONS`]; `None` is the base of all.
+    /// The index in [`DIMENSIONS`]; `None` is the base of all.
     dimension: Option<usize>,
     factor: u32,
     /// An order from the moment at which it was due.
@@ -88,7 +89,7 @@ pub(crate) fn run(ground: &Ground, extent: Extent) -> Result<(), String> {
     print!("{}", shards::text(&shards));
     let mut figures = figures(&rows, &growths);
     figures.extend(shards::figures(&shards));
-    // Each size is judged by itself; in between servers start and end, and a history is written.
+    // Each size has its own verdict; between sizes servers start and end, and a history is written.
     let verdict = Verdict::because(reasons(&rows));
     let sheet =
         Sheet::new("scale".to_owned(), verdict, (watch.seconds(), watch.share()), figures, environment);
@@ -97,7 +98,7 @@ pub(crate) fn run(ground: &Ground, extent: Extent) -> Result<(), String> {
     Ok(())
 }
 
-/// The size of each dimension, all at their bases but for one.
+/// The size of each dimension, all at their bases except one.
 fn sizes(dimension: Option<usize>, factor: u32) -> [u32; DIMENSIONS.len()] {
     let mut sizes = DIMENSIONS.map(|(_, base)| base);
     if let Some(dimension) = dimension {
@@ -173,14 +174,14 @@ fn base_us(rows: &[Row]) -> f64 {
     costs.iter().sum::<f64>() / count
 }
 
-/// How far the measurements of the base are from each other, as a factor.
+/// The largest measurement of the base divided by the smallest.
 fn drift(rows: &[Row]) -> f64 {
     let (low, high) = bases(rows)
         .fold((f64::MAX, 0.0_f64), |(low, high), row| (low.min(row.cost_us), high.max(row.cost_us)));
     high / low
 }
 
-/// By what the cost grows for ten times as much of each dimension, from the base to the largest size.
+/// The factor by which the cost grows for ten times as much of each dimension, from the base to the largest size.
 fn growths(rows: &[Row]) -> Vec<(&'static str, f64)> {
     let base = base_us(rows);
     let one = |(index, (name, _)): (usize, &(&'static str, u32))| {

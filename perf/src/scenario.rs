@@ -1,6 +1,6 @@
-//! A scenario file: options as they are written, checked into a [`Plan`].
+//! A scenario file: options as written, checked into a [`Plan`].
 //!
-//! What depends on the machine is decided when a plan is run there ([`Plan::on`]).
+//! What depends on the machine is decided when a plan runs there ([`Plan::on`]).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,39 +64,39 @@ impl Arrivals {
 /// What the client does until the next request is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
-    /// It asks for answers again and again: no wake-up is in the figures.
+    /// It polls for answers all the time: no wake-up is in the figures.
     Polls,
-    /// The same where it has a CPU of its own, but it sleeps where a thread of the server that waits for the
-    /// disk has no other CPU: such a thread would else wait for the scheduler and not for the disk.
+    /// It polls where it has a CPU of its own. Where a thread of the server that waits for the disk would have no CPU
+    /// but the client's, it sleeps, because that thread would otherwise wait for the scheduler and not for the disk.
     SleepsWhereShared,
-    /// The same where it has a CPU of its own, but where a thread of the server has no other it gives that CPU away
-    /// after each look that found nothing: such a thread, and what the kernel does for it, would else wait for
-    /// milliseconds.
+    /// It polls where it has a CPU of its own. Where a thread of the server would have no CPU but the client's, it
+    /// yields that CPU after each look that found nothing, because that thread, and what the kernel does for it, would
+    /// otherwise wait for milliseconds.
     YieldsWhereShared,
 }
 
-/// What it does here.
+/// What the client does on this machine while nothing is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// It looks again.
     Polls,
-    /// It lets others have its CPU, and looks again.
+    /// It yields its CPU, then looks again.
     Yields,
-    /// It sleeps until something is due or comes.
+    /// It sleeps until something is due or arrives.
     Sleeps,
 }
 
-/// CPUs with which the trading loop, the journal's thread and the client have one each.
+/// With this many CPUs the trading loop, the journal's thread and the client have one each.
 const CPUS_APART: usize = 3;
 
-/// CPUs without which nothing is measured: the server's and the client's.
+/// Nothing is measured with fewer CPUs than this: the server's and the client's.
 const CPUS_MIN: u32 = 2;
 
-/// What stands behind a scenario's name where `serve` places the threads.
+/// The end of a scenario's name where `serve` places the threads.
 const AS_SERVE: &str = "-as-serve";
 
 impl Client {
-    /// What it does if it has its place among so many CPUs.
+    /// What it does on a machine with `cpus` CPUs.
     pub(crate) fn waits(self, cpus: usize) -> Waits {
         match self {
             Self::SleepsWhereShared if cpus < CPUS_APART => Waits::Sleeps,
@@ -128,11 +128,11 @@ impl Data {
 /// Rates for a sweep, in requests a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Steps {
-    /// The first.
+    /// The first rate.
     pub(crate) first: f64,
-    /// Each next one is the one before times this.
+    /// Each rate is the one before times this.
     pub(crate) factor: f64,
-    /// At most so many.
+    /// At most this many rates.
     pub(crate) count: u32,
 }
 
@@ -149,19 +149,19 @@ pub(crate) struct Plan {
     pub(crate) rate: f64,
     /// When they are due.
     pub(crate) arrivals: Arrivals,
-    /// So many are due at one moment.
+    /// Requests that are due at one moment.
     pub(crate) burst: u32,
-    /// Connections, each with a key of its own.
+    /// Connections on which orders go out.
     pub(crate) connections: u32,
-    /// Connections on which only reads go out; with 0 they go out on those of orders.
+    /// Connections on which only reads go out; if 0, reads go out on those of orders.
     pub(crate) read_connections: u32,
-    /// Before what counts.
+    /// The time before what is measured.
     pub(crate) warm_up: Duration,
-    /// What counts.
+    /// The time that is measured.
     pub(crate) time: Duration,
-    /// How late the generator may send at p99 in a valid run.
+    /// How late at p99 the generator may send in a VALID run.
     pub(crate) late_max: Duration,
-    /// What the client does in between.
+    /// What the client does while nothing is due.
     pub(crate) client: Client,
     /// Parts of each class, in the order of [`Class::ALL`].
     pub(crate) mix: [u32; Class::ALL.len()],
@@ -169,9 +169,9 @@ pub(crate) struct Plan {
     pub(crate) markets: u32,
     /// Orders that rest before the clock starts, at least.
     pub(crate) resting: u32,
-    /// Wallets that trade, each with a key of its own; every so many share a connection.
+    /// Wallets that trade, each with a key of its own; they are spread over the connections.
     pub(crate) wallets: u32,
-    /// Orders that were placed and cancelled before all of this.
+    /// Orders that are placed and cancelled before everything else.
     pub(crate) history: u32,
     /// Where the server keeps its data.
     pub(crate) data: Data,
@@ -179,14 +179,14 @@ pub(crate) struct Plan {
     pub(crate) settings: Vec<String>,
     /// CPUs that these settings need, the client's among them.
     pub(crate) cpus: u32,
-    /// With fewer, these are laid over them.
+    /// Settings that are laid over them on a machine with fewer CPUs.
     pub(crate) on_fewer: Option<Vec<String>>,
     /// What `sweep` does.
     pub(crate) sweep: Steps,
 }
 
 impl Plan {
-    /// Reads the scenario of this name below `folder`, or the file if it is a path to one.
+    /// Reads the scenario `name` of `folder`, or the file if `name` is a path to one.
     pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, String> {
         let path = match name.strip_suffix(".toml") {
             Some(_) => PathBuf::from(name),
@@ -278,7 +278,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan as a machine with so many CPUs runs it.
+    /// The plan as a machine with `cpus` CPUs runs it.
     pub(crate) fn on(&self, cpus: usize) -> Result<Self, String> {
         if self.cpus as usize <= cpus {
             return Ok(self.clone());
@@ -286,13 +286,13 @@ impl Plan {
         let over = self.on_fewer.as_ref().ok_or_else(|| {
             format!("{}: got {cpus} CPUs; needed: {}, or server.set_on_fewer in it", self.name, self.cpus)
         })?;
-        // What is laid over is for the CPUs that there are, and is not to be laid over again.
+        // The overlay has been applied for these CPUs and must not be applied again.
         let plan = Self { cpus: 0, on_fewer: None, ..self.clone() };
         Ok(plan.set(over))
     }
 
-    /// The same with settings laid over its own: the same key gets the other value, and one with nothing behind
-    /// its `=` is left out.
+    /// The plan with settings laid over its own: for the same key the new value wins, and a setting with nothing after
+    /// its `=` removes the key.
     pub(crate) fn set(mut self, over: &[String]) -> Self {
         let key = |setting: &str| setting.split('=').next().unwrap_or_default().to_owned();
         for setting in over {
@@ -304,8 +304,8 @@ impl Plan {
         self
     }
 
-    /// The same with the server's threads where `serve` puts them by itself, waiting as they do there; under a name of
-    /// its own, so that no record of one is taken for the other.
+    /// The plan with the server's threads where `serve` puts them by itself, waiting as they do there. It has a name
+    /// of its own, so that a record of one is not taken for the other.
     pub(crate) fn as_serve(&self) -> Self {
         let settings = self.settings.iter().filter(|setting| !setting.starts_with("cpu.")).cloned();
         Self {
@@ -317,13 +317,13 @@ impl Plan {
         }
     }
 
-    /// Another rate, everything else the same.
+    /// The plan at another rate.
     pub(crate) fn at(&self, rate: f64) -> Self {
         Self { rate, ..self.clone() }
     }
 }
 
-/// The scenario files there are, and the nearest to a name that is not one of them.
+/// The message for a missing scenario, with those there are and the nearest name.
 fn missing(folder: &Path, name: &str, path: &Path, fault: &std::io::Error) -> String {
     let names = names(folder);
     let near = nearest(name, names.iter().map(String::as_str));
@@ -470,7 +470,7 @@ mod tests {
             let said = got.as_ref().map(|plan| plan.settings.as_slice()).map_err(String::as_str);
             let wanted = settings.map(|all| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
             assert_eq!(said, wanted.as_deref().map_err(|complaint| *complaint), "{on_fewer} on {cpus}");
-            // Asked twice, the answer is the same.
+            // Applied twice, the result is the same.
             if let Ok(once) = got {
                 assert_eq!(once.on(cpus).as_ref(), Ok(&once));
             }
@@ -497,7 +497,7 @@ mod tests {
         }
         for name in names {
             let plan = Plan::read(&folder, &name).unwrap();
-            // The least that the rig runs on.
+            // The fewest CPUs on which the rig runs.
             plan.on(2).unwrap();
         }
     }

@@ -21,7 +21,7 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number below `bound`, which is small, so that the bias of the remainder is none.
+    /// A number below `bound`, which is small, so the bias of the remainder is negligible.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).expect("usize is at most 64 bits");
         usize::try_from(self.word() % bound).expect("it is below a usize")
@@ -40,12 +40,12 @@ impl Random {
 pub(crate) struct Schedule {
     /// One for each request.
     pub(crate) due_ns: Vec<u64>,
-    /// So many of them are due in the warm-up.
+    /// How many of them are due in the warm-up.
     pub(crate) warm_up: usize,
 }
 
 impl Schedule {
-    /// The schedule of a plan: bursts whose mean distance gives the plan's rate.
+    /// The schedule of a plan: bursts at a mean distance that gives the plan's rate.
     pub(crate) fn of(plan: &Plan) -> Self {
         let whole = plan.warm_up + plan.time;
         let mean_s = f64::from(plan.burst) / plan.rate;
@@ -58,7 +58,7 @@ impl Schedule {
             due_ns.extend(std::iter::repeat_n(at, plan.burst as usize));
             burst += 1;
             at_s = match plan.arrivals {
-                // Multiplied, not added up: the last one is as exact as the first.
+                // Multiplied, not summed, so that the last one is as exact as the first.
                 Arrivals::Fixed => f64::from(burst) * mean_s,
                 Arrivals::Poisson => at_s - mean_s * (1.0 - random.unit()).ln(),
             };
@@ -107,7 +107,7 @@ mod tests {
         assert!(schedule.due_ns.is_sorted());
         let gaps = schedule.due_ns.windows(2).map(|pair| pair[1] - pair[0]);
         let short = gaps.filter(|&gap| gap < 69_315).count();
-        // Half of all distances are below the mean times ln 2.
+        // Half of all distances of a Poisson process are below the mean times ln 2.
         assert!(short.abs_diff(schedule.due_ns.len() / 2) < 1_500, "{short}");
     }
 }

@@ -1,5 +1,5 @@
-//! The server under measurement as a process: started with settings, given markets and money, and
-//! ended by its own process id.
+//! The server under measurement as a process: started with settings, given markets and money, and ended by
+//! its own process id.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use crate::leftovers;
 /// How long a start or a stop may take before it counts as hung.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server that has not told the time by then, where nothing else is asked of it, hangs.
+/// A server that is asked only for the time and has not answered by then hangs.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Settings of every measured server: what is measured is the exchange, not how fast it lets one
-/// client be, and requests are signed minutes before they are sent.
+/// Settings of every measured server: the exchange is measured, not the limit of one client, and requests
+/// are signed minutes before they are sent.
 const SETTINGS: [&str; 2] = ["limits.mode=off", "auth.window_s=600"];
 
-/// What a server gets that is started with `settings`, in this order.
+/// All settings of a server that is started with `settings`, in order.
 pub(crate) fn with_the_rigs(settings: &[String]) -> Vec<String> {
     SETTINGS.iter().map(|&setting| setting.to_owned()).chain(settings.iter().cloned()).collect()
 }
@@ -40,8 +40,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it with its data below `folder` and waits until it has bound its ports. What it
-    /// prints goes to `folder/server.log`; if it ends before, that is the error.
+    /// Starts the server with its data in `folder` and waits until it has bound its ports. What it prints
+    /// goes to `folder/server.log`; if it ends before that, the error has it.
     pub(crate) fn start(binary: &Path, folder: &Path, settings: &[String]) -> Result<Self, String> {
         let (data, ports, log) = (folder.join("data"), folder.join("ports.json"), folder.join("server.log"));
         let fault = |what: &Path, fault: std::io::Error| format!("{}: {fault}", what.display());
@@ -76,7 +76,7 @@ impl Server {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Makes so many markets, and says their tokens.
+    /// Makes `count` markets and returns their tokens.
     pub(crate) fn markets(&self, count: u32) -> Result<Vec<[U256; 2]>, String> {
         let mut admin = Http::connect(self.admin)?;
         let mut made = Vec::new();
@@ -100,7 +100,7 @@ impl Server {
             .map(drop)
     }
 
-    /// A number of the operator's metrics; `None` if a server of another age does not tell it.
+    /// A number from the operator's metrics; `None` if a server of another version does not have it.
     pub(crate) fn metric(&self, name: &str) -> Result<Option<u64>, String> {
         let text = self.metrics()?;
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -109,7 +109,7 @@ impl Server {
             .transpose()
     }
 
-    /// Waits until reads know of everything that was answered, so that nothing is left to be done.
+    /// Waits until reads include everything that was answered, so that no work is left.
     pub(crate) fn settle(&self) -> Result<(), String> {
         let deadline = Instant::now() + PATIENCE;
         let at = |name: &str| {
@@ -126,7 +126,7 @@ impl Server {
         Ok(())
     }
 
-    /// How long each loop has worked since its start; none if the server does not tell.
+    /// How long each loop has worked since its start; empty if the server does not report it.
     pub(crate) fn worked(&self) -> Vec<Worked> {
         self.metrics().map(|text| worked(&text)).unwrap_or_default()
     }
@@ -140,13 +140,14 @@ impl Server {
         self.read("/metrics")
     }
 
-    /// Whether it still says anything at all.
+    /// Whether it still answers anything at all.
     fn answers(&self) -> bool {
         let asked = Http::connect_for(self.http, SILENCE);
         asked.and_then(|mut http| http.ask(b"GET /time HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")).is_ok()
     }
 
-    /// Ends it at once if it says nothing, and whether it did: it would not hear that it should end either.
+    /// Kills the server if it is silent, because it would not react to a signal to end either; returns
+    /// whether it did.
     pub(crate) fn kill_if_silent(&self) -> bool {
         let is_silent = !self.answers();
         if is_silent {
@@ -176,7 +177,7 @@ impl Server {
     }
 
     fn signal(&self, signal: Signal) {
-        // A process that has ended meanwhile is still ours until it is waited for.
+        // A process that has ended keeps its pid until it has been waited for.
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 }
@@ -201,13 +202,13 @@ impl Drop for Server {
 pub(crate) struct Worked {
     /// Its thread's name.
     pub(crate) name: String,
-    /// Seconds of all turns with work in them.
+    /// Seconds of all turns that had work.
     pub(crate) turns_s: f64,
-    /// Of them, of writing to sockets.
+    /// The part of them that went into writing to sockets.
     pub(crate) sends_s: Option<f64>,
 }
 
-/// The sums of each loop's turns and of its writes in a page of `/metrics`.
+/// The sums of each loop's turns and of its writes, from a page of `/metrics`.
 fn worked(page: &str) -> Vec<Worked> {
     let of = |stage: &str| -> Vec<(String, f64)> {
         let end = format!("\",stage=\"{stage}\"");

@@ -1,12 +1,12 @@
-//! What a second shard gains: orders at saturation on one shard and on two, and the CPU time that every thread
-//! of the server had for each of them.
+//! What a second shard gains: the rate of orders at saturation on one shard and on two, and the CPU time of every
+//! thread of the server for each order.
 //!
-//! With a CPU for each shard, one for the reader and one for the client, the rate is measured. With fewer it
-//! cannot be: there the whole server shares one CPU in both cases, its loops sleep when they have nothing to do, and
-//! the CPU time of the busiest thread says how many orders a second could be if every thread had a CPU.
+//! If each shard, the reader and the client can have a CPU each, the rate is measured. With fewer CPUs that is
+//! impossible: then the whole server shares one CPU in both cases, its loops sleep when they have nothing to do, and
+//! the CPU time of the busiest thread gives the rate that would be possible if every thread had a CPU.
 //!
-//! More shards are worked out, not measured: each takes its part of the shards' CPU time, and what there is only
-//! one of, the reader and the journal's thread, takes for each order what it took, whatever the shards are.
+//! More shards are worked out, not measured: the CPU time of shards is divided among them, and the reader and the
+//! journal's thread, of which there is one each, take the same time for an order whatever the number of shards.
 
 use std::time::Instant;
 
@@ -24,22 +24,22 @@ use crate::workload::{Request, Workload};
 /// How many shards are tried.
 const SHARDS: [usize; 2] = [1, 2];
 
-/// How many are worked out.
+/// Numbers of shards that are worked out.
 const ON_PAPER: [u32; 4] = [3, 4, 8, 16];
 
-/// What the threads of shards are called, with their number behind it.
+/// The name of a shard's thread, without the number at its end.
 const SHARD: &str = "outcry-shard";
 
-/// Orders before those that count, one for so many.
+/// Of all orders, one in this many warms up and does not count.
 const WARM_UP_PART: usize = 8;
 
-/// CPU time for an order below which a thread is not worth a word.
+/// Threads with less CPU time for an order than this are not reported.
 const TOLD_US_MIN: f64 = 0.05;
 
 /// CPUs besides the shards': the reader's and the client's.
 const OTHER_CPUS: usize = 2;
 
-/// One number of shards, measured.
+/// The measurement of one number of shards.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     shards: usize,
@@ -58,27 +58,27 @@ impl Load {
         busiest.map_or(("nobody", f64::INFINITY), |(name, us)| (name, *us))
     }
 
-    /// Orders a second with so many shards, a CPU for each thread, and nothing that gets dearer with more.
+    /// Orders a second with `shards` shards, if each thread has a CPU and nothing costs more with more shards.
     fn on_paper_per_s(&self, shards: u32) -> f64 {
         let of_shards: f64 =
             self.threads_us.iter().filter(|(name, _)| name.starts_with(SHARD)).map(|(_, us)| us).sum();
         (f64::from(shards) * 1e6 / of_shards).min(self.shared().1)
     }
 
-    /// The thread of which there is only one that is full first, and at how many orders a second.
+    /// The first thread to be full of those of which there is only one, and the rate at which it is full.
     fn shared(&self) -> (&str, f64) {
         let others = self.threads_us.iter().filter(|(name, _)| !name.starts_with(SHARD));
         let busiest = others.max_by(|one, other| one.1.total_cmp(&other.1));
         busiest.map_or(("nothing", f64::INFINITY), |(name, us)| (name, 1e6 / us))
     }
 
-    /// Orders a second if every thread had a CPU and did nothing but this.
+    /// Orders a second if every thread had a CPU of its own and nothing else to do.
     fn implied_per_s(&self) -> f64 {
         1e6 / self.busiest().1
     }
 }
 
-/// Measures each number of shards in turn with so many orders.
+/// Measures each number of shards in turn with the given number of orders.
 pub(crate) fn measure(ground: &Ground, orders: u32) -> Result<Vec<Load>, String> {
     SHARDS.into_iter().map(|shards| load(ground, orders, shards)).collect()
 }
@@ -90,7 +90,7 @@ fn load(ground: &Ground, orders: u32, shards: usize) -> Result<Load, String> {
     let plan = plan(orders, &settings(&allowed, shards, apart))?;
     let mut rig = Rig::set(ground, &ground.server, &plan, cpus)?;
     if !apart {
-        // Only now: on one CPU the server would have planned for one, and put shard and reader into one loop.
+        // Only now: started on one CPU, the server would have planned for one, with shard and reader in one loop.
         machine::keep_on(rig.server.pid(), cpus.server)?;
     }
     let schedule = Schedule::of(&plan);
@@ -133,7 +133,7 @@ fn settings(allowed: &[usize], shards: usize, apart: bool) -> Vec<String> {
     vec!["cpu.policy=unpinned".to_owned(), format!("cpu.shards={shards}"), "cpu.wait=park".to_owned()]
 }
 
-/// Orders that rest in eight markets, over sixteen connections; the rate only says how many there are.
+/// Orders that rest, in eight markets and over sixteen connections; the rate only sets their number.
 fn plan(orders: u32, settings: &[String]) -> Result<Plan, String> {
     let text = format!(
         "purpose = \"What a second shard gains.\"\n[load]\nrate = {orders}\nconnections = 16\nwarm_up_s = 0\n\
@@ -142,7 +142,7 @@ fn plan(orders: u32, settings: &[String]) -> Result<Plan, String> {
     Ok(Plan { settings: settings.to_vec(), ..Plan::parse("shards", &text)? })
 }
 
-/// Microseconds of CPU between two looks by thread, the busiest first.
+/// Microseconds of CPU time by thread between two looks, the largest first.
 fn spent(before: &[(String, u64)], after: &[(String, u64)]) -> Vec<(String, f64)> {
     let had = |name: &str| before.iter().find(|(known, _)| known == name).map_or(0, |(_, ns)| *ns);
     let mut spent: Vec<(String, f64)> = after

@@ -1,8 +1,8 @@
-//! A sheet of figures: what anything but a scenario's run measured, as it is kept in `perf/records/`.
+//! A sheet of figures: what anything except a scenario's run measured, as kept in `perf/records/`.
 //!
-//! A benchmark writes its figures as lines ([`crate::figures`]), which are read here; `scale` and
-//! `durable` make theirs themselves. A line that is not understood is refused with what it was, because a
-//! figure that is missing from a record cannot be seen to be missing.
+//! A benchmark writes its figures as lines ([`crate::figures`]), which are read here; `scale` and `durable` make theirs
+//! themselves. A line that cannot be read is refused with its text, because nobody would notice that a figure is
+//! missing from a record.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::watch::Share;
 /// Raised when a field changes its meaning.
 const SCHEMA: u32 = 1;
 
-/// Digits of a value that are kept: none of them was ever measured better.
+/// Digits of a value that are kept; no measurement here is more exact.
 const DIGITS: i32 = 6;
 
 /// Figures of one run.
@@ -30,12 +30,12 @@ pub(crate) struct Sheet {
     pub(crate) name: String,
     /// Whether they may be believed.
     pub(crate) verdict: Verdict,
-    /// Seconds that it took.
+    /// Seconds that the measurement took.
     pub(crate) time_s: f64,
     /// Who had the CPUs meanwhile.
     pub(crate) share: Share,
-    /// The measured server's options that differ from its defaults, and `journal.durability`; empty where no one server
-    /// was measured, or they were not kept.
+    /// The measured server's options that differ from its defaults, and `journal.durability`; empty where no single
+    /// server was measured, or where they were not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) settings: Vec<String>,
     /// The figures, in the order in which they were measured.
@@ -56,12 +56,12 @@ impl Sheet {
         Self { schema: SCHEMA, name, verdict, time_s, share, settings: Vec::new(), figures, environment }
     }
 
-    /// The same with the options of the server that was measured.
+    /// The sheet with the options of the measured server.
     pub(crate) fn of_server(self, settings: Vec<String>) -> Self {
         Self { settings, ..self }
     }
 
-    /// Reads the text of one that was written.
+    /// Reads a sheet that was written.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let sheet: Self = serde_json::from_str(text).map_err(|fault| fault.to_string())?;
         if sheet.schema != SCHEMA {
@@ -77,7 +77,7 @@ impl Sheet {
         text
     }
 
-    /// Writes it into a new folder below `out`, as `NAME.json`; says where.
+    /// Writes it into a new folder of `out`, as `NAME.json`; returns the path.
     pub(crate) fn write(&self, out: &Path) -> Result<String, String> {
         let folder = report::new_folder(out, &self.name, &self.environment.date)?;
         let path = folder.join(file_name(&self.name));
@@ -92,7 +92,7 @@ pub(crate) fn file_name(sheet: &str) -> String {
     format!("{kind}.json")
 }
 
-/// All figures that a benchmark wrote, and its own reasons why they are not to be kept.
+/// All figures that a benchmark wrote, and its own reasons why they must not be kept.
 pub(crate) fn read_lines(text: &str) -> Result<(Vec<Figure>, Vec<String>), String> {
     let (mut figures, mut reasons): (Vec<Figure>, Vec<String>) = (Vec::new(), Vec::new());
     for line in text.lines() {
@@ -139,7 +139,7 @@ pub(crate) fn rounded(value: f64) -> f64 {
     }
     #[allow(clippy::cast_possible_truncation, reason = "a float has at most 309 digits")]
     let before_point = value.abs().log10().floor() as i32 + 1;
-    // Divided by a whole power of ten: multiplied by a tenth, the digits would come back behind it.
+    // Divided by a whole power of ten: multiplying by a fraction would bring back the digits that were cut.
     let places = DIGITS - before_point;
     if places < 0 {
         let scale = 10_f64.powi(-places);

@@ -1,4 +1,4 @@
-//! Histograms and what is read off them.
+//! Histograms and their quantiles.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Nanoseconds with three significant digits.
 pub(crate) type Nanos = Histogram<u64>;
 
-/// An empty one, which grows.
+/// An empty histogram, which grows.
 pub(crate) fn histogram() -> Nanos {
     Histogram::new(3).expect("three digits are allowed")
 }
@@ -31,13 +31,13 @@ pub(crate) fn as_micros(nanos: u64) -> f64 {
     nanos / 1e3
 }
 
-/// A small number without its fraction; negative ones are 0.
+/// A small number, rounded; a negative one becomes 0.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
 pub(crate) fn small(number: f64) -> usize {
     number.round() as usize
 }
 
-/// The nearest whole place in a chart.
+/// The nearest pixel of a chart.
 #[allow(clippy::cast_possible_truncation, reason = "a cast saturates, and charts are small")]
 pub(crate) fn pixels(number: f64) -> i32 {
     number.round() as i32
@@ -63,7 +63,7 @@ pub(crate) struct Quantiles {
 }
 
 impl Quantiles {
-    /// Those of a histogram; zeros if it is empty.
+    /// The quantiles of a histogram; zeros if it is empty.
     pub(crate) fn of(histogram: &Nanos) -> Self {
         if histogram.is_empty() {
             return Self::default();
@@ -88,7 +88,7 @@ pub(crate) fn hdr(histogram: &Nanos) -> Vec<u8> {
     bytes
 }
 
-/// The percentile distribution in microseconds, in the text that the plotters of `HdrHistogram` read.
+/// The percentile distribution in microseconds, in the text format of the `HdrHistogram` plotters.
 pub(crate) fn hgrm(histogram: &Nanos) -> Vec<u8> {
     let mut text = Vec::new();
     writeln!(text, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")

@@ -1,7 +1,7 @@
-//! `summary.json`: everything about one run, as it is kept in `perf/records/` too.
+//! `summary.json`: everything about one run, as kept in `perf/records/` too.
 //!
-//! The fields below, with their units in their names, are the schema; `perf/README.md` has them as
-//! a table. A field may be added; another meaning of one is a new `schema`.
+//! The fields below, with their units in their names, are the schema; `perf/README.md` lists them. A field may be
+//! added; a changed meaning needs a new `schema`.
 
 use std::path::Path;
 
@@ -28,29 +28,29 @@ pub(crate) struct Summary {
     pub(crate) scenario: String,
     /// What it is for.
     pub(crate) purpose: String,
-    /// Whether the figures are the server's.
+    /// Whether the figures say something about the server.
     pub(crate) verdict: Verdict,
     /// Requests a second by the schedule.
     pub(crate) offered_per_s: f64,
     /// Requests a second that were answered.
     pub(crate) achieved_per_s: f64,
-    /// When requests were due, a word of the scenario's `load.arrivals`; empty from before it was told.
+    /// When requests were due, a word of the scenario's `load.arrivals`; empty in records from before it was kept.
     #[serde(default)]
     pub(crate) arrivals: String,
-    /// So many were due at one moment.
+    /// Requests that were due at one moment.
     #[serde(default)]
     pub(crate) burst: u32,
-    /// Seconds that counted, and before them.
+    /// Seconds that were measured.
     pub(crate) time_s: f64,
-    /// See `time_s`.
+    /// Seconds of warm-up before them.
     pub(crate) warm_up_s: f64,
-    /// Requests that counted.
+    /// Requests that were measured.
     pub(crate) requests: u64,
     /// Those of them that were never answered.
     pub(crate) unanswered: u64,
     /// What everything random was drawn from.
     pub(crate) seed: u64,
-    /// Connections of orders, and of reads too if those had none of their own.
+    /// Connections of orders, and of reads too if reads had none of their own.
     pub(crate) connections: u32,
     /// Connections on which only reads went out.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub(crate) struct Summary {
     /// Whether the client slept until the next request was due.
     #[serde(default)]
     pub(crate) client_sleeps: bool,
-    /// Whether it let others have its CPU whenever it found nothing to do.
+    /// Whether the client yielded its CPU whenever it found nothing to do.
     #[serde(default)]
     pub(crate) client_yields: bool,
     /// All classes together, from the moment at which each request was due.
@@ -67,15 +67,15 @@ pub(crate) struct Summary {
     pub(crate) classes: Vec<ClassTimes>,
     /// How late requests were sent.
     pub(crate) late: Quantiles,
-    /// The server's own stages, if it tells them.
+    /// The server's own stages, if it reports them.
     pub(crate) stages: Vec<Stage>,
     /// Where the time of the middle and of the slowest requests of each class went.
     #[serde(default)]
     pub(crate) parts: Vec<Parts>,
-    /// The share of the time for which each of the server's loops worked, if it tells that.
+    /// The part of the time that each of the server's loops worked, if it reports that.
     #[serde(default)]
     pub(crate) loops: Vec<LoopBusy>,
-    /// What the stages of all requests that counted kept trading loops busy with: 1.0 is one loop.
+    /// How many trading loops the stages of all measured requests kept busy: 1.0 is one loop.
     #[serde(default)]
     pub(crate) loops_needed: f64,
     /// Answers by tenths of a second.
@@ -85,72 +85,73 @@ pub(crate) struct Summary {
     /// Batches that the journal wrote to the disk, if the server counts them.
     #[serde(default)]
     pub(crate) journal_writes: Option<u64>,
-    /// What the disk under the journal wrote beside them, writes a second; none of a journal in memory, or if nobody tells.
+    /// Writes a second that others made to the disk under the journal; none if the journal is in memory, or if not
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) others_writes_per_s: Option<f64>,
-    /// Which of them wrote most of it, if anybody is seen to have.
+    /// The process that made at least half of all writes there, in bytes, if one was seen to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) others_writer: Option<String>,
-    /// What they took, if the server tells.
+    /// What the journal's batches took, if the server reports it.
     #[serde(default)]
     pub(crate) journal: Option<Journal>,
-    /// What reads took in the server, from their bytes to their answers' release, if it tells.
+    /// How long reads took in the server, from their bytes to the release of their answers, if it reports that.
     #[serde(default)]
     pub(crate) reads_in_server: Option<Quantiles>,
-    /// CPUs used by the server and lost to others.
+    /// How many CPUs the server and others had.
     pub(crate) share: Share,
-    /// Which of the others had most of them; none if no process had any, or from before it was kept.
+    /// Who of the others had most of them; none if no process had any, or in records from before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) largest_other: Option<Other>,
-    /// The same of those that may have had it on the server's CPU and on the client's.
+    /// The largest of those others that may have run on the server's CPU, and of those on the client's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) others_of_cpus: Vec<(usize, Other)>,
-    /// The client's CPU, and the one that the server's trading loop was put on.
+    /// The client's CPU.
     pub(crate) client_cpu: usize,
-    /// See `client_cpu`.
+    /// The CPU of the server's trading loop.
     pub(crate) server_cpu: usize,
-    /// Of the time, what threads that are neither its own nor the server's had of the client's CPU while it was ready, in
-    /// hundredths; none if the kernel does not say, or from before it was kept.
+    /// Percent of the time that threads of neither the client nor the server had the client's CPU while it was ready;
+    /// none if the kernel does not say, or in records from before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client_lost_percent: Option<f64>,
-    /// The server's options that differ from its defaults, the environment's among them, and always
-    /// `journal.durability`; in records from before they were asked for, what the scenario set.
+    /// The server's options that differ from its defaults, the environment's included, and always `journal.durability`;
+    /// in records from before the server was asked, what the scenario set.
     pub(crate) settings: Vec<String>,
-    /// Where its data were: `memory` or `disk`.
+    /// Where the server's data were: `memory` or `disk`.
     pub(crate) data: String,
-    /// Its threads as they were measured, and as it would have put them here by itself.
+    /// The server's threads as they were measured.
     #[serde(default)]
     pub(crate) threads: Vec<Thread>,
-    /// See `threads`.
+    /// The server's threads as it would have placed them here by itself.
     #[serde(default)]
     pub(crate) threads_by_itself: Vec<Thread>,
     /// The same load with the threads where `serve` puts them by itself, if it was run too.
     #[serde(default)]
     pub(crate) as_serve: Option<AsServe>,
-    /// How many orders a second the server said that the run's placement can take, before the run.
+    /// What the server said before the run that its placement can do.
     #[serde(default)]
     pub(crate) planned: Option<Planned>,
-    /// Of a run as `serve` places it whose answers did not wait for a disk: what `outcry check` says that they would add up
-    /// to in the server if they did, as is its default.
+    /// What durable answers would add up to in the server, by `outcry check`. Only for a run placed as `serve` does
+    /// whose answers did not wait for a disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) durable: Option<Durable>,
     /// The signature check of the newest record, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) recorded: Option<Recorded>,
-    /// What was typed, as it can be typed again; in no record, for where files lie is nobody's business.
+    /// The command, ready to be typed again; not kept in records, because it has the location of files.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) typed: String,
     /// What the server says limits the machine, with its own placement.
     #[serde(default)]
     pub(crate) machine_limits: Vec<MachineLimit>,
-    /// What it says of the median, the slow orders, orders a second and so on, with its own placement.
+    /// The server's answers about the median, slow orders, orders a second and so on, with its own placement.
     #[serde(default)]
     pub(crate) machine_answers: Vec<String>,
     /// What the server printed at its start: placement, sizes, durability.
     pub(crate) server_said: Vec<String>,
-    /// The same CPUs before the run, with nothing of ours on them.
+    /// The gaps of the run's CPUs before the run, with nothing of the rig on them.
     pub(crate) jitter_before: Vec<Jitter>,
-    /// And after it.
+    /// The gaps after the run.
     pub(crate) jitter_after: Vec<Jitter>,
     /// The machine and the build.
     pub(crate) environment: Environment,
@@ -163,24 +164,24 @@ pub(crate) struct ClassTimes {
     pub(crate) class: String,
     /// From the moment at which a request was due to its answer.
     pub(crate) latency: Quantiles,
-    /// From the moment at which it was sent.
+    /// From the moment at which a request was sent to its answer.
     pub(crate) service: Quantiles,
-    /// What the server said of this class alone.
+    /// The server's stages of this class alone.
     #[serde(default)]
     pub(crate) stages: Vec<Stage>,
 }
 
-/// A run of the same load as `serve` places its threads by itself.
+/// A run of the same load, with the threads where `serve` places them by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AsServe {
-    /// Whether its figures are the server's.
+    /// Whether its figures say something about the server.
     pub(crate) verdict: Verdict,
     /// Each class by its name, from the moment at which a request was due.
     pub(crate) classes: Vec<(String, Quantiles)>,
-    /// What half of each class took at most in the server's stages together.
+    /// The median of each class in the server's stages together.
     #[serde(default)]
     pub(crate) in_server_us: Vec<(String, f64)>,
-    /// What waking a loop that sleeps was planned to take, if the server said so.
+    /// How long waking a loop that sleeps was planned to take, if the server said so.
     #[serde(default)]
     pub(crate) wake_us: Option<f64>,
     /// See [`Summary::durable`].
@@ -189,7 +190,7 @@ pub(crate) struct AsServe {
 }
 
 impl Summary {
-    /// See its field: of this run, or of the one as `serve` is placed.
+    /// [`Summary::durable`] of this run, or else that of the run placed as `serve` does.
     pub(crate) fn durable(&self) -> Option<&Durable> {
         let of_serve = self.as_serve.as_ref().and_then(|as_serve| as_serve.durable.as_ref());
         self.durable.as_ref().or(of_serve)
@@ -197,7 +198,7 @@ impl Summary {
 }
 
 impl AsServe {
-    /// What is kept of that run.
+    /// What is kept of the run placed as `serve` does.
     pub(crate) fn of(summary: Summary) -> Self {
         let total = |times: &ClassTimes| Some((times.class.clone(), times.median_us("total")?));
         Self {
@@ -210,30 +211,31 @@ impl AsServe {
     }
 }
 
-/// A run on record, of which README has the figures.
+/// The record with which a run's signature check is compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Recorded {
     /// Its signature check, p50.
     pub(crate) check_us: f64,
-    /// What it was, on which machine and when.
+    /// The record's scenario, machine and date.
     pub(crate) of: String,
 }
 
-/// How busy one of the server's loops was.
+/// How busy one of the server's loops was, and what it lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LoopBusy {
     /// Its thread's name.
     pub(crate) name: String,
     /// The part of the time in which it had work.
     pub(crate) busy: f64,
-    /// Of the time, what it wrote answers to sockets for, if the server tells.
+    /// The part of the time in which it wrote answers to sockets, if the server reports it.
     #[serde(default)]
     pub(crate) sending: Option<f64>,
-    /// Of the time, in hundredths, for how long it was ready while threads that are not the server's had its CPU; none if it
-    /// has none of its own, or nobody tells.
+    /// Percent of the time that it was ready while threads that are not the server's had its CPU; none if it has no CPU
+    /// of its own, or if not known.
     #[serde(default)]
     pub(crate) waited_percent: Option<f64>,
-    /// What it had no CPU for while it spun; none if it does not spin, or the server does not tell.
+    /// The moments in which it had no CPU while it spun; none if it does not spin, or if the server does not report
+    /// them.
     #[serde(default)]
     pub(crate) away: Option<Away>,
 }
@@ -241,25 +243,25 @@ pub(crate) struct LoopBusy {
 /// What the journal's thread did while the load was on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Journal {
-    /// What each write of a batch to the disk took, until the thread went on.
+    /// How long each write of a batch to the disk took, until the thread went on.
     pub(crate) write: Spans,
-    /// For how long the thread was ready and had no CPU, for each write: as it was woken, and when the disk was done.
+    /// For each write, how long the thread was ready and had no CPU: when it was woken, and when the disk was done.
     pub(crate) run_delay: Spans,
 }
 
-/// Spans of time, and who meets one.
+/// Spans of time, and how long requests that meet one wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spans {
     /// How long they were.
     pub(crate) each: Quantiles,
-    /// For how long one in a hundred that come at any moment waits at least until one ends: a long one is met by more
-    /// of them than a short one.
+    /// One in a hundred requests that come at any moment waits at least this long until a span ends; more of them meet
+    /// a long span than a short one.
     pub(crate) wait_p99_us: f64,
-    /// Likewise one in a thousand.
+    /// One in a thousand waits at least this long; see `wait_p99_us`.
     pub(crate) wait_p999_us: f64,
 }
 
-/// One stage as the server told it.
+/// One stage, as the server reported it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stage {
     /// Its name in `Server-Timing`.
@@ -268,10 +270,10 @@ pub(crate) struct Stage {
     pub(crate) time: Quantiles,
 }
 
-/// A tenth of a second; requests are in the one in which they were due.
+/// A tenth of a second; a request belongs to the tenth in which it was due.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Moment {
-    /// Its start, in seconds from the first request that counts.
+    /// Its start, in seconds from the start of the measured time.
     pub(crate) at_s: f64,
     /// Requests.
     pub(crate) count: u64,
@@ -293,7 +295,7 @@ pub(crate) struct Curve {
 }
 
 impl ClassTimes {
-    /// The median of a stage, if the server told it and it took any time.
+    /// The median of a stage, if the server reported the stage and it took any time.
     pub(crate) fn median_us(&self, stage: &str) -> Option<f64> {
         let stage = self.stages.iter().find(|told| told.stage == stage)?;
         Some(stage.time.p50_us).filter(|us| *us > 0.0)
@@ -301,7 +303,7 @@ impl ClassTimes {
 }
 
 impl Summary {
-    /// The class with most requests, of those that are meant.
+    /// The class with the most requests, of those that `is_meant` picks.
     pub(crate) fn commonest(&self, is_meant: impl Fn(&ClassTimes) -> bool) -> Option<&ClassTimes> {
         let meant = self.classes.iter().filter(|times| is_meant(times));
         meant.max_by_key(|times| times.latency.count)
@@ -312,32 +314,32 @@ impl Summary {
         self.parts.iter().any(|parts| parts.class == times.class)
     }
 
-    /// How many trading requests shared one write of the journal, those of the warm-up among them.
+    /// How many trading requests shared one write of the journal, those of the warm-up included.
     pub(crate) fn acts_per_write(&self) -> Option<f64> {
         let acts = self.offered_per_s * (self.time_s + self.warm_up_s);
         #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
         self.journal_writes.map(|writes| acts / writes.max(1) as f64)
     }
 
-    /// What is known of each CPU while the load was on.
+    /// What is known about the loss of each CPU while the load was on.
     pub(crate) fn meanwhile(&self) -> Vec<Meanwhile> {
         verdict::meanwhile(&self.loops, &self.threads, (self.client_cpu, self.client_lost_percent))
     }
 
-    /// What a thread that only spins lost before and after of each CPU of which that is not known.
+    /// For each CPU without such knowledge, what a thread that only spins lost of it before and after the run.
     pub(crate) fn around(&self) -> impl Iterator<Item = &Jitter> {
         let meanwhile = self.meanwhile();
         let rows = self.jitter_before.iter().chain(&self.jitter_after);
         rows.filter(move |row| meanwhile.iter().all(|told| told.cpu != row.cpu))
     }
 
-    /// Reads one that was written.
+    /// Reads a summary from a file.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
         Self::parse(&text).map_err(|fault| format!("{}: {fault}", path.display()))
     }
 
-    /// Reads the text of one that was written.
+    /// Reads the text of a summary.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let summary: Self = serde_json::from_str(text).map_err(|fault| fault.to_string())?;
         if summary.schema != SCHEMA {
@@ -353,13 +355,13 @@ impl Summary {
         text
     }
 
-    /// The times of a class, if any request was of it.
+    /// The times of a class, if it had any request.
     pub(crate) fn class(&self, name: &str) -> Option<&ClassTimes> {
         self.classes.iter().find(|times| times.class == name)
     }
 }
 
-/// A run that was never made, for tests of what is written about runs.
+/// An invented run, for tests of what is written about runs.
 #[cfg(test)]
 pub(crate) fn example() -> Summary {
     let quantiles = |count, p50_us: f64| Quantiles {
@@ -509,7 +511,7 @@ fn example_parts(of: &str, requests: u64, latency_us: f64, sign_us: f64, journal
     }
 }
 
-/// A machine that never was.
+/// An invented machine.
 #[cfg(test)]
 pub(crate) fn example_environment() -> Environment {
     Environment {

@@ -1,4 +1,4 @@
-//! One scenario at rising rates: where the time starts to climb, the server's capacity ends.
+//! One scenario at rising rates: the server's capacity ends where the times start to climb.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::stats::Quantiles;
 use crate::summary::{LoopBusy, Summary};
 use crate::verdict::{RATE_MISSED, Verdict};
 
-/// A step whose achieved part of the rate is below this is saturated.
+/// A step is saturated if it achieved less than this part of its rate.
 pub(crate) const SATURATED: f64 = 0.99;
 
-/// Saturated steps in a row behind which nothing new is to be seen.
+/// After this many saturated steps in a row, a sweep ends.
 pub(crate) const SATURATED_STEPS: usize = 2;
 
 /// The file of a sweep's steps.
@@ -31,9 +31,10 @@ pub(crate) struct Step {
     pub(crate) latency: Quantiles,
     /// The trading loop that worked most, if the server tells.
     pub(crate) busiest: Option<LoopBusy>,
-    /// What one of its requests costs, as a part of an order with a signature; none of a run that says nothing of orders.
+    /// What one of its requests costs, as a part of an order with a signature; none if the run says nothing about
+    /// orders.
     pub(crate) orders_each: Option<f64>,
-    /// Whether it says something about the server.
+    /// Whether its figures say something about the server.
     pub(crate) verdict: Verdict,
 }
 
@@ -53,7 +54,7 @@ impl Step {
         self.achieved_per_s < SATURATED * self.offered_per_s
     }
 
-    /// INVALID for nothing but what the server could not do.
+    /// Whether it is INVALID only because the server could not do more.
     fn only_missed_the_rate(&self) -> bool {
         matches!(self.verdict.reasons.as_slice(), [only] if only.starts_with(RATE_MISSED))
     }
@@ -87,7 +88,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// What the steps say: the highest rate of which something is known, and what became of those above.
+/// What the steps say: the highest VALID rate, and what happened at those above it.
 fn capacity(steps: &[Step]) -> String {
     let known = steps.iter().filter(|step| step.verdict.valid).map(|step| step.offered_per_s);
     let known = known.fold(0.0, f64::max);
@@ -113,7 +114,7 @@ fn capacity(steps: &[Step]) -> String {
     format!("{first} {then} {end}")
 }
 
-/// The step at which most was answered: as how many orders, and what was full.
+/// The step with the most answers: how many orders they amount to, and what was full.
 fn end(step: &Step) -> String {
     let orders = step.orders_each.map_or_else(String::new, |each| {
         let rate = report::about(step.achieved_per_s * each);
@@ -141,7 +142,7 @@ fn write(out: &Path, steps: &[Step], best: &Outcome) -> Result<String, String> {
     Ok(folder.join("report.html").display().to_string())
 }
 
-/// The steps that lie beside a summary, if it is a sweep's.
+/// The steps in the folder of a summary, if it is a sweep's.
 pub(crate) fn steps(folder: &Path) -> Result<Option<Vec<Step>>, String> {
     let path = folder.join(STEPS);
     if !path.exists() {
@@ -151,7 +152,7 @@ pub(crate) fn steps(folder: &Path) -> Result<Option<Vec<Step>>, String> {
     serde_json::from_str(&text).map(Some).map_err(|fault| format!("{}: {fault}", path.display()))
 }
 
-/// Writes the page of a sweep into its folder; `summary` is of the step that it shows in full.
+/// Writes the page of a sweep into its folder; `summary` is of the step that the page shows in full.
 pub(crate) fn draw(folder: &Path, steps: &[Step], summary: &Summary) -> Result<(), String> {
     let mut page = Page::new(&format!("outcry perf: a sweep of {}", summary.scenario));
     page.note(&summary.purpose);

@@ -1,13 +1,13 @@
-//! The value of a `Server-Timing` header: stages with milliseconds.
+//! The value of a `Server-Timing` header: stages with their times in milliseconds.
 
-/// Stages and nanoseconds in `recv;dur=0.001, parse;dur=0.0005`; what is not of this form is left
-/// out, because a header that only explains must not end a run.
+/// Stages and nanoseconds of a value such as `recv;dur=0.001, parse;dur=0.0005`. Parts of another
+/// form are left out, because a header that only explains must not end a run.
 pub(crate) fn parse(value: &str) -> impl Iterator<Item = (&str, u64)> {
     value.split(',').filter_map(|part| {
         let mut words = part.split(';').map(str::trim);
         let name = words.next().filter(|name| !name.is_empty())?;
         let millis = words.find_map(|word| word.strip_prefix("dur="))?;
-        // Blanks before a value are a server's right, and this one's habit.
+        // The header's grammar allows blanks here, and this server writes them.
         let millis: f64 = millis.trim().trim_matches('"').parse().ok()?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
         let nanos = (millis * 1e6).round() as u64;

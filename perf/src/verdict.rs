@@ -1,4 +1,4 @@
-//! Whether a run says something about the server, or about what disturbed it.
+//! Whether a run says something about the server, or only about what disturbed it.
 
 use outcry::topology::valid;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use crate::placement::Thread;
 use crate::summary::LoopBusy;
 use crate::watch::{LOST_MAX, Other, Share};
 
-/// The part of the offered rate that has to be achieved.
+/// The part of the offered rate that must be achieved.
 const RATE_MIN: f64 = 0.99;
 
-/// How the reason begins that is the server's own: it answered less than was offered.
+/// The start of the one reason that is the server's own: it answered less than was offered.
 pub(crate) const RATE_MISSED: &str = "rate missed";
 
-/// How the reason begins that is the client's: it sent behind its schedule at p99.
+/// The start of the reason that the client sent behind its schedule at p99.
 pub(crate) const GENERATOR_LATE: &str = "generator late";
 
-/// What a thread that only spins may lose of a CPU, in hundredths, as `outcry check --jitter` has it too.
+/// The most that a thread that only spins may lose of a CPU, in percent; the same limit as in `outcry check --jitter`.
 pub(crate) const LOST_PERCENT_MAX: f64 = valid::LOST_PERCENT_MAX as f64;
 
-/// A loop that works more of the time notices too little of what is taken in between.
+/// A loop that works more of the time than this has too little idle time to notice what is taken.
 const NOTICING_BUSY_MAX: f64 = 0.9;
 
 /// What was lost of a CPU while the load was on.
@@ -28,12 +28,12 @@ const NOTICING_BUSY_MAX: f64 = 0.9;
 pub(crate) struct Meanwhile {
     pub(crate) cpu: usize,
     pub(crate) lost_percent: f64,
-    /// The same in words, by whoever noticed it.
+    /// The loss as a sentence, named by the thread that noticed it.
     pub(crate) text: String,
 }
 
-/// What is known of each CPU while the load was on: of a trading loop's that spun by its own rounds, of one's that slept, and
-/// of the client's, by how long it waited for it.
+/// The known loss of each CPU while the load was on. A trading loop that spun knows it from its own rounds; a loop that
+/// slept, and the client, from how long they waited for the CPU.
 pub(crate) fn meanwhile(
     loops: &[LoopBusy],
     threads: &[Thread],
@@ -66,7 +66,7 @@ pub(crate) fn meanwhile(
     all
 }
 
-/// What the verdict goes by.
+/// What the verdict is judged by.
 #[derive(Clone, Debug)]
 pub(crate) struct Evidence {
     /// Requests a second by the schedule.
@@ -77,11 +77,11 @@ pub(crate) struct Evidence {
     pub(crate) unanswered: u64,
     /// How late requests were sent, in microseconds at p99.
     pub(crate) late_p99_us: f64,
-    /// How late they may be.
+    /// How late they may be at p99, in microseconds.
     pub(crate) late_max_us: f64,
     /// Who had the CPUs.
     pub(crate) share: Share,
-    /// Which of the others had most of them.
+    /// Who of the others had most of them.
     pub(crate) largest: Option<Other>,
     /// How many CPUs were measured on.
     pub(crate) cpus: usize,
@@ -122,8 +122,8 @@ impl Verdict {
         Self::because(reasons)
     }
 
-    /// Judges what kept no schedule of ours: it is valid if nobody else had the CPUs and nothing else
-    /// speaks against it.
+    /// Judges a measurement without a schedule of the rig: it is valid if nobody else had the CPUs and there is no
+    /// other reason.
     pub(crate) fn of_share(
         share: Share,
         largest: Option<&Other>,
@@ -134,13 +134,13 @@ impl Verdict {
         Self::because(reasons)
     }
 
-    /// VALID if there is no reason against it.
+    /// VALID if there is no reason.
     pub(crate) fn because(reasons: Vec<String>) -> Self {
         Self { valid: reasons.is_empty(), reasons }
     }
 
-    /// Judges the CPUs of the run as well: by what was lost of them while the load was on, and where nobody knows that, by
-    /// what a thread that only spins lost of them before or after, whichever was more.
+    /// Judges the CPUs of the run as well: by what was lost of them while the load was on. Where that is not known, by
+    /// what a thread that only spins lost before or after the run, whichever is more.
     pub(crate) fn and_cpus(mut self, meanwhile: &[Meanwhile], before: &[Jitter], after: &[Jitter]) -> Self {
         for Meanwhile { cpu, text, .. } in
             meanwhile.iter().filter(|told| LOST_PERCENT_MAX < told.lost_percent)
@@ -170,16 +170,16 @@ impl Verdict {
         self
     }
 
-    /// The word.
+    /// VALID or INVALID.
     pub(crate) fn word(&self) -> &'static str {
         if self.valid { "VALID" } else { "INVALID" }
     }
 }
 
-/// Where the largest of those that were seen had less than this part of it, it was not they.
+/// If the largest process that was seen had less than this part of what others had, most of it was somebody else's.
 const LARGEST_MIN: f64 = 0.1;
 
-/// Who else had the CPUs, if that was enough to matter.
+/// The reasons about who else had the CPUs, if they had enough to matter.
 fn lost(share: Share, largest: Option<&Other>, cpus: usize) -> Vec<String> {
     #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
     let cpus = cpus as f64;
@@ -248,7 +248,7 @@ mod tests {
         reasons(&Evidence { share: share(0.02, 0.02), ..QUIET }, &[]);
         reasons(&Evidence { share: share(0.021, 0.0), ..QUIET }, &["steal"]);
         reasons(&Evidence { share: share(0.0, 0.021), ..QUIET }, &["others had the machine"]);
-        // What the kernel's threads had apart from others is the load's own.
+        // What the kernel's threads had, counted apart, belongs to the load.
         let kernel = |others| Share { others, kernel: 0.5, ..QUIET.share };
         reasons(&Evidence { share: kernel(0.02), ..QUIET }, &[]);
         reasons(&Evidence { share: kernel(0.021), ..QUIET }, &["others had the machine"]);
@@ -278,7 +278,7 @@ mod tests {
                 "the largest of them: rustc (4711), 0.2 %; so most of it had what has ended meanwhile, or nobody is charged: \
                  interrupts, the host",
             ),
-            // Ticks are coarser than what is left when all that is known is taken off.
+            // Ticks are coarser than the rest that remains after everything known is subtracted.
             (rustc(0.1), "the largest of them: rustc (4711), 3.1 %"),
             (None, "nobody is charged: interrupts, or what has ended"),
         ] {
@@ -332,7 +332,7 @@ mod tests {
             ("spin", 0.5, Some(0.1), Some(2.1), vec![of_client]),
             ("park", 0.5, Some(2.0), Some(0.1), vec![]),
             ("park", 0.5, Some(2.1), Some(0.1), vec![of_sleeper]),
-            // Where nobody noticed: a loop that hardly had time, a server or a kernel that does not tell.
+            // Where nobody noticed: a loop with hardly any idle time, or a server or kernel that does not report it.
             ("park", 0.5, None, Some(0.1), vec![after[0]]),
             ("spin", 0.95, Some(0.1), Some(0.1), vec![after[0]]),
             ("spin", 0.5, None, None, after.to_vec()),

@@ -1,4 +1,4 @@
-//! What others had of the machine while we measured, by the kernel's own accounts.
+//! How much of the machine others had during a measurement, by the kernel's own accounts.
 
 use std::time::Instant;
 
@@ -8,31 +8,31 @@ use outcry::topology::valid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// CPU time since boot in nanoseconds, as far as it matters here.
+/// CPU time since boot, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spent {
-    /// All CPUs, idle and waiting for disks left out.
+    /// Of all CPUs, without idle time and waiting for disks.
     busy: u64,
-    /// Of that, taken by the hypervisor.
+    /// The part of it that the hypervisor took.
     stolen: u64,
-    /// All threads of this process and the server.
+    /// Of all threads of this process and the server.
     ours: u64,
-    /// All threads of the server.
+    /// Of all threads of the server.
     server: u64,
-    /// The kernel's own threads, where they are told apart.
+    /// Of the kernel's own threads, where they are counted apart.
     kernel: u64,
 }
 
-/// Whose the kernel's own threads are, which nobody here started.
+/// How the kernel's own threads count, which nobody here started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelThreads {
-    /// Others': what was measured writes to no disk, so they work for somebody else.
+    /// As others: what was measured writes to no disk, so they work for somebody else.
     Others,
-    /// Told apart: what was measured writes to a disk, and they write it out.
+    /// Apart: what was measured writes to a disk, and they do that writing.
     Apart,
 }
 
-/// CPU time from a moment on.
+/// Measures CPU time from a moment on.
 pub(crate) struct Watch {
     server: u32,
     kernel: KernelThreads,
@@ -44,33 +44,34 @@ pub(crate) struct Watch {
 /// What was spent between two moments, in CPUs: 1.0 is one CPU all of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Share {
-    /// By the hypervisor, for other guests.
+    /// Of the hypervisor, for other guests.
     pub(crate) stolen: f64,
-    /// By processes that are neither the server nor this one.
+    /// Of processes that are neither the server nor this one.
     pub(crate) others: f64,
-    /// By the server; of a benchmark, by everything that it started.
+    /// Of the server; for a benchmark, of everything that it started.
     pub(crate) server: f64,
-    /// By threads of the kernel, where they are told apart from others: they write to the disk what a
-    /// benchmark, or a server with its data there, gives them. 0 where they count as others.
+    /// Of the kernel's threads where they are counted apart from others, because they write to the disk
+    /// for a benchmark, or for a server with its data there. 0 where they count as others.
     #[serde(default)]
     pub(crate) kernel: f64,
 }
 
-/// Which of the others had most while we measured.
+/// The process or thread that had most of what others had during a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Other {
-    /// Its name and its number.
+    /// Its name and number.
     pub(crate) who: String,
     /// Whether it is one of the kernel's own threads.
     pub(crate) is_kernels: bool,
     /// How many CPUs it had: 1.0 is one all of the time.
     pub(crate) cpus: f64,
-    /// Which ones it may have had; none if nobody knows, as of what has ended or from before it was kept.
+    /// The CPUs on which it may run; none if not known, as of what has ended or in records from before it
+    /// was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) may_have: Option<Vec<usize>>,
 }
 
-/// Which of the others had most while we measured: of all, and of those that may have had it on each CPU.
+/// Which of the others had most: of all CPUs together, and of those that may have run on a given CPU.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Others {
     pub(crate) largest: Option<Other>,
@@ -78,17 +79,17 @@ pub(crate) struct Others {
 }
 
 impl Other {
-    /// Without how much.
+    /// The name without the amount.
     pub(crate) fn named(&self) -> Named {
         Named { who: self.who.clone(), is_kernels: self.is_kernels }
     }
 }
 
-/// The part of the CPUs that were measured on that anybody else may have had.
+/// The part of the measured CPUs that others may have had.
 pub(crate) const LOST_MAX: f64 = valid::SHARE_PERCENT_MAX as f64 / 100.0;
 
 impl Share {
-    /// True if others had so little of this many CPUs that they cannot have mattered.
+    /// Whether others had so little of `cpus` CPUs that it cannot have mattered.
     pub(crate) fn is_ours(self, cpus: usize) -> bool {
         #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
         let bound = LOST_MAX * cpus as f64;
@@ -96,7 +97,8 @@ impl Share {
     }
 }
 
-/// For how long whoever started what has ended is watched: a shell's loop starts several in it.
+/// How long the starter of a process that has ended is watched: in this time a shell's loop starts
+/// several.
 const STARTER_WATCHED: std::time::Duration = std::time::Duration::from_millis(500);
 
 impl Watch {
@@ -106,12 +108,12 @@ impl Watch {
         Self { server, kernel, crowd, begin: Instant::now(), spent: spent(server, kernel) }
     }
 
-    /// What was spent since.
+    /// What was spent since the start.
     pub(crate) fn share(&self) -> Share {
         share(self.spent, spent(self.server, self.kernel), self.begin.elapsed().as_secs_f64())
     }
 
-    /// Which of the others had most since, of all CPUs and of each of `cpus`.
+    /// Which of the others had most since the start, of all CPUs and of each of `cpus`.
     pub(crate) fn others(&self, cpus: &[usize]) -> Others {
         let seconds = self.begin.elapsed().as_secs_f64();
         let kernel_counts = self.kernel == KernelThreads::Others;
@@ -145,7 +147,7 @@ fn share(before: Spent, after: Spent, seconds: f64) -> Share {
     Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server), kernel: cpus(kernel) }
 }
 
-/// CPU time from a moment on of this process and of all that it starts and waits for.
+/// Measures the CPU time of this process and of all that it starts and waits for, from a moment on.
 pub(crate) struct FamilyWatch {
     begin: Instant,
     busy: u64,
@@ -157,7 +159,7 @@ pub(crate) struct FamilyWatch {
 }
 
 impl FamilyWatch {
-    /// Watches from now on.
+    /// Starts now.
     pub(crate) fn begin() -> Self {
         let (busy, stolen) = of_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default());
         let (own, children) = (own_ns(), children_ns());
@@ -165,12 +167,12 @@ impl FamilyWatch {
         Self { begin: Instant::now(), busy, stolen, own, children, kernel, crowd }
     }
 
-    /// Seconds since then.
+    /// Seconds since the start.
     pub(crate) fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// What was spent since; children count once they have been waited for.
+    /// What was spent since the start; a child counts once it has been waited for.
     pub(crate) fn share(&self) -> Share {
         let now = Self::begin();
         let children = now.children.saturating_sub(self.children);
@@ -180,32 +182,32 @@ impl FamilyWatch {
         share(before, after, self.seconds())
     }
 
-    /// Which of the others had most since.
+    /// Which of the others had most since the start.
     pub(crate) fn largest(&self) -> Option<Other> {
         largest(self.crowd.largest(&Crowd::of_processes(None), None, false), self.seconds())
     }
 }
 
-/// Nanoseconds of CPU that this process has had, those of its threads that have ended among them.
+/// Nanoseconds of CPU time of this process, threads that have ended included.
 fn own_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or_default());
     seconds * 1_000_000_000 + rest
 }
 
-/// Nanoseconds of CPU that children had which this process, or who they were children of, waited for.
+/// Nanoseconds of CPU time of children that have been waited for, and of their own such children.
 fn children_ns() -> u64 {
     of_children(&std::fs::read_to_string("/proc/self/stat").unwrap_or_default())
 }
 
 fn of_children(stat: &str) -> u64 {
-    // The name in front stands in brackets and may hold anything.
+    // The name comes before, in brackets, and may contain anything.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     let ticks: u64 = fields.split(' ').skip(13).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
     ticks * TICK_NS
 }
 
-/// Nanoseconds of CPU that the kernel's own threads have had: those whose parent is the second process.
+/// Nanoseconds of CPU time of the kernel's own threads, whose parent is process 2.
 fn kernel_threads_ns() -> u64 {
     let Ok(processes) = std::fs::read_dir("/proc") else { return 0 };
     let pids = processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -227,31 +229,32 @@ fn spent(server: u32, kernel: KernelThreads) -> Spent {
     Spent { busy, stolen, ours: server + used_ns(std::process::id()), server, kernel }
 }
 
-/// Busy and stolen nanoseconds of the line of all CPUs.
+/// Busy and stolen nanoseconds, from the line for all CPUs.
 fn of_stat(stat: &str) -> (u64, u64) {
     let line = stat.lines().next().unwrap_or_default();
     let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
     let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-    // user nice system idle iowait irq softirq steal; guests' time is within user's.
+    // user nice system idle iowait irq softirq steal; the time of guests is within user.
     let busy = at(0) + at(1) + at(2) + at(5) + at(6) + at(7);
     (busy * TICK_NS, at(7) * TICK_NS)
 }
 
-/// What a line of `schedstat` tells of a thread (proc(5)).
+/// A column of a thread's `schedstat` (proc(5)).
 #[derive(Clone, Copy)]
 enum Column {
     /// Nanoseconds on a CPU.
     Ran,
-    /// Nanoseconds for which it was ready and another one ran.
+    /// Nanoseconds for which it was ready while another thread ran.
     Waited,
 }
 
-/// Nanoseconds of CPU by the role of the thread; those of one role together.
+/// Nanoseconds of CPU time by thread, summed over threads of the same role.
 pub(crate) fn threads_ns(pid: u32) -> Vec<(String, u64)> {
     by_role(pid, Column::Ran)
 }
 
-/// Likewise for how long threads were ready while others ran; none where the kernel does not count.
+/// Nanoseconds for which threads were ready while others ran, by role; empty where the kernel does not
+/// count them.
 pub(crate) fn run_delays_ns(pid: u32) -> Vec<(String, u64)> {
     by_role(pid, Column::Waited)
 }
@@ -261,7 +264,7 @@ pub(crate) fn own_run_delay_ns() -> Option<u64> {
     of_thread(std::path::Path::new("/proc/thread-self"), Column::Waited)
 }
 
-/// A thread's name without the number that its executor puts behind it.
+/// A thread's name without the number that its executor appends.
 fn role(name: &str) -> &str {
     let head = name.trim_end_matches(|last: char| last.is_ascii_digit());
     head.strip_suffix('-').unwrap_or(name)
@@ -282,13 +285,13 @@ fn by_role(pid: u32, column: Column) -> Vec<(String, u64)> {
     found
 }
 
-/// What is told of the thread of this folder; none if it has ended, or the kernel does not count.
+/// A column of the thread in this folder; none if it has ended, or if the kernel does not count.
 fn of_thread(folder: &std::path::Path, column: Column) -> Option<u64> {
     let text = std::fs::read_to_string(folder.join("schedstat")).ok()?;
     text.split_whitespace().nth(column as usize)?.parse().ok()
 }
 
-/// Nanoseconds of CPU that all threads of a process have had.
+/// Nanoseconds of CPU time of all threads of a process.
 fn used_ns(pid: u32) -> u64 {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
     threads.filter_map(|thread| of_thread(&thread.ok()?.path(), Column::Ran)).sum()
@@ -312,16 +315,17 @@ mod tests {
 
     #[test]
     fn others_are_what_neither_we_nor_the_hypervisor_nor_a_kernel_that_is_told_apart_had() {
-        // CPU seconds within two seconds, and the CPUs that they come to: 0.25 of ours are the client's.
+        // CPU seconds within two seconds, and the CPUs that they amount to: 0.25 of ours are the
+        // client's.
         for (busy, stolen, ours, server, kernel, expected) in [
             (5.0, 1.0, 3.5, 2.0, 0.0, Share { stolen: 0.5, others: 0.25, server: 1.0, kernel: 0.0 }),
             (5.0, 1.0, 3.5, 2.0, 0.25, Share { stolen: 0.5, others: 0.125, server: 1.0, kernel: 0.125 }),
             (5.0, 1.0, 3.5, 2.0, 0.5, Share { stolen: 0.5, others: 0.0, server: 1.0, kernel: 0.25 }),
-            // Ticks are coarser than what threads are charged with: nobody had less than nothing.
+            // Ticks are coarser than what threads are charged with: nobody has less than nothing.
             (5.0, 1.0, 4.0, 2.0, 0.5, Share { stolen: 0.5, others: 0.0, server: 1.0, kernel: 0.25 }),
         ] {
             let ns = |seconds: f64| crate::schedule::nanos(std::time::Duration::from_secs_f64(seconds));
-            // Since boot all of them have had something.
+            // Since boot all of them have run for a while.
             let before = Spent { busy: 70, stolen: 10, ours: 20, server: 15, kernel: 40 };
             let after = Spent {
                 busy: 70 + ns(busy),
@@ -338,7 +342,7 @@ mod tests {
     fn the_kernels_threads_are_asked_for_only_where_they_are_told_apart() {
         let pid = std::process::id();
         assert_eq!(spent(pid, KernelThreads::Others).kernel, 0);
-        // Since boot some thread of the kernel has run, if this machine shows them at all.
+        // Some thread of the kernel has run since boot, if this machine shows them at all.
         let shown = 0 < kernel_threads_ns();
         assert_eq!(0 < spent(pid, KernelThreads::Apart).kernel, shown);
     }

@@ -1,9 +1,9 @@
-//! What a scenario sends, request by request, signed and whole, with what each answer has to say.
+//! What a scenario sends, request by request, signed and complete, with what each answer must say.
 //!
-//! Three passes: *draw* decides from the seed what each request is, and which order a cancel
-//! means; *sign* makes the orders, in threads; *write* makes the requests, in threads. Makers bid
-//! for both outcomes at prices that never meet; what is to be taken lies above them, and nobody
-//! cancels it. An order and the cancel of it go out on the same connection, in this order.
+//! Three passes: *draw* decides from the seed what each request is, and which order a cancel cancels; *sign*
+//! makes the orders, in threads; *write* makes the requests, in threads. Makers bid for both outcomes at prices
+//! that never meet. Orders for takers rest above those prices, and nobody cancels them. An order and its cancel
+//! go out on the same connection, in this order.
 
 use std::collections::VecDeque;
 
@@ -16,22 +16,22 @@ use crate::schedule::{Random, Schedule};
 /// Orders in a batch: the most that the server takes.
 pub(crate) const BATCH: usize = 15;
 
-/// Makers' prices in hundredths: two bids for opposite outcomes never make a whole.
+/// Makers' prices in hundredths: two bids for opposite outcomes never add up to a whole.
 const QUOTES: std::ops::Range<u64> = 30..45;
 
-/// The price at which what is taken rests, in hundredths, above all quotes.
+/// The price of orders that rest for takers, in hundredths, above all quotes.
 const DEPTH: u64 = 49;
 
-/// What a taker pays at most; by price it meets [`DEPTH`] first.
+/// The most that a taker pays; the best price that it meets is [`DEPTH`].
 const TAKES: u64 = 55;
 
 const _: () = assert!(QUOTES.end + QUOTES.end < 100, "quotes never trade with each other");
 const _: () = assert!(QUOTES.end <= DEPTH && 100 <= TAKES + DEPTH, "takers meet depth, and meet it first");
 
-/// Orders of this many takes lie behind each other.
+/// Each order that rests for takers is large enough for this many of them.
 const TAKES_PER_DEPTH: u64 = 4;
 
-/// What an answer has to be.
+/// What an answer must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     /// An order that rests.
@@ -40,12 +40,12 @@ pub(crate) enum Expect {
     Matched,
     /// All orders of the batch rest.
     AllRest,
-    /// An answer that names this text.
+    /// An answer that contains this text.
     Says(String),
 }
 
 impl Expect {
-    /// True if this status and body are it.
+    /// True if this status and body are as expected.
     pub(crate) fn is(&self, status: u16, body: &[u8]) -> bool {
         let says = |words: &[u8]| memchr::memmem::find(body, words).is_some();
         status == 200
@@ -67,19 +67,19 @@ pub(crate) struct Request {
     pub(crate) connection: usize,
     /// Head and body.
     pub(crate) bytes: Vec<u8>,
-    /// What comes back.
+    /// The answer that must come back.
     pub(crate) expect: Expect,
 }
 
-/// All of a run.
+/// Everything that a run sends.
 pub(crate) struct Workload {
-    /// What has to rest before the clock starts.
+    /// The orders that must rest before the clock starts.
     pub(crate) before: Vec<Request>,
     /// One for each moment of the schedule.
     pub(crate) requests: Vec<Request>,
 }
 
-/// A request before anything is signed; orders are indexes.
+/// A request before anything is signed; numbers are indexes of orders.
 enum Draft {
     Place(usize),
     Take(usize),
@@ -89,7 +89,7 @@ enum Draft {
     Read(U256, &'static str),
 }
 
-/// What was decided so far.
+/// What has been decided so far.
 struct Drawing<'a> {
     plan: &'a Plan,
     tokens: &'a [[U256; 2]],
@@ -98,15 +98,15 @@ struct Drawing<'a> {
     wishes: Vec<Wish>,
     /// Orders that rest before the start.
     before: Vec<usize>,
-    /// Of each wallet, its orders that rest, oldest first.
+    /// The resting orders of each wallet, oldest first.
     resting: Vec<VecDeque<usize>>,
-    /// Takes in each market.
+    /// How many takers each market has.
     takes: Vec<u64>,
 }
 
 impl Workload {
-    /// Everything that a plan sends by this schedule. Accounts are one for each wallet, and one more,
-    /// who offers what is taken; the orders of a wallet all go out on the same connection.
+    /// Everything that a plan sends by this schedule. There is an account for each wallet and one more, which
+    /// places the orders that rest for takers. All orders of a wallet go out on the same connection.
     pub(crate) fn make(
         plan: &Plan,
         schedule: &Schedule,
@@ -182,7 +182,7 @@ impl Drawing<'_> {
             Class::Cancel => Draft::Cancel(self.oldest(maker)),
             Class::Replace => {
                 let gone = self.oldest(maker);
-                // All orders of a replace are of one market.
+                // All orders of a replace must be of one market.
                 let token = self.wishes[gone].token;
                 let comes = self.quote(maker);
                 self.wishes[comes].token = token;
@@ -230,8 +230,7 @@ impl Drawing<'_> {
         self.before.push(order);
     }
 
-    /// The oldest order of the maker that rests; one that has to rest before the start if the
-    /// scenario's own are not enough.
+    /// The oldest resting order of the maker; if there is none, one more that has to rest before the start.
     fn oldest(&mut self, maker: usize) -> usize {
         if self.resting[maker].is_empty() {
             self.rest_before(maker);
@@ -245,7 +244,7 @@ impl Drawing<'_> {
         self.wish(maker, self.tokens[market][0], TAKES, SHARES, "GTC")
     }
 
-    /// Bids for the second outcome, as many as all takers of the first need.
+    /// Bids for the second outcome, enough for all takers of the first.
     fn rest_depth(&mut self) {
         let offers = self.accounts.len() - 1;
         for market in 0..self.tokens.len() {
@@ -258,8 +257,8 @@ impl Drawing<'_> {
     }
 }
 
-/// Which connection a request goes out on: those of reads follow those of orders. Who offers what is taken shares
-/// the connections of the others.
+/// The connection that a request goes out on: connections for reads follow those for orders. The account that
+/// places orders for takers shares the connections of the others.
 fn of(plan: &Plan, account: usize, draft: &Draft) -> usize {
     let orders = plan.connections as usize;
     match (draft, plan.read_connections as usize) {
@@ -268,7 +267,7 @@ fn of(plan: &Plan, account: usize, draft: &Draft) -> usize {
     }
 }
 
-/// How many prices makers quote at.
+/// The number of prices at which makers quote.
 fn width() -> usize {
     usize::try_from(QUOTES.end - QUOTES.start).expect("few")
 }
@@ -309,7 +308,7 @@ fn write(account: &Account, draft: &Draft, signed: &[Signed], connection: usize)
     Request { class, connection, bytes, expect }
 }
 
-/// `each` of all items, in their order, by as many threads as there are CPUs.
+/// Applies `each` to all items, in as many threads as there are CPUs; results are in the items' order.
 fn in_threads<T: Sync, R: Send>(items: &[T], each: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let part = items.len().div_ceil(threads).max(1);

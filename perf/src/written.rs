@@ -1,13 +1,13 @@
-//! What stands in a scenario file, value by value.
+//! The values of a scenario file.
 //!
-//! [`KEYS`] is all that knows the names; a name that is not in it is refused with the nearest one. Every number has a
-//! range, and the message of a refusal says what, got and allowed.
+//! Only [`KEYS`] knows the names; a name that is not in it is refused with the nearest one. Every number has a range,
+//! and a refusal names the key, what was given and what is allowed.
 
 use outcry::server::options::placed;
 use toml::{Table, Value};
 
-/// Every key that a scenario may have, but for those of `[server.set]` and `[server.set_on_fewer]`, which are
-/// the server's own.
+/// Every key that a scenario may have, except those of `[server.set]` and `[server.set_on_fewer]`, which are the
+/// server's own.
 const KEYS: &[&str] = &[
     "purpose",
     "seed",
@@ -55,7 +55,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Reads a file's text; which keys it has is not looked at.
+    /// Reads a file's text, without checking which keys it has.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let table = text.parse().map_err(|fault: toml::de::Error| placed(text, &fault))?;
         Ok(Self { table })
@@ -65,7 +65,7 @@ impl Written {
     pub(crate) fn only_known(&self) -> Result<(), String> {
         for (name, value) in &self.table {
             match value {
-                // An empty one would be passed over.
+                // An empty table has no keys, so it is checked by its own name.
                 Value::Table(inner) if inner.is_empty() && !is_table(name) => known(name)?,
                 Value::Table(inner) => inner.keys().try_for_each(|key| known(&format!("{name}.{key}")))?,
                 _ => known(name)?,
@@ -124,7 +124,7 @@ impl Written {
         }
     }
 
-    /// What stands in a table of settings, if there is one: names and values are the server's to judge.
+    /// The settings in a table, if there is one; their names and values are for the server to judge.
     pub(crate) fn settings(&self, place: &str) -> Result<Option<Vec<String>>, String> {
         let table = match self.value(place) {
             None => return Ok(None),

@@ -1,5 +1,5 @@
-//! The rig as a person runs it, against a server that was built for tests: no figure is judged, but
-//! every file has to be there, be read, and count what was sent.
+//! Runs the rig as a person would, against a server built for tests. No figure is judged, but every
+//! file must exist, be readable, and count what was sent.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot run the rig has to stop")]
 
@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use serde_json::Value;
 
-/// Few requests of every class, so slow that a debug build on a busy machine keeps up.
+/// A few requests of every class, so slow that a debug build on a busy machine keeps up.
 const TINY: &str = "
 purpose = \"Everything once, for a test.\"
 
@@ -46,8 +46,8 @@ fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The server beside the rig, as it is built for tests; both in one selection of packages, so that
-/// nothing is built in a second form.
+/// The server beside the rig, as built for tests. Both are built with the same selection of
+/// packages, so that nothing is built twice.
 fn server() -> PathBuf {
     let rig = Path::new(env!("CARGO_BIN_EXE_perf"));
     let folder = rig.parent().unwrap();
@@ -114,7 +114,8 @@ fn a_run_leaves_files_that_count_every_request() {
     for setting in ["cpu.shards=1", "limits.mode=off", "journal.durability=committed"] {
         assert!(settings.iter().any(|told| told == setting), "{setting}: {settings:?}");
     }
-    // A class's slow requests: late, in a stage, with the client or with nobody, and nothing twice.
+    // The parts of a class's slow requests add up: late, in a stage, with the client or with
+    // nobody, and nothing twice.
     for parts in summary["parts"].as_array().unwrap() {
         let us = |key: &str| parts[key].as_f64().unwrap();
         let stages: f64 =

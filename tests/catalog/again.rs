@@ -1,5 +1,5 @@
-//! What a row changes of a market that is here already: what the file may decide, what stays, and
-//! that everything which stays is told.
+//! What a row changes about a market that exists already: what the file may decide, what stays, and
+//! that everything that stays is reported.
 
 use crate::common::exchange::outcry_succeeds;
 use crate::common::trader::{KEYS, Trader, Wish, token};
@@ -7,7 +7,7 @@ use crate::site::Site;
 use outcry::domain::Side;
 use serde_json::{Value, json};
 
-/// The row of market 701, with `more` in it; what is null there is left out.
+/// The row of market 701 with the fields of `more`; null ones are left out.
 fn row(more: &Value) -> Value {
     let mut row = json!({
         "id": "701", "question": "Q?", "slug": "q701", "conditionId": format!("0x{:064x}", 701),
@@ -20,20 +20,20 @@ fn row(more: &Value) -> Value {
     row
 }
 
-/// A site with market 701 as `more` has it.
+/// A site with market 701 and the fields of `more`.
 fn site_with(more: &Value) -> Site {
     let site = Site::dev();
     assert!(site.import(&json!([row(more)])).0);
     site
 }
 
-/// Imports one row; gives the lines about markets.
+/// Imports one row; returns the lines about markets.
 #[track_caller]
 fn told(site: &Site, more: &Value) -> Vec<String> {
     let (whole, said) = site.import(&json!([row(more)]));
     assert!(whole, "{said}");
     let about = |line: &&str| line.starts_with("markets:") || line.starts_with("not taken:");
-    // A line ends in the place of its row, whose file has another name each time.
+    // A line ends with the place of its row, and each file has another name.
     let plain = |line: &str| line.split(" (").next().unwrap_or_default().to_owned();
     said.lines().filter(about).map(plain).collect()
 }
@@ -63,7 +63,7 @@ fn bid(site: &mut Site, trader: &mut Trader) -> (u16, String) {
 const UNCHANGED: &str = "markets: 0 added, 0 updated, 1 unchanged, 0 older";
 const UPDATED: &str = "markets: 0 added, 1 updated, 0 unchanged, 0 older";
 
-/// An import that was cut off between a market's text and its closing left it like this.
+/// An import leaves this state if it is interrupted between a market's text and its closing.
 #[test]
 fn a_row_that_says_closed_closes_its_market_whenever_it_comes() {
     let closed = json!({"closed": true});
@@ -178,7 +178,7 @@ fn whatever_a_market_does_not_take_is_told_as_the_file_writes_it() {
         let told = told(&site, &row);
         assert_eq!(told, [UPDATED.to_owned(), format!("not taken: market {name}: {kept}")]);
     }
-    // A row that is silent says nothing else.
+    // A row without these fields changes nothing.
     let silent = json!({
         "outcomes": null, "orderPriceMinTickSize": null, "orderMinSize": null, "closed": null,
         "updatedAt": "2026-01-20T00:00:00Z"

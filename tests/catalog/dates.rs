@@ -1,11 +1,11 @@
-//! Lists go by the dates that they show, also where the text names none.
+//! Lists are ordered by the dates that they show, even where the row's text names none.
 
 use crate::site::Site;
 use outcry::catalog::Moment;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What texts say of dates: all of them, some, another form, none.
+/// What rows say about dates: all of them, some, another form, none.
 fn said() -> Vec<Value> {
     vec![
         json!({"startDate": "2026-05-01T00:00:00Z", "endDate": "2027-05-01T00:00:00.5Z",
@@ -18,7 +18,7 @@ fn said() -> Vec<Value> {
     ]
 }
 
-/// Each of them once as an event and once as its market.
+/// Each of these dates once on an event and once on its market.
 fn rows() -> Value {
     let with = |mut row: Value, dates: &Value| {
         row.as_object_mut().unwrap().extend(dates.as_object().unwrap().clone());

@@ -1,4 +1,4 @@
-//! Files of many batches: all rows arrive, in their order, once; and what a broken import says.
+//! Files of many batches: all rows arrive, in order, once; and what a broken import reports.
 
 use crate::common::exchange::outcry;
 use crate::site::{Site, column};
@@ -8,13 +8,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-/// Events of so many markets each.
+/// Events, and markets in each.
 const EVENTS: usize = 30;
 const MARKETS_EACH: usize = 40;
 const FIRST_ID: usize = 5_000;
 
 /// Markets with their events inside, those of one event far apart; about 2 MiB, which is more
-/// batches than may be under way at once. Row 100 has a tick that there is not.
+/// batches than may be in flight at once. Row 100 has a tick that does not exist.
 fn rows() -> Vec<Value> {
     let market = |at: usize| {
         let event = at % EVENTS;
@@ -86,7 +86,7 @@ fn a_fault_in_the_file_sends_nothing() {
     site.exchange.stop();
 }
 
-/// Answers so many imports as an exchange would, then hangs up.
+/// Answers the first `answers` imports as an exchange would, then hangs up.
 fn exchange_of(answers: usize) -> (u16, std::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -115,7 +115,7 @@ fn exchange_of(answers: usize) -> (u16, std::thread::JoinHandle<()>) {
 #[test]
 fn an_import_that_breaks_off_says_where_and_what_was_done() {
     let (_folder, path) = written("rows.json", json!(rows()).to_string().as_bytes());
-    // The first batch is that of the events.
+    // The first batch has the events.
     let (port, exchange) = exchange_of(3);
     let admin = format!("http://127.0.0.1:{port}");
     let output = outcry(&["import", "gamma", "--admin", &admin, path.to_str().unwrap()]);
@@ -128,7 +128,7 @@ fn an_import_that_breaks_off_says_where_and_what_was_done() {
     let row: usize = row.parse().unwrap();
     assert_eq!(id, format!("{})", FIRST_ID + row - 1));
     let done: usize = why.split_once("; ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
-    // Row 100 is refused where it is read, so it is among no batch's rows.
+    // Row 100 is refused when it is read, so no batch has it.
     let markets = row - 1 - usize::from(100 < row);
     assert_eq!(done, EVENTS + markets, "{last}");
     let all = EVENTS * MARKETS_EACH - 1 + EVENTS;

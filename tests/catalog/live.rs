@@ -1,5 +1,5 @@
-//! What trading, pausing and resolving change in the next answer, and what becomes of a market
-//! that the operator makes.
+//! What trading, pausing and resolving change in the next answer, and how a market fares that the
+//! operator makes.
 
 use crate::common::exchange::outcry_succeeds;
 use crate::common::trader::{KEYS, Trader, Wish, token};
@@ -7,7 +7,7 @@ use crate::site::{Site, column};
 use outcry::domain::Side;
 use serde_json::{Value, json};
 
-/// Two markets of one event: `first` traded 1000.5 before it came here.
+/// Two markets of one event; `first` has traded 1000.5 before the import.
 fn rows() -> Value {
     let market = |n: u32, more: Value| {
         let mut row = json!({
@@ -48,7 +48,8 @@ fn assert_fields(row: &Value, fields: &Value) {
     }
 }
 
-/// A market reads the same wherever it is shown: by id, by slug, in lists and within its event.
+/// Checks that a market reads the same wherever it is shown: by id, by slug, in lists and within
+/// its event.
 #[track_caller]
 fn read_everywhere(site: &mut Site, id: &str) -> Value {
     let shown = site.read(&format!("/markets/{id}"));
@@ -254,7 +255,7 @@ fn tags_series_and_creators_may_come_by_themselves() {
         json!({"creatorName": "33", "creatorHandle": "someone", "creatorUrl": "", "creatorImage": ""});
     assert_fields(&site.read("/events/creators/33"), &named);
 
-    // An event that carries an older copy of the tag shows the newer one.
+    // An event with an older copy of the tag shows the newer one.
     let mut event = rows();
     event[0]["tags"] =
         json!([{"id": "9", "label": "Old", "slug": "old", "updatedAt": "2025-01-01T00:00:00Z"}]);
@@ -269,7 +270,8 @@ fn tags_series_and_creators_may_come_by_themselves() {
     site.exchange.stop();
 }
 
-/// Two events of series of their own, the first made by anybody; a market with a tag of its own.
+/// Two events with series of their own, of which anybody may make the first (`cyom`); a market with
+/// a tag of its own.
 fn recurring_rows() -> Value {
     let mut rows = rows();
     rows[0]["cyom"] = json!(true);

@@ -1,5 +1,5 @@
-//! Two files that are no Gamma files, brought into Gamma's form and in as closed markets: every
-//! condition is found again by page walk, exactly once.
+//! Two files that are not Gamma files, converted to Gamma's form and imported as closed markets: a page walk
+//! finds every condition exactly once.
 //!
 //! | field | CLOB rows | rows of titles |
 //! |---|---|---|
@@ -61,7 +61,7 @@ fn of_clob(row: &Value) -> Value {
     Value::Object(market)
 }
 
-/// Imports rows; gives every market that came of them, by condition, as the page walk shows them.
+/// Imports rows; returns every market that resulted, by condition, as the page walk shows them.
 fn loaded(site: &mut Site, rows: &[Value]) -> (BTreeMap<String, Value>, String) {
     let own: BTreeSet<String> =
         column(&site.walk("/markets?", 100), "id").into_iter().map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! What can be asked wrongly: every parameter at min-1, min, max and max+1, in one table.
+//! Wrong requests: every parameter at min-1, min, max and max+1, in one table.
 
 use crate::site::Site;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn pages_have_bounds_on_every_list() {
         for got in ["yes", "1", "truth"] {
             refused(&mut site, &format!("{list}?limit=1&ascending={got}"), "ascending", got, "true or false");
         }
-        // Absent, empty and unknown are all nothing.
+        // Absent, empty and unknown values all match nothing.
         let page = taken(&mut site, &format!("{list}?limit=2"));
         for more in ["offset=", "creator=", "order=", "color=red", "ascending=false", "LIMIT=0"] {
             assert_eq!(taken(&mut site, &format!("{list}?limit=2&{more}")), page, "{list} {more}");

@@ -1,4 +1,4 @@
-//! A running exchange as its catalog's clients see it: imports, reads and walks over pages.
+//! A running exchange as clients of its catalog see it: imports, reads and walks over pages.
 
 use crate::common::exchange::{Exchange, Plan, outcry};
 use crate::common::wire::{Answer, Connection};
@@ -30,7 +30,7 @@ impl Site {
         Self { exchange, connection, _folder: folder }
     }
 
-    /// Imports a file; gives whether all of it was taken, and what the command printed.
+    /// Imports a file; returns whether all of it was taken, and what the command printed.
     pub fn import_file(&self, file: &Path) -> (bool, String) {
         let admin = format!("http://127.0.0.1:{}", self.exchange.admin);
         let output = outcry(&["import", "gamma", "--admin", &admin, file.to_str().unwrap()]);

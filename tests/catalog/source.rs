@@ -1,12 +1,12 @@
-//! The real rows as they stand in their files, and what a catalog of them has to hold: of several
-//! rows about one thing the newest leads, and what only an older one says stays.
+//! The real rows as in their files, and what a catalog of them must contain: of several rows about
+//! one thing the newest wins, and what only an older one says stays.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
-/// Everything that the files hold, each thing once.
+/// Everything in the files, each thing once.
 #[derive(Default)]
 pub struct Source {
     /// By condition.

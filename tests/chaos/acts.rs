@@ -1,7 +1,7 @@
 //! What makers and takers do.
 //!
-//! All sizes are whole shares and all prices whole cents, and what is for an amount of collateral (an
-//! immediate buy) is left out: so every leg is a whole number of millionths, and a client can compute it.
+//! All sizes are whole shares and all prices whole cents, and immediate buys, which are for an amount of
+//! collateral, are left out. So every leg is a whole number of millionths, and a client can compute it.
 
 use super::PATIENCE;
 use super::client::{Act, Client, Role};
@@ -16,14 +16,14 @@ use std::time::Instant;
 /// A client with more live orders than this cancels some.
 const LIVE_MAX: usize = 30;
 
-/// Orders that are kept to be posted again.
+/// The most orders that are kept to be posted again.
 const BODIES_MAX: usize = 200;
 
 /// Millionths of a share.
 const SHARE: u64 = 1_000_000;
 
 impl Client<'_> {
-    /// One act, whatever it takes to know its outcome.
+    /// Does one act, and everything needed to know its outcome.
     pub fn act(&mut self) {
         self.listen();
         let live = self.ledger.live().count();
@@ -41,7 +41,7 @@ impl Client<'_> {
         }
     }
 
-    /// Signs an order. A maker's lie apart around the middle, a taker's meet them.
+    /// Signs an order. A maker's prices are apart from the middle, a taker's cross them.
     pub fn sign(&mut self, market: usize, spread: bool, kinds: &[&'static str]) -> Signed {
         let outcome = self.below(2);
         let side = *self.random.pick(&[Side::Buy, Side::Sell]);
@@ -116,8 +116,8 @@ impl Client<'_> {
         }
     }
 
-    /// Sends orders until they are answered, or now and then, when nobody knows what became of them,
-    /// leaves them to the stream, or cancels them whether they came or not.
+    /// Sends orders until they are answered. Now and then, when their outcome is unknown, leaves them to
+    /// the stream instead, or cancels them whether or not they arrived.
     fn persist(&mut self, path: &str, body: &str, orders: &[&Signed]) -> Option<Answered> {
         let mut unknown_at = 0;
         loop {
@@ -141,7 +141,7 @@ impl Client<'_> {
         }
     }
 
-    /// What an answer said of an order.
+    /// Records what an answer said about an order.
     fn took(&mut self, signed: &Signed, answer: &Value, doubt: bool) {
         let order = self.ledger.orders.get_mut(&signed.id_text).expect("it was signed");
         if answer["success"] == true {
@@ -208,7 +208,7 @@ impl Client<'_> {
         }
     }
 
-    /// What an answer said of orders that were to leave.
+    /// Records what an answer said about orders that were to be cancelled.
     fn left(&mut self, answer: &Value) {
         for id in answer["canceled"].as_array().unwrap() {
             self.ledger.orders.get_mut(text(id)).expect("it was signed").said.insert(Word::Cancelled);
@@ -233,7 +233,7 @@ impl Client<'_> {
         self.left(&answer);
     }
 
-    /// A cancel that there was no room for is sent again.
+    /// Sends a cancel again until there was room for it.
     fn until_done(&mut self, path: &str, body: &str) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -261,15 +261,15 @@ impl Client<'_> {
         self.pairs(Act { path, body, market, amount });
     }
 
-    /// Arms its switch, or keeps it.
+    /// Arms its dead-man switch, or keeps it armed.
     fn heartbeat(&mut self) {
         let body = json!({ "heartbeat_id": self.beat }).to_string();
         let said = self.ask("POST", "/v1/heartbeats", &body).answer;
         match (said.status, said.json()["heartbeat_id"].as_str()) {
             (200, Some(id)) => id.clone_into(&mut self.beat),
-            // It went off, or an answer was lost: it begins anew.
+            // It went off, or an answer was lost: the client starts again.
             (400, _) => self.beat.clear(),
-            // There is no room now, or its orders are just being cancelled: the next beat tells.
+            // There is no room now, or its orders are just being cancelled: the next beat will show.
             (503, _) => {}
             (status, _) => panic!("{status} {}", said.json()),
         }

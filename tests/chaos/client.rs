@@ -1,4 +1,4 @@
-//! A maker or a taker: what it does is random, what it knows it was told.
+//! A maker or a taker: its acts are random, its knowledge is what it was told.
 
 use super::compare::Told;
 use super::gate::Gate;
@@ -13,23 +13,24 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use tungstenite::WebSocket;
 
-/// How many of its acts a client may stay off its stream when it was cut.
+/// The most acts for which a client stays off its stream after a cut.
 const AWAY_MAX: u64 = 40;
 
 /// How a client trades, and what cancels its orders for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Maker,
-    /// Its connection for requests answers for its orders.
+    /// The connection for its requests promises cancel-on-disconnect.
     MakerOnConnection,
-    /// Its stream does; and it has little collateral, so that its buys are uncovered now and then.
+    /// Its stream promises it; and it has little collateral, so that its buys are uncovered now and
+    /// then.
     MakerOnStream,
     /// It has a dead-man switch.
     MakerWithSwitch,
     Taker,
 }
 
-/// A split or merge whose refusal may not be the last word: a copy of it may have been on its way.
+/// A split or merge whose refusal may not be final, because a copy of it may have been on its way.
 pub struct Act {
     pub path: &'static str,
     pub body: String,
@@ -44,17 +45,17 @@ pub struct Client<'a> {
     pub link: Link<'a>,
     pub random: Random,
     pub markets: &'a [Market],
-    /// Orders that were answered, to be posted again.
+    /// Orders that were answered, kept to be posted again.
     pub bodies: Vec<(String, String)>,
     pub unsettled: Vec<Act>,
-    /// What the next heartbeat shows.
+    /// The id that the next heartbeat shows.
     pub beat: String,
     stream: Option<WebSocket<TcpStream>>,
     away: u64,
 }
 
 impl<'a> Client<'a> {
-    /// A client that has asked for its account once.
+    /// A client that has read its account once.
     pub fn new(
         number: usize,
         role: Role,
@@ -68,7 +69,7 @@ impl<'a> Client<'a> {
             Role::MakerOnConnection => "X-Outcry-Cancel-On-Disconnect: true\r\n",
             _ => "",
         };
-        // The first test account is left to whoever tries the binary out by hand.
+        // The first test account is left to people who try the binary by hand.
         let trader = Trader::at(KEYS[number + 1], &mut Connection::open(open.port), Some(open.now_ms));
         let mut client = Self {
             role,
@@ -99,7 +100,8 @@ impl<'a> Client<'a> {
         self.link.read(&mut self.trader, path, &mut self.random)
     }
 
-    /// The documented way back: the account at one moment, then the records of what it does not show.
+    /// Starts again as documented: the account at one moment, then the records of orders that it does
+    /// not show.
     fn begin_anew(&mut self) {
         self.settle();
         let account = self.read("/account").expect("everybody has an account");
@@ -112,7 +114,7 @@ impl<'a> Client<'a> {
         self.ledger.list(&trades);
     }
 
-    /// Posts again what was refused while a copy of it may have been on its way.
+    /// Posts again whatever was refused while a copy of it may have been on its way.
     pub fn settle(&mut self) {
         for act in std::mem::take(&mut self.unsettled) {
             self.pairs(act);
@@ -135,7 +137,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Reads what the stream has told so far, and comes back to it if it broke.
+    /// Reads what the stream has sent so far, and reconnects if it broke.
     pub fn listen(&mut self) {
         if self.link.gate.is_held(self.link.client) {
             self.stream = None;
@@ -166,7 +168,7 @@ impl<'a> Client<'a> {
     }
 
     fn told(&mut self, said: &Value) {
-        // The exchange says so when its mode changes, as it does before it ends.
+        // The exchange announces each change of its mode, also before it ends.
         if said["type"] == "mode" {
             return;
         }
@@ -174,7 +176,7 @@ impl<'a> Client<'a> {
         self.ledger.note(said).unwrap();
     }
 
-    /// Follows its stream from where it was; false if that broke.
+    /// Follows its stream from where it was; false if the stream broke.
     fn follow(&mut self) -> bool {
         let ask = json!({
             "from": self.ledger.sequence, "stream_id": self.ledger.stream_id,
@@ -199,7 +201,7 @@ impl<'a> Client<'a> {
         true
     }
 
-    /// When nothing happens any more: everything that the stream has to tell.
+    /// Once nothing happens any more, reads everything that the stream has to say.
     pub fn catch_up(&mut self) {
         self.settle();
         assert!(self.unsettled.is_empty(), "no copy is on its way");
@@ -222,7 +224,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// What the exchange says of this client, by every read there is.
+    /// What every kind of read says about this client.
     pub fn everything(&mut self) -> Told {
         let ids: Vec<String> = self.ledger.orders.keys().cloned().collect();
         let orders = ids.into_iter().map(|id| {

@@ -1,17 +1,17 @@
-//! A client's account of itself beside the exchange's.
+//! Compares a client's account of itself with the exchange's.
 
 use super::ledger::{Balances, Ledger, Order, State, Word, text};
 use crate::common::trader::micro;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Trades that an order's record names at most.
+/// The most trades that an order's record names.
 const ASSOCIATED_TRADES_MAX: usize = 1_000;
 
-/// What the exchange says of a client.
+/// What the exchange says about a client.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// The record of each order that was signed; none where it is not known.
+    /// The record of each order that was signed; none if the exchange does not know it.
     pub orders: BTreeMap<String, Option<Value>>,
     /// `/data/orders` and `/data/trades`, all pages.
     pub live: Vec<Value>,
@@ -22,7 +22,7 @@ pub struct Told {
     pub account: Value,
 }
 
-/// Everything in which the two differ, and every answer that was not kept.
+/// Every difference between the two, and every answer that was not kept.
 pub fn differences(ledger: &Ledger, told: &Told) -> Vec<String> {
     let mut found = Differences(Vec::new());
     found.orders(ledger, told);
@@ -103,7 +103,7 @@ impl Differences {
         self.same("stream", &ledger.stream_id[..], text(&account["stream_id"]));
     }
 
-    /// Whether what answers said of an order is how it came.
+    /// Whether what answers said about an order turned out to be true.
     fn promises(&mut self, ledger: &Ledger, id: &str, order: &Order) {
         let mut kept = |what: &str, holds: bool| {
             if !holds {

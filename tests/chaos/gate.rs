@@ -1,7 +1,8 @@
-//! Where the exchange is at the moment: clients that lost it wait here until it is back.
+//! Where the exchange is at the moment; clients that lost it wait here until it is back.
 //!
-//! The gate is closed before the process ends and opened when the next one is ready. A connection that
-//! was made while the gate stood open on both sides of it was made to that process.
+//! The gate is closed before the process ends, and opened when the next one is ready. If it stood open
+//! for the same process before and after a connection was made, the connection was made to that
+//! process.
 
 use super::PATIENCE;
 use std::net::{Shutdown, TcpStream};
@@ -11,9 +12,9 @@ use std::sync::{Condvar, Mutex};
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
     pub port: u16,
-    /// Counts the processes.
+    /// The number of this process.
     pub generation: u64,
-    /// What the exchange's clock shows.
+    /// The time that the exchange's clock shows.
     pub now_ms: u64,
 }
 
@@ -22,15 +23,15 @@ struct State {
     open: Option<Open>,
     generation: u64,
     ending: bool,
-    /// Who has to be without a stream until the next process.
+    /// The client that must stay off its stream until the next process.
     held: Option<usize>,
 }
 
-/// A client's sockets, so that somebody else can cut them.
+/// A client's sockets, kept so that another thread can cut them.
 #[derive(Debug, Default)]
 struct Sockets([Option<TcpStream>; 2]);
 
-/// Which of them.
+/// One of the two sockets.
 #[derive(Clone, Copy, Debug)]
 pub enum Socket {
     Requests,
@@ -61,7 +62,7 @@ impl Gate {
         self.state.lock().unwrap().open = None;
     }
 
-    /// The exchange's clock was moved.
+    /// Records that the exchange's clock was moved.
     pub fn moved(&self, now_ms: u64) {
         if let Some(open) = &mut self.state.lock().unwrap().open {
             open.now_ms = now_ms;
@@ -101,7 +102,7 @@ impl Gate {
         self.state.lock().unwrap().open.is_some_and(|open| open.generation == generation)
     }
 
-    /// A client's new socket.
+    /// Records a client's new socket.
     pub fn has(&self, client: usize, which: Socket, socket: TcpStream) {
         self.sockets[client].lock().unwrap().0[which as usize] = Some(socket);
     }

@@ -1,22 +1,22 @@
-//! What one client knows of itself, from answers and its stream alone.
+//! What one client knows about itself, from answers and its stream alone.
 //!
-//! - Balances are those of the last `GET /account`, moved by every trade that the stream told behind it
-//!   and by every split and merge that was answered. Beside them all trades from the first account on are
-//!   added up, so that no later account hides a mistake.
-//! - An order's state is what the stream said last. Answers are promises: they are kept beside it, and
-//!   at the end both must agree.
-//! - An event must have the next number. One that is missing or comes twice is an error at once.
-//! - Where the stream cannot go on, `GET /account` says what is there, and the records of the orders and
+//! - Balances are those of the last `GET /account`, changed by every later trade on the stream and by every
+//!   split and merge that was answered. In addition all trades since the first account are summed, so that
+//!   no later account hides a mistake.
+//! - An order's state is what the stream said last. Answers are promises: they are kept beside it, and at
+//!   the end both must agree.
+//! - An event must have the next number. A missing or repeated one is an error at once.
+//! - Where the stream cannot continue, `GET /account` says what is there now, and the records of orders and
 //!   the list of trades say how the rest ended.
 
 use crate::common::trader::micro;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of an order's life.
+/// The known state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has said that it was taken.
+    /// No answer or event has said that it was taken.
     Signed,
     Live,
     Filled,
@@ -24,7 +24,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state of a record.
+    /// The state that a record's status means.
     pub fn of(status: &str) -> Self {
         match status {
             "LIVE" => Self::Live,
@@ -44,20 +44,20 @@ pub struct Terms {
     pub size: u64,
 }
 
-/// What an answer said of an order that it did not take.
+/// What an answer said about an order that it did not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
-    /// It was refused, and no copy of it was on its way any more.
+    /// It was refused, and no copy of it was still on its way.
     Refused,
     /// It was cancelled.
     Cancelled,
-    /// It was gone already.
+    /// It had already left the book.
     Gone,
-    /// It was unknown, and will be refused when it comes.
+    /// It was unknown, and will be refused when it arrives.
     Buried,
 }
 
-/// An order with what was said of it.
+/// An order and everything that was said about it.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub terms: Terms,
@@ -65,9 +65,9 @@ pub struct Order {
     pub filled: u64,
     /// The answer that took it.
     pub taken: Option<Value>,
-    /// What other answers said of it.
+    /// What other answers said about it.
     pub said: BTreeSet<Word>,
-    /// Its state is of its record, and the stream may not have told it yet.
+    /// Its state is from its record, and the stream may not have reported it yet.
     ahead: bool,
 }
 
@@ -81,13 +81,13 @@ pub struct Leg {
     pub shares: u64,
 }
 
-/// What a client had in a trade.
+/// A client's part in a trade.
 #[derive(Clone, Debug)]
 pub struct Trade {
     pub legs: Vec<Leg>,
-    /// The stream told it, so it has moved the balances.
+    /// The stream has reported it, so it has changed the balances.
     pub streamed: bool,
-    /// The stream has said that it is final.
+    /// The stream has reported that it is final.
     pub confirmed: bool,
 }
 
@@ -107,14 +107,14 @@ impl Balances {
         Self { collateral, shares: held.collect() }
     }
 
-    /// The other side of a leg that this client had.
+    /// Applies a leg of this client to the balances.
     pub fn trade(&mut self, leg: &Leg) {
         let direction = if leg.buys { 1 } else { -1 };
         self.collateral -= direction * i128::from(leg.shares) * i128::from(leg.price) / 1_000_000;
         *self.shares.entry(leg.token.clone()).or_default() += direction * i128::from(leg.shares);
     }
 
-    /// Without what there is nothing of.
+    /// The balances without empty positions.
     pub fn whole(mut self) -> Self {
         self.shares.retain(|_, shares| *shares != 0);
         self
@@ -126,7 +126,7 @@ pub struct Ledger {
     pub orders: BTreeMap<String, Order>,
     pub trades: BTreeMap<String, Trade>,
     pub balances: Balances,
-    /// What there would be without trades: the first account, and every split and merge since.
+    /// The balances without trades: the first account, and every split and merge since.
     pub untraded: Balances,
     pub sequence: u64,
     pub stream_id: String,
@@ -145,12 +145,12 @@ impl Ledger {
         assert!(self.orders.insert(id.to_owned(), order).is_none(), "every order has a salt of its own");
     }
 
-    /// Live orders, as far as the stream has told.
+    /// Live orders, as far as the stream has reported.
     pub fn live(&self) -> impl Iterator<Item = (&String, &Order)> {
         self.orders.iter().filter(|(_, order)| order.state == State::Live)
     }
 
-    /// The next event of the stream.
+    /// Takes the next event of the stream.
     pub fn note(&mut self, event: &Value) -> Result<(), String> {
         if event["sequence"].as_u64() != Some(self.sequence + 1) {
             return Err(format!("behind {} came {event}", self.sequence));
@@ -175,7 +175,7 @@ impl Ledger {
             ("PLACEMENT", State::Signed) => true,
             ("UPDATE", State::Live) => order.filled < filled,
             ("CANCELLATION", State::Live) => order.filled == filled,
-            // What is killed on arrival was never placed.
+            // An order that is killed on arrival was never placed.
             ("CANCELLATION", State::Signed) => filled == 0,
             _ => false,
         };
@@ -204,8 +204,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// This client's legs of a trade, from its event or its record: a maker has its own orders at their
-    /// prices, a taker has what its makers do not.
+    /// This client's legs of a trade, from its event or its record. A maker has its own orders at their
+    /// prices; a taker has the counterpart of all makers.
     pub fn legs(&self, trade: &Value) -> Vec<Leg> {
         let makers = trade["maker_orders"].as_array().unwrap().iter();
         if trade["trader_side"] == "MAKER" {
@@ -221,7 +221,7 @@ impl Ledger {
             .collect()
     }
 
-    /// A split (1) or a merge (-1) of a market's pairs was answered.
+    /// Records an answered split (1) or merge (-1) of a market's pairs.
     pub fn pairs(&mut self, tokens: &[String; 2], direction: i128, amount: u64) {
         for balances in [&mut self.balances, &mut self.untraded] {
             balances.collateral -= direction * i128::from(amount);
@@ -231,7 +231,7 @@ impl Ledger {
         }
     }
 
-    /// Begins anew with what `GET /account` says; gives the orders whose records have to be looked at.
+    /// Starts again from `GET /account`; returns the orders whose records must be read.
     pub fn snapshot(&mut self, account: &Value) -> Result<Vec<String>, String> {
         let sequence = account["sequence"].as_u64().unwrap();
         if sequence < self.sequence {
@@ -257,7 +257,7 @@ impl Ledger {
         Ok(unknown.map(|(id, _)| id.clone()).collect())
     }
 
-    /// The record of an order that an account did not list as live, none if there is none.
+    /// Takes the record of an order that an account did not list as live; none if there is no record.
     pub fn look(&mut self, id: &str, record: Option<&Value>) -> Result<(), String> {
         let order = self.orders.get_mut(id).expect("only orders of this ledger are looked at");
         let signed = order.state == State::Signed;
@@ -267,20 +267,22 @@ impl Ledger {
                 (order.state, order.filled) = (state, micro(text(&record["size_matched"])));
                 Ok(())
             }
-            // What came behind the account the stream will tell.
+            // The stream will report what came after the account.
             None | Some((State::Live, _)) if signed => Ok(()),
             _ => Err(format!("{id}: {order:?} cannot be {record:?}")),
         }
     }
 
-    /// The balances as all trades make them, from the beginning: no account in between hides a mistake.
+    /// The balances as the sum of all trades since the start, so that no account in between hides a
+    /// mistake.
     pub fn traded(&self) -> Balances {
         let mut balances = self.untraded.clone();
         self.trades.values().flat_map(|trade| &trade.legs).for_each(|leg| balances.trade(leg));
         balances
     }
 
-    /// The list of trades behind an account: those that the stream does not tell again are in its balances.
+    /// Takes the list of trades after an account: those that the stream will not report again are in its
+    /// balances.
     pub fn list(&mut self, trades: &[Value]) {
         for trade in trades {
             let legs = self.legs(trade);

@@ -1,4 +1,4 @@
-//! A client's two connections, which may end at any byte.
+//! A client's two connections, which may break at any byte.
 
 use super::gate::{Gate, Open, Socket};
 use super::ledger::text;
@@ -13,19 +13,19 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tungstenite::{Message, WebSocket};
 
-/// One request in so many is cut by its own client.
+/// One request in this many is cut by its own client.
 const CUT_ONE_IN: u64 = 24;
 
-/// What became of one attempt at a request.
+/// The outcome of one attempt at a request.
 pub enum Attempt {
     Answered(Answer),
-    /// A part of it was sent, or nothing: it was not taken.
+    /// At most a part of it was sent, so it was not taken.
     NotSent,
     /// All of it may have arrived.
     Unknown,
 }
 
-/// A request that was not sent yet.
+/// A request that has not been sent yet.
 pub struct Request<'a> {
     pub method: &'a str,
     pub path: &'a str,
@@ -50,10 +50,10 @@ pub struct Link<'a> {
     pub trouble: &'a Trouble,
     /// Header lines of every request.
     pub lines: &'static str,
-    /// Its own requests are not cut any more.
+    /// Whether the client cuts no more requests of its own.
     pub calm: bool,
     connection: Option<(u64, Connection)>,
-    /// The last process that may have been sent something that it did not answer.
+    /// The last process that may have received something that it did not answer.
     pub unanswered: u64,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Link<'a> {
         Self { client, gate, trouble, lines, calm: true, connection: None, unanswered: 0 }
     }
 
-    /// The process that a connection leads to; makes one if there is none.
+    /// The process that a connection leads to; connects if there is no connection.
     fn connect(&mut self) -> Open {
         loop {
             let open = self.gate.wait();
@@ -79,7 +79,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Tries a request once, with credentials of now; where chance says so it is cut.
+    /// Tries a request once, with current credentials; chance decides whether it is cut.
     pub fn attempt(&mut self, trader: &mut Trader, request: &Request<'_>, random: &mut Random) -> Attempt {
         let open = self.connect();
         trader.clock_ms = Some(open.now_ms);
@@ -114,12 +114,12 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// The process that is connected.
+    /// The number of the connected process.
     pub fn generation(&self) -> u64 {
         self.connection.as_ref().map_or(0, |(generation, _)| *generation)
     }
 
-    /// Sends the same until it is answered.
+    /// Sends the same request until it is answered.
     pub fn ask(&mut self, trader: &mut Trader, request: &Request<'_>, random: &mut Random) -> Answered {
         let deadline = Instant::now() + PATIENCE;
         let mut unknown_at = 0;
@@ -135,7 +135,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// A private read, until it is answered with what it asks for; none if there is no such thing.
+    /// A private read, repeated until it is answered; none if there is no such thing.
     pub fn read(&mut self, trader: &mut Trader, path: &str, random: &mut Random) -> Option<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -143,7 +143,7 @@ impl<'a> Link<'a> {
             match answer.status {
                 200 => return Some(answer.json()),
                 404 => return None,
-                // It waited for the reader as long as a read may wait.
+                // It waited for the reader for as long as a read may wait.
                 503 => assert!(Instant::now() < deadline, "GET {path} is not answered"),
                 status => panic!("GET {path}: {status} {}", answer.json()),
             }
@@ -162,8 +162,8 @@ impl<'a> Link<'a> {
         rows
     }
 
-    /// Opens a user stream that goes on behind a number; none if it broke on the way. Gives what the
-    /// exchange said first.
+    /// Opens a user stream that continues after a number; none if it broke on the way. Returns the
+    /// exchange's first message.
     pub fn stream(&self, mut ask: Value, trader: &Trader) -> Option<(WebSocket<TcpStream>, Value)> {
         let open = self.gate.wait();
         let socket = TcpStream::connect(("127.0.0.1", open.port)).ok()?;
@@ -180,7 +180,8 @@ impl<'a> Link<'a> {
         loop {
             match next(&mut stream) {
                 Next::Message(said) if said["type"] == "subscribed" => return Some((stream, said)),
-                // What every connection is told may come first: that it is quiet, or that the exchange ends.
+                // A message to every connection may come first: that the stream is quiet, or that the
+                // exchange ends.
                 Next::Message(said) => {
                     assert!(
                         said["type"] == "heartbeat" || said["type"] == "mode",

@@ -15,10 +15,10 @@ import subprocess
 import tempfile
 import time
 
-# How long anything may take before it counts as hung: machines that build beside it are slow.
+# How long anything may take before it counts as hung; machines that also build are slow.
 PATIENCE_S = 120
 
-# A pipe's ends are moved behind these, so that 3 and 4 are free for the browser.
+# The ends of pipes are moved to numbers above these, so that 3 and 4 are free for the browser.
 FREE_FROM = 10
 
 
@@ -81,7 +81,7 @@ class Browser:
         return Page(self)
 
     def close(self):
-        # Its children as well: one that still writes its profile would bring the folder back.
+        # Its children too: one that still writes its profile would create the folder again.
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.folder.cleanup()
@@ -122,7 +122,7 @@ class Page:
         """Asks again and again until the expression is `wanted`, or true if nothing is; gives its value."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            # While a page goes away there is nothing to ask.
+            # A page that is being replaced cannot be asked.
             try:
                 value = self.evaluate(script)
             except AssertionError as error:

@@ -16,10 +16,10 @@ from story import market
 
 QUESTION = "Does the console <b>show</b> this & that?"
 
-# Two browsers' widths: a desk's and a phone's.
+# The widths of two browsers: on a desk and on a phone.
 DESK, PHONE = 1280, 390
 
-# What serve is started with: as small as dev.
+# The settings of serve, which make it as small as dev.
 SMALL = ["sizes.books_bytes=16777216", "sizes.digests=10000", "sizes.resting_orders=10000", "sizes.wallets=10000"]
 
 
@@ -50,7 +50,7 @@ def look(exchange, page, folder):
     first, second = (Trader(name, exchange.url, key) for name, key in zip(("first", "second"), KEYS))
     page.open(exchange.admin_url + "/")
     page.until("!document.querySelector('#inside').hidden")
-    # A book is empty until the first order, and then shows it.
+    # A book is empty until the first order, then shows it.
     page.type("#market-id", condition)
     page.until(f"document.querySelector('#book-words').textContent.startsWith({json.dumps(QUESTION)})")
     shows(page, "bid", [])
@@ -63,7 +63,7 @@ def look(exchange, page, folder):
     shows(page, "bid", [["0.40", "100"], ["0.39", "1,250"], ["0.38", "410.5"], ["0.37", "600"]])
     shows(page, "ask", [["0.42", "90"], ["0.44", "1,500"], ["0.45", "700"]])
     assert "spread 0.02" in page.text("#book-words"), page.text("#book-words")
-    # A trade takes the best ask away; the other outcome's book is the same one seen from its side.
+    # A trade removes the best ask; the other outcome's book is the same book seen from its side.
     place(first, tokens[0], "BUY", 0.42, 90)
     shows(page, "ask", [["0.44", "1,500"], ["0.45", "700"]])
     assert "last price 0.42" in page.text("#book-words"), page.text("#book-words")
@@ -88,7 +88,7 @@ def numbers(exchange, page, orders):
         )
         assert count(cells[0]) > 0 and all(cell.endswith("s") for cell in cells[1:]), f"{stage}: {cells}"
     shares = page.evaluate("[...document.querySelectorAll('#stages .value')].map((cell) => parseFloat(cell.textContent))")
-    # Rounded each for itself, by at most half of one.
+    # Each is rounded by itself, by at most half of one.
     assert len(shares) == 7 and abs(sum(shares) - 100) < 3.5, shares
     parts = json.loads(fetch(exchange.admin_url + "/debug/latency"))
     loops = [part["loop"] for part in parts if "turn" in part["stages"]]
@@ -100,7 +100,7 @@ def numbers(exchange, page, orders):
     facts = [page.text(f"#{name}") for name in ("state", "mode", "durability")]
     assert facts == ["ready", "open", "durable"], facts
     assert len(page.evaluate("[...document.querySelectorAll('#limits tr')].map((row) => row.textContent)")) == 3
-    # Of the last seconds there is less than of all the time.
+    # The last seconds have less than the whole time.
     page.evaluate("document.querySelector('#stages-window').value = '10'")
     page.evaluate("document.querySelector('#stages-window').dispatchEvent(new Event('change'))")
     page.until(f"{total} === '0'")
@@ -124,7 +124,7 @@ def words(exchange, page):
 def machine(exchange, page):
     """What the page says of the machine is what the listener told it, and what limits it is said above all."""
     page.until("0 < document.querySelectorAll('#threads tbody th').length")
-    # At once, and of one look: some of it is of the last second.
+    # All from one look, because some of it is about the last second.
     seen = page.evaluate("""({
         told: state.machine,
         above: document.querySelector("#limit").textContent,
@@ -141,7 +141,7 @@ def machine(exchange, page):
     assert seen["costs"] == [row["costs"] for row in failed], seen
     first = told["limits"][0]
     assert first["text"] in seen["above"] and first["change"] in seen["above"], seen
-    # A list of nothing is no list, but a sentence.
+    # An empty list is shown as a sentence.
     shown = [seen["none"]] if first["kind"] == "none" else seen["limits"]
     assert len(shown) == len(told["limits"]), seen
     assert all(limit["text"] in item for limit, item in zip(told["limits"], shown)), seen
@@ -193,7 +193,7 @@ def with_token(binary, browser, folder):
         page.until("document.querySelector('#inside')?.hidden === false")
         refused = [text for text in page.complaints if "401" not in text]
         assert not refused and page.complaints, page.complaints
-        # Another tab has not been told the token.
+        # Another tab does not have the token.
         other = browser.page()
         other.open(exchange.admin_url + "/console")
         other.until("!document.querySelector('#door').hidden")

@@ -19,7 +19,7 @@ from exchange import KEYS, Exchange
 
 HERE = pathlib.Path(__file__).parent
 
-# A run that has not ended by then hangs: the time of the checks themselves is in contract.toml.
+# A run that takes longer hangs; the time limit of the checks themselves is in contract.toml.
 PATIENCE_S = 900
 
 
@@ -61,7 +61,7 @@ def main(binary):
         }
         command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "contract.toml"), "run"]
         command += [f"{exchange.url}/openapi.json", "--seed", os.environ.get("CONTRACT_SEED", "1")]
-        # What it remembers between runs goes with the exchange's folder.
+        # What it remembers between runs is removed with the exchange's folder.
         folder = exchange.folder.name
         done = subprocess.run(command, env=environment, cwd=folder, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, f"schemathesis: {done.returncode}"

@@ -18,7 +18,7 @@ from eth_account.messages import encode_typed_data
 
 FAMILIES = ["SERVICE", "KUEST", "POLY"]
 
-# Operations that change what others need: the caller's key would be gone.
+# Operations that remove what others need: the caller's key.
 DESTRUCTIVE = {"apiKeyRevoke"}
 
 account = json.loads(os.environ["CONTRACT_ACCOUNT"])
@@ -114,7 +114,7 @@ def before_call(context, case, kwargs):
     requirements = operation.get("security", case.operation.schema.raw_schema["security"])
     if not requirements:
         return
-    # Which family it is follows from the request, so that a failure can be repeated.
+    # The family is derived from the request, so that a failure can be repeated.
     family = FAMILIES[hash_of(case) % len(FAMILIES)]
     needs_key = any(name.endswith("_API_KEY") for name in requirements[0])
     kwargs["auth"] = Level2(family) if needs_key else Level1(family)

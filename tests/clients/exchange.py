@@ -24,11 +24,11 @@ KEYS = [
     "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
 ]
 
-# What dev seeds as the deposit wallet of account 0.
+# The deposit wallet of account 0, as dev seeds it.
 DEPOSIT_WALLET = "0x365f0cA36ae1F641E02Fe3b7743673DA42A13a70"
 
 
-# What the environment would configure is not what is tested.
+# Without the environment's configuration, which is not under test.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("OUTCRY_")}
 
 
@@ -37,7 +37,7 @@ class Exchange:
 
     def __init__(self, binary, *settings, command=("dev", "--flow", "0")):
         self.binary = os.path.abspath(binary)
-        # Beside the binary: a temporary folder of the system may be in memory, where nothing is durable.
+        # Beside the binary: the system's temporary folder may be in memory, where nothing is durable.
         target = os.path.dirname(os.path.dirname(self.binary))
         self.folder = tempfile.TemporaryDirectory(prefix="clients-", dir=target)
         self.data_dir = os.path.join(self.folder.name, "data")

@@ -11,11 +11,11 @@ from decimal import Decimal
 
 from ledger import ONE, Ask, Ledger, fee, micro, text
 
-# The fee rate that the exchange is started with: 4 % of p(1-p), so that fees are seen.
+# The exchange's fee rate: 4 % of p(1-p), so that fees are visible.
 RATE = "0.04"
 SETTINGS = ["fees.rate=40000", "fees.exponent=1"]
 
-# Orders and trades are listed in pages of 100; so many need a second page.
+# Orders and trades are listed in pages of 100; this many need a second page.
 PAGE = 100
 ORDERS_IN_PAGES = 105
 BATCH_MAX = 15
@@ -47,7 +47,7 @@ class Story:
         self.ledger = Ledger(self.tokens, RATE)
         for trader in self.traders:
             self.ledger.fund(trader.name, trader.balance(None))
-        # What the exchange had before this story began: dev's own quotes may have traded.
+        # What the exchange had before this story: dev's own quotes may have traded.
         law = re.search(r"fees (\S+) .* backing (\S+) =", exchange.offline("journal", "verify"))
         self.fees_before, self.backing_before = micro(law[1]), micro(law[2])
 

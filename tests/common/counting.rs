@@ -1,4 +1,4 @@
-//! An allocator that counts what each thread allocates. A test makes it its global one.
+//! An allocator that counts the allocations of each thread. A test makes it its global allocator.
 
 #![allow(unsafe_code, reason = "counting allocations takes an allocator of our own")]
 #![allow(unreachable_pub, reason = "every test is a crate of its own")]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a start or a stop may take before it counts as hung. Generous: CI machines are slow.
+/// How long a start or a stop may take before it counts as hung. Generous, because CI machines are
+/// slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running `outcry`.
@@ -45,9 +46,9 @@ impl Plan {
         let data_dir = plan.data_dir();
         plan.words([command, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
             .words(["--data-dir", data_dir.to_str().unwrap()])
-            // Not in /dev/shm, where nobody would clean up behind a test.
+            // Not in /dev/shm, where nothing would clean up after a test.
             .set(&format!("journal.log_path={}", folder.join("ring").display()))
-            // Small ones: a start fills a segment with zeros, and a check reads all of them.
+            // Small segments: a start fills one with zeros, and a check reads all of them.
             .set("journal.segment_bytes=4194304")
     }
 
@@ -56,7 +57,7 @@ impl Plan {
         self
     }
 
-    /// Gives a flag that was given before another value.
+    /// Replaces the value of a flag that was given before.
     pub fn flag(mut self, flag: &str, value: &str) -> Self {
         let at = self.words.iter().position(|word| word == flag).unwrap();
         value.clone_into(&mut self.words[at + 1]);
@@ -104,12 +105,12 @@ impl Plan {
 }
 
 impl Exchange {
-    /// A new connection to the public listener.
+    /// Opens a new connection to the public listener.
     pub fn connect(&self) -> Connection {
         Connection::open(self.http)
     }
 
-    /// A read of the public listener, as JSON; anything but 200 is the test's end.
+    /// A read of the public listener, as JSON; any status but 200 fails the test.
     pub fn read(&self, path: &str) -> Value {
         self.connect().read(path)
     }
@@ -119,13 +120,13 @@ impl Exchange {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Kills it as a power switch would, and waits until it is gone.
+    /// Kills it, as a power failure would, and waits until it has ended.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Asks it to stop; it has to end by itself, with success.
+    /// Asks it to stop; it must end by itself, with success.
     pub fn stop(mut self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -190,7 +191,7 @@ fn binary() -> Command {
     command
 }
 
-/// Runs one command that has to succeed; gives its standard output.
+/// Runs a command that must succeed; returns its standard output.
 #[track_caller]
 pub fn outcry_succeeds(words: &[&str]) -> String {
     let output = outcry(words);

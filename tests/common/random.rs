@@ -1,4 +1,4 @@
-//! Random choices that one printed number reproduces.
+//! Random choices that a printed seed reproduces.
 
 /// A small generator (xorshift64*); good enough to spread choices, and the same everywhere.
 pub struct Random(u64);

@@ -1,25 +1,25 @@
 //! The exchange's OpenAPI document, and whether a value fits one of its schemas.
 //!
-//! Stricter than JSON Schema in one thing: an object may only have the names that its schema
-//! knows, unless that says `additionalProperties`. So an answer with a field that the document
-//! does not tell of is found. `pattern` is left to `tests/clients/schemathesis.py`, which runs a
-//! real validator; a keyword that neither knows is a complaint.
+//! Stricter than JSON Schema in one point: an object may only have the names in its schema, unless
+//! the schema has `additionalProperties`. So a field that the document lacks is found. `pattern` is
+//! left to `tests/clients/contract.py`, which runs a real validator; a keyword that neither knows
+//! is a complaint.
 
 use serde_json::{Map, Value};
 
-/// Keywords that say nothing about what fits.
+/// Keywords that do not decide what fits.
 const PASSED_OVER: [&str; 5] = ["description", "default", "example", "pattern", "propertyNames"];
 
 /// An OpenAPI document.
 pub struct Document(pub Value);
 
 impl Document {
-    /// The document that the library has.
+    /// The library's document.
     pub fn of_library() -> Self {
         Self(serde_json::from_str(&outcry::http::openapi::TEXT).unwrap())
     }
 
-    /// What a reference names; any other value is itself.
+    /// The target of a reference; any other value is returned as it is.
     #[track_caller]
     pub fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
         let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
@@ -58,13 +58,14 @@ impl Document {
         fitting.first().map(|(_, _, operation)| *operation)
     }
 
-    /// The schema of an operation's JSON answer with this status; none if it is not foreseen.
+    /// The schema of an operation's JSON answer with this status; none if the document does not
+    /// have it.
     pub fn answer_schema<'a>(&'a self, operation: &'a Value, status: u16) -> Option<&'a Value> {
         let response = operation["responses"].get(status.to_string())?;
         self.resolve(response).pointer("/content/application~1json/schema")
     }
 
-    /// What does not fit, one line each: where, and which rule.
+    /// What does not fit, a line each: the place and the rule.
     pub fn complaints(&self, schema: &Value, value: &Value) -> Vec<String> {
         let mut found = Vec::new();
         self.check(schema, value, "", &mut found);
@@ -161,13 +162,13 @@ fn is_of(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// True for what is no text, and for a text of this format.
+/// Whether a text has this format; true for anything that is not a text.
 pub fn is_formatted(value: &Value, format: &str) -> bool {
     let Some(text) = value.as_str() else {
         return true;
     };
     match format {
-        // An offset other than Z is written by nobody here.
+        // Offsets other than Z are never written here.
         "date-time" => {
             has_form(
                 text.split_once('.').map_or(text.trim_end_matches('Z'), |(head, _)| head),

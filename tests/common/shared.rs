@@ -1,9 +1,9 @@
-//! The real data that lies beside the repository and is never copied into it.
+//! Real data beside the repository, never copied into it.
 
 use std::path::{Path, PathBuf};
 
-/// The file below `../shared`. Where it is absent the test is skipped with a line that says so,
-/// except in CI, where it has to be there.
+/// The file below `../shared`. If it is missing, the test is skipped with a line that says so,
+/// except in CI, where the file must exist.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(path);
     if file.exists() {

@@ -1,4 +1,4 @@
-//! One subscriber of a stream: `tungstenite`, which shares no code with the server.
+//! A subscriber of a stream: `tungstenite`, which shares no code with the server.
 
 use super::exchange::Exchange;
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl Stream {
         serde_json::from_str(&self.text()).unwrap()
     }
 
-    /// The next message but heartbeats.
+    /// The next message that is not a heartbeat.
     #[track_caller]
     pub fn event(&mut self) -> Value {
         loop {
@@ -54,7 +54,7 @@ impl Stream {
         }
     }
 
-    /// Why the server closes.
+    /// The reason for which the server closes.
     #[track_caller]
     pub fn close(&mut self) -> CloseFrame {
         loop {

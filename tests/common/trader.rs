@@ -22,7 +22,7 @@ pub const KEYS: [&str; 10] = [
     "2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
 ];
 
-/// One order as a trader means it. Price in ten-thousandths, size in millionths.
+/// One order as a trader means it, unsigned. Price in ten-thousandths, size in millionths.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
     pub token: TokenId,
@@ -42,7 +42,7 @@ pub struct Draft {
     pub owner: String,
     pub expiration: u64,
     pub post_only: bool,
-    /// What happens when it meets an order of the same owner; none: the exchange's rule.
+    /// The self-trade rule of the order; none: the exchange's default.
     pub self_trade: Option<&'static str>,
     /// More fields of the order that nobody signs: JSON that ends in a comma.
     pub unsigned: String,
@@ -72,11 +72,11 @@ pub struct Trader {
     passphrase: String,
     secret: MacKey,
     pub secret_text: String,
-    /// Which family of headers its requests carry.
+    /// The family of headers that its requests carry.
     pub family: &'static str,
-    /// Milliseconds in the unit that its requests are stamped in: seconds, as most clients do.
+    /// The unit of its timestamps, in milliseconds; most clients use seconds.
     pub stamp_ms: u64,
-    /// What time it is where the exchange's clock stands; none: by the machine's clock.
+    /// The time, where the exchange's clock stands still; none: the machine's clock.
     pub clock_ms: Option<u64>,
     salt: u64,
 }
@@ -87,12 +87,12 @@ impl Trader {
         Self::at(key, connection, None)
     }
 
-    /// The same at an exchange whose clock stands at `clock_ms`.
+    /// The trader of a private key, on an exchange whose clock stands at `clock_ms`.
     pub fn at(key: &str, connection: &mut Connection, clock_ms: Option<u64>) -> Self {
         Self::of_nonce(key, 0, connection, clock_ms)
     }
 
-    /// The same with the API key of another nonce.
+    /// The trader of a private key, with the API key of this nonce.
     pub fn of_nonce(key: &str, nonce: u64, connection: &mut Connection, clock_ms: Option<u64>) -> Self {
         let signer = Signer::new(text::hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
         let domains = Domains::new(Chain::Amoy);
@@ -130,13 +130,13 @@ impl Trader {
         owner_headers(&self.signer, &self.domains, &self.address_text, self.now_ms() / 1_000, 0)
     }
 
-    /// Signs a wish. Every order is another one, by its salt.
+    /// Signs a wish. The salt makes every order a different one.
     pub fn sign(&mut self, wish: &Wish<'_>) -> Signed {
         let draft = self.draft(wish);
         self.seal(&draft)
     }
 
-    /// A wish as an order that is not signed yet, for tests that change something about it.
+    /// A wish as an unsigned order, for tests that change something about it.
     pub fn draft(&mut self, wish: &Wish<'_>) -> Draft {
         let collateral = u64::try_from(u128::from(wish.shares) * u128::from(wish.price) / 10_000).unwrap();
         let (maker_amount, taker_amount) = match wish.side {
@@ -216,13 +216,13 @@ impl Trader {
         connection.answer().unwrap()
     }
 
-    /// The same as bytes.
+    /// A split, merge or redeem as a whole request, in bytes.
     pub fn act_request(&mut self, act: u8, condition: &str, amount: u64) -> Vec<u8> {
         let (path, body) = self.sign_act(act, (self.address, SignatureType::Eoa), condition, amount);
         self.request("POST", path, &body)
     }
 
-    /// The same for any of the trader's wallets, signed and not sent: its path and body.
+    /// The path and signed body of an act for any of the trader's wallets; not sent.
     pub fn sign_act(
         &mut self,
         act: u8,
@@ -257,7 +257,7 @@ impl Trader {
         self.request_with("", method, path, body)
     }
 
-    /// The same with more headers, which are whole lines.
+    /// A whole request with L2 headers and more header lines.
     pub fn request_with(&self, lines: &str, method: &str, path: &str, body: &str) -> Vec<u8> {
         let timestamp = (self.now_ms() / self.stamp_ms).to_string();
         let signed_path = path.split('?').next().unwrap();
@@ -286,7 +286,7 @@ impl Trader {
         connection.answer()
     }
 
-    /// A private read, as JSON; anything but 200 is the test's end.
+    /// A private read, as JSON; any status but 200 fails the test.
     #[track_caller]
     pub fn read(&self, connection: &mut Connection, path: &str) -> Value {
         let answer = self.ask(connection, "GET", path, "").unwrap();
@@ -321,7 +321,7 @@ fn owner_headers(signer: &Signer, domains: &Domains, address: &str, timestamp: u
     )
 }
 
-/// Milliseconds since 1970, which is what clients stamp their orders with.
+/// Milliseconds since 1970, with which clients stamp their orders.
 pub fn now_ms() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! One kept-alive connection: requests as bytes, answers with a length.
+//! A single kept-alive connection: requests as bytes, answers with a length.
 
 use serde_json::Value;
 use std::io::{Error, ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// How long an answer may take. A read waits at most 250 ms for its write by contract.
 const ANSWER_MAX: Duration = Duration::from_mins(2);
 
-/// What came back.
+/// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
@@ -52,12 +52,12 @@ impl Connection {
         Ok(Self { stream, read: Vec::new() })
     }
 
-    /// The same connection once more, for whoever cuts it.
+    /// The socket of this connection, for a test that cuts it.
     pub fn socket(&self) -> TcpStream {
         self.stream.try_clone().unwrap()
     }
 
-    /// Sends bytes as they are; with several requests in them they are pipelined.
+    /// Sends bytes as they are; several requests in them are pipelined.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.stream.write_all(bytes)
     }
@@ -71,7 +71,7 @@ impl Connection {
             }
             let mut chunk = [0; 16_384];
             let count = match self.stream.read(&mut chunk) {
-                // A server in the test's own process takes signals.
+                // A signal interrupts a read here, if the test runs the server in its own process.
                 Err(fault) if fault.kind() == ErrorKind::Interrupted => continue,
                 read => read?,
             };

@@ -1,12 +1,13 @@
 //! The fields of every resource of the interface, by their types.
 //!
-//! A table is a list of types with the names of the fields that have it, as the interface lists
-//! them. [`complaints`] holds a value to a table: each field has to be there, and of its type.
+//! A table is a list of types, each with the names of the fields that have it, as the interface
+//! lists them. [`complaints`] compares a value with a table: each field must be there, and of its
+//! type.
 
 use crate::common::schema::is_formatted;
 use serde_json::Value;
 
-/// What a field is.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// A text.
@@ -19,7 +20,7 @@ pub(crate) enum Kind {
     Boolean,
     /// A text in RFC 3339.
     Instant,
-    /// The same, or `null`: strict clients take no empty date.
+    /// A text in RFC 3339, or `null`, because strict clients do not accept an empty date.
     InstantOrNull,
     /// A text of one of these words.
     Word(&'static [&'static str]),
@@ -31,7 +32,7 @@ pub(crate) enum Kind {
     Anything,
     /// An object with these fields.
     Object(Fields),
-    /// An array of objects with these fields. It has to have one, or nothing was checked.
+    /// An array of objects with these fields. It must not be empty, or nothing was checked.
     Objects(Fields),
 }
 
@@ -244,7 +245,7 @@ const HOLDER: Fields = &[
 /// 7
 pub(crate) const ERROR: Fields = &[(Text, "error")];
 
-/// What of `value` does not fit `fields`, by name.
+/// What in `value` does not fit `fields`, by name.
 pub(crate) fn complaints(fields: Fields, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(fields, value, "", &mut found);

@@ -1,9 +1,9 @@
-//! For every operation of the document a request that succeeds, in an order in which they can.
-//! Orders, splits, merges and redeems are made by the scene.
+//! For every operation of the document, a request that succeeds, in an order in which all can
+//! succeed. The scene makes the orders, splits, merges and redeems.
 
 use crate::scene::Who::{self, First, FirstAs, Nobody, Owner};
 
-/// Who asks, and the request.
+/// The sender, and the request.
 pub(crate) const SUCCEED: &[(Who, &str)] = &[
     // The service itself.
     (Nobody, "GET /"),
@@ -66,7 +66,7 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (First, "GET /notifications"),
     (First, "DELETE /notifications"),
     (First, "GET /auth/ban-status/closed-only"),
-    // Programmes that are not run here.
+    // Programmes that this exchange does not run.
     (Nobody, "GET /rewards/markets/current?next_cursor=MA=="),
     (Nobody, "GET /rewards/markets/multi?condition_ids={condition}"),
     (Nobody, "GET /rewards/markets/{condition}"),
@@ -125,7 +125,7 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (First, "DELETE /orders [\"{cancelled}\",\"{condition}\"]"),
     (First, "DELETE /cancel-market-orders {\"market\":\"{condition}\",\"assetId\":\"{token}\"}"),
     (First, "DELETE /cancel-all"),
-    // Keys: the last one is gone at the end.
+    // Keys: the last request deletes the key that the others use.
     (First, "POST /auth/readonly-api-key"),
     (First, "GET /auth/readonly-api-keys"),
     (FirstAs("KUEST"), "GET /auth/readonly-api-keys"),

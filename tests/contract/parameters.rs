@@ -1,5 +1,5 @@
 //! The parameters of the interface's public endpoints: their kinds, defaults and bounds, and the
-//! requests that try them. A bound is tried on both sides, a word by each that there is.
+//! requests that try them. A bound is tried on both sides, a word parameter with each allowed word.
 
 /// What a parameter may be.
 #[derive(Clone, Copy, Debug)]
@@ -14,13 +14,13 @@ pub(crate) enum Rule {
     Flag { default: Option<&'static str> },
     /// One of these words.
     Word { words: &'static [&'static str], default: &'static str },
-    /// A text of at most so many characters.
+    /// A text of at most this many characters.
     Text { chars_max: usize },
     /// Any text, known or not.
     AnyText,
-    /// It has to be there.
+    /// A parameter that must be there.
     Required,
-    /// It has to be there, and a wallet.
+    /// A wallet that must be there.
     Wallet,
     /// Condition ids with commas between them.
     Conditions,
@@ -134,7 +134,7 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     ),
 ];
 
-/// One request, and the status that it has to get.
+/// One request, and the status that it must get.
 pub(crate) struct Trial {
     pub(crate) line: String,
     pub(crate) status: u16,
@@ -165,7 +165,7 @@ pub(crate) fn trials(line: &str, name: &str, rule: Rule) -> Vec<Trial> {
         Rule::Flag { .. } => vec![with("true", 200), with("false", 200), with("maybe", 400)],
         Rule::Word { words, .. } => {
             let known = words.iter().map(|word| with(word, 200));
-            // A slug that is not of this creator is not there at all.
+            // A slug of another creator does not exist at all.
             let unknown = if line.contains("/slug/") { 404 } else { 400 };
             known.chain([with("sideways", unknown)]).collect()
         }
@@ -183,7 +183,7 @@ pub(crate) fn trials(line: &str, name: &str, rule: Rule) -> Vec<Trial> {
     }
 }
 
-/// The request without a parameter, and the same with its default said.
+/// The request without a parameter, and the request with that parameter's default written out.
 pub(crate) fn with_default(line: &str, name: &str, rule: Rule) -> Option<(String, String)> {
     let default = match rule {
         Rule::Rows { default, .. } => default.to_string(),

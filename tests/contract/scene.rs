@@ -10,14 +10,14 @@ use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Events of the imported catalog, each with a market, a tag, a series and a creator of its own:
-/// more than the largest page of any list.
+/// Events of the imported catalog, each with a market, a tag, a series and a creator of its own; more
+/// than fit on the largest page of any list.
 pub(crate) const EVENTS: usize = 120;
 
-/// Markets that the first trader merges all its pairs of: more than the default page.
+/// Markets whose pairs the first trader merges completely; more than fit on the default page.
 const MERGED: usize = 12;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     /// Nobody: without credentials.
@@ -30,7 +30,7 @@ pub(crate) enum Who {
     Owner,
 }
 
-/// The exchange and who trades on it.
+/// The exchange, and those who trade on it.
 pub(crate) struct Scene {
     pub(crate) exchange: Exchange,
     pub(crate) document: Document,
@@ -39,7 +39,7 @@ pub(crate) struct Scene {
     second: Trader,
     /// Condition ids of the imported markets.
     pub(crate) conditions: Vec<String>,
-    /// Texts that stand for themselves in request lines: `{order}`, `{token}`, …
+    /// Values for the placeholders of request lines: `{order}`, `{token}`, …
     names: Vec<(&'static str, String)>,
     /// The operations that have succeeded.
     pub(crate) succeeded: BTreeSet<String>,
@@ -74,7 +74,7 @@ impl Scene {
         scene
     }
 
-    /// Everything that is to be shown later.
+    /// Produces everything that is to be shown later.
     fn play(&mut self, admin: &str) {
         for condition in self.conditions.clone() {
             self.acts(0, &condition, 5_000_000);
@@ -125,7 +125,7 @@ impl Scene {
         Wish { token: token(&token_of(0, 0)), side, price, shares, kind: "GTC", neg_risk: false }
     }
 
-    /// The first trader's order on the first market; gives the answer.
+    /// Posts an order of the first trader on the first market; returns the answer.
     pub(crate) fn posts(&mut self, side: Side, price: u64, shares: u64) -> Value {
         let order = self.first.sign(&Self::wish(side, price, shares));
         self.first.ask(&mut self.connection, "POST", "/order", &order.body).unwrap().json()
@@ -142,13 +142,13 @@ impl Scene {
         serde_json::from_str(&order.body).unwrap()
     }
 
-    /// `line` with the scene's own names in place of `{…}`.
+    /// `line` with its placeholders `{…}` filled in.
     pub(crate) fn filled(&self, line: &str) -> String {
         let fill = |line: String, (name, text): &(&str, String)| line.replace(name, text);
         self.names.iter().fold(line.to_owned(), fill)
     }
 
-    /// Asks `METHOD /path?query body`; the answer has to be as the document says.
+    /// Sends `METHOD /path?query body`; the answer must fit the document.
     #[track_caller]
     pub(crate) fn ask(&mut self, who: Who, line: &str) -> (u16, Value) {
         let line = self.filled(line);
@@ -174,7 +174,7 @@ impl Scene {
         (answer.status, body)
     }
 
-    /// The same of what has to succeed.
+    /// Sends a request that must succeed; returns the body.
     #[track_caller]
     pub(crate) fn read(&mut self, who: Who, line: &str) -> Value {
         let (status, body) = self.ask(who, line);

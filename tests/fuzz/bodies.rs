@@ -1,7 +1,7 @@
-//! What must hold of each parser for any bytes: plain functions that panic when it does not.
+//! What must hold of each parser for any bytes: plain functions that panic if it does not.
 //!
 //! libFuzzer drives them (`fuzz_targets/`), and so does a test on the stable toolchain
-//! (`tests/fuzz_bodies.rs`), each over the seeds in `seeds/<name>/` and what it makes of them.
+//! (`tests/fuzz_bodies.rs`), each from the seeds in `seeds/<name>/` and its own variations of them.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use crate::http::websocket::{Fault, Frames, MESSAGE_BYTES_MAX, Said};
 use crate::http::{BadRequest, Chunked, parse};
 use crate::json::{BodyReader, Cursor, Writer, decimal, name};
 
-/// What is done with any bytes.
+/// A check for any bytes.
 pub type Body = fn(&[u8]);
 
 /// The bodies by the names of their targets and seeds.
@@ -27,10 +27,10 @@ pub const BODIES: &[(&str, Body)] = &[
     ("frames", frames),
 ];
 
-/// Inputs are cut here where a check asks about every prefix, because that is quadratic.
+/// Inputs are cut to this length where a check tries every prefix, because that is quadratic.
 const PREFIXES_BYTES_MAX: usize = 600;
 
-/// A head is the same whatever follows it, its prefixes are incomplete until they are whole or
+/// A head does not depend on what follows it; its prefixes are incomplete until they are whole or
 /// wrong, and from then on the answer never changes.
 pub fn head(bytes: &[u8]) {
     let tight = Limits { line_bytes: 40, head_bytes: 200, headers: 4, body_bytes: 100 };
@@ -44,7 +44,8 @@ pub fn head(bytes: &[u8]) {
         for end in 0..=bytes.len() {
             let outcome = parse(&bytes[..end], &limits);
             match settled {
-                // Which of two faults is named may turn on how much came; that it is bad may not.
+                // Which of two faults is named may depend on how much has arrived; that there is
+                // one may not.
                 Some(Err(_)) => assert!(outcome.is_err(), "good again at {end}"),
                 Some(good) => assert_eq!(outcome, good, "changed at {end}"),
                 None if outcome != Ok(None) => settled = Some(outcome),
@@ -59,7 +60,7 @@ fn check_head(head: &Head<'_>, bytes: &[u8], limits: &Limits) {
     assert!(bytes[..head.bytes].ends_with(b"\r\n\r\n"));
     assert!(head.path.starts_with('/') && head.path.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(head.path.len() + head.query.map_or(0, str::len) < limits.line_bytes);
-    // A parser that takes more than we do must read what we take as we do.
+    // A parser that accepts more than this one must read whatever this one accepts in the same way.
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut other = httparse::Request::new(&mut headers);
     assert_eq!(other.parse(bytes), Ok(httparse::Status::Complete(head.bytes)));
@@ -82,7 +83,8 @@ fn check_head(head: &Head<'_>, bytes: &[u8], limits: &Limits) {
     }
 }
 
-/// The first byte says where the rest is cut; a body in two pieces decodes as one in one.
+/// The first byte says where the rest is cut; a body in two pieces decodes like one in a single
+/// piece.
 pub fn chunked(bytes: &[u8]) {
     const BODY_BYTES_MAX: usize = 300;
     let Some((cut, wire)) = bytes.split_first() else {
@@ -92,7 +94,7 @@ pub fn chunked(bytes: &[u8]) {
     let cut = usize::from(*cut).min(wire.len());
     let (first, second) = wire.split_at(cut);
     let in_two = decode(&[first, second], BODY_BYTES_MAX);
-    // A fault behind the body's end belongs to the next request and is not looked at.
+    // A fault after the body's end belongs to the next request and is not examined.
     assert_eq!(at_once, in_two, "cut at {cut}");
     if let Ok((whole, body, rest)) = at_once {
         assert!(body.len() <= BODY_BYTES_MAX && body.len() + rest.len() <= wire.len());
@@ -144,8 +146,8 @@ thread_local! {
     static READER: RefCell<BodyReader> = RefCell::new(BodyReader::new());
 }
 
-/// Every reader takes any bytes; what the order reader takes says the same to another parser;
-/// what is refused can be answered in good JSON.
+/// Every reader accepts any bytes; whatever the order reader takes, another parser reads in the
+/// same way; whatever is refused can be answered in valid JSON.
 pub fn body(bytes: &[u8]) {
     READER.with_borrow_mut(|reader| {
         let (mut ids, mut asks, mut orders) = (Vec::new(), Vec::new(), Vec::new());
@@ -182,17 +184,17 @@ pub fn body(bytes: &[u8]) {
     });
 }
 
-/// Whether we take bytes for JSON, another parser must say the same.
+/// Another parser must agree on whether bytes are JSON.
 fn assert_same_verdict(bytes: &[u8], ours: bool) {
     match serde_json::from_slice::<serde_json::Value>(bytes) {
         Ok(json) => assert!(ours || depth(&json) > DEPTH_MAX, "we refuse what is JSON"),
-        // It makes a float of what has a point, and has no float for some.
+        // It reads numbers with a point as floats, and some numbers do not fit one.
         Err(error) if error.to_string().starts_with("number out of range") => {}
         Err(error) => assert!(!ours, "we read what is not JSON: {error}"),
     }
 }
 
-/// Levels that bodies may have; below what the other parser takes.
+/// The deepest nesting that bodies may have; the other parser allows more.
 const DEPTH_MAX: usize = 64;
 
 fn depth(json: &serde_json::Value) -> usize {
@@ -232,7 +234,7 @@ fn compare(bytes: &[u8], order: &crate::domain::SignedOrder) {
     assert_eq!(lower.as_deref().map(str::as_bytes), Some(&signature[..]));
 }
 
-/// A cursor that is read is written as a text that reads back, and so is any number.
+/// A cursor that was read is written as a text that reads back, and so is any number.
 pub fn cursor(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes)
         && let Ok(cursor) = Cursor::parse(text)
@@ -293,7 +295,8 @@ fn assert_key_reads_back(key: ApiKey) {
     assert_eq!((name::parse_uuid(&long), name::parse_ulid(&short)), (Some(key), Some(key)));
 }
 
-/// WebSocket frames say the same however their bytes come, and nothing behind a close or a fault.
+/// WebSocket frames read the same however their bytes arrive, and nothing is read after a close or
+/// a fault.
 pub fn frames(bytes: &[u8]) {
     let whole = said(bytes, bytes.len().max(1));
     for step in [1, 2, 5] {
@@ -304,7 +307,7 @@ pub fn frames(bytes: &[u8]) {
     assert!(ends.is_none_or(|at| at + 1 == whole.len()), "something was said behind the end");
 }
 
-/// What is said when the bytes come in pieces of `step`.
+/// What is read when the bytes arrive in pieces of `step`.
 fn said(bytes: &[u8], step: usize) -> Vec<Result<String, Fault>> {
     let mut frames = Frames::new();
     let (mut all, mut input) = (Vec::new(), Vec::new());

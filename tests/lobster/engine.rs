@@ -1,7 +1,7 @@
-//! The engine's book as it is, with the shortest walk over it that can be called a market.
+//! The engine's book, with the shortest walk over it that can be called a market.
 //!
-//! Ladder, queues, arena and index are the ones that shards use; so are the sums of a meeting.
-//! What a shard does besides (money, frames, self-trades) is not here: this is about the book.
+//! Ladder, queues, arena and index are those that shards use, and so are the sums of a fill. A
+//! shard's other work (money, frames, self-trades) is left out: this is about the book.
 
 use super::messages::Side as Way;
 use super::twin::{Budget, Fill};
@@ -13,7 +13,7 @@ use outcry::domain::{Collateral, MarketNo, OrderId, Outcome, Position, Price, Sh
 
 const MARKET: MarketNo = MarketNo(0);
 
-/// More than ever rest at once in the hour, and the bytes of one ladder at this tick many times over.
+/// More than ever rest at once in the hour; and many times the bytes of one ladder at this tick.
 const RESTING_MAX: u32 = 50_000;
 const BOOKS_BYTES: u64 = 1 << 20;
 const SECRET: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -72,7 +72,7 @@ impl Engine {
         self.take(way, limit, shares, budget).0
     }
 
-    /// In place: the order keeps its turn.
+    /// Decreases an order in place: it keeps its turn.
     pub fn decrease(&mut self, order: u64, shares: u64) {
         let Some(slot) = self.books.orders().find(&id(order)) else { return };
         if self.books.orders()[slot].open.0 <= shares {

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What the file holds, so that a truncated one is noticed.
+/// The number of messages in the file, so that a truncated one is noticed.
 pub const MESSAGES: usize = 91_997;
 pub const LEVELS: usize = 639;
 pub const ABOUT_UNKNOWN_ORDERS: usize = 84;
@@ -41,7 +41,8 @@ impl Side {
     }
 }
 
-/// One act on the market. `order` is the file's id; prices in ten-thousandths, shares in millionths.
+/// One act on the market. `order` is the file's id; prices are in ten-thousandths, shares in
+/// millionths.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Rest { order: u64, side: Side, price: u64, shares: u64 },
@@ -57,7 +58,7 @@ pub struct Hour {
     pub unknown: usize,
 }
 
-/// Reads the file, which is unpacked by the `xz` command: no crate for one test file.
+/// Reads the file, which the `xz` command unpacks: no crate for one test file.
 pub fn read(file: &Path) -> Hour {
     let output = Command::new("xz").args(["--decompress", "--stdout"]).arg(file).output();
     let output = output.expect("xz is installed (package xz-utils)");
@@ -89,7 +90,8 @@ fn hour(rows: &[[u64; 4]], sides: impl Iterator<Item = Side>, levels: &[u64]) ->
             _ if !known.contains(&order) => hour.unknown += 1,
             2 => hour.acts.push(Act::Decrease { order, shares }),
             3 => hour.acts.push(Act::Cancel { order }),
-            // The side of the file is the resting order's; who executes it is on the other.
+            // The file has the side of the resting order; the order that executes it is on the other
+            // side.
             4 => hour.acts.push(Act::Take { side: side.other(), price, shares }),
             _ => panic!("a message of type {kind}"),
         }

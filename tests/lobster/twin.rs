@@ -24,12 +24,12 @@ struct Resting {
     open: u64,
 }
 
-/// What an incoming order may still do.
+/// What an incoming order may still take.
 #[derive(Clone, Copy)]
 pub enum Budget {
-    /// So many shares.
+    /// This many shares.
     Shares(u64),
-    /// So much collateral: what an immediate buy is signed for.
+    /// This much collateral, for which an immediate buy is signed.
     Collateral(u64),
 }
 
@@ -41,7 +41,7 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// A limit order: takes what it crosses, and the rest of it rests.
+    /// A limit order: takes what it crosses, and its remainder rests.
     pub fn rest(&mut self, order: u64, side: Side, price: u64, shares: u64) -> Vec<Fill> {
         let (fills, left) = self.take(side, price, shares, Budget::Shares(shares));
         if let Budget::Shares(open @ 1..) = left {
@@ -60,7 +60,7 @@ impl Twin {
         self.take(side, price, shares, budget).0
     }
 
-    /// What is open of an order, if it rests.
+    /// The open size of an order, if it rests.
     pub fn open(&self, order: u64) -> Option<u64> {
         let (side, price) = self.places.get(&order)?;
         let queue = match side {
@@ -75,7 +75,7 @@ impl Twin {
         self.places[&order].1
     }
 
-    /// Takes shares off a resting order, which keeps its place; at nothing it is gone.
+    /// Takes shares off a resting order, which keeps its place; at zero it is removed.
     pub fn decrease(&mut self, order: u64, shares: u64) {
         let Some(open) = self.open(order) else { return };
         if open <= shares {
@@ -87,7 +87,7 @@ impl Twin {
         queue.iter_mut().find(|resting| resting.order == order).unwrap().open -= shares;
     }
 
-    /// Takes an order out; false if it does not rest.
+    /// Removes an order; false if it does not rest.
     pub fn remove(&mut self, order: u64) -> bool {
         let Some((side, price)) = self.places.remove(&order) else { return false };
         let levels = self.side(side);
@@ -110,7 +110,7 @@ impl Twin {
         }
     }
 
-    /// Every resting order with what is open of it: bids first, each side best first.
+    /// Every resting order with its open size: bids first, each side best first.
     pub fn resting(&self) -> Vec<(u64, u64)> {
         let queues = self.bids.values().rev().chain(self.asks.values());
         queues.flatten().map(|resting| (resting.order, resting.open)).collect()
@@ -162,12 +162,12 @@ impl Twin {
     }
 }
 
-/// The collateral of so many shares, rounded down.
+/// The collateral of `shares` shares, rounded down.
 fn value(shares: u64, price: u64) -> u64 {
     narrow(u128::from(shares) * u128::from(price) / PRICE_ONE)
 }
 
-/// What changes hands: a selling maker gets it rounded up where the buyer signed for as much.
+/// What changes hands: a selling maker gets it rounded up if the buyer signed for that much.
 fn paid(taker: Side, shares: u64, price: u64, limit: u64, signed: u64) -> u64 {
     let down = value(shares, price);
     if taker == Side::Sell {

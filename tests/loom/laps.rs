@@ -36,7 +36,7 @@ fn a_reader_that_is_lapped_is_told_and_never_sees_a_torn_frame() {
             let log = Arc::clone(&log);
             loom::thread::spawn(move || {
                 log.free(Position(FIRST_POSITION.0 + 128));
-                // The second of these lies where the frame that is being read lay.
+                // The second of these is written where the frame that is being read was.
                 log.append(KIND, &[4]);
                 log.append(KIND, &[5]);
             })

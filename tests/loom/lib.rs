@@ -24,7 +24,7 @@ pub mod memory {
     pub mod cells;
     #[path = "../../src/memory/padded.rs"]
     pub mod padded;
-    /// A model is small: its memory need not be there before it is used.
+    /// A model is small, so its memory is not touched in advance.
     pub mod pages {
         pub fn filled_with<T>(count: usize, value: impl FnMut() -> T) -> Vec<T> {
             std::iter::repeat_with(value).take(count).collect()
@@ -77,7 +77,7 @@ mod models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// Frames of one line: a header, so much payload, zeros.
+    /// Frames of one line: a header, this many bytes of payload, zeros.
     const PAYLOAD: usize = 16;
     const FRAME: u64 = 64;
     const RING_BYTES: u64 = 512;
@@ -239,8 +239,8 @@ mod models {
         });
     }
 
-    /// A maker rests on one shard while a taker of another spends the wallet's money for good. The
-    /// remover must in the end know that the order is not covered.
+    /// A maker rests on one shard while a taker on another spends the wallet's money. In the end
+    /// the remover must know that the order is not covered.
     #[test]
     fn maker_taker_and_remover_agree_in_the_end() {
         loom::model(|| {

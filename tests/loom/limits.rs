@@ -1,4 +1,4 @@
-//! A bucket under loops that charge it at the same moment.
+//! A bucket that several loops charge at the same moment.
 
 use super::buckets::Buckets;
 use super::moment::Moment;

@@ -1,5 +1,5 @@
-//! Refusals for which a part of the server has to stand still: a log that is not replayed yet, and
-//! a shard that nobody turns. The server runs in this process; clients reach it over loopback.
+//! Refusals for which a part of the server must stand still: a log that has not been replayed yet,
+//! and a shard that nobody turns. The server runs in this process; clients reach it over loopback.
 
 use super::common::trader::{KEYS, Signed, Trader, Wish};
 use super::common::wire::{Answer, Connection};
@@ -11,8 +11,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
-/// Orders in a batch, and batches that are one more than the way to another shard has room for:
-/// 192 of its 256 slots are for orders.
+/// Orders in a batch, and one more batch than the way to another shard has room for: 192 of its 256
+/// slots are for orders.
 const BATCH: usize = 15;
 const BATCHES: usize = 14;
 const WAY_ORDERS_MAX: usize = 192;
@@ -51,7 +51,7 @@ pub(super) fn recovering() -> Seen {
     Seen { before, answer, after }
 }
 
-/// An order for a shard that other orders have filled the way to.
+/// An order for a shard whose way is full of other orders.
 pub(super) fn busy() -> Seen {
     let folder = tempfile::TempDir::with_prefix_in("busy-", env!("CARGO_TARGET_TMPDIR")).unwrap();
     let data_dir = folder.path().join("data");
@@ -87,7 +87,7 @@ pub(super) fn busy() -> Seen {
     let answer = short_answer(&mut rig, &mut clients[full]);
     let after = state_hash(&data_dir);
 
-    // The others are answered when it goes on, and there is room again.
+    // The others are answered once it goes on, and there is room again.
     let mut waiting = clients;
     let mut idle = waiting.swap_remove(full);
     let mut taken = 0;
@@ -116,7 +116,7 @@ fn resting(token: TokenId) -> Wish<'static> {
     Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false }
 }
 
-/// Does `work` on another thread and turns the first shard meanwhile.
+/// Does `work` on another thread and meanwhile turns the first shard.
 fn while_turning<T: Send>(rig: &mut Rig, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let working = scope.spawn(work);
@@ -127,8 +127,8 @@ fn while_turning<T: Send>(rig: &mut Rig, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// As many clients as there are batches whose connections are with the second shard: connections
-/// go to the shards in turn, and only those of a shard that turns get an answer.
+/// As many clients as batches, all with connections on the second shard. Connections go to the
+/// shards in turn, and only those of a shard that turns get an answer.
 fn clients_of_second_shard(rig: &mut Rig, trader: &Trader) -> Vec<TcpStream> {
     let port = rig.http().port();
     let mut asking: Vec<TcpStream> = (0..2 * BATCHES)
@@ -162,7 +162,7 @@ fn first_answer(rig: &mut Rig, clients: &mut [TcpStream]) -> (usize, String) {
     }
 }
 
-/// The next answer of one client; it is short and comes in one piece.
+/// The next answer of one client, which is short and arrives in one piece.
 fn short_answer(rig: &mut Rig, client: &mut TcpStream) -> Answer {
     let (_, text) = first_answer(rig, std::slice::from_mut(client));
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -170,7 +170,7 @@ fn short_answer(rig: &mut Rig, client: &mut TcpStream) -> Answer {
     Answer { status, head: head.to_owned(), body: body.as_bytes().to_vec() }
 }
 
-/// What has come, without waiting.
+/// What has arrived, without waiting.
 fn arrived(client: &mut TcpStream) -> String {
     let mut bytes = [0; 16 << 10];
     match client.read(&mut bytes) {

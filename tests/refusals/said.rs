@@ -1,9 +1,9 @@
-//! What a refusal has to say, and that it changed nothing.
+//! What a refusal must say, and that it changed nothing.
 
 use super::Seen;
 use outcry::domain::Reject;
 
-/// The value and the bound that a refusal names, on the row that brings it about; both are amounts as people write them.
+/// The value and the bound that a refusal names on the row that provokes it; both are amounts as people write them.
 const NAMED: [(Reject, &str); 4] = [
     (Reject::PriceOffTick, "Price (0.1000001) breaks minimum tick size rule: 0.01"),
     (Reject::PriceOutOfRange, "Price (1) is outside 0.01 to 0.99"),

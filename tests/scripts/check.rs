@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 /// More sweeps than any script needs.
 const SWEEPS_MAX: usize = 64;
 
-/// Runs every script of a file. Tells all that fail, not only the first.
+/// Runs every script of a file, and reports all that fail, not only the first.
 #[track_caller]
 pub fn check_all(file: &str) {
     let scripts = scripts(file);
@@ -31,7 +31,7 @@ pub fn check_all(file: &str) {
 
 /// Runs the script with every number of shards that it asks for.
 ///
-/// Gives every word that occurred in a result.
+/// Returns every word that occurred in a result.
 #[track_caller]
 pub fn check(script: &str) -> BTreeSet<String> {
     let (setup, lines) = parse(script);
@@ -47,8 +47,8 @@ pub fn check(script: &str) -> BTreeSet<String> {
     words
 }
 
-/// Checks `count` scripts that `make` draws, each from a seed of its own; prints the first that
-/// fails whole, with its seed. Every one of `met` must occur in some result, or the scripts have
+/// Checks `count` scripts drawn by `make`, each from a seed of its own; prints the first that fails
+/// in full, with its seed. Every word of `met` must occur in some result, or the scripts have
 /// become too tame to prove anything.
 #[track_caller]
 pub fn check_random(count: u64, make: impl Fn(&mut Draw) -> String, met: &[&str]) {
@@ -195,7 +195,7 @@ impl Run {
         });
     }
 
-    /// What the line did, on the shards and on the twin.
+    /// Runs a line on the shards and on the twin; returns both results.
     fn command(&mut self, command: &Command) -> (String, String) {
         match command {
             Command::Setup => same(String::new()),
@@ -307,7 +307,7 @@ impl Run {
         self.drive(label, &place, ControlFlow::Continue(next), Ok(next), hold)
     }
 
-    /// Advances both until they are done, or until the stage after which to hold was done.
+    /// Advances both until they are done, or have finished the stage after which to hold.
     fn drive(
         &mut self,
         label: &str,

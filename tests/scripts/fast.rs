@@ -1,4 +1,4 @@
-//! The real thing under a script: shards over one log and one set of cells, with a ledger that
+//! The real engine under a script: shards over one log and one set of cells, with a ledger that
 //! follows the log and is compared with them after every step.
 
 use super::language::{MarketLine, Setup};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 const WALLETS_MAX: u32 = 32;
 const MARKETS_MAX: u32 = 8;
-/// Orders keep an eighth of the ring and a slack of 640 KiB a shard free for cancels.
+/// Orders leave an eighth of the ring and a slack of 640 KiB per shard free for cancels.
 const RING_BYTES: u64 = 8 << 20;
 
 pub struct Fast {
@@ -79,7 +79,7 @@ impl Fast {
         fast
     }
 
-    /// The same with room for what was on several shards before.
+    /// Restarts with room for what several shards had before.
     pub fn restart_with_room(&mut self, shards: u16) {
         self.settings.resting_max = 4_096;
         self.settings.accounts_max = 4_096;
@@ -96,7 +96,7 @@ impl Fast {
         Shard::new(settings, Arc::clone(&self.cells), Arc::clone(&self.registry), Arc::clone(&self.log))
     }
 
-    /// Makes the cells and every shard anew from the ledger.
+    /// Rebuilds the cells and every shard from the ledger.
     pub fn restart(&mut self, shards: u16) {
         self.settings.shards = shards;
         self.cells = Arc::new(Cells::new(WALLETS_MAX, shards));
@@ -213,7 +213,7 @@ impl Fast {
         });
     }
 
-    /// The operator's money; false if the wallet has less than is debited.
+    /// Moves money as the operator; false if the wallet has less than is debited.
     pub fn money(&mut self, now: TimeMs, wallet: WalletNo, direction: MoneyDirection, amount: u64) -> bool {
         let amount = Collateral(amount);
         if direction == MoneyDirection::Debit && !self.cells.debit(wallet, amount) {
@@ -251,7 +251,7 @@ impl Fast {
         self.owner(place.market).advance(&place.ready(), stage)
     }
 
-    /// A replace, and what its frame says of it, which must be what the answer says.
+    /// Does a replace; its frame must say what its answer says.
     pub fn replace(
         &mut self,
         now: TimeMs,
@@ -281,7 +281,7 @@ impl Fast {
     }
 
     /// What an order did, from its answer and its frame; `None` if the frame cannot be read yet
-    /// because one before it is claimed and not committed.
+    /// because an earlier one is claimed and not committed.
     pub fn report(&mut self, id: OrderId, placed: Placed) -> Option<Report> {
         self.follow();
         let mut report = Report { placed, fills: Vec::new(), removed: Vec::new(), open: Shares::ZERO };
@@ -322,7 +322,8 @@ impl Fast {
         (0..self.settings.shards).map(|shard| self.cells.fees(ShardNo(shard)).0).sum()
     }
 
-    /// The ledger agrees with cells, shares and books. Only while nobody is between two stages.
+    /// Checks that the ledger agrees with cells, shares and books. Only valid while no order is
+    /// between two stages.
     pub fn agrees_with_its_log(&self) {
         for row in self.ledger.wallets() {
             assert_eq!(self.cells.balance(row.wallet), row.cell, "the cell of wallet {}", row.wallet.0);

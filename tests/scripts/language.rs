@@ -1,8 +1,7 @@
-//! Book scripts: tables that a trader can read, and that run on the fast book, on its naive twin
-//! and over HTTP.
+//! Book scripts: tables that a trader can read, and that run on the fast book, on its naive twin and over HTTP.
 //!
-//! One command a line; `->` and what must come of it behind. `//` begins a comment. Prices are
-//! cents of the order's own token, sizes are shares, money is USDC; all may have decimals.
+//! One command per line, then `->` and the expected result. `//` begins a comment. Prices are cents of the order's own
+//! token, sizes are shares, money is USDC; all may have decimals.
 //!
 //! | line | does | result |
 //! |---|---|---|
@@ -56,7 +55,7 @@ pub struct Line {
     pub expected: Option<String>,
 }
 
-/// What a script is run with.
+/// The setup of a script.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub shards: Vec<u16>,

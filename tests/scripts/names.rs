@@ -1,4 +1,4 @@
-//! What the names in a script stand for: wallets, markets, orders.
+//! The meaning of the names in a script: wallets, markets, orders.
 
 use super::language::{MarketLine, OrderLine, text};
 use outcry::domain::amount::ONE;
@@ -22,7 +22,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The wallet of a name; `Err` with its principal if the name is new and was just numbered.
+    /// The wallet of a name; and if the name is new, the wallets that were just numbered, each with
+    /// its principal.
     pub fn wallet(&mut self, name: &str) -> (WalletNo, Vec<(WalletNo, WalletNo)>) {
         let mut new = Vec::new();
         let (owner, _) = name.split_once('.').unwrap_or((name, ""));
@@ -69,7 +70,7 @@ impl Names {
         })
     }
 
-    /// Names the digest that a label's order really has.
+    /// Records the real digest of a label's order.
     pub fn know(&mut self, label: &str, id: OrderId) {
         self.ids.insert(label.to_owned(), id);
     }
@@ -132,7 +133,7 @@ impl Names {
         place
     }
 
-    /// What a replace did, as scripts say it.
+    /// The result of a replace, in the words of scripts.
     pub fn replace_text(&self, replaced: &Result<NaiveReplaced, Refusal>) -> String {
         match replaced {
             Err(refusal) => format!("refused {}", refusal.reject.wire().code),
@@ -148,7 +149,7 @@ impl Names {
         }
     }
 
-    /// What an order did, as scripts say it.
+    /// The result of an order, in the words of scripts.
     pub fn order_text(&self, report: &Report, order_type: OrderType) -> String {
         let mut parts: Vec<String> = report
             .fills
@@ -179,7 +180,7 @@ impl Names {
         parts.join(", ")
     }
 
-    /// A market's book as scripts say it: each order at its price of token 0, bids first.
+    /// A market's book in the words of scripts: each order at its price of token 0, bids first.
     pub fn book_text(&self, orders: &[BookRow]) -> String {
         let side = |side| {
             let rows = orders.iter().filter(|row| row.face_side() == side);

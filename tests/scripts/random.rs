@@ -1,8 +1,8 @@
 //! Random scripts: the same commands that people write, drawn from a seed.
 //!
-//! A script that fails is printed whole, together with its seed, so that it can be kept in one of
-//! the files. Prices, sizes and money are few and small: orders meet often, cells run short, and
-//! what is left over has odd millionths.
+//! A script that fails is printed in full, together with its seed, so that it can be kept in one of
+//! the files. Prices, sizes and money are few and small, so orders meet often, cells run short, and
+//! what remains has odd millionths.
 
 use std::fmt::Write;
 
@@ -73,8 +73,8 @@ pub fn interleaved(draw: &mut Draw, lines: usize) -> String {
         } else if held.iter().all(Option::is_none) {
             line(draw, &mut script, &mut labels, &MARKETS);
         } else if draw.one_in(4) {
-            // Between claim and commit a cell has fallen and its flag is not up yet: the twin, which
-            // knows no flags, would be ahead.
+            // Between claim and commit a cell has fallen and its flag is not yet up. The twin, which
+            // has no flags, would be ahead.
             if held.iter().flatten().all(|(_, stage)| *stage != "claim") {
                 let _ = writeln!(script, "sweep in {}", markets[0]);
             }
@@ -151,12 +151,12 @@ fn line(draw: &mut Draw, script: &mut String, labels: &mut u64, markets: &[&str]
     let _ = writeln!(script, "{line}");
 }
 
-/// Orders of one trader against others, mostly in the same market and at prices that rest.
+/// Replaces orders of one trader, mostly in the same market and at prices that rest.
 fn replace(draw: &mut Draw, script: &mut String, labels: &mut u64, market: &str) {
     let who = draw.pick(&TRADERS);
     let mut line = format!("{who} replace");
     for _ in 0..draw.below(4) {
-        // The newest orders are likely to be there still.
+        // The newest orders are likely to rest still.
         let back = draw.below(10).min(labels.saturating_sub(1));
         let _ = write!(line, " #{}", (*labels - back).max(1));
     }

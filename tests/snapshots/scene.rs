@@ -1,4 +1,5 @@
-//! Who acts on an exchange while snapshots are taken, what they do, and what all answers say then.
+//! The parties that act on an exchange while snapshots are taken, their acts, and all answers that
+//! are compared.
 
 #![allow(unreachable_pub, reason = "every test is a crate of its own")]
 
@@ -15,10 +16,10 @@ use std::thread::JoinHandle;
 const SHARE: u64 = 1_000_000;
 const TRADERS: usize = 4;
 
-/// Refusals that have a frame, because they are about the book at that moment.
+/// Refusals that have a frame, because they depend on the book at that moment.
 const KILLED: [&str; 2] = ["fok_not_filled", "fak_no_match"];
 
-/// What is done, and how often: its share of all.
+/// Kinds of acts, each with its weight.
 pub const KINDS: [(&str, u64); 14] = [
     ("place", 60),
     ("cancel", 10),
@@ -54,7 +55,7 @@ impl Market {
     }
 }
 
-/// An order that got a frame, and what its trader heard of it first.
+/// An order that got a frame, and its first answer.
 #[derive(Clone)]
 struct Placed {
     who: usize,
@@ -64,7 +65,7 @@ struct Placed {
     answer: Vec<u8>,
 }
 
-/// A running exchange, who acts on it, and what it was asked so far.
+/// A running exchange, those who act on it, and what they have done so far.
 pub struct Scene {
     random: Random,
     connection: Connection,
@@ -88,7 +89,7 @@ impl Scene {
         let admin = format!("http://127.0.0.1:{}", exchange.admin);
         let (orders, done) = (Vec::new(), BTreeMap::new());
         let mut scene = Self { random, connection, admin, traders, markets, orders, done };
-        // So that everybody has something to sell.
+        // So that every trader has something to sell.
         for who in 0..TRADERS {
             for market in 0..scene.markets.len() {
                 let answer = scene.pairs(who, 0, market, 200 * SHARE);
@@ -98,7 +99,7 @@ impl Scene {
         scene
     }
 
-    /// So many acts, each of a random kind.
+    /// Does `count` acts, each of a random kind.
     pub fn acts(&mut self, count: u64) {
         for _ in 0..count {
             let mut draw = self.random.below(KINDS.iter().map(|(_, share)| share).sum());
@@ -167,7 +168,7 @@ impl Scene {
         taken
     }
 
-    /// Posts every order once more: it runs no second time and is answered as it was at first.
+    /// Posts every order once more: it is not executed again and gets its first answer.
     #[track_caller]
     pub fn repeats(&self, exchange: &Exchange) {
         let mut connection = exchange.connect();
@@ -217,7 +218,7 @@ impl Scene {
         self.operator(&[&["market", "resolve", &condition, "--payout", payout], redeem].concat())
     }
 
-    /// One command of the operator; whether it was done or refused.
+    /// Runs one command of the operator; returns whether it was done or refused.
     fn operator(&self, words: &[&str]) -> bool {
         let output = outcry(&[words, &["--admin", &self.admin]].concat());
         let code = output.status.code();
@@ -230,7 +231,7 @@ impl Scene {
         snapshot_at(self.admin.clone())
     }
 
-    /// What is asked before a stop and after each start.
+    /// The reads that are compared before a stop and after each start.
     fn questions(&self) -> Vec<String> {
         let mut paths: Vec<String> =
             ["/simplified-markets", "/markets", "/sampling-markets", "/tags", "/series"]
@@ -264,7 +265,7 @@ impl Scene {
         paths
     }
 
-    /// Every answer of `exchange`, by what was asked.
+    /// Every answer of `exchange`, by request.
     pub fn answers(&self, exchange: &Exchange) -> Vec<(String, u16, String)> {
         let mut connection = exchange.connect();
         let mut answers = Vec::new();
@@ -311,7 +312,7 @@ pub fn snapshot_at(admin: String) -> JoinHandle<u64> {
     })
 }
 
-/// Whether an act was done. A refusal is an answer too; an exchange that is not able is none.
+/// Whether an act was done. A refusal is a valid answer; a server error is not.
 fn accepted(status: u16, body: &[u8]) -> bool {
     assert!(status < 500 && ![401, 425, 429].contains(&status), "{status} {}", String::from_utf8_lossy(body));
     status == 200

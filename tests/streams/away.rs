@@ -1,4 +1,5 @@
-//! What a client knows of a market that changed while the client was away: its tick and its result.
+//! What a client learns about a market that changed while the client was away: its tick and its
+//! result.
 
 use super::mirror::{Mirror, Noted, text};
 use super::{Site, operator};
@@ -7,7 +8,7 @@ use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What a market's messages say of it besides its books.
+/// What a market's messages say about it besides its books.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Terms {
     tick: f64,
@@ -47,7 +48,7 @@ impl Terms {
 }
 
 impl Site {
-    /// What a read says of the market.
+    /// What a read says about the market.
     fn terms(&self) -> Terms {
         let market = self.exchange.read(&format!("/markets/{}", self.condition));
         let tokens = market["tokens"].as_array().unwrap().iter();
@@ -64,7 +65,7 @@ impl Site {
         operator(&self.exchange, &["market", "tick", &self.condition, tick]);
     }
 
-    /// Comes back to both tokens from where `mirror` is; gives what it is told first.
+    /// Comes back to both tokens from where `mirror` is; returns what the server says first.
     #[track_caller]
     fn come_back(&self, stream_id: &Value, mirror: &mut Mirror, terms: &mut Terms) -> (Stream, Value) {
         let mut stream = Stream::open(&self.exchange, "market");
@@ -98,7 +99,8 @@ fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile() {
     terms.note(&told);
     assert_eq!(terms, site.terms());
     drop(stream);
-    // No order was in the way of a finer tick: the number stays, and still it is told.
+    // No order was in the way of a finer tick: the number stays, and the change is reported
+    // nevertheless.
     site.tick("0.001");
     let since = mirror.sequence;
     let (stream, told) = site.come_back(stream_id, &mut mirror, &mut terms);
@@ -106,7 +108,7 @@ fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile() {
     assert_eq!(told["markets"][0]["tick_size"], "0.001");
     assert!(told["markets"][0].get("payout").is_none(), "{told}");
     drop(stream);
-    // To another one and back, which takes an order that lay off the grid.
+    // To another tick and back, which removes an order that was off the grid.
     site.order(0, 0, Side::Buy, 25, 5, "GTC");
     site.tick("0.1");
     site.tick("0.001");
@@ -114,7 +116,7 @@ fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile() {
     let (mut stream, told) = site.come_back(stream_id, &mut mirror, &mut terms);
     assert_eq!((&told["markets"][0]["replayed"], mirror.sequence), (&json!(true), since + 3));
     assert_eq!(mirror.books, site.books());
-    // Who stays hears the same.
+    // A client that stays is told the same.
     site.tick("0.01");
     for word in ["tick_size_change", "tick_size_change", "book", "book"] {
         let message = stream.event();
@@ -123,7 +125,7 @@ fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile() {
     }
     assert_eq!(terms, site.terms());
     drop(stream);
-    // Behind a snapshot only the newest state is known, with the same number and with another one.
+    // After a snapshot only the newest state is known, with the same number and with another one.
     site.tick("0.001");
     operator(&site.exchange, &["snapshot"]);
     let mut site = site.restart();

@@ -1,4 +1,4 @@
-//! What streams hold that their clients do not read.
+//! What streams hold for clients that do not read.
 
 use super::Site;
 use crate::common::stream::Stream;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_mins(2);
 
 impl Site {
-    /// Looks until so many bytes, as `is_it` wants them, are held for all clients.
+    /// Polls until the number of bytes held for all clients satisfies `is_it`.
     fn until_held(&self, is_it: impl Fn(u64) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -42,7 +42,7 @@ fn what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_gone() {
     let length = u16::try_from(message.len()).unwrap().to_be_bytes();
     // A text of which every byte is masked by 0.
     let frame = [&[0x81, 0xfe, length[0], length[1], 0, 0, 0, 0], message.as_bytes()].concat();
-    // What the sockets do not take any more is not said: the server has stopped to read, or is about to answer.
+    // An error is ignored here: the server has stopped reading, or is about to answer.
     let _ = stream.0.get_mut().write_all(&frame.repeat(ASKS_MAX));
     site.until_held(|bytes| 0 < bytes);
     drop(stream);

@@ -1,5 +1,5 @@
 //! A client that keeps books by the documented rules alone: a `book` replaces what it has, a
-//! `price_change` with the next number changes it, and everything else that it can notice is a gap.
+//! `price_change` with the next number changes it, and anything else that it can notice is a gap.
 
 #![allow(unreachable_pub, reason = "every test is a crate of its own")]
 
@@ -12,13 +12,13 @@ use std::fmt::Write;
 pub enum Noted {
     /// The books are those of this message.
     Good,
-    /// It is not about books, or repeats what is known.
+    /// The message is not about books, or repeats what is known.
     Passed,
     /// Something was missed.
     Gap(String),
 }
 
-/// One token's levels by the text of their price; the order is that of the prices.
+/// One token's levels, in the order of their prices; each with its texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
     bids: BTreeMap<u64, (String, String)>,
@@ -47,8 +47,8 @@ impl Book {
         }
     }
 
-    /// The documented checksum: zlib's CRC-32 of `price:size;` for each bid, `|`, and each ask, the best
-    /// of a side last.
+    /// The documented checksum: zlib's CRC-32 of `price:size;` for each bid, then `|`, then each ask,
+    /// the best of each side last.
     pub fn crc(&self) -> u64 {
         let mut text = String::new();
         for (price, size) in self.bids.values() {
@@ -102,7 +102,7 @@ impl Mirror {
     fn book(&mut self, message: &Value) -> Noted {
         let (told, book) = (message["sequence"].as_u64().unwrap(), Book::of(message));
         if self.sequence != 0 && told != self.sequence {
-            // It is of another time than the rest, which a late or repeated one may be.
+            // It has another number than the other books, as a late or repeated message may.
             return if told < self.sequence { Noted::Passed } else { self.is_at(told) };
         }
         assert_eq!(book.crc(), message["crc"].as_u64().unwrap(), "{message}");

@@ -1,4 +1,4 @@
-//! What no start survives is fatal in the check as well, and leaves nothing behind.
+//! Settings with which no start succeeds are fatal in the check as well, and leave nothing behind.
 
 use crate::common::exchange::outcry;
 use crate::said;

@@ -1,9 +1,9 @@
-//! When requests were due, in words, and what that means for those that wait in line.
+//! When requests were due, in words, and what that means for requests that wait in line.
 
 use super::numbers::micros;
 use crate::summary::Summary;
 
-/// When requests were due, and what that means for those that wait; nothing if it was not told.
+/// When requests were due, and what that means for requests that wait; none if not recorded.
 pub(crate) fn words(arrivals: &str, burst: u32, per_s: f64) -> Option<String> {
     let apart = micros(1e6 * f64::from(burst) / per_s.max(1.0));
     let text = match (arrivals, burst) {
@@ -29,7 +29,7 @@ pub(crate) fn words(arrivals: &str, burst: u32, per_s: f64) -> Option<String> {
     Some(text)
 }
 
-/// Whether requests came at random distances, as far as anybody says.
+/// Whether requests came at random distances; assumed where it was not recorded.
 pub(super) fn at_random(summary: &Summary) -> bool {
     summary.arrivals != "fixed"
 }
@@ -69,7 +69,7 @@ mod tests {
             let said = words(arrivals, burst, 2_000.0).expect("a word of a scenario");
             assert!(said.starts_with(&format!("They were due {told}")) && said.contains(follows), "{said}");
         }
-        // A summary from before it was told.
+        // A summary from before it was recorded.
         assert_eq!(words("", 0, 2_000.0), None);
     }
 }

@@ -1,5 +1,5 @@
-//! What users get where a run's threads were placed for measuring: where `serve` puts them by itself, and what the same
-//! load took there.
+//! What users get where a run's threads were placed for measuring: where `serve` puts the threads by itself, and how
+//! the same load fared there.
 
 use super::numbers::micros;
 use super::page::{mark, short_reasons};
@@ -8,10 +8,10 @@ use crate::placement;
 use crate::stats::Quantiles;
 use crate::summary::{AsServe, Summary};
 
-/// The head of the table with both.
+/// The head of the table that has both runs.
 pub(super) const HEAD: [&str; 5] = ["", "p50, as above", "p50, as serve", "p99, as above", "p99, as serve"];
 
-/// Where the threads were and where `serve` puts them, and what measures that; nothing where both are the same.
+/// Where the threads were, where `serve` puts them, and the command that measures that; none where both are the same.
 pub(super) fn note(summary: &Summary) -> Option<String> {
     let both = placement::caution(&summary.threads, &summary.threads_by_itself)?;
     let measured = match summary.as_serve {
@@ -21,8 +21,8 @@ pub(super) fn note(summary: &Summary) -> Option<String> {
     Some(format!("{both}; {measured}."))
 }
 
-/// The command of this run as it can be typed again; of one that was none of a scenario, and from before that was kept,
-/// by the scenario's name.
+/// The command of this run, ready to be typed again. If another command made the run, or if the command was not kept,
+/// it is built from the scenario's name.
 fn again(summary: &Summary) -> String {
     let is_of_scenario = ["run ", "sweep "]
         .iter()
@@ -30,7 +30,7 @@ fn again(summary: &Summary) -> String {
     if is_of_scenario { summary.typed.clone() } else { format!("scripts/perf run {}", summary.scenario) }
 }
 
-/// What the table is, and whether its other run was VALID.
+/// The table's title, which says whether its other run was VALID.
 pub(super) fn title(as_serve: &AsServe) -> String {
     format!(
         "The same load, placed and waiting as serve does here by itself, without a disk ({})",
@@ -46,18 +46,18 @@ fn verdict(as_serve: &AsServe) -> String {
     }
 }
 
-/// Each reason against that run, with its amount and who had it.
+/// Each reason against the other run, with its amount and who had it.
 pub(super) fn reasons(as_serve: &AsServe) -> Vec<String> {
     as_serve.verdict.reasons.iter().map(|reason| format!("As serve, INVALID for {reason}.")).collect()
 }
 
-/// Behind the verdict: that it is not of the other run, if that was INVALID alone.
+/// An addition to the verdict, if only the other run was INVALID.
 pub(super) fn besides(summary: &Summary) -> &'static str {
     let other = summary.as_serve.as_ref().filter(|as_serve| summary.verdict.valid && !as_serve.verdict.valid);
     other.map_or("", |_| ", but not the run placed as `serve` does, of which the reasons stand above")
 }
 
-/// Each class of both runs.
+/// A row for each class, from both runs.
 pub(super) fn rows(summary: &Summary, as_serve: &AsServe) -> Vec<Vec<String>> {
     let row = |(name, own): &(String, Quantiles)| {
         let here = &summary.class(name)?.latency;
@@ -132,7 +132,8 @@ mod tests {
         }
         let same = Summary { threads_by_itself: example().threads, ..example() };
         assert_eq!(note(&same), None);
-        // What was typed is what is to be typed, with the file's folder; of another command the name is all there is.
+        // The command is repeated as typed, with the file's folder; if another command was typed, only the name is
+        // known.
         for (typed, told) in [
             (
                 "scripts/perf run 'my scenarios/a.toml' --rate 5",

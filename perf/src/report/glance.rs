@@ -1,4 +1,4 @@
-//! What limits this box, in a table: each figure of the run, what most of it was, what to change first, and what
+//! What limits this box, as a table: each figure of the run, what most of it was, what to change first, and what
 //! `outcry topology` had said.
 
 use super::numbers::{about, micros};
@@ -16,10 +16,10 @@ const KNOWN: &str = "known signers (auth.known_signers_bytes, not reviewed)";
 const NOT_THE_SERVERS: &str = "nothing: it is the rig's";
 const SPIN: &str = "cpu.wait=shard=spin, which burns a CPU for each shard";
 
-/// All that can be told of a run.
+/// A row for each figure that the run has.
 pub(super) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
-    // The plan is of orders with a signature each.
+    // The plan is about orders with a signature each.
     let told = |is_meant: fn(&ClassTimes) -> bool| {
         summary.commonest(|times| is_meant(times) && summary.has_parts(times))
     };
@@ -42,13 +42,13 @@ fn row(what: String, shown: String, (by, first): (String, String), planned: &str
     [what, shown, by, first, planned.to_owned()]
 }
 
-/// What the server had said of what is `asked`.
+/// What the server had said about `asked`.
 pub(super) fn had_said<'a>(summary: &'a Summary, asked: &str) -> &'a str {
     let told = summary.planned.iter().flat_map(|planned| &planned.how_much);
     told.into_iter().find(|(about, _)| about == asked).map_or("", |(_, much)| much)
 }
 
-/// The middle and the tails of a class; `asked` is what the plan calls them.
+/// Rows for the middle and the tails of a class; `asked` is the plan's word for it.
 fn quantiles<'a>(
     summary: &'a Summary,
     times: &'a ClassTimes,
@@ -74,7 +74,7 @@ fn quantiles<'a>(
     })
 }
 
-/// What the same took placed as `serve` does, which is what users get; of p99.9 one run has too few.
+/// The same figure placed as `serve` does, which is what users get; one run has too few requests for p99.9.
 fn as_serve(of: &str, times: &ClassTimes, summary: &Summary) -> String {
     let classes = summary.as_serve.iter().flat_map(|as_serve| &as_serve.classes);
     let own = classes.filter(|(class, _)| *class == times.class).find_map(|(_, own)| match of {
@@ -85,17 +85,17 @@ fn as_serve(of: &str, times: &ClassTimes, summary: &Summary) -> String {
     own.map_or_else(String::new, |us| format!(" (as serve: {})", micros(us)))
 }
 
-/// What of it was in the server: of reads by its own count of as many, of others in the middle.
+/// How much of it was in the server: for reads by the server's own count there, for others at the median.
 fn in_server(parts: &Parts, times: &ClassTimes, summary: &Summary) -> String {
     let of_orders = times.median_us("total").filter(|_| parts.of == "p50");
     let us = went::in_server_us(parts, summary).or(of_orders);
     us.map_or_else(String::new, |us| format!(", {} in the server", micros(us)))
 }
 
-/// What has less of a time than this is not called its reason.
+/// A part that has less of a time than this is not called its cause.
 const ALONE_PERCENT_MIN: f64 = 35.0;
 
-/// Most of the time of some requests, of slow ones of what is above the median, and what would shorten it.
+/// What most of the time was (for slow requests, of the time above the median), and what would shorten it.
 fn largest(parts: &Parts, summary: &Summary) -> (String, String) {
     let more = went::beyond(parts, summary);
     let of = if more.is_some() { " of that" } else { "" };
@@ -151,12 +151,12 @@ fn place(at: &Where, us: f64, parts: &Parts, summary: &Summary) -> (String, Stri
     }
 }
 
-/// What makes the line before a loop shorter.
+/// What shortens the line before a loop.
 fn shorter_line(summary: &Summary) -> &'static str {
     if went::has_batches(summary) { "smaller batches; more shards" } else { "more shards" }
 }
 
-/// Time that no stage has: a CPU that was taken for as long, or the way through the kernel, which has the wake-up in it
+/// Time in no stage: a CPU that was taken for as long, or else the way through the kernel, which includes the wake-up
 /// where the loop sleeps.
 fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     let sleeps = summary.threads.iter().any(|thread| thread.is_trading() && !thread.spins());
@@ -175,7 +175,7 @@ fn unseen(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
     }
 }
 
-/// At which rate the busiest loop would be full, if the run says that of orders.
+/// The rate at which the busiest loop would be full, if the run says anything about orders.
 fn full(summary: &Summary) -> Option<[String; 5]> {
     let (orders, busiest) = (planned::as_orders(summary)?, room::busiest(summary)?);
     let by = format!("the CPU of {}, {:.0} % busy", busiest.name, 100.0 * busiest.busy);
@@ -186,7 +186,7 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
             by,
             "a core and a shard more (cpu.shards)".to_owned(),
         ),
-        // What it was busy for has their time in, so this is no least any more.
+        // Its busy time includes the time that others had, so the rate is no lower bound any more.
         Some(taken) => (
             format!(
                 "{} ({mix} requests of this mix) by what each took at this load and beside others, who had {:.0} % of CPU {} {}; \
@@ -203,13 +203,13 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
     Some(row("orders a second".to_owned(), shown, (by, first), had_said(summary, "orders-per-second")))
 }
 
-/// A reader that works less than this part of the time does not tell when it is full.
+/// A reader that works less of the time than this does not show when it is full.
 const BUSY_TELLING: f64 = 0.05;
 
-/// What the reader does for orders is in its time too: of fewer reads than this it says nothing.
+/// The reader's time includes its work for orders, so with a smaller part of reads than this it says nothing.
 const READS_TELLING: f64 = 0.5;
 
-/// At which rate of such reads the reader would be full.
+/// The rate of such reads at which the reader would be full.
 fn reader_full(summary: &Summary, reads: &ClassTimes) -> Option<[String; 5]> {
     let reader = summary.loops.iter().find(|share| share.name == READER && BUSY_TELLING <= share.busy)?;
     #[allow(clippy::cast_precision_loss, reason = "reads are far fewer than 2^53")]
@@ -247,7 +247,7 @@ mod tests {
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
     const QUIETER: &str = "interrupts moved away by `outcry tune`, if irq.affinity names any; the rest is the host's: one that sells whole cores, or wait and try again";
 
-    /// A row's cells behind its name.
+    /// A row's cells after its name.
     fn told(summary: &Summary, what: &str) -> [String; 4] {
         let rows = rows(summary);
         let row = rows.iter().find(|row| row[0] == what).unwrap_or_else(|| panic!("{what}: {rows:?}"));
@@ -301,7 +301,7 @@ mod tests {
         ] {
             let mut summary = Summary { largest_other: Some(sh.clone()), ..example() };
             summary.loops[0].away = Some(Away {
-                // Of the time without work more is lost.
+                // The part lost of the time without work is larger.
                 lost_percent: 1.2 * lost_percent,
                 max_us: 4_000.0,
                 threads_percent: Some(lost_percent),
@@ -378,7 +378,7 @@ mod tests {
                 ["in line behind others on its loop, 100 % of that", first]
             );
         }
-        // Of reads no stage is told.
+        // Reads have no stages.
         for (client_cpu, client_us, in_server_us, expected) in [
             (0, 120.0, None, "the server and the kernel, not told apart, 97 %"),
             (0, 120.0, Some(3_000.0), "in the server: its reader, 97 %"),
@@ -513,7 +513,7 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("mostly at batches of 15 orders: smaller batches, more shards"), "{said}");
-        // Hardly slower than the median, they went where that did.
+        // If they are hardly slower than the median, their time went where the median's did.
         summary.parts[1].latency_us = 49.0;
         let [shown, by, ..] = told(&summary, "orders that rest, p99");
         assert_eq!((shown.as_str(), by.contains("of that")), ("85.0 µs", false));
@@ -585,7 +585,7 @@ mod tests {
             Some(Away { lost_percent: 1.0, max_us: 9_000.0, slowest_us: 3_000.0, ..Away::default() });
         let by = "CPU 0 was taken: interrupts or the host (nobody is charged), some 76 % of that";
         assert_eq!(told(&summary, "orders that rest, p99.9")[1], by);
-        // Where nobody looks, it is the same CPU's stop and the same taker, if it was for as long.
+        // With no stage to show it, the same CPU's stop and the same taker are named, if the stop was as long.
         summary.parts[1].stages[1].1 = 10.0;
         summary.parts[1].outside_us = 3_964.0;
         summary.threads[0].wait = "park".to_owned();

@@ -1,8 +1,9 @@
-//! What the words of a report mean, for who has never seen the server.
+//! The words of a report, explained for readers who have never seen the server.
 
 use crate::summary::{Stage, Summary};
 
-/// Every stage that the server names, in the order in which a request has them, and what it is.
+/// Every stage that the server names, in the order in which a request passes them, with its
+/// meaning.
 const STAGES: [(&str, &str); 11] = [
     (
         "recv",
@@ -27,7 +28,7 @@ const STAGES: [(&str, &str); 11] = [
 /// Why reads are not in the tables of stages.
 pub(crate) const READS: &str = "Reads (GET) have no stages: of a read the server keeps one time, from its bytes to its answer (stage `read` of `/metrics`).";
 
-/// Words that are met in sentences.
+/// Words that appear in sentences.
 const WORDS: [(&str, &str); 9] = [
     ("p50, p99, p99.9", "half, 99 of 100, 999 of 1,000 took at most this long; p50 is the median"),
     ("loop", "one thread of the server with all its work: a shard's, an ingress loop, or the reader's"),
@@ -57,13 +58,13 @@ const WORDS: [(&str, &str); 9] = [
     ),
 ];
 
-/// What each of `stages` is.
+/// The meaning of each of `stages`.
 pub(crate) fn stages(stages: &[Stage]) -> Vec<String> {
     let named = |name: &str| stages.iter().any(|stage| stage.stage == name);
     STAGES.iter().filter(|(name, _)| named(name)).map(|(name, what)| format!("`{name}`: {what}.")).collect()
 }
 
-/// What the other words mean.
+/// The meaning of the other words.
 pub(crate) fn words() -> Vec<String> {
     WORDS.iter().map(|(word, what)| format!("{word}: {what}.")).collect()
 }

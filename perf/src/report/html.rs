@@ -1,10 +1,10 @@
-//! A page that is being written: one file that needs nothing else, for light and dark, wide and narrow.
+//! An HTML page that needs no other file, for light and dark, wide and narrow screens.
 
 use std::fmt::Write as _;
 
 use super::plot::SERIES_MAX;
 
-/// Behind a quantile that is the slowest request alone.
+/// Follows a quantile that is the slowest request alone.
 pub(crate) const ALONE: &str = "*";
 
 /// What [`ALONE`] means.
@@ -14,7 +14,7 @@ pub(crate) const ALONE_TEXT: &str =
 /// A cell of more letters than this is text, which may wrap.
 const LONG: usize = 32;
 
-/// A table of more columns than this has to be narrow in each.
+/// A table with more columns than this needs each to be narrow.
 const MANY: usize = 8;
 
 const STYLE: &str = include_str!("style.css");
@@ -22,7 +22,7 @@ const STYLE: &str = include_str!("style.css");
 /// A page that is being written.
 pub(crate) struct Page {
     html: String,
-    /// Whether [`ALONE_TEXT`] stands on it.
+    /// Whether [`ALONE_TEXT`] is on the page already.
     is_alone_told: bool,
 }
 
@@ -50,17 +50,17 @@ impl Page {
         self.html.push('\n');
     }
 
-    /// A part of the page.
+    /// A heading.
     pub(crate) fn heading(&mut self, text: &str) {
         self.push(&format!("<h2>{}</h2>", escaped(text)));
     }
 
-    /// A paragraph; `soft` ones explain.
+    /// A paragraph.
     pub(crate) fn paragraph(&mut self, text: &str) {
         self.push(&format!("<p>{}</p>", prose(text)));
     }
 
-    /// A paragraph that explains.
+    /// A paragraph of explanation, in softer type.
     pub(crate) fn note(&mut self, text: &str) {
         self.push(&format!("<p class=\"soft\">{}</p>", prose(text)));
     }
@@ -71,14 +71,14 @@ impl Page {
         self.push(&format!("<ul>{}</ul>", items.concat()));
     }
 
-    /// A list behind its name, which opens it.
+    /// A list that is folded away under its name.
     pub(super) fn folded(&mut self, name: &str, items: &[String]) {
         self.push(&format!("<details><summary>{}</summary>", escaped(name)));
         self.list(items);
         self.push("</details>");
     }
 
-    /// A chart with the names of its lines.
+    /// A chart with a legend.
     pub(crate) fn chart(&mut self, names: &[(usize, &str)], svg: &str) {
         if !names.is_empty() {
             let mut legend = String::new();
@@ -122,7 +122,7 @@ impl Page {
         ));
     }
 
-    /// A table of figures.
+    /// A table of figures, followed by [`ALONE_TEXT`] if it needs that first.
     pub(crate) fn table(&mut self, caption: &str, head: &[&str], rows: &[Vec<String>]) {
         let class = if MANY < head.len() { "dense" } else { "figures" };
         self.rows(class, caption, head, rows, escaped);
@@ -132,7 +132,7 @@ impl Page {
         }
     }
 
-    /// A table of names and what they are.
+    /// A table of names and their values.
     pub(super) fn facts(&mut self, rows: &[(&str, String)]) {
         let row = |(name, value): &(&str, String)| {
             format!("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), prose(value))
@@ -142,7 +142,7 @@ impl Page {
     }
 }
 
-/// A sentence: a number stays on the line of its unit, and what is between two backticks is code.
+/// Prose as HTML: a number stays on the line of its unit, and text between two backticks is code.
 fn prose(text: &str) -> String {
     let mut text = escaped(text);
     for unit in ["µs", "ms", "ns", "%"] {
@@ -163,7 +163,7 @@ fn prose(text: &str) -> String {
     html
 }
 
-/// Text in which nothing is markup.
+/// Text with nothing left that is markup.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

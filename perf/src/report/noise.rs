@@ -1,4 +1,4 @@
-//! What took the CPUs of a run, whether a VALID one can be had, and what to do if not.
+//! What took the CPUs of a run, whether a VALID run is possible, and what to do if not.
 
 use outcry::topology::valid;
 
@@ -11,11 +11,11 @@ use crate::summary::Summary;
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 use crate::watch::LOST_MAX;
 
-/// The server's CPU and the client's: of these the verdict takes its shares.
+/// The server's CPU and the client's: the verdict's shares refer to these.
 const CPUS_OF_SHARES: f64 = 2.0;
 
-/// Whether this box, as it was, can give a VALID run, whatever this one's verdict: each amount with its limit, which a verdict's
-/// reasons have themselves.
+/// Whether this box, as it was, can give a VALID run, whatever this run's verdict. Each amount has its limit beside it;
+/// the reasons of a verdict have theirs already.
 pub(crate) fn can_be_valid(summary: &Summary) -> String {
     let reasons = &summary.verdict.reasons;
     let is_boxes = |reason: &String| ["steal", "others had"].iter().any(|start| reason.starts_with(start));
@@ -30,7 +30,7 @@ pub(crate) fn can_be_valid(summary: &Summary) -> String {
     }
 }
 
-/// What others had of the CPUs, by every account there is.
+/// How much of the CPUs others had, by every account there is.
 fn lost(summary: &Summary) -> String {
     let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
     let share = |cpus: f64| {
@@ -68,7 +68,7 @@ fn lost(summary: &Summary) -> String {
     )
 }
 
-/// What the busiest loop had no CPU for while the load was on, if it spun and so knows.
+/// The moments in which the busiest loop had no CPU while the load was on, if it spun and so noticed them.
 pub(super) fn taken(summary: &Summary) -> Option<Told> {
     let (busiest, away) = (room::busiest(summary)?, room::away(summary)?);
     let is_limit = GAP_US_MAX < away.wait_p999_us;
@@ -87,7 +87,7 @@ pub(super) fn taken(summary: &Summary) -> Option<Told> {
     Some(Told { is_limit, text })
 }
 
-/// Who had what of the same time, and most of it.
+/// Who had how much of that time, and who had most of it.
 fn taken_by(taken: &Taken) -> String {
     let gaps = &taken.gaps;
     #[allow(clippy::cast_precision_loss, reason = "a share is at most a million")]
@@ -110,7 +110,7 @@ fn taken_by(taken: &Taken) -> String {
     )
 }
 
-/// What a thread that only spins lost, of CPUs of which no loop told what was taken while the load was on.
+/// What a thread that only spins lost, on CPUs for which no loop reports the loss while the load was on.
 pub(super) fn pauses(summary: &Summary) -> Option<Told> {
     let told = room::away(summary).and_then(|_| taker::of(summary)).map(|taken| taken.gaps.cpu);
     let rows =
@@ -141,7 +141,7 @@ pub(super) fn pauses(summary: &Summary) -> Option<Told> {
     Some(Told { is_limit: !is_quiet, text })
 }
 
-/// What makes the next run VALID, as far as the reasons say.
+/// What makes the next run VALID, as far as the reasons show.
 pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
     let rows = [
         ("generator late", "Give the client a CPU of its own, or offer less (`--rate`)."),
@@ -150,7 +150,7 @@ pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
     ];
     let of_load =
         rows.iter().filter(|(start, _)| has_reason(summary, start)).map(|(_, words)| (*words).to_owned());
-    // Where others had the CPUs, the client may have been late and the rate missed for that.
+    // If others had the CPUs, that may be why the client was late and the rate was missed.
     noise(summary).map_or_else(|| of_load.collect(), |words| vec![words])
 }
 
@@ -158,18 +158,19 @@ fn has_reason(summary: &Summary, start: &str) -> bool {
     summary.verdict.reasons.iter().any(|reason| reason.starts_with(start))
 }
 
-/// Who had what was measured on, whether that can be ended here, and what to do else, if it made the run INVALID.
+/// If others' use of the CPUs made the run INVALID: who it was, whether that can be ended here, and what to do
+/// otherwise.
 fn noise(summary: &Summary) -> Option<String> {
     const QUIET: &str = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
     let most = summary.around().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
-    // What was there while the load was on comes first; what was before and after has its own names.
+    // What was there while the load was on comes first; losses before and after have names of their own.
     let cpu = taker::most_taken(summary).or(most.map(|row| row.cpu));
     let of = |cpu| {
         let of = if taker::is_meanwhile(summary, cpu) { taker::of_cpu } else { taker::of_around };
         of(summary, cpu)
     };
     let taken = cpu.filter(|_| has_reason(summary, "others had CPU")).and_then(of);
-    // A run is INVALID for all that was lost, not for what the slowest met.
+    // A run is INVALID for all that was lost, not for what the slowest requests met.
     Some(match taken.map(Taken::in_all) {
         Some(taken) => format!(
             "CPU {} {}, most of what it lost: {}; to change: {}; {QUIET}.",
@@ -207,7 +208,7 @@ mod tests {
         for (wait, lost_percent, wait_p999_us, is_told, is_limit) in [
             ("spin", 6.0, 4_000.0, true, true),
             ("spin", 0.1, 30.0, true, false),
-            // What sleeps does not know.
+            // A loop that sleeps does not know.
             ("park", 0.0, 0.0, false, false),
         ] {
             let mut summary = crate::summary::example();
@@ -335,7 +336,7 @@ mod tests {
         summary.verdict = Verdict::because(vec!["others had the machine: 12 %".to_owned()]);
         let named = "Most of what others had: sh (7), 24.8 % of a CPU; to change: stop sh (7), or keep it off this CPU; `scripts";
         assert!(next_time(&summary)[0].starts_with(named), "{:?}", next_time(&summary));
-        // Who had a little of it is not who to stop.
+        // A process that had only a little of it is not the one to stop.
         summary.share.others = 0.5;
         assert!(next_time(&summary)[0].starts_with("Stop what else runs here"), "{:?}", next_time(&summary));
     }

@@ -10,7 +10,7 @@ pub(crate) fn micros(micros: f64) -> String {
     }
 }
 
-/// The least and the most of a time, once if people read them alike.
+/// The least and the most of a time, or one number if both print the same.
 pub(crate) fn range([least_us, most_us]: [f64; 2]) -> String {
     let [least, most] = [least_us, most_us].map(micros);
     if least == most { least } else { format!("{least} to {most}") }
@@ -40,7 +40,7 @@ pub(crate) fn count(number: f64) -> String {
     text
 }
 
-/// A rate as people say it, in thousands or, below ten thousand, in hundreds.
+/// A rate rounded to thousands, or to hundreds below ten thousand.
 pub(crate) fn about(rate: f64) -> String {
     let step = if rate < 1e4 { 1e2 } else { 1e3 };
     count((rate / step).round() * step)

@@ -1,4 +1,4 @@
-//! What is on the page of a run, and of a sweep.
+//! The contents of the page of a run, and of a sweep.
 
 use super::html::{ALONE, Page, escaped};
 use super::plot::{self, Bar, Chart, Series};
@@ -33,7 +33,7 @@ impl Page {
         self.push("</div>");
     }
 
-    /// All parts about one run.
+    /// All sections about one run.
     pub(crate) fn about(&mut self, summary: &Summary) -> Result<(), String> {
         self.verdict(summary);
         self.paragraph(&words::offered(summary));
@@ -85,10 +85,10 @@ impl Page {
         Ok(())
     }
 
-    /// What the server says of the machine by itself.
+    /// The server's own account of the machine.
     fn own_account(&mut self, summary: &Summary) {
         let limits = words::own_account(summary);
-        // Where the plan of this run has its figures, others of another moment only confuse.
+        // If the plan of this run has its figures, those from another moment would only confuse.
         let is_planned = summary.planned.as_ref().is_some_and(|planned| !planned.how_much.is_empty());
         let answers = if is_planned { Vec::new() } else { words::own_answers(summary) };
         if limits.is_empty() && answers.is_empty() {
@@ -240,7 +240,7 @@ impl Page {
         Ok(())
     }
 
-    /// What the server said before the run, and what came.
+    /// What the server said before the run, and what happened.
     fn planned(&mut self, summary: &Summary) {
         let row = |row: planned::Row| vec![row.what, row.plan, row.showed, row.times, row.why];
         let rows: Vec<_> = planned::rows(summary).into_iter().map(row).collect();
@@ -329,7 +329,7 @@ impl Page {
     }
 }
 
-/// A bar for each stage, from where the one before it ends; the total's from the start.
+/// A bar for each stage, from where the one before it ends; the total's bar starts at 0.
 fn stage_bars(stages: &[Stage]) -> Vec<Bar> {
     let mut from = 0.0;
     let bar = |stage: &Stage| {
@@ -351,7 +351,7 @@ fn stage_bars(stages: &[Stage]) -> Vec<Bar> {
     stages.iter().map(bar).collect()
 }
 
-/// The first words of each reason, once: what fits into a cell.
+/// The first words of each reason, without repetition: as much as fits into a cell.
 pub(crate) fn short_reasons(reasons: &[String]) -> String {
     let mut short: Vec<&str> = Vec::new();
     for words in reasons.iter().map(|reason| reason.split(':').next().unwrap_or_default()) {
@@ -378,7 +378,7 @@ fn cpu_time(summary: &Summary) -> String {
     )
 }
 
-/// What each of the server's loops worked.
+/// How much of the time each of the server's loops worked.
 fn loops_worked(summary: &Summary) -> String {
     let of = |share: &LoopBusy| format!("{} {:.0} %", share.name, 100.0 * share.busy);
     let all: Vec<String> = summary.loops.iter().map(of).collect();
@@ -400,7 +400,7 @@ pub(crate) fn quantile_row(name: &str, quantiles: &Quantiles) -> Vec<String> {
     [name.to_owned(), count].into_iter().chain(times.map(cell)).collect()
 }
 
-/// What stands behind a quantile of `count` requests that needs so many.
+/// The mark after a quantile of `count` requests that takes at least `needed`.
 pub(crate) fn mark(count: u64, needed: u64) -> &'static str {
     if 0 < count && count < needed { ALONE } else { "" }
 }

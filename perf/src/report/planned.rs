@@ -1,11 +1,11 @@
 //! What `outcry topology` said before the run, beside what the run showed.
 //!
-//! The plan is of orders alone, each with its signature. A run has cancels, batches and reads as well, so the rate at
-//! which it would be full is told in such orders too: by what its mix would cost in the plan, which is a signature for
-//! each that there was and the rest for each request that trades.
+//! The plan is about orders alone, each with its signature. A run also has cancels, batches and reads. So the rate at
+//! which it would be full is converted into such orders, by what its mix would cost in the plan: a signature check for
+//! each signature, and the rest of an order for each request that trades.
 //!
-//! Of p99 the plan says what an order waits for behind a batch, or behind another order; that is in the stages before
-//! its signature and before its loop looked at it, so these are what is held against it, and not p99 as a whole
+//! For p99 the plan says how long an order waits for a batch, or for another order. That wait is in the stages before
+//! its signature, and before its loop looked at it; so these are compared with it, and not p99 as a whole
 //! ([`left_out`]).
 
 use super::numbers::{about, micros, range};
@@ -14,19 +14,19 @@ use crate::placement::Planned;
 use crate::summary::{ClassTimes, Summary};
 use crate::workload::BATCH;
 
-/// One figure of both.
+/// One figure, as planned and as shown.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) what: String,
     pub(super) plan: String,
     pub(super) showed: String,
-    /// What was shown as a multiple of the plan's.
+    /// What was shown, as a multiple of the plan.
     pub(super) times: String,
-    /// Why they may differ.
+    /// Why the two may differ.
     pub(super) why: String,
 }
 
-/// All that both know of.
+/// All figures that both have.
 pub(super) fn rows(summary: &Summary) -> Vec<Row> {
     let Some(planned) = &summary.planned else { return Vec::new() };
     let all = [
@@ -39,7 +39,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<Row> {
     all.into_iter().flatten().collect()
 }
 
-/// What is not held against the plan, and why; nothing if there was none.
+/// What is not compared with the plan, and why; none if there was no plan.
 pub(super) fn left_out(summary: &Summary) -> Option<String> {
     let planned = summary.planned.as_ref()?;
     let durable = if words::is_durable(summary) && planned.durable_us.is_none() {
@@ -66,10 +66,10 @@ fn row(what: String, (plan, showed): (f64, f64), text: fn(f64) -> String, why: &
     Row { what, plan: text(plan), showed: text(showed), times, why: why.to_owned() }
 }
 
-/// From which share of trading requests on a loop's time says what its orders cost.
+/// A loop's time says what orders cost if at least this part of all requests trade.
 const TRADING_MIN: f64 = 0.5;
 
-/// Signature checks of one request of a class.
+/// How many signatures are checked for one request of a class.
 pub(super) fn signatures(times: &ClassTimes) -> usize {
     match times.class.as_str() {
         "place" | "replace" | "take" => 1,
@@ -78,12 +78,12 @@ pub(super) fn signatures(times: &ClassTimes) -> usize {
     }
 }
 
-/// The commonest class with one signature, of which the plan's orders are.
+/// The commonest class with one signature, like the plan's orders.
 fn commonest(summary: &Summary) -> Option<&ClassTimes> {
     summary.commonest(|times| signatures(times) == 1)
 }
 
-/// What of an order's median in the server was what, as it was planned and as it came.
+/// One part of an order's median in the server, as planned and as it was.
 struct Part {
     name: &'static str,
     plan_us: f64,
@@ -96,11 +96,11 @@ impl Part {
     }
 }
 
-/// Up to this part of what was planned a difference is not explained.
+/// A difference of up to this part of what was planned is not explained.
 const ALIKE: f64 = 0.05;
 
-/// An order's median in the server, as it was planned and by the server's own account, part by part. Waking its loop is
-/// in no stage, so it is left out of both; the journal too, where nobody said what the disk would add.
+/// An order's median in the server, part by part, as planned and by the server's own account. Waking its loop is in no
+/// stage, so both leave it out; they leave out the journal too, unless the plan says what the disk would add.
 fn in_server(summary: &Summary, planned: &Planned) -> Option<Row> {
     let times = commonest(summary)?;
     let (sign_us, total_us) = (times.median_us("sign")?, times.median_us("total")?);
@@ -130,7 +130,7 @@ fn in_server(summary: &Summary, planned: &Planned) -> Option<Row> {
         let each: Vec<_> = parts.iter().map(|part| format!("{} {}", part.name, micros(of(part)))).collect();
         format!("{}: {}", micros(us), each.join(", "))
     };
-    // Of the parts that went the way of the whole, the one that went furthest.
+    // Of the parts that differ in the direction of the whole, the one that differs most.
     let way = (shown_us - plan_us).signum();
     let most = parts.iter().max_by(|one, other| (way * one.more_us()).total_cmp(&(way * other.more_us())))?;
     let by = if (shown_us - plan_us).abs() <= ALIKE * plan_us {
@@ -163,11 +163,11 @@ fn why_in_server(summary: &Summary, has_disk: bool) -> String {
     )
 }
 
-/// A difference of two times that are more than so many times as long is their noise.
+/// If two times are more than this multiple of their difference, the difference is noise.
 const OUTSIDE_TIMES_MAX: f64 = 10.0;
 
-/// What a request waits for until its loop is awake, where loops sleep. No stage has it: it is in what the client's
-/// median has more than the server's; beside the same load on loops that spin, in what that is more than there.
+/// How long a request waits until its loop is awake, where loops sleep. No stage has this. It is within the client's
+/// median less the server's; if the same load also ran on loops that spin, it is the excess over that run.
 fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
     let times = commonest(summary)?;
     let outside_us = times.latency.p50_us - times.median_us("total")?;
@@ -188,7 +188,7 @@ fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
     let as_serve = summary.as_serve.as_ref()?;
     let own = as_serve.classes.iter().find(|(name, _)| *name == times.class)?;
     let own_outside_us = own.1.p50_us - as_serve.in_server_us.iter().find_map(of_class)?;
-    // Where a disturbance is larger than the wake-up, or both are far larger, nothing is known of it.
+    // If a disturbance is larger than the wake-up, or if both are far larger, nothing is known about it.
     let shown_us =
         Some(own_outside_us - outside_us).filter(|us| *us > 0.0 && outside_us < OUTSIDE_TIMES_MAX * us)?;
     as_serve.wake_us.map(|wake_us| {
@@ -202,7 +202,7 @@ fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
     })
 }
 
-/// What an order was planned to take in the server, in a few words: what the run's first row has part by part.
+/// What an order was planned to take in the server, in a few words; the first row has it part by part.
 pub(super) fn median(summary: &Summary) -> Option<String> {
     let planned = summary.planned.as_ref()?;
     if words::is_durable(summary) {
@@ -215,15 +215,15 @@ pub(super) fn median(summary: &Summary) -> Option<String> {
 
 /// A run's requests as orders of the plan.
 pub(super) struct Orders {
-    /// Signatures of one request.
+    /// Signatures of one request, on average.
     checks: f64,
-    /// What one costs in the plan, as a part of an order's cost.
+    /// What one request costs in the plan, as a part of an order's cost.
     each: f64,
-    /// At how many orders a second the busiest loop would be full.
+    /// The number of orders a second at which the busiest loop would be full.
     pub(super) full_at: f64,
 }
 
-/// None of a run that says nothing of orders: mostly of reads, or with a loop that hardly worked.
+/// None if the run says nothing about orders: mostly reads, or a loop that hardly worked.
 pub(super) fn as_orders(summary: &Summary) -> Option<Orders> {
     let planned = summary.planned.as_ref()?;
     #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
@@ -236,15 +236,15 @@ pub(super) fn as_orders(summary: &Summary) -> Option<Orders> {
     (TRADING_MIN <= trading && each > 0.0).then_some(Orders { checks, each, full_at })
 }
 
-/// What one request of a run costs, as a part of an order; none of a run that says nothing of orders.
+/// What one request of a run costs, as a part of an order; none if the run says nothing about orders.
 pub(crate) fn orders_each(summary: &Summary) -> Option<f64> {
     as_orders(summary).map(|orders| orders.each)
 }
 
-/// At which rate of orders alone the busiest loop would be full.
+/// The rate of orders alone at which the busiest loop would be full.
 fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
     let (busiest, orders) = (room::busiest(summary)?, as_orders(summary)?);
-    // Of another loop the plan's rate says nothing.
+    // The plan's rate says nothing about any other loop.
     planned.full_first.contains(&busiest.name).then(|| {
         row(
             format!(
@@ -260,11 +260,11 @@ fn rate(summary: &Summary, planned: &Planned) -> Option<Row> {
     })
 }
 
-/// Who waits for less than this part of a signature check stood behind nobody's.
+/// A request that waited for less than this part of a signature check met no other request.
 const MET_MIN: f64 = 0.5;
 
-/// What the slow ones of the commonest class wait for, with what the plan says is before them; none where they met
-/// nobody, for of that the plan says nothing.
+/// How long the slow requests of the commonest class wait in line, beside what the plan says is before them; none if
+/// they met no other request, because the plan says nothing about that.
 fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
     let class = &commonest(summary)?.class;
     let slow = summary.parts.iter().find(|parts| parts.class == *class && parts.of == "p99")?;
@@ -292,11 +292,11 @@ fn in_line(summary: &Summary, planned: &Planned) -> Option<Row> {
     })
 }
 
-/// Of fewer, p99.9 is the slowest one alone.
+/// With fewer requests, p99.9 is the slowest one alone.
 const THOUSAND: u64 = 1_000;
 
-/// What the machine alone does to one order in a thousand, beside what one in a thousand had; where answers wait for
-/// the disk, its stops are longer.
+/// What the machine alone does to one order in a thousand, beside what one order in a thousand took. None where answers
+/// wait for the disk, whose stops are longer.
 fn slowest(summary: &Summary) -> Option<Row> {
     if words::is_durable(summary) {
         return None;
@@ -310,7 +310,7 @@ fn slowest(summary: &Summary) -> Option<Row> {
     let least_us = waits.iter().copied().reduce(f64::min)?;
     let most_us = waits.iter().copied().reduce(f64::max)?;
     let shown_us = class.latency.p999_us;
-    // What a loop that spun noticed during the run says more than any time around it.
+    // What a loop that spun noticed during the run says more than what was measured around it.
     let meanwhile = room::away(summary).map(|away| away.wait_p999_us);
     let most_us = meanwhile.unwrap_or(most_us);
     let which = if meanwhile.is_some() {
@@ -377,7 +377,7 @@ mod tests {
                     ),
                 ],
             ),
-            // A quarter of them each: 16 signatures for four, three of which trade: 107.5 µs each.
+            // A quarter of each: 16 signatures for four requests, three of which trade: 107.5 µs each.
             (
                 vec![class("place", 10), class("batch", 10), class("cancel", 10), class("read", 10)],
                 busy("outcry-shard0"),
@@ -390,7 +390,7 @@ mod tests {
                 ],
             ),
             (vec![class("place", 100)], busy("outcry-shard1"), vec![sign.to_owned()]),
-            // What a loop does for reads is not in the plan.
+            // The plan does not have a loop's work for reads.
             (vec![class("place", 49), class("read", 51)], busy("outcry-shard0"), vec![sign.to_owned()]),
             (vec![class("cancel", 100)], Vec::new(), Vec::new()),
         ] {
@@ -422,7 +422,7 @@ mod tests {
                 slow("place", &waits),
                 Some(row("another order", "planned up to 25.0 µs, shown 300 µs (12.00 times)")),
             ),
-            // Behind nobody they say nothing of the plan, whether there were batches or not.
+            // Requests that met no other say nothing about the plan, with or without batches.
             (vec![class("place", 100)], slow("place", &waits[..2]), None),
             (vec![class("place", 90), class("batch", 10)], slow("place", &waits[..2]), None),
             (
@@ -430,7 +430,7 @@ mod tests {
                 slow("place", &[("recv", 12.5)]),
                 Some(row("another order", "planned up to 25.0 µs, shown 12.5 µs (within it)")),
             ),
-            // Of another class, or without a tail, nothing is known.
+            // Nothing is known about another class, or without a tail.
             (vec![class("place", 100)], slow("take", &waits), None),
             (vec![class("cancel", 100)], slow("cancel", &waits), None),
         ] {
@@ -450,7 +450,7 @@ mod tests {
                 vec![on(0, Some(40.0)), on(1, Some(160.0))],
                 Some("planned 40.0 µs to 160 µs, shown 80.0 µs (0.50 times)"),
             ),
-            // Of a CPU that no request needs, of a summary without it, and of too few requests.
+            // A CPU that no request needs, a summary without the wait, and too few requests.
             (
                 1_000,
                 vec![on(0, Some(40.0)), on(7, Some(160.0))],
@@ -482,7 +482,7 @@ mod tests {
         }
     }
 
-    /// The example with this median of stage `name`.
+    /// The example, with this median of the stage `name`.
     fn with(name: &str, us: f64) -> Summary {
         let mut summary = example();
         let stages = &mut summary.classes[0].stages;
@@ -566,7 +566,7 @@ mod tests {
         let both = "waking the loop, as serve does it (the client's median less stage total, there less here): planned 16.0 µs, \
                     shown 40.0 µs (2.50 times)";
         assert_eq!(waking(&spins).as_deref(), Some(both));
-        // Of a client that hardly had a CPU.
+        // A client that hardly had a CPU.
         spins.classes[0].latency.p50_us = 4_500.0;
         spins.as_serve.as_mut().expect("set just above").classes[0].1.p50_us = 4_600.0;
         assert_eq!(waking(&spins), None);

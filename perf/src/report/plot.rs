@@ -1,8 +1,8 @@
 //! Charts as SVG, drawn by plotters, coloured by the page.
 //!
-//! A series has no colour here but a mark (`#0001..`), which the page's style sheet turns into a
-//! colour that suits light or dark. Axes of times are logarithmic; the axis of a percentile curve
-//! counts nines: 90 %, 99 %, 99.9 % have equal distances, because the tail is what is looked at.
+//! A series has a mark (`#0001..`) instead of a colour; the page's style sheet turns the mark into
+//! a colour that suits light or dark. Axes of times are logarithmic. The axis of a percentile curve
+//! counts nines: 90 %, 99 % and 99.9 % are equally far apart, because the tail is what matters.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -18,12 +18,12 @@ const INK: RGBColor = RGBColor(0, 0, 1);
 /// Lines of the grid.
 const GRID: RGBColor = RGBColor(0, 0, 2);
 
-/// The colour that stands for series number `n`.
+/// The mark that stands for the colour of a series.
 fn mark(series: usize) -> RGBColor {
     RGBColor(0, 1, u8::try_from(series % SERIES_MAX).expect("few"))
 }
 
-/// So many colours the style sheet has.
+/// The number of colours in the style sheet.
 pub(crate) const SERIES_MAX: usize = 6;
 
 /// One line.
@@ -43,7 +43,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) x_text: &'a dyn Fn(f64) -> String,
     /// Where it begins and ends.
     pub(crate) x: (f64, f64),
-    /// At most so many numbers on it.
+    /// At most this many numbers on it.
     pub(crate) x_labels: usize,
     /// The lines.
     pub(crate) series: &'a [Series],
@@ -56,7 +56,7 @@ pub(crate) fn nines(quantile: f64) -> f64 {
     -(1.0 - quantile).log10()
 }
 
-/// How a place on the axis of nines reads.
+/// A place on the axis of nines as text.
 pub(crate) fn nines_text(place: f64) -> String {
     let whole = place.round();
     if (place - whole).abs() > 0.01 {
@@ -89,7 +89,7 @@ impl Chart<'_> {
     pub(crate) fn svg(&self) -> Result<String, String> {
         let mut svg = String::new();
         self.draw(&mut svg).map_err(|fault| format!("the chart of {}: {fault}", self.x_name))?;
-        // Inside a page the XML's own heading is no element.
+        // Inside a page, an XML declaration is not allowed.
         let start = svg.find("<svg").unwrap_or(0);
         Ok(svg[start..].trim_end().to_owned())
     }
@@ -134,17 +134,17 @@ impl Chart<'_> {
 pub(crate) struct Bar {
     /// What it is.
     pub(crate) name: String,
-    /// Where it starts and ends, in microseconds.
+    /// Where it starts, in microseconds.
     pub(crate) from: f64,
-    /// See `from`.
+    /// Where it ends, in microseconds.
     pub(crate) to: f64,
-    /// What is written behind it.
+    /// The text after it.
     pub(crate) text: String,
-    /// Whether it is all of the others together, and so of another colour.
+    /// Whether it is the sum of the others, and so has a colour of its own.
     pub(crate) is_whole: bool,
 }
 
-/// Bars below each other, each from where it starts: stages, or layers that add up.
+/// Bars one below another, each from where it starts: stages, or layers that add up.
 pub(crate) fn bars(bars: &[Bar]) -> Result<String, String> {
     let mut svg = String::new();
     draw_bars(&mut svg, bars).map_err(|fault| format!("the chart of bars: {fault}"))?;
@@ -152,11 +152,11 @@ pub(crate) fn bars(bars: &[Bar]) -> Result<String, String> {
     Ok(svg[start..].trim_end().to_owned())
 }
 
-/// Units for names at the left and texts at the right of bars, and the height of a row.
+/// The widths of names at the left of bars and of texts at their right, and the height of a row.
 const NAME_WIDTH: i32 = 190;
 const TEXT_WIDTH: i32 = 190;
 const ROW: i32 = 30;
-/// The colour of a bar that is all of the others together.
+/// The colour of a bar that is the sum of the others.
 const WHOLE: usize = 5;
 
 fn draw_bars(svg: &mut String, bars: &[Bar]) -> Result<(), Box<dyn std::error::Error>> {

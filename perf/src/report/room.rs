@@ -1,8 +1,9 @@
-//! Whether the trading loops have room, at which rate they would be full, and what their time went to.
+//! Whether the trading loops have room, at which rate they would be full, and where their time went.
 //!
-//! A loop's time is measured twice. Its turns say how long it worked, whatever it worked on; the stages of each
-//! request say what that request alone took. No stage has the calls that read and write sockets, nor what is done
-//! once a turn, so 1 s by the stages is a rate that nobody reaches: both are told, with what is between them.
+//! A loop's time is measured twice. Its turns say how long it worked, on anything; the stages of each request say
+//! what that request alone took. The calls that read and write sockets are in no stage, nor is the work done once
+//! per turn. So the rate worked out from the stages alone cannot be reached: both are reported, with the
+//! difference explained.
 
 use super::numbers::{about, count, micros};
 use super::taker;
@@ -11,13 +12,13 @@ use crate::away::Away;
 use crate::parts;
 use crate::summary::{LoopBusy, Summary};
 
-/// A loop that works this part of the time has no room for a burst.
+/// A loop that works more of the time than this has no room for a burst.
 const FULL: f64 = 0.9;
 
-/// A loop that works less than this part of the time does not tell when it is full.
+/// A loop that works less of the time than this does not show when it is full.
 const BUSY_TELLING: f64 = 0.05;
 
-/// Whether a trading loop can do no more, and what would carry more.
+/// Whether the trading loops are full, and what would make room.
 pub(super) fn of(summary: &Summary) -> Option<Told> {
     let trading = summary.threads.iter().filter(|thread| thread.is_trading()).count().max(1);
     let busiest = busiest(summary);
@@ -47,7 +48,7 @@ fn trading(summary: &Summary) -> impl Iterator<Item = &LoopBusy> {
     summary.loops.iter().filter(move |share| starts.iter().any(|start| share.name.starts_with(start)))
 }
 
-/// What limits a run that could not answer all: its busiest loop, or something else.
+/// What limited a run that could not answer everything: its busiest loop, or something else.
 pub(crate) fn at_the_end(busiest: &LoopBusy) -> String {
     let LoopBusy { name, busy, away, .. } = busiest;
     let worked = format!("{name} worked {:.0} % of the time", 100.0 * busy);
@@ -67,19 +68,19 @@ pub(crate) fn busiest(summary: &Summary) -> Option<&LoopBusy> {
     trading(summary).max_by(|one, other| one.busy.total_cmp(&other.busy))
 }
 
-/// What the busiest loop had no CPU for while the load was on, if it spun and so knows.
+/// The moments in which the busiest loop had no CPU while the load was on, if it spun and so noticed them.
 pub(super) fn away(summary: &Summary) -> Option<&Away> {
     let busiest = busiest(summary)?;
     let spins = summary.threads.iter().any(|thread| thread.name == busiest.name && thread.spins());
     busiest.away.as_ref().filter(|_| spins)
 }
 
-/// A part of the time as what it is for each request that was answered.
+/// A part of the time, divided among the answered requests, in microseconds.
 fn each_us(summary: &Summary, part: f64) -> f64 {
     part * 1e6 / summary.achieved_per_s.max(1.0)
 }
 
-/// What all trading loops had for each request, and what of that the busiest.
+/// How long the busiest loop worked for each request, and all trading loops together.
 fn by_turns(summary: &Summary, busiest: &LoopBusy) -> String {
     let (LoopBusy { name, busy, .. }, rate) = (busiest, count(summary.achieved_per_s));
     let own = micros(each_us(summary, *busy));
@@ -96,14 +97,14 @@ fn by_turns(summary: &Summary, busiest: &LoopBusy) -> String {
     )
 }
 
-/// What the loops' time has for each request beside its stages, where the first holds the second.
+/// What the loops took for each request beyond its stages; none if the stages are larger.
 pub(super) fn in_no_stage_us(summary: &Summary) -> Option<f64> {
     let all_us = each_us(summary, trading(summary).map(|share| share.busy).sum());
     let stages_us = each_us(summary, summary.loops_needed);
     Some(all_us - stages_us).filter(|us| 0.0 <= *us && stages_us > 0.0)
 }
 
-/// The same in words.
+/// What is between turns and stages, as a sentence.
 fn between(summary: &Summary) -> String {
     let Some(unseen_us) = in_no_stage_us(summary) else { return String::new() };
     let sending: Option<f64> = trading(summary).map(|share| share.sending).sum();
@@ -120,7 +121,7 @@ fn between(summary: &Summary) -> String {
     )
 }
 
-/// What the stages alone say, of a server that does not tell its loops' turns.
+/// What the stages alone say, if the server does not report its loops' turns.
 fn by_stages(summary: &Summary, needed: f64, trading: usize) -> String {
     format!(
         "{} requests a second, {} each in {}, need {needed:.2} of {trading} trading loop{}",
@@ -131,9 +132,9 @@ fn by_stages(summary: &Summary, needed: f64, trading: usize) -> String {
     )
 }
 
-/// At which rate the busiest loop would be full, by what it worked.
+/// The rate at which the busiest loop would be full, from the time it worked.
 pub(super) fn full_at_per_s(summary: &Summary) -> Option<f64> {
-    // A loop that hardly works says nothing of one that is full.
+    // A loop that hardly works says nothing about one that is full.
     let telling = busiest(summary).filter(|share| BUSY_TELLING <= share.busy);
     telling.map(|share| summary.achieved_per_s / share.busy)
 }
@@ -244,9 +245,9 @@ mod tests {
                 0.06,
                 vec![head, "; all 2 trading loops together, 50.0 µs. Of that", "the other 20.0 µs", full],
             ),
-            // Stages of which the loop's time has less say nothing of it.
+            // Stages that exceed the loop's time say nothing about it.
             (shard(None), 0.08, vec!["requests a second. There is room. With requests of this mix", full]),
-            // What it hardly worked does not tell when it is full.
+            // A loop that hardly worked does not show when it is full.
             (
                 vec![share("outcry-shard0", 0.04, None)],
                 0.03,

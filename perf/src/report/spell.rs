@@ -1,17 +1,18 @@
-//! A part of the run in which requests took longer than in the rest of it, as whoever came and went leaves it.
+//! A part of the run in which requests took longer than in the rest of it, as a process that comes and goes
+//! causes.
 
 use super::numbers::micros;
 use super::taker;
 use crate::summary::{Moment, Summary};
 
-/// From so many times the rest's p99 on a moment is slow.
+/// A moment is slow from this multiple of the run's usual p99 on.
 const SLOW_TIMES_MIN: f64 = 3.0;
-/// So many moments in a row, tenths of a second, are no single stop.
+/// Fewer slow moments in a row than this, each a tenth of a second, may be a single stop.
 const MOMENTS_MIN: usize = 10;
-/// So many that are not slow end it.
+/// Slow moments further apart than this belong to different spells.
 const BETWEEN_MAX: usize = 3;
 
-/// The longest of them, with what it made of the times, and who had the CPU then.
+/// The longest such spell: when it was, what times requests took, and who had the CPU.
 pub(super) fn of(summary: &Summary) -> Option<String> {
     let moments = summary.time_line.as_slice();
     let usual_us = median(moments.iter().map(|moment| moment.p99_us))?;
@@ -40,7 +41,7 @@ pub(super) fn of(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Who had most of a CPU meanwhile, and what part of it then, if all that it had was then.
+/// Who had most of a CPU, and which part of it during the spell, if everything that they had was in the spell.
 fn then(summary: &Summary, spell_s: f64) -> Option<String> {
     let taken = taker::of_cpu(summary, taker::most_taken(summary)?)?;
     let percent = taken.had_percent() * (summary.time_s + summary.warm_up_s) / spell_s;

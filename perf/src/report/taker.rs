@@ -1,9 +1,10 @@
-//! Who took a CPU: one answer for all of a report, in the words of `outcry check`.
+//! Who took a CPU: one answer for the whole of a report, in the words of `outcry check`.
 //!
-//! Of the busiest loop's CPU the loop itself noticed what was taken while the load was on, if it spun; of any other,
-//! and of one that slept, it is what a thread that only spins lost before and after. A name is carried from one time to
-//! another only if its amount is there too: whoever had most of 0.5 % afterwards is not who had 27 % of the run. Nor is
-//! anybody named of a CPU that it may not run on, or of one that lost far less than it had of any.
+//! If the busiest loop spun, it noticed itself what was taken of its CPU while the load was on. For any other CPU, and
+//! for a loop that slept, the answer is what a thread that only spins lost before and after. A name found at one time
+//! is used for another only if its amount fits: a process that had most of 0.5 % afterwards did not have 27 % of the
+//! run. Nor is a process blamed for a CPU on which it may not run, or for one that lost far less than the process had
+//! in all.
 
 use outcry::topology::checks::{Gaps, Named, Taker};
 
@@ -14,20 +15,20 @@ use crate::summary::Summary;
 use crate::verdict::LOST_PERCENT_MAX;
 use crate::watch::Other;
 
-/// From this part of a CPU on what takes it is met by those in the middle too, and again and again by the slow ones.
+/// If this part of a CPU is lost, the loss affects the middle requests too, and the slow ones several times.
 const HARDLY_THERE_MILLIONTHS: u64 = 250_000;
 
-/// Who has at least this part of what was lost is who had it.
+/// A process took a CPU if it had at least this part of what was lost.
 const MOST: f64 = 0.5;
 
-/// Who had less than this during a run may have had none: ticks of the kernel's clock are coarser.
+/// A process with less CPU time than this during a run may have had none: ticks of the kernel's clock are coarser.
 const TELLING_S: f64 = 0.05;
 
 /// What was taken of a CPU, and who had it, as far as anybody knows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     pub(super) gaps: Gaps,
-    /// Who had most during the run, for where nobody had enough.
+    /// Who had most during the run, for when nobody had enough to be named.
     perhaps: Option<Named>,
     /// What ends others' writes to the disk, if they were felt before the run.
     stop_writers: Option<String>,
@@ -58,8 +59,8 @@ impl Taken {
         self.gaps.remedy_beside(self.stop_writers.as_deref())
     }
 
-    /// The part of all the CPU's time that others had, in hundredths: of other threads by the loop's run delay, for what was
-    /// lost of the time without work is more, as what comes meanwhile is worked on in one go.
+    /// Percent of all the CPU's time that others had. Where other threads took it, this is the loop's run delay; the
+    /// part lost of the time without work is larger, because what arrives meanwhile is worked on in one go.
     #[allow(clippy::cast_precision_loss, reason = "a share is at most a million")]
     pub(super) fn had_percent(&self) -> f64 {
         let threads = self.gaps.threads_millionths.filter(|_| self.gaps.taker() == Taker::Threads);
@@ -71,7 +72,7 @@ impl Taken {
         Self { gaps: self.gaps.in_all(), ..self }
     }
 
-    /// That it was taken, and by whom, as the end of a sentence.
+    /// The end of a sentence: that the CPU was taken, and by whom.
     pub(super) fn by(&self) -> String {
         format!("CPU {} was taken: {}", self.gaps.cpu, self.who())
     }
@@ -81,7 +82,7 @@ impl Taken {
     }
 }
 
-/// What was taken of a CPU, with who had it; none if nobody looked at it.
+/// What was taken of a CPU, and by whom; none if that CPU was not watched.
 pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
     let around = worst(around(summary, cpu))?;
     let meanwhile = room::away(summary).filter(|_| of_loop(summary) == Some(cpu));
@@ -96,7 +97,7 @@ pub(super) fn of_cpu(summary: &Summary, cpu: usize) -> Option<Taken> {
         gaps.largest = had(summary, cpu, threads_percent);
     }
     let seen_there = threads_percent.and_then(|_| largest(summary, cpu));
-    // What has ended cannot be stopped, so that nobody is helped by a guess.
+    // A process that has ended cannot be stopped, so a guess about it helps nobody.
     let perhaps = seen_there.filter(|other| other.may_have.is_some()).map(Other::named);
     Some(Taken { gaps, perhaps, stop_writers: stop_writers(summary) })
 }
@@ -105,12 +106,13 @@ fn stop_writers(summary: &Summary) -> Option<String> {
     summary.durable()?.stop_writers.clone()
 }
 
-/// What others had of a CPU while the load was on, if it is the client's and no loop's that noticed more.
+/// How much of a CPU others had while the load was on, if it is the client's.
 fn clients(summary: &Summary, cpu: usize) -> Option<f64> {
     summary.client_lost_percent.filter(|_| summary.client_cpu == cpu)
 }
 
-/// What a thread that only spins lost around the run, with what other threads had meanwhile for what they had then.
+/// What a thread that only spins lost around the run, with the part of other threads replaced by what they had during
+/// it.
 fn beside_client(around: &Jitter, threads_percent: f64) -> Jitter {
     let meanwhile =
         |all: f64, threads: Option<f64>| (all - threads.unwrap_or(0.0)).max(0.0) + threads_percent;
@@ -123,7 +125,7 @@ fn beside_client(around: &Jitter, threads_percent: f64) -> Jitter {
     }
 }
 
-/// What was taken of a CPU before and after the run, whatever was meanwhile.
+/// What was taken of a CPU before and after the run, whatever happened during it.
 pub(super) fn of_around(summary: &Summary, cpu: usize) -> Option<Taken> {
     Some(Taken {
         gaps: worst(around(summary, cpu))?.gaps(),
@@ -132,14 +134,14 @@ pub(super) fn of_around(summary: &Summary, cpu: usize) -> Option<Taken> {
     })
 }
 
-/// Who had the client's CPU, if so much of it that the client sent and read such requests late for that: as many as are due
-/// while it has none, or a CPU that was hardly there.
+/// Who had the client's CPU, if they had so much of it that requests at quantile `of` were sent or read late because of
+/// that.
 pub(super) fn of_client(summary: &Summary, of: &str) -> Option<Taken> {
     summary.client_lost_percent.filter(|percent| met_percent(of) <= *percent)?;
     of_cpu(summary, summary.client_cpu)
 }
 
-/// From this part of a CPU's time on, in hundredths, such requests meet that it is taken.
+/// If this part of a CPU's time is taken, in percent, requests at quantile `of` notice it.
 fn met_percent(of: &str) -> f64 {
     match of {
         "p50" => 25.0,
@@ -148,20 +150,20 @@ fn met_percent(of: &str) -> f64 {
     }
 }
 
-/// The CPU of which most was lost while the load was on, if that was more than a VALID run may lose.
+/// The CPU that lost most while the load was on, if it lost more than a VALID run may.
 pub(super) fn most_taken(summary: &Summary) -> Option<usize> {
     let taken = summary.meanwhile().into_iter().filter(|told| LOST_PERCENT_MAX < told.lost_percent);
     taken.max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent)).map(|told| told.cpu)
 }
 
-/// What others had of the busiest loop's CPU, if it was more than a VALID run may lose. A loop that was stopped at its work
-/// goes on working by the clock, so what it was busy for has it in.
+/// What others had of the busiest loop's CPU, if it was more than a VALID run may lose. A loop that is stopped while it
+/// works is busy by the clock, so its busy time includes the stop.
 pub(super) fn beside(summary: &Summary) -> Option<Taken> {
     let taken = of_cpu(summary, of_loop(summary)?)?.in_all();
     Some(taken).filter(|taken| LOST_PERCENT_MAX < taken.had_percent())
 }
 
-/// Who had most of what others had of all CPUs during the run, if one had.
+/// The process that had at least half of what others had of all CPUs during the run.
 pub(super) fn of_all(summary: &Summary) -> Option<&Other> {
     summary.largest_other.as_ref().filter(|other| MOST * summary.share.others <= other.cpus)
 }
@@ -170,8 +172,9 @@ fn around(summary: &Summary, cpu: usize) -> impl Iterator<Item = &Jitter> {
     summary.jitter_before.iter().chain(&summary.jitter_after).filter(move |row| row.cpu == cpu)
 }
 
-/// Who had most of so much of a CPU while the load was on: whoever had most meanwhile, of those that may have had it there;
-/// if nobody looked meanwhile, most of this one around the run, if that was as much.
+/// Who had at least half of `threads_percent` of a CPU while the load was on: the largest process during the run, of
+/// those that may have had it there. If none was recorded during the run, the largest around it, if it had as much
+/// then.
 fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
     let enough = MOST * threads_percent;
     let time_s = summary.time_s + summary.warm_up_s;
@@ -188,8 +191,9 @@ fn had(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<Named> {
     })
 }
 
-/// Who had most meanwhile of those that may have had so much of this CPU: who had far more and may run elsewhere had most of
-/// that there, and of whom others together had more than it nobody knows where it had its own.
+/// The largest process during the run, if it may have had so much of this CPU. It must be able to run nowhere else, or
+/// have had at least half of what all others had, and at most twice what this CPU lost: otherwise nobody knows on which
+/// CPU it ran.
 fn meanwhile(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<&Other> {
     let is_only_here = |other: &Other| other.may_have.as_ref().is_some_and(|cpus| *cpus == [cpu]);
     let is_here = |other: &&Other| {
@@ -199,37 +203,38 @@ fn meanwhile(summary: &Summary, cpu: usize, threads_percent: f64) -> Option<&Oth
     largest(summary, cpu).filter(is_here)
 }
 
-/// Who had most meanwhile of those that may have had this CPU.
+/// The largest process during the run, of those that may have run on this CPU.
 fn largest(summary: &Summary, cpu: usize) -> Option<&Other> {
     let of_cpu = summary.others_of_cpus.iter().find(|(of, _)| *of == cpu).map(|(_, other)| other);
-    // In records from before they were told by their CPUs.
+    // Old records do not have them by CPU.
     of_cpu.or(summary.largest_other.as_ref().filter(|_| summary.others_of_cpus.is_empty()))
 }
 
-/// When that was.
+/// Whether the loss was during the run or around it, in words.
 pub(super) fn when(summary: &Summary, cpu: usize) -> &'static str {
     if is_meanwhile(summary, cpu) { "while the load was on" } else { "before and after" }
 }
 
-/// Whether what was taken of a CPU is known of the time in which the load was on.
+/// Whether the loss of a CPU is known for the time in which the load was on.
 pub(super) fn is_meanwhile(summary: &Summary, cpu: usize) -> bool {
     of_loop(summary) == Some(cpu) && room::away(summary).is_some_and(|away| away.threads_percent.is_some())
         || most_taken(summary) == Some(cpu)
 }
 
-/// The same of the busiest loop's CPU or, if it has none of its own, of the one that lost most.
+/// What was taken of the busiest loop's CPU, or if it has none of its own, of the CPU that lost most.
 pub(super) fn of(summary: &Summary) -> Option<Taken> {
     let rows = summary.jitter_before.iter().chain(&summary.jitter_after);
     of_cpu(summary, of_loop(summary).or_else(|| Some(worst(rows)?.cpu))?)
 }
 
-/// That it was taken, and by whom, as the end of a sentence.
+/// The end of a sentence: that this CPU was taken, and by whom.
 pub(super) fn by(summary: &Summary) -> String {
     of(summary).map_or_else(|| "its CPU was taken".to_owned(), |taken| taken.by())
 }
 
-/// For how long such requests wait until a CPU that they need is back, the loop's or the client's, and who had
-/// it; with no end where that CPU was hardly there. Those in the middle else meet no gap.
+/// How long requests at quantile `of` wait until a CPU that they need is back, the loop's or the client's, and who had
+/// it. The wait is infinite where that CPU was hardly there; otherwise none for requests in the middle, which meet no
+/// gap.
 pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
     let cpus = || of_loop(summary).into_iter().chain([summary.client_cpu]);
     let hardly_there = |taken: &Taken| HARDLY_THERE_MILLIONTHS <= taken.gaps.lost_millionths;
@@ -242,7 +247,7 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
         "p99.9" => |row| row.wait_p999_us,
         _ => return None,
     };
-    // What was around the run is not what was in it.
+    // A loss around the run is not a loss during it.
     let is_quiet =
         summary.client_lost_percent.is_some_and(|percent| percent + host_percent(summary) < met_percent(of));
     let wait_us = |cpu: usize| {
@@ -255,7 +260,7 @@ pub(super) fn met(summary: &Summary, of: &str) -> Option<(f64, Taken)> {
     met.max_by(|(one, _), (other, _)| one.total_cmp(other))
 }
 
-/// What gives it back.
+/// What gives that CPU back.
 pub(super) fn remedy(summary: &Summary) -> String {
     of(summary).map_or_else(String::new, |taken| taken.remedy())
 }
@@ -270,7 +275,8 @@ fn of_loop(summary: &Summary) -> Option<usize> {
     summary.threads.iter().find(|thread| thread.name == busiest.name)?.cpu
 }
 
-/// What the host is charged with while the load was on, in hundredths of one CPU: it is told of all together.
+/// What the host is charged with while the load was on, in percent of one CPU; it is only reported for all CPUs
+/// together.
 fn host_percent(summary: &Summary) -> f64 {
     let cpus = summary.environment.cpus.len().max(1);
     100.0 * summary.share.stolen / f64::from(u32::try_from(cpus).unwrap_or(u32::MAX))
@@ -336,7 +342,7 @@ mod tests {
         let ended = "what bash (22868) had started, which has ended";
         let other = |cpus| Some(Other { who: ended.to_owned(), is_kernels: false, cpus, may_have: None });
         let by_name = "the kernel's own work, kdamond.0 (77)";
-        // Of what has ended nobody says perhaps.
+        // A process that has ended is never named with "perhaps".
         let unknown = |lost: f64| format!("other threads here, which had {lost:.2} % of it, not known which");
         let while_it_lasts = "`outcry check --jitter` while it lasts says who";
         for (lost, after, during, who, remedy) in [
@@ -346,7 +352,7 @@ mod tests {
             // Neither had as much.
             (27.2, 0.51, other(0.10), unknown(27.2), while_it_lasts),
             (27.2, 0.51, None, unknown(27.2), while_it_lasts),
-            // Half of it is enough, if it is more than ticks tell.
+            // Half of it is enough, if that is more than ticks can show.
             (0.6, 0.0, other(0.003), unknown(0.6), while_it_lasts),
             (1.0, 0.51, None, by_name.to_owned(), "`outcry tune` switches kdamond off (mem.damon)"),
         ] {
@@ -375,7 +381,7 @@ mod tests {
             (vec![], 0.0, "agent (9)".to_owned()),
             (vec![(0, kdamond(0.005))], 0.0, perhaps.to_owned()),
             (vec![(0, kdamond(0.01))], 0.015, kernels.to_owned()),
-            // Of what all had it had too little to say where it had it.
+            // It had too little of all that others had to say on which CPU.
             (vec![(0, kdamond(0.01))], 0.03, perhaps.to_owned()),
         ] {
             let mut summary = Summary { others_of_cpus, ..example() };
@@ -453,14 +459,14 @@ mod tests {
         // Of CPU 0 others had 10 %.
         for (other, who) in [
             (sh(0.1, Some(&[0])), "sh (7)"),
-            // It had more of its CPU than its loop was ready for.
+            // It had more CPU time than its loop lost.
             (sh(0.5, Some(&[0])), "sh (7)"),
             (sh(0.1, Some(&[0, 1])), "sh (7)"),
             (sh(0.1, None), "sh (7)"),
             (sh(0.5, Some(&[0, 1])), perhaps.as_str()),
             (sh(0.5, None), unknown.as_str()),
         ] {
-            // The largest of all was held on the other CPU.
+            // The largest process of all was confined to the other CPU.
             let largest_other = Some(Other { who: "dd (8)".to_owned(), ..sh(0.9, Some(&[1])) });
             let others_of_cpus = vec![(0, other), (1, largest_other.clone().expect("it was seen"))];
             let mut summary = Summary { largest_other, others_of_cpus, ..example() };

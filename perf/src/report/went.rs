@@ -17,12 +17,12 @@ pub(super) fn of(summary: &Summary) -> Vec<String> {
     of_most.map(|parts| went(parts, summary)).collect()
 }
 
-/// The thread of reads.
+/// The name of the reader's thread.
 pub(super) const READER: &str = "outcry-reader";
 
-/// Places where less of the time went are not told, nor more places than this.
+/// Places with a smaller part of the time than this are not reported.
 const TOLD_PERCENT_MIN: f64 = 3.0;
-/// See [`TOLD_PERCENT_MIN`].
+/// No more places than this are reported.
 const TOLD_MAX: usize = 3;
 
 fn went(parts: &Parts, summary: &Summary) -> String {
@@ -58,18 +58,18 @@ fn went(parts: &Parts, summary: &Summary) -> String {
     )
 }
 
-/// From so many times the median on it is asked what slow requests took longer.
+/// From this multiple of the median on, only what slow requests took longer is explained.
 const SLOW_TIMES_MIN: f64 = 1.25;
 
-/// What slow requests took longer than those around the median; none of those themselves, of requests that are hardly
-/// slower, and of reads, of which the server tells no stages.
+/// What slow requests took longer than those around the median. None for those around the median, for requests that are
+/// hardly slower, and for reads, which have no stages.
 pub(super) fn beyond(parts: &Parts, summary: &Summary) -> Option<Parts> {
     let is_middle = |other: &&Parts| other.class == parts.class && other.of == "p50";
     let middle = summary.parts.iter().find(is_middle).filter(|_| !parts.stages.is_empty())?;
     (SLOW_TIMES_MIN * middle.latency_us <= parts.latency_us).then(|| parts.beyond(middle))
 }
 
-/// Where time of requests went.
+/// A place where requests spent their time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Where {
     /// In a stage of the server's.
@@ -78,20 +78,20 @@ pub(super) enum Where {
     Late,
     /// While the client was away.
     Client,
-    /// Before a loop that was at others.
+    /// Waiting for a loop that worked on others.
     Line,
-    /// Where nobody measures.
+    /// Where nothing measures.
     Unseen,
 }
 
-/// How much of it went where.
+/// How much time went to a place.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) us: f64,
     pub(super) at: Where,
 }
 
-/// Every place, that with most of the time first.
+/// Every place, the one with most of the time first.
 pub(super) fn places(parts: &Parts) -> Vec<Place> {
     let stages = parts.stages.iter().map(|(stage, us)| Place { us: *us, at: Where::Stage(stage.clone()) });
     let mut all: Vec<Place> = stages.collect();
@@ -120,7 +120,7 @@ impl Where {
 }
 
 impl Place {
-    /// What can be done about it, as a sentence behind others.
+    /// What can be done about it, as a sentence that follows others.
     fn advice(&self, parts: &Parts, summary: &Summary) -> String {
         if let Some(taken) = clients(&self.at, parts, summary) {
             return format!(
@@ -141,12 +141,12 @@ impl Place {
     }
 }
 
-/// Behind whom requests lay before their loop, most of the time.
+/// The class of requests that the loop worked on for most of the time in which these waited for it.
 pub(super) fn behind(parts: &Parts) -> &'static str {
     parts.behind.as_deref().map_or("others", class)
 }
 
-/// What can be done about those before them.
+/// What can be done about the requests before them.
 fn of_line(parts: &Parts, summary: &Summary) -> String {
     let batch = if has_batches(summary) { "smaller batches, " } else { "" };
     format!(
@@ -156,31 +156,31 @@ fn of_line(parts: &Parts, summary: &Summary) -> String {
     )
 }
 
-/// Who had the client's CPU, where the time is the client's and others had its CPU for long enough.
+/// Who had the client's CPU, if the place is the client's and others had its CPU for long enough.
 pub(super) fn clients(at: &Where, parts: &Parts, summary: &Summary) -> Option<Taken> {
     matches!(at, Where::Late | Where::Client).then(|| taker::of_client(summary, &parts.of))?
 }
 
-/// From which share of their time on slow requests are told to have waited for a CPU that was taken, whatever stage
-/// that shows in.
+/// Slow requests are said to have waited for a CPU that was taken if that was at least this part of their time, in
+/// whichever stage it shows.
 const WAITED_PERCENT_MIN: f64 = 30.0;
 
-/// For how long slow requests waited for their loop's CPU, if the loop noticed so much of it during the run.
+/// How long slow requests waited for their loop's CPU, if the loop noticed that much during the run.
 fn waited_us(parts: &Parts, summary: &Summary) -> Option<f64> {
     let away = room::away(summary).filter(|_| !parts.stages.is_empty())?;
     let waits_us = away.of_us(&parts.of)?;
-    // What was the rig's while the loop had no CPU, or shows behind others, is not told twice.
+    // What was the rig's while the loop had no CPU, or shows as waiting for others, is not reported twice.
     let rigs_us = parts.late_us + parts.client_us.unwrap_or(0.0);
     let known_us = rigs_us.max(parts.line_us.unwrap_or(0.0));
     Some(waits_us).filter(|us| WAITED_PERCENT_MIN <= parts.percent(*us) && known_us < *us)
 }
 
-/// The part of their time that was, in hundredths.
+/// The part of their time that this wait was, in percent.
 pub(super) fn waited_percent(parts: &Parts, summary: &Summary) -> Option<f64> {
     waited_us(parts, summary).map(|us| parts.percent(us).min(100.0))
 }
 
-/// The same as a sentence.
+/// This wait as a sentence.
 fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
     waited_us(parts, summary).map(|waits_us| {
         format!(
@@ -196,7 +196,7 @@ fn waited(parts: &Parts, summary: &Summary) -> Option<String> {
     })
 }
 
-/// Whose the time was, in the tail: the rig's, the server's, or neither's.
+/// Whose the tail's time was: the rig's, the server's, or neither's.
 fn shares(parts: &Parts, summary: &Summary) -> String {
     let is_told = parts.of != "p50" && !is_readers_too(parts, summary);
     let Some(client_us) = parts.client_us.filter(|_| is_told) else { return String::new() };
@@ -215,28 +215,28 @@ fn shares(parts: &Parts, summary: &Summary) -> String {
     format!("; {rig:.0} % {whose}, {server:.0} % in the server's stages{line}, {neither:.0} % neither's")
 }
 
-/// Where nobody measures.
+/// Where nothing measures, in words.
 const UNSEEN: &str = "where no stage looks (kernel, network, a CPU that was taken)";
-/// Likewise, of requests of which the server tells no stage.
+/// Where nothing measures, for requests that have no stages.
 const IN_SERVER_OR_UNSEEN: &str = "in the server, which tells no stages of them, or where nobody looks (kernel, network, a CPU that was taken)";
 
-/// Stages in which a request is computed with and waits for nothing.
+/// Stages in which a request is worked on and waits for nothing.
 const COMPUTES: [&str; 4] = ["parse", "auth", "sign", "match"];
-/// From so many times its median on it did not compute there.
+/// From this multiple of its median on, a stage was not only work.
 const TAKEN_TIMES_MIN: f64 = 5.0;
 
-/// Stages in which a request stands in line behind others on its loop.
+/// Stages in which a request waits for others on its loop.
 pub(super) const IN_LINE: [&str; 2] = ["recv", "queue"];
-/// Where a loop has room, a request stands behind no more than so many of what comes at once: batches, or bursts.
+/// If a loop has room, a request waits for at most this many arrivals at once: batches, or bursts.
 const LINES_MAX: f64 = 3.0;
-/// Nor behind more than so many that come one by one at random: of a loop that is 80 % full one in a hundred waits for 10
-/// (M/D/1).
+/// If requests come one by one at random, it waits for at most this many: on a loop that is 80 % full, one in a hundred
+/// waits for 10 (M/D/1).
 const LINE_AT_RANDOM_MAX: f64 = 12.0;
 /// A loop that works less than this part of the time has room.
 const ROOM: f64 = 0.8;
 
-/// What all that may stand before a request in its loop's line takes together; none if the loop has no room, or nobody
-/// tells.
+/// How long everything takes that may be before a request in its loop's line; none if the loop has no room, or if not
+/// known.
 fn line_us(summary: &Summary) -> Option<f64> {
     let check = summary.stages.iter().find(|told| told.stage == "sign")?;
     let batch = if has_batches(summary) { u32::try_from(BATCH).unwrap_or(u32::MAX) } else { 1 };
@@ -246,12 +246,12 @@ fn line_us(summary: &Summary) -> Option<f64> {
     has_room.then_some(line * check.time.p50_us)
 }
 
-/// Whether requests with several orders were among them.
+/// Whether there were requests with several orders.
 pub(super) fn has_batches(summary: &Summary) -> bool {
     summary.class("batch").is_some()
 }
 
-/// That it was neither computing nor others before it that took so long in a stage, if so.
+/// A sentence if neither work nor the requests before it explain its time in a stage.
 fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<String> {
     let by_whom = || {
         format!(
@@ -280,7 +280,7 @@ fn taken(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> Option<Strin
     })
 }
 
-/// Whether the loop stood still for as long as a request was in a stage.
+/// Whether the loop stood still while a request was in a stage.
 pub(super) fn stood_still(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> bool {
     taken(stage, us, parts, summary).is_some()
 }
@@ -291,7 +291,7 @@ pub(crate) fn knows_signers(summary: &Summary) -> bool {
     summary.settings.iter().filter_map(bytes).any(|bytes| bytes != "0")
 }
 
-/// What can be done about a stage that takes most of the time, if anybody asks what to buy for it.
+/// What can be done about a stage that takes most of the time; empty for stages without advice.
 fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
     let is_committed = summary.settings.iter().any(|setting| setting == "journal.durability=committed");
     match stage {
@@ -328,12 +328,12 @@ fn of_stage(stage: &str, us: f64, parts: &Parts, summary: &Summary) -> String {
     )
 }
 
-/// Whether the client's part has what the server did, for both take turns on one CPU.
+/// Whether the client's part includes the reader's work, because both take turns on one CPU.
 pub(super) fn is_readers_too(parts: &Parts, summary: &Summary) -> bool {
     parts.class == "read" && beside_client(summary).contains(&READER)
 }
 
-/// Whose the client's part is.
+/// Whose the client's part is, as a sentence.
 fn of_client(parts: &Parts, summary: &Summary) -> String {
     if is_readers_too(parts, summary) {
         let cpu = summary.client_cpu;
@@ -355,7 +355,7 @@ fn of_client(parts: &Parts, summary: &Summary) -> String {
     )
 }
 
-/// What as slow reads took in the server, if it told.
+/// What reads as slow as these took in the server, if it reported that.
 pub(super) fn in_server_us(parts: &Parts, summary: &Summary) -> Option<f64> {
     let reads = summary.reads_in_server.filter(|_| parts.class == "read")?;
     Some(match parts.of.as_str() {
@@ -365,7 +365,7 @@ pub(super) fn in_server_us(parts: &Parts, summary: &Summary) -> Option<f64> {
     })
 }
 
-/// The same as a sentence.
+/// What the server had of slow reads, as a sentence.
 fn in_server(parts: &Parts, summary: &Summary) -> String {
     let Some(us) = in_server_us(parts, summary) else {
         return " What the server had of it is stage `read` of /debug/latency, on the operator's listener."
@@ -388,7 +388,7 @@ fn in_server(parts: &Parts, summary: &Summary) -> String {
     )
 }
 
-/// What is known of the remainder that no stage has: what the machine explains of it, and what the rig does.
+/// What is known about the time in no stage: how much the machine explains, and what the rig does.
 fn of_unseen(parts: &Parts, summary: &Summary) -> String {
     let around = summary.jitter_before.iter().chain(&summary.jitter_after).map(|row| row.max_us);
     let meanwhile = summary.loops.iter().filter_map(|told| Some(told.away.as_ref()?.max_us));
@@ -432,7 +432,7 @@ mod tests {
     #[test]
     fn what_takes_many_times_what_it_could_was_a_loop_that_stood_still() {
         let computed = "only computed with in sign, half of them for 26.0 µs at most";
-        // Three batches of 15 checks of 26 µs, or of more that are due at once.
+        // Three batches of 15 checks of 26 µs each, or of more that are due at once.
         let in_line =
             |time: &str| format!("The loop had room, so requests before it in queue explain {time} at most");
         let (fixed, poisson) = ("fixed", "poisson");
@@ -445,7 +445,7 @@ mod tests {
             ("queue", 9_000.0, 0.1, 64, (true, fixed), Some(in_line("5.0 ms"))),
             ("queue", 2_400.0, 0.9, 1, (true, fixed), None),
             ("send", 2_400.0, 0.1, 1, (true, fixed), None),
-            // Without batches three orders at equal distances, or twelve that come at random.
+            // Without batches: three orders at equal distances, or twelve that come at random.
             ("queue", 300.0, 0.1, 1, (false, fixed), Some(in_line("78.0 µs"))),
             ("queue", 300.0, 0.1, 1, (false, poisson), None),
             ("queue", 1_100.0, 0.1, 1, (false, poisson), Some(in_line("312 µs"))),
@@ -573,7 +573,7 @@ mod tests {
             }
             assert_eq!(said.contains(shared), is_shared, "{said}");
         }
-        // A disk that takes most is told, and nothing is said of the machine's stops.
+        // If the disk takes most, that is reported, and the machine's stops are not mentioned.
         let tail = limits(&example).remove(1);
         assert!(
             tail.contains("98 % (3.9 ms); in all else, 2 % (61.0 µs). In journal a durable answer waits for the disk. `outcry check`"),

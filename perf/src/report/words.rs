@@ -1,4 +1,4 @@
-//! What a report says in words: what was measured, and what limits the box in front of us.
+//! What a report says in words: what was measured, and what limits this box.
 
 use super::numbers::{count, count_of, micros};
 use super::{arrivals, noise, planned, room, spell, went};
@@ -9,7 +9,7 @@ use crate::run::DURABLE;
 use crate::scenario::Data;
 use crate::summary::{ClassTimes, Summary};
 
-/// Up to so many times a recorded time is called the same.
+/// A time within this factor of a recorded one is called the same.
 const ALIKE: f64 = 1.1;
 
 /// Whether answers waited for the disk.
@@ -69,7 +69,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What the kernel's own threads had, where they are told apart.
+/// How much the kernel's own threads had, where they are counted apart.
 pub(crate) fn kernel(summary: &Summary) -> Option<String> {
     let had = summary.share.kernel;
     let is_apart = summary.data == Data::Disk.name();
@@ -77,7 +77,7 @@ pub(crate) fn kernel(summary: &Summary) -> Option<String> {
     is_apart.then(|| format!("{who} had {had:.3} CPUs"))
 }
 
-/// What limits this box, what was measured first, each with what to change.
+/// What limits this box, each limit with what to change; measured limits come first.
 pub(crate) fn limits(summary: &Summary) -> Vec<String> {
     let mut found = went::of(summary);
     found.extend(spell::of(summary));
@@ -100,7 +100,7 @@ pub(crate) fn own_account(summary: &Summary) -> Vec<String> {
     summary.machine_limits.iter().map(said).collect()
 }
 
-/// The server's answers: what each is about, and what it says.
+/// The server's answers, each as its subject and its text.
 pub(crate) fn own_answers(summary: &Summary) -> Vec<(&str, String)> {
     let answers = summary.machine_answers.iter();
     answers
@@ -109,7 +109,8 @@ pub(crate) fn own_answers(summary: &Summary) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// Loops that spun in this run and would sleep if `serve` had been left alone: its account is not of them.
+/// A note about loops that spun in this run and would sleep under `serve`, because the server's account is
+/// of the latter.
 fn spins_here(summary: &Summary) -> String {
     let sleeps = |name: &str| summary.threads_by_itself.iter().any(|own| own.name == name && !own.spins());
     let spins = summary.threads.iter().filter(|thread| thread.spins() && sleeps(&thread.name));
@@ -167,7 +168,7 @@ pub(crate) fn cautions(summary: &Summary) -> Vec<String> {
     found
 }
 
-/// That no answer waited for a disk, as those of `serve` do by default.
+/// A note that no answer waited for a disk, as answers of `serve` do by default.
 pub(super) fn without_disk(summary: &Summary) -> Option<String> {
     (!is_durable(summary)).then(|| {
         "No answer waited for a disk here (`committed`); those of `serve` do by default (`durable`). `scripts/perf run \
@@ -176,7 +177,7 @@ pub(super) fn without_disk(summary: &Summary) -> Option<String> {
     })
 }
 
-/// Beside README's figures: how much longer a signature check takes here than in the newest record.
+/// How much longer a signature check takes here than in the newest record.
 pub(crate) fn beside_record(summary: &Summary) -> Option<String> {
     let recorded = summary.recorded.as_ref()?;
     let sign_us = summary.commonest(|times| planned::signatures(times) == 1)?.median_us("sign")?;
@@ -226,7 +227,7 @@ pub(crate) fn shared(summary: &Summary) -> Option<String> {
     (!beside.is_empty()).then(|| format!("the client ({waits}) shares CPU {cpu} with {}", beside.join(", ")))
 }
 
-/// Something that was measured, in words, and whether it limits the box.
+/// Something measured, in words, and whether it limits the box.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) is_limit: bool,
@@ -237,9 +238,9 @@ fn measured(summary: &Summary) -> impl Iterator<Item = Told> {
     noise::pauses(summary).into_iter().chain(noise::taken(summary)).chain(room::of(summary))
 }
 
-/// The server's threads that may run where the client does.
+/// The server's threads that may run on the client's CPU.
 pub(super) fn beside_client(summary: &Summary) -> Vec<&str> {
-    // Where there are more CPUs, a thread that is not pinned has others.
+    // With more CPUs, a thread that is not pinned can run elsewhere.
     let is_tight = summary.environment.cpus.len() < CLIENTS_OWN_FROM_CPUS;
     let may_run = |cpu: Option<usize>| cpu.map_or(is_tight, |cpu| cpu == summary.client_cpu);
     let there = summary.threads.iter().filter(|thread| may_run(thread.cpu));

@@ -10,36 +10,37 @@ use crate::placement::Durable;
 use crate::stats::Quantiles;
 use crate::summary::{Journal, Spans, Summary};
 
-/// From which share of what requests waited for the journal on one of its causes is told to be the cause.
+/// A cause of the journal's wait is named as the cause if it explains at least this part of the wait.
 pub(super) const CAUSE_MIN: f64 = 0.5;
 
-/// What requests waited for, as long as they waited for the journal.
+/// What requests waited for while they waited for the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A write.
     Disk,
     /// The write that was under way, and then its own.
     Disks,
-    /// Its thread, which was ready and had no CPU.
+    /// Its thread, which was ready but had no CPU.
     Cpu,
-    /// Neither alone.
+    /// Neither of the two alone.
     Neither,
-    /// The server does not tell.
+    /// The server does not report it.
     Untold,
 }
 
-/// Fewer writes a second than this, or than so many times the journal's own, are what any filesystem writes beside it.
+/// If others make fewer writes a second than this, or than [`OTHERS_TIMES_MIN`] times the journal's own, they are what
+/// any filesystem writes.
 const OTHERS_MIN: f64 = 100.0;
 /// See [`OTHERS_MIN`].
 const OTHERS_TIMES_MIN: f64 = 2.0;
 
-/// What makes a write of this disk shorter, and its stops fewer.
+/// What shortens a write of this disk, and makes its stops rarer.
 pub(super) const SOONER: &str = "a mount without discard (`outcry check`), or a disk that writes sooner";
 
-/// What shortens the journal's time where neither alone explains it.
+/// What shortens the journal's time where neither cause alone explains it.
 pub(super) const BOTH: &str = "a core for the journal's thread, and a disk that writes sooner";
 
-/// What others wrote to the same disk a second while the load was on, if that was a lot.
+/// Writes a second that others made to the same disk while the load was on, if they were many.
 pub(super) fn of_others(summary: &Summary) -> Option<f64> {
     #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
     let own_per_s = summary.journal_writes? as f64 / (summary.time_s + summary.warm_up_s);
@@ -47,7 +48,7 @@ pub(super) fn of_others(summary: &Summary) -> Option<f64> {
     summary.others_writes_per_s.filter(|per_s| least <= *per_s)
 }
 
-/// What one in so many meets of the journal's spans, its own or one under way, in words and in microseconds.
+/// The quantile of these requests in words, and the time of the journal's spans that as many of them meet.
 pub(super) fn met(parts: &Parts) -> (&'static str, fn(&Spans) -> f64) {
     match parts.of.as_str() {
         "p50" => ("one in two", |spans| spans.each.p50_us),
@@ -71,7 +72,7 @@ pub(super) fn cause(us: f64, parts: &Parts, summary: &Summary) -> Cause {
     }
 }
 
-/// The same in sentences.
+/// The cause of a wait for the journal, as sentences.
 pub(super) fn of(us: f64, parts: &Parts, summary: &Summary) -> String {
     const CHECK: &str =
         "`outcry check` says what a write takes there alone, and how long a mount with discard stops it";
@@ -112,9 +113,9 @@ pub(super) fn of(us: f64, parts: &Parts, summary: &Summary) -> String {
     }
 }
 
-/// What of the disk or the CPU they waited for as long, and what would shorten it.
+/// The cause of a wait for the journal in a few words, and what would shorten the wait.
 pub(super) fn place(us: f64, parts: &Parts, summary: &Summary) -> (String, String) {
-    // Its stops are rare.
+    // The disk's stops are too rare to matter for the median.
     let sooner = if parts.of == "p50" { "a disk that writes sooner" } else { SOONER };
     let cause = cause(us, parts, summary);
     if let (Cause::Disk | Cause::Disks, Some(by)) = (cause, beside_others(summary)) {
@@ -130,14 +131,14 @@ pub(super) fn place(us: f64, parts: &Parts, summary: &Summary) -> (String, Strin
     (by.to_owned(), first.to_owned())
 }
 
-/// The disk, if others write there a lot.
+/// A few words about the disk, if others write there a lot.
 fn beside_others(summary: &Summary) -> Option<String> {
     let who = summary.others_writer.as_ref().map_or_else(String::new, |who| format!(", most of it {who}"));
     of_others(summary)
         .map(|per_s| format!("the disk, to which others write too, {} times a second{who}", count(per_s)))
 }
 
-/// What ends others' writes there.
+/// What ends others' writes to that disk.
 fn without_others(summary: &Summary) -> String {
     DiskUse::remedy_of(summary.others_writer.as_deref())
 }
@@ -164,7 +165,8 @@ pub(super) fn row(summary: &Summary) -> Option<[String; 5]> {
     Some(["the journal's writes".to_owned(), shown, by, first, String::new()])
 }
 
-/// What answers that wait for the disk would take, if none did: as `serve` is set by itself they do.
+/// What answers would take if they waited for the disk, as they do under `serve` by default; for a run in which none
+/// did.
 pub(super) fn row_if_none_waited(summary: &Summary) -> Option<[String; 5]> {
     let Durable { us, by, first, .. } = summary.durable()?;
     let shown =
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_durable_tail_is_the_disks_or_its_threads_cpus() {
-        // Of the slowest thousandth 3.9 ms are in journal.
+        // The slowest thousandth spent 3.9 ms in the journal.
         for (write_us, run_delay_us, cause) in [
             (3_800.0, 10.0, "most of it is the disk."),
             (3_800.0, 3_000.0, "most of it is its CPU, which it shares with the client on CPU 0 here,"),

@@ -1,4 +1,4 @@
-//! The rooms that read what strangers send, and what must hold of them for any bytes at all.
+//! The rooms that parse untrusted bytes, and what must hold for any bytes.
 
 #![allow(missing_docs, dead_code, reason = "the rooms are documented and used in their own crate")]
 

@@ -1,4 +1,4 @@
-//! What is not an order: cancels, splits, merges, redeems, and what the operator does.
+//! Everything but orders: cancels, splits, merges, redeems, and the operator's acts.
 
 use super::words::{RESOLVED_SO, STRANGERS, STRANGERS_ACT};
 use super::{Done, Run};
@@ -10,7 +10,7 @@ use outcry::domain::{MarketNo, Mode, OrderId, Outcome, Payout, Shares, Tick, Wor
 use outcry::shard::UserAct;
 use serde_json::{Value, json};
 
-/// A split, merge or redeem that was sent, so that it can be sent again.
+/// A split, merge or redeem that was sent, kept to be sent again.
 #[derive(Clone)]
 pub struct Sent {
     path: &'static str,
@@ -55,7 +55,7 @@ impl Run {
         Done::of(http.to_owned(), twin.to_owned()).removed(gone, "cancelled")
     }
 
-    /// A cancel that comes first: an order that nobody knows leaves a tombstone.
+    /// A cancel that comes before its order: it leaves a tombstone.
     pub fn tombstone(&mut self, who: &str, label: &str) -> Done {
         let wallet = self.wallet(who);
         let principal = self.names.principals[wallet.index()];
@@ -171,7 +171,7 @@ impl Run {
         self.removed_by_operator(said, &gone, "market_resolved")
     }
 
-    /// The operator is told how many orders left; which ones, their owners are.
+    /// The operator learns how many orders left; which ones, their owners learn.
     fn removed_by_operator(
         &self,
         said: Result<Value, String>,

@@ -1,4 +1,4 @@
-//! Who trades in a script, and where: keys, wallets and markets of its own.
+//! The traders and markets of a script: keys, wallets and markets of its own.
 
 use super::{Done, Run};
 use crate::common::trader::{Trader, hex_text, token_text};
@@ -10,7 +10,7 @@ use outcry::shard::naive::{NaiveMarket, NaiveWallet};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What is signed for: a wallet of a trader.
+/// A wallet of a trader, for which it signs.
 #[derive(Clone, Copy)]
 pub struct Wallet {
     pub address: Address,
@@ -25,8 +25,8 @@ pub struct Market {
     pub tokens: [TokenId; 2],
 }
 
-/// The people and markets of one script. Keys come from the fact that it holds, so that no two
-/// scripts meet.
+/// The traders and markets of one script. Keys are derived from the fact that the script holds, so
+/// no two scripts meet.
 pub struct People {
     fact: String,
     traders: BTreeMap<String, Trader>,
@@ -34,7 +34,7 @@ pub struct People {
     pub wallets: Vec<Wallet>,
     /// By market number.
     pub markets: Vec<Market>,
-    /// What the operator gave, less what it took back.
+    /// What the operator gave, less what it took.
     pub given: u64,
 }
 
@@ -49,7 +49,7 @@ impl People {
         }
     }
 
-    /// The trader who signs for a wallet's name: that of its principal.
+    /// The trader who signs for a wallet's name: its principal.
     pub fn trader(&mut self, who: &str) -> &mut Trader {
         let owner = who.split('.').next().unwrap();
         self.traders.get_mut(owner).expect("whoever acts was made")
@@ -61,14 +61,14 @@ impl People {
         }
     }
 
-    /// 32 bytes that only this script has.
+    /// 32 bytes that belong to this script alone.
     fn bytes_for(&self, what: &str) -> [u8; 32] {
         keccak(format!("{}: {what}", self.fact).as_bytes()).0
     }
 }
 
 impl Run {
-    /// The number of a wallet, made and given its credentials if the script names it first.
+    /// The number of a wallet, which is made with its credentials when the script first names it.
     pub fn wallet(&mut self, name: &str) -> WalletNo {
         let (wallet, new) = self.names.wallet(name);
         for (wallet, principal) in new {
@@ -107,7 +107,7 @@ impl Run {
         });
     }
 
-    /// Makes a free market as the operator does, and one that charges as a file brings it.
+    /// Makes a market: a free one as the operator does, one with fees by an import.
     fn make_market(&mut self, line: &MarketLine) -> Market {
         let question = format!("{}: {}", self.people.fact, line.name);
         let (tick, min_size) = (text(line.tick.into(), 10_000), text(line.min_size, ONE));
@@ -139,13 +139,13 @@ impl Run {
         Market { id: row["marketId"].to_string(), condition, tokens }
     }
 
-    /// Takes one market's row over from a file.
+    /// Imports the row of one market.
     pub fn import(&mut self, row: &Value) {
         let said = self.site.operate("/import", &json!([row])).unwrap();
         assert_eq!(said["refused"], json!([]), "{row}: {said}");
     }
 
-    /// Fills the tables of the exchange up to the room that the script asks for.
+    /// Fills the tables of the exchange until they have the room that the script asks for.
     pub fn fill_tables(&mut self) {
         let shape = self.site.shape;
         for _ in 0..shape.digests_filled() {
@@ -157,8 +157,8 @@ impl Run {
         }
     }
 
-    /// An order that was killed is remembered and leaves nothing else behind. Its stamp is younger
-    /// than any of the script's, so that the script's own are the oldest.
+    /// Has one order killed, which is remembered and leaves nothing else behind. Its stamp is
+    /// younger than any of the script's, so that the script's own are the oldest.
     fn fill_digest(&mut self) {
         let mut filler = self.filler(1);
         let token = self.people.markets[0].tokens[0];
@@ -176,7 +176,7 @@ impl Run {
         self.people.traders.insert("filler".to_owned(), filler);
     }
 
-    /// One wallet with shares in as many markets of its own.
+    /// Gives one wallet shares in `rows` markets of its own.
     fn fill_accounts(&mut self, rows: u32) {
         for row in 0..rows {
             let mut filler = self.filler(1);
@@ -188,7 +188,7 @@ impl Run {
         }
     }
 
-    /// Somebody outside the script, with so many USDC more.
+    /// A trader outside the script, with this many more USDC.
     fn filler(&mut self, usdc: u64) -> Trader {
         let now_ms = Some(self.site.now_ms);
         let filler = self.people.traders.remove("filler").unwrap_or_else(|| {
@@ -200,7 +200,7 @@ impl Run {
         filler
     }
 
-    /// The operator's money.
+    /// Moves money as the operator.
     pub fn money(&mut self, who: &str, direction: &str, amount: u64) -> Done {
         let wallet = self.wallet(who);
         let address = hex_text(&self.people.wallets[wallet.index()].address.0);

@@ -1,4 +1,4 @@
-//! Orders: signed, sent, sent again; and what their answers say, in the words of scripts.
+//! Orders: signed, sent, sent again; and their answers in the words of scripts.
 
 use super::words::{STRANGERS, STRANGERS_ORDER, stamp_ms};
 use super::{Done, Run};
@@ -10,7 +10,7 @@ use outcry::shard::naive::Report;
 use outcry::shard::{PlaceOrder, Placed, Status};
 use serde_json::Value;
 
-/// An order on its way, so that it can be named before it is sent and sent again afterwards.
+/// An order in preparation, which can be named before it is sent, and sent again afterwards.
 #[derive(Clone)]
 pub struct Drafted {
     pub who: String,
@@ -20,7 +20,7 @@ pub struct Drafted {
 }
 
 impl Run {
-    /// The order of a line, signed when it is first named. What is not signed may still change.
+    /// The order of a line, signed when it is first named. Unsigned fields may still change.
     pub fn drafted(&mut self, line: &OrderLine) -> Drafted {
         let wallet = self.wallet(&line.who);
         let now = self.twin.now;
@@ -81,7 +81,7 @@ impl Run {
         self.placed(&line.label, &drafted, &answer)
     }
 
-    /// The same bytes once more, or with the credentials of somebody else.
+    /// Sends the same bytes once more, or with the credentials of another trader.
     pub fn again(&mut self, label: &str, stranger: Option<&str>) -> Done {
         let drafted = self.drafts[label].clone();
         let who = stranger.unwrap_or(&drafted.who).to_owned();
@@ -96,7 +96,7 @@ impl Run {
         Done::same(STRANGERS)
     }
 
-    /// What the answer and the records behind it say, and what the twin does.
+    /// What the answer and the records say, beside what the twin does.
     fn placed(&mut self, label: &str, drafted: &Drafted, answer: &Answer) -> Done {
         let kind = drafted.place.order.order_type;
         let http = self.report(label, drafted, answer);
@@ -119,7 +119,7 @@ impl Run {
             |status, making, taking| Placed::Accepted { status, making, taking, trade: None, replayed };
         if answer.status != 200 {
             let reject = reject(&said, &self.at);
-            // What was killed is remembered, with the reason; what was refused left nothing.
+            // A killed order is remembered with its reason; a refused one left nothing.
             let killed = record.is_some_and(|record| record["reason"] == reject.wire().code);
             let placed = if killed || replayed {
                 accepted(Status::Killed(reject), 0, 0)
@@ -170,7 +170,7 @@ impl Run {
         fills
     }
 
-    /// The record of a label's order, as its owner is shown it; none if the exchange has none.
+    /// The record of a label's order, as its owner sees it; none if the exchange has none.
     pub fn record(&mut self, label: &str) -> Option<Value> {
         let drafted = self.drafts.get(label)?;
         let (who, path) = (drafted.who.clone(), format!("/data/order/{}", drafted.signed.id_text));

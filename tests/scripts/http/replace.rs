@@ -1,4 +1,4 @@
-//! Replaces over HTTP: signed orders and the ids of those that they replace, in one request.
+//! Replaces over HTTP: signed orders, and the ids of the orders that they replace, in one request.
 
 use super::{Done, Run};
 use crate::common::trader::hex_text;
@@ -51,7 +51,7 @@ impl Run {
         Done::of(self.names.replace_text(&http), self.names.replace_text(&twin)).removed(&gone, "replaced")
     }
 
-    /// What an answer says. Whose place an order has it does not say, only that it has one.
+    /// What an answer says. It says that an order has a replaced order's place, but not which.
     fn done(&self, said: &Value, replayed: bool, twin: &Result<NaiveReplaced, Refusal>) -> NaiveReplaced {
         let ids = |list: &Value| -> Vec<OrderId> {
             let ids = list.as_array().unwrap().iter();

@@ -1,10 +1,10 @@
 //! Runs a script over HTTP against a real exchange, and beside it on the naive twin.
 //!
 //! After every line the whole state is read back through the routes that clients use (money,
-//! shares, live orders, both books of every market) and compared with the twin's, and what left
-//! the books is asked for its reason. The twin sweeps after every line, as the server does by
-//! itself; `words` says what else has other words over HTTP. Nothing waits for a time: only where
-//! a sweep has something to do, the state is read again until it was done.
+//! shares, live orders, both books of every market) and compared with the twin's, and every order
+//! that left a book is asked for its reason. The twin sweeps after every line, as the server does
+//! by itself; `words` has the other differences of HTTP. Nothing waits for a time: only where a
+//! sweep has something to do, the state is read again until it is done.
 
 mod acts;
 mod people;
@@ -26,14 +26,14 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// How long a sweep may take before it counts as not done. Generous: CI machines are slow.
+/// How long a sweep may take before it counts as not done. Generous, because CI machines are slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What became of a line, here and on the twin.
+/// The result of a line, here and on the twin.
 pub struct Done {
     http: String,
     twin: String,
-    /// The twin's orders that left during the line, with the reasons.
+    /// The twin's orders that left during the line, with their reasons.
     left: BTreeMap<OrderId, &'static str>,
 }
 
@@ -61,16 +61,16 @@ pub struct Run {
     begin_ms: u64,
     acts: BTreeMap<String, acts::Sent>,
     drafts: BTreeMap<String, place::Drafted>,
-    /// In the order in which they came to rest, which is the order of every queue.
+    /// Orders as they came to rest, which is the order of every queue.
     placed: Vec<OrderId>,
     /// Labels of orders that the server swept before the script did.
     swept: BTreeSet<String>,
-    /// Whether the exchange is post-only for the sake of the script's one market.
+    /// Whether the exchange is post-only because the script's one market is.
     narrowed: bool,
     fact: String,
     at: String,
     lines: Vec<Line>,
-    /// Where the twin, and HTTP with it, came to something else than the script expects.
+    /// Where the twin, and HTTP with it, has another result than the script expects.
     pub differ: Vec<String>,
 }
 
@@ -141,7 +141,8 @@ impl Run {
         self.twin.orders.iter().map(|order| order.id).collect()
     }
 
-    /// Sweeps the twin; who left, and for which reasons the server may have removed each.
+    /// Sweeps the twin; returns the orders that left, and the reasons for which the server may have
+    /// removed each.
     fn sweep_twin(&mut self) -> BTreeMap<OrderId, Vec<&'static str>> {
         let before = self.twin.orders.clone();
         for shard in 0..self.twin.shards {
@@ -157,7 +158,8 @@ impl Run {
         .collect()
     }
 
-    /// The state from outside becomes the twin's: at once, or where a sweep is under way, soon.
+    /// Waits until the state from outside is the twin's: at once, or while a sweep is under way,
+    /// soon.
     fn settles(&mut self, sweeping: bool) {
         let twin = self.twin_state();
         let deadline = Instant::now() + PATIENCE;
@@ -171,7 +173,7 @@ impl Run {
         }
     }
 
-    /// Whoever left is asked why; an order that was filled has no reason to name.
+    /// Every order that left is asked for its reason; one that was filled has none.
     fn departures(
         &mut self,
         before: &BTreeSet<OrderId>,
@@ -224,7 +226,7 @@ impl Run {
                 self.twin.now = TimeMs(self.site.now_ms);
                 Done::same("")
             }
-            // What the state shows is read after every line, and is the twin's by then.
+            // The state is read after every line anyway, and is the twin's by then.
             Command::Book { market } => {
                 let market = self.names.market(market);
                 let swept = self.sweep_twin();
@@ -242,7 +244,7 @@ impl Run {
     }
 }
 
-/// A result without who left on the way: over HTTP that is asked afterwards.
+/// A result without the orders that left on the way, which are asked about afterwards over HTTP.
 fn main_part(text: &str) -> String {
     let left = |part: &&str| part.starts_with('-') && part.contains(' ') && !part.contains(" -");
     let parts = text.split(", ").filter(|part| !left(part));

@@ -29,7 +29,7 @@ impl Run {
         !matches!(self.twin.markets[market.index()].mode, Mode::Closed | Mode::Resolved)
     }
 
-    /// What the twin has.
+    /// The twin's state.
     pub fn twin_state(&self) -> State {
         let mut state = State::new();
         for (index, name) in self.names.wallets.iter().enumerate() {
@@ -52,7 +52,7 @@ impl Run {
         state
     }
 
-    /// What the routes show.
+    /// The state that the routes show.
     pub fn seen(&mut self) -> State {
         let mut state = State::new();
         for index in 0..self.names.wallets.len() {
@@ -99,7 +99,7 @@ impl Run {
         said["balance"].as_str().unwrap().parse().unwrap()
     }
 
-    /// Every live order of everybody, each market's in the order of its queues.
+    /// The live orders of all traders, each market's in the order of its queues.
     fn live_rows(&mut self) -> Vec<(MarketNo, BookRow)> {
         let tokens: BTreeMap<String, (MarketNo, Outcome)> = self
             .market_numbers()
@@ -121,7 +121,7 @@ impl Run {
         rows
     }
 
-    /// Orders come to rest behind one another, and nothing changes their order.
+    /// The order's place in the sequence in which orders came to rest, which nothing changes.
     fn place_in_queue(&self, id: &OrderId) -> usize {
         self.placed.iter().position(|placed| placed == id).unwrap_or(usize::MAX)
     }
@@ -167,8 +167,8 @@ impl Run {
         format!("{} {}", text(self.twin.wallets[wallet.index()].cell, ONE), shares_text(held))
     }
 
-    /// What came in is in the wallets, set aside, behind shares or among the fees; and every share
-    /// has its counterpart. The wallets' part is what clients see, by [`Run::settles`].
+    /// Everything that came in is in the wallets, reserved, behind shares or among the fees, and
+    /// every share has its counterpart. The wallets' part is what clients see, by [`Run::settles`].
     pub fn conserved(&mut self) {
         let wallets: u64 = self.twin.wallets.iter().map(|wallet| wallet.cell).sum();
         let reserved: u64 = self.twin.orders.iter().map(|order| order.reserved).sum();

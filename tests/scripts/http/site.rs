@@ -7,18 +7,18 @@ use crate::language::Setup;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The smallest memory of digests that an exchange starts with.
+/// The smallest memory of digests with which an exchange starts.
 pub const DIGESTS_MIN: u32 = 16;
-/// Wallets, and rows of wallets in markets, of an exchange whose table can be filled: its own test
-/// accounts, the script's and the filler take 43.
+/// The wallets, and rows of wallets in markets, of an exchange whose table can be filled: its own
+/// test accounts, the script's and the filler's take 43.
 pub const ACCOUNTS_MIN: u32 = 48;
-/// How far the clock is moved at the start: no test takes so long, so that a restart, after which
-/// the clock stands at the machine's time again, can move it to where it was.
+/// How far the clock is moved at the start. No test takes that long, so a restart, after which the
+/// clock stands at the machine's time again, can move it to where it was.
 const AHEAD_MS: u64 = 3_600_000;
 /// The two test accounts that quote `dev`'s own markets.
 const QUOTING: [usize; 2] = [8, 9];
 
-/// What an exchange is started with. Scripts that need the same share one.
+/// The settings of an exchange. Scripts that need the same ones share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     shards: u16,
@@ -32,7 +32,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape that a script asks for; `plain` is what scripts have that ask for nothing.
+    /// The shape that a script asks for; `plain` is the setup of scripts that ask for nothing.
     pub fn of(setup: &Setup, plain: &Setup, builder_bps: u16, shards: u16, ingress: u16) -> Self {
         let asked = |value: u32, plain: u32| (value != plain).then_some(value);
         assert_eq!(setup.ladders, plain.ladders, "an exchange has a mebibyte of books at least");
@@ -86,15 +86,15 @@ pub struct Site {
     admin: Connection,
     exchange: Exchange,
     plan: Plan,
-    /// Goes with the site, and its files with it.
+    /// Removed with the site, its files included.
     folder: TempDir,
 }
 
 impl Site {
-    /// Starts one and removes the quotes of its own markets, which would take room.
+    /// Starts one and removes the quotes of its own markets, which would take up room.
     pub fn start(shape: Shape) -> Self {
         let folder = TempDir::with_prefix_in("scripts-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        // What scripts hold has nothing to do with the disk, and other tests wait for it.
+        // Scripts have nothing to do with the disk, and other tests wait for it.
         let mut plan =
             Plan::dev(folder.path()).words(["--clock", "manual"]).set("journal.durability=committed");
         for setting in shape.settings() {
@@ -112,7 +112,7 @@ impl Site {
         site
     }
 
-    /// Does what the operator asks; the code of the refusal if it is refused.
+    /// Sends a request of the operator; the error is the code of its refusal.
     pub fn operate(&mut self, path: &str, body: &Value) -> Result<Value, String> {
         let answer = self.admin.request("POST", path, "", body.to_string().as_bytes()).unwrap();
         let said = answer.json();
@@ -130,7 +130,7 @@ impl Site {
         self.now_ms = moved["timeMs"].as_u64().unwrap();
     }
 
-    /// Stops it, starts it again on what it left behind, and moves its clock to where it was.
+    /// Stops it, starts it again on its data, and moves its clock to where it was.
     pub fn restart(self) -> Self {
         let Self { shape, now_ms: then_ms, exchange, plan, folder, .. } = self;
         exchange.stop();

@@ -1,33 +1,34 @@
-//! What HTTP says in other words than the engine, all in one place, and why.
+//! Where HTTP words differ from the engine's, all in one place, with the reasons.
 //!
-//! - **The server sweeps by itself.** A loop removes what is expired or no longer covered in the
-//!   turn in which it came about, so `sweep` has nothing left to do, and an order that a script
-//!   still sees before its own sweep is gone already: [`without`] takes it out of what is expected.
-//! - **A stranger is turned away at the door.** The same order by another principal is for a wallet
-//!   of the first to a shard; over HTTP the credentials are compared first ([`STRANGERS_ORDER`]).
+//! - **The server sweeps by itself.** A loop removes expired and uncovered orders in the turn in
+//!   which they become so. So `sweep` has nothing left to do, and an order that a script still sees
+//!   before its own sweep has already left: [`without`] removes it from the expected result.
+//! - **A stranger is refused earlier.** To a shard, the same order by another principal is for a
+//!   wallet of the first; over HTTP the credentials are compared first ([`STRANGERS_ORDER`]).
 //! - **Stamps** that a script gives as plain numbers keep their order, an hour before it begins;
 //!   those after midnight keep their distance from the script's begin ([`stamp_ms`]).
 //! - **One market's post-only mode** has no operator's route of its own: the whole exchange gets it.
 //! - **The same result twice** is refused by a shard; the operator, who may have missed the first
-//!   answer, is told that it is so ([`RESOLVED_SO`]).
-//! - **An act of another amount is another act**, for the amount is signed: the first is repeated.
+//!   answer, gets a success ([`RESOLVED_SO`]).
+//! - **An act with another amount is another act**, because the amount is signed: the first act is
+//!   repeated instead.
 
 use crate::language::START_MS;
 use std::collections::BTreeSet;
 
-/// What a stranger hears who sends somebody else's order.
+/// The answer to a stranger who sends another trader's order.
 pub const STRANGERS_ORDER: &str = "refused owner_mismatch";
-/// What a stranger hears who sends somebody else's split, merge or redeem.
+/// The answer to a stranger who sends another trader's split, merge or redeem.
 pub const STRANGERS_ACT: &str = "refused maker_not_authorized";
-/// What a shard says to both.
+/// A shard's answer to both.
 pub const STRANGERS: &str = "refused maker_not_authorized";
-/// What the operator hears who resolves a market as it is resolved already.
+/// The answer to the operator who resolves a market as it is already resolved.
 pub const RESOLVED_SO: &str = "ok";
 
-/// Plain stamps of scripts lie so far back.
+/// Plain stamps of scripts are this long before the script begins.
 const PLAIN_STAMPS_MS: u64 = 3_600_000;
 
-/// The stamp that stands for a script's, in an exchange where the script begins at `begin_ms`.
+/// The stamp for a script's stamp, in an exchange where the script begins at `begin_ms`.
 pub fn stamp_ms(stamp_ms: u64, begin_ms: u64) -> u64 {
     match stamp_ms.checked_sub(START_MS) {
         Some(after_ms) => begin_ms + after_ms,
@@ -36,7 +37,7 @@ pub fn stamp_ms(stamp_ms: u64, begin_ms: u64) -> u64 {
     }
 }
 
-/// A result without what it says of the orders in `gone`, in any of its forms: `a 5@50, b 5@49 |`,
+/// A result without its mentions of the orders in `gone`, in any form: `a 5@50, b 5@49 |`,
 /// `-a expired, done`, `-a -b`, `#a #b`.
 pub fn without(expected: &str, gone: &BTreeSet<String>) -> String {
     let is_gone = |word: &str| gone.contains(word.trim_start_matches(['-', '#']));

@@ -1,8 +1,8 @@
 //! Trading sessions of the unmodified Rust clients: `real-clients CLIENT SCENE`.
 //!
 //! Both clients have one ancestor and the same names, so one source, `session.rs`, is compiled against
-//! each. What differs is said in the file of each client: how a trader signs in, and with which wallet it
-//! trades. SCENE is what `session.py` tells.
+//! each. The file of each client has what differs: how a trader signs in, and with which wallet it
+//! trades. SCENE comes from `session.py`.
 
 #![allow(clippy::duplicate_mod, reason = "one session for both clients is what this package is for")]
 
@@ -19,7 +19,7 @@ struct Trader {
     wallet: String,
 }
 
-/// What a session has to know.
+/// Everything that a session needs to know.
 struct Scene {
     url: String,
     condition: String,
@@ -44,7 +44,7 @@ impl Scene {
     }
 }
 
-/// Says that a step is done, and how long it took.
+/// Prints that a step is done, and how long it took.
 fn done(step: &str, started: Instant) {
     println!("ok: {step} ({:.1} s)", started.elapsed().as_secs_f64());
 }

@@ -1,4 +1,4 @@
-//! One session, compiled against each client: `super` says which, and how its traders sign in.
+//! One session, compiled against each client; `super` names the client, and how its traders sign in.
 
 use super::sdk;
 use crate::{Scene, Trader, done};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 type SignedIn = Client<Authenticated<Normal>>;
 type Heard<T> = Pin<Box<dyn Stream<Item = sdk::Result<T>>>>;
 
-/// The cursor behind the last page.
+/// The cursor after the last page.
 const END: &str = "LTE=";
 const PAGE: u64 = 100;
 const ORDERS_IN_PAGES: usize = 105;
@@ -29,7 +29,7 @@ const BATCH_MAX: usize = 15;
 /// How long a message may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long to wait for a message before the order that makes it is placed once more.
+/// How long to wait for a message before the order that causes it is placed once more.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// A trader with its client and its credentials.
@@ -45,7 +45,7 @@ struct Market {
     no: U256,
 }
 
-/// What is heard of the market and of the first trader.
+/// The messages about the market and about the first trader.
 struct Streams {
     prices: Heard<PriceChange>,
     last_trades: Heard<LastTradePrice>,
@@ -105,7 +105,7 @@ impl Party {
         Ok(self.client.post_order(self.limit(token, price, size).await?).await?)
     }
 
-    /// Buys for so much collateral at once.
+    /// Buys at once, for this much collateral.
     async fn spend(&self, token: U256, usdc: &str, kind: OrderType) -> Result<PostOrderResponse> {
         let order = self.client.market_order().token_id(token).side(Side::Buy).order_type(kind);
         let order = order.amount(Amount::usdc(decimal(usdc))?).build().await?;
@@ -125,7 +125,7 @@ impl Party {
         Ok(held)
     }
 
-    /// The trade that an answer tells of. A client that knows no name for its id has to look for it.
+    /// The trade that an answer names. A client without a field for its id has to look for it.
     async fn trade_of(&self, answer: &PostOrderResponse) -> Result<String> {
         let page = self.client.trades(&TradesRequest::default(), None).await?;
         let trade = page.data.iter().find(|trade| trade.taker_order_id == answer.order_id);
@@ -159,7 +159,7 @@ fn moved(before: [Decimal; 3], after: [Decimal; 3]) -> [Decimal; 3] {
     std::array::from_fn(|at| after[at] - before[at])
 }
 
-/// The next message that fits; those before it are passed over.
+/// The next message that fits; those before it are skipped.
 async fn until<T: std::fmt::Debug>(stream: &mut Heard<T>, fits: impl Fn(&T) -> bool) -> Result<T> {
     let search = async {
         loop {
@@ -234,8 +234,8 @@ async fn keys_are_the_same_again(url: &str, party: &Party, trader: &Trader) -> R
     Ok(())
 }
 
-/// Follows both channels. A client connects when it likes, so orders come and go until the first is
-/// heard of on each.
+/// Follows both channels. A client connects when it likes, so orders are placed and cancelled until
+/// the first one is reported on each.
 async fn listen(url: &str, first: &Party, market: &Market) -> Result<Streams> {
     let url = url.replacen("http", "ws", 1);
     let public = ws::Client::new(&url, sdk::ws::config::Config::default())?;
