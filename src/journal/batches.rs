@@ -75,7 +75,7 @@ impl Batches {
     pub(crate) fn at_end(shelf: Shelf, scan: &Scan, segments: Arc<Segments>) -> Result<Self, Fault> {
         let (mut number, mut row) = (scan.segment.max(1), scan.row);
         shelf.prepare(number)?;
-        if first_row(&shelf, number)?.form == Form::Packed {
+        if segment::first_row(&shelf.directory, &shelf.journal, number)?.form == Form::Packed {
             // A packed segment has no room, and may be smaller than a batch.
             (number, row) = (number + 1, 1);
             shelf.prepare(number)?;
@@ -111,7 +111,9 @@ impl Batches {
             };
             let file = std::fs::OpenOptions::new().write(true).open(&path);
             let file = file.map_err(Fault::io("open", &path))?;
-            segment::fill_zero(&file, &path, start..first_row(&self.shelf, number)?.bytes, &self.shelf.disk)?;
+            let FirstRow { bytes, .. } =
+                segment::first_row(&self.shelf.directory, &self.shelf.journal, number)?;
+            segment::fill_zero(&file, &path, start..bytes, &self.shelf.disk)?;
             self.shelf.disk.sync(&file, &path)?;
         }
         self.shelf.disk.sync(&self.file, &segment::path(&self.shelf.directory, self.number))
@@ -269,17 +271,8 @@ impl Drop for Batches {
     }
 }
 
-fn first_row(shelf: &Shelf, number: u64) -> Result<FirstRow, Fault> {
-    let path = segment::path(&shelf.directory, number);
-    let mut row = vec![0; ROW];
-    let file = File::open(&path).map_err(Fault::io("open", &path))?;
-    std::os::unix::fs::FileExt::read_exact_at(&file, &mut row, 0).map_err(Fault::io("read", &path))?;
-    let row = FirstRow::decode(&row, &shelf.journal, number);
-    row.map_err(|flaw| Fault::Damaged(super::fault::Place::of(flaw, &path, 0, Position(0))))
-}
-
 fn open(shelf: &Shelf, number: u64, direct: Direct) -> Result<(File, Direct, u64), Fault> {
-    let FirstRow { bytes, .. } = first_row(shelf, number)?;
+    let FirstRow { bytes, .. } = segment::first_row(&shelf.directory, &shelf.journal, number)?;
     let (file, direct) = Disk::open_synchronous(&segment::path(&shelf.directory, number), direct)?;
     Ok((file, direct, bytes))
 }

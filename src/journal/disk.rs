@@ -171,6 +171,15 @@ impl Disk {
         self.admit().and_then(|()| file.sync_all()).map_err(Fault::io("sync", path))
     }
 
+    /// Asks that the next reading of the file comes from the disk: after a write that failed, the page cache may hold
+    /// what the disk does not, as if it had been written.
+    pub(crate) fn forget_cached(path: &Path) -> Result<(), Fault> {
+        let file = File::open(path).map_err(Fault::io("open", path))?;
+        // Advice: file systems that take none have no cache of their own, or keep all they have in it.
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(())
+    }
+
     pub(crate) fn sync_dir(&self, path: &Path) -> Result<(), Fault> {
         let directory = File::open(path).map_err(Fault::io("open", path))?;
         self.sync(&directory, path)

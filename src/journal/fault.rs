@@ -151,7 +151,9 @@ pub enum Fault {
         /// The segment that should lead there.
         segment: PathBuf,
     },
-    /// A snapshot would take room that must stay free.
+    /// A snapshot was asked for before the first batch of frames was durable.
+    NothingToSnapshot,
+    /// A snapshot would leave less room on its disk than must stay free.
     NoRoomForSnapshot {
         /// Where it would be.
         directory: PathBuf,
@@ -287,6 +289,9 @@ impl fmt::Display for Fault {
                 position.0,
                 segment.display()
             ),
+            Self::NothingToSnapshot => {
+                out.write_str("no frame is durable yet, so there is nothing to keep; ask again")
+            }
             Self::NoRoomForSnapshot { directory, bytes, free_bytes, free_bytes_min } => write!(
                 out,
                 "{}: a snapshot of about {bytes} bytes would leave less than journal.disk_free_min = \

@@ -159,6 +159,19 @@ impl DataDir {
         let about = file.metadata().map_err(Fault::io("look at", &path))?;
         Ok(Self { place: place(&about), path, file })
     }
+
+    /// Makes the directory's name durable, whoever made it and however many folders above it: what is in it survives
+    /// only with its name. A folder above that may not be read was there before.
+    pub(crate) fn keep_name(&self, disk: &Disk) -> Result<(), Fault> {
+        let [device, _] = self.place;
+        for folder in self.path.ancestors().skip(1) {
+            match File::open(folder).and_then(|file| Ok((file.metadata()?.dev(), file))) {
+                Ok((its, file)) if its == device => disk.sync(&file, folder)?,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Device and inode of a directory: a copy has others.

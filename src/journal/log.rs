@@ -173,9 +173,10 @@ impl Log {
     pub fn claim(&self, payload_bytes: usize) -> Claim {
         let bytes = frame_bytes(payload_bytes);
         loop {
-            // Relaxed: positions only need to be distinct. That a spender's position is above the
-            // credit's follows from coherence, as the credit was published after its claim.
-            let start = self.tail.fetch_add(bytes, Ordering::Relaxed);
+            // Release pairs with the Acquire in `claimed`: who reads that far finds the words zeroed. Positions only
+            // need to be distinct: that a spender's is above the credit's follows from coherence, as the credit was
+            // published after its claim.
+            let start = self.tail.fetch_add(bytes, Ordering::Release);
             // Acquire pairs with the Release in `free`: the zeroing is over (LOG-1).
             let freed = self.freed().load(Ordering::Acquire);
             assert!(start + bytes + FRAME_ALIGN <= freed + self.ring_bytes, "the caller saw the room");
@@ -296,8 +297,8 @@ impl Log {
     /// The next position to be claimed.
     #[must_use]
     pub fn claimed(&self) -> Position {
-        // Relaxed: the tail orders no other memory.
-        Position(self.tail.load(Ordering::Relaxed))
+        // Acquire pairs with the Release in `claim`.
+        Position(self.tail.load(Ordering::Acquire))
     }
 
     /// The end of what segments hold durably; one load.

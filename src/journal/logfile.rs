@@ -198,10 +198,13 @@ fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
     let mapping = Mapping::read_only(file, bytes).map_err(Fault::io("map", path))?;
     let word = |index: usize| mapping.words()[index].load(Ordering::Acquire);
     if word(0) != LOG_MAGIC {
-        // A maker that dies leaves no frame, and zero in the magic's place.
+        // A process that dies while it makes the file leaves no frame, and zero in the magic's place. On a disk so does
+        // a machine that stops, with any of the frames: which pages were written back by then is chance.
         let frames = &mapping.words()[words_in(LOG_HEADER_BYTES)..];
-        let is_empty = word(0) == 0 && frames.iter().all(|word| word.load(Ordering::Relaxed) == 0);
-        return if is_empty { Ok(None) } else { damaged("magic of the log", LOG_MAGIC, word(0)) };
+        let is_empty = || frames.iter().all(|word| word.load(Ordering::Relaxed) == 0);
+        let on_disk = || in_memory(file).is_ok_and(|kind| kind.is_none());
+        let is_no_log = word(0) == 0 && (is_empty() || on_disk());
+        return if is_no_log { Ok(None) } else { damaged("magic of the log", LOG_MAGIC, word(0)) };
     }
     let path_bytes = usize::try_from(word(PATH_BYTES_WORD)).unwrap_or(usize::MAX).min(PATH_BYTES_MAX);
     let mut data_dir: Vec<u8> =
@@ -221,13 +224,6 @@ fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
     }
     let (start, durable) = (Position(word(RECLAIMED_WORD)), Position(word(DURABLE_WORD)));
     let freed = word(FREED_WORD);
-    let ring_bytes = bytes - LOG_HEADER_BYTES;
-    let in_order = freed <= start.0 && start <= durable && durable.0 - freed <= ring_bytes;
-    if !start.0.is_multiple_of(FRAME_ALIGN) || !freed.is_multiple_of(FRAME_ALIGN) || !in_order {
-        let at = RECLAIMED_WORD as u64 * 8;
-        let flaw = Flaw { field: "start of the log", at, expected: durable.0, found: start.0 };
-        return Err(Fault::Damaged(Place::of(flaw, path, 0, durable)));
-    }
     Ok(Some(Left { path: path.to_path_buf(), owner, start, durable, freed, mapping }))
 }
 
@@ -275,6 +271,20 @@ pub(crate) struct Left {
 }
 
 impl Left {
+    /// Checks the marks against each other. Only those of this boot need agree: of a file on a disk, a machine that
+    /// stops leaves some sectors new and others old.
+    pub(crate) fn check_marks(&self) -> Result<(), Fault> {
+        let &Self { start, durable, freed, .. } = self;
+        let ring_bytes = self.mapping.words().len() as u64 * 8 - LOG_HEADER_BYTES;
+        let in_order = freed <= start.0 && start <= durable && durable.0 - freed <= ring_bytes;
+        if start.0.is_multiple_of(FRAME_ALIGN) && freed.is_multiple_of(FRAME_ALIGN) && in_order {
+            return Ok(());
+        }
+        let at = RECLAIMED_WORD as u64 * 8;
+        let flaw = Flaw { field: "start of the log", at, expected: durable.0, found: start.0 };
+        Err(Fault::Damaged(Place::of(flaw, &self.path, 0, durable)))
+    }
+
     /// Copies the frame at `at` into `into` and checks it; false at the first one that is not committed.
     /// Below the durable position, a frame that is missing is damage.
     pub(crate) fn frame(&self, at: Position, into: &mut Vec<u8>) -> Result<bool, Fault> {

@@ -228,6 +228,9 @@ fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
         refuse_memory(&data_dir)?;
     }
     let (identity, is_new) = identify(&data_dir.path, options.claimed)?;
+    if is_new {
+        data_dir.keep_name(disk)?;
+    }
     let mut notes = Vec::new();
     let log_file = lock_log(&options, &data_dir.path, identity.exchange, &mut notes)?;
     let unstored = is_new.then(|| Unstored::new(identity, &log_file.path));
@@ -257,6 +260,9 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     let Taken { options, data_dir, identity, mut unstored, log_file, mut notes } = taken;
     let directory = segment::directory(&data_dir.path);
     disk.create_dir(&directory)?;
+    if let Some(&newest) = segment::numbers(&directory)?.last() {
+        Disk::forget_cached(&segment::path(&directory, newest))?;
+    }
     let reach = Reach { base: base.as_ref(), until: None };
     let mut found = scan_between(&directory, &identity.journal(), reach, None)?;
     let segments =
@@ -364,12 +370,15 @@ impl Opened {
     }
 
     /// Calls `visit` with every frame after the snapshot, or with all if there is none, in order, until it refuses one.
+    /// A fault if this reading of the segments does not come to the end that the first one found.
     pub fn for_each_frame<E: From<Fault>>(
         &self,
         visit: impl FnMut(&Frame<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let directory = segment::directory(&self.data_dir.path);
-        visit_between(&directory, &self.identity.journal(), self.base.as_ref(), None, visit).map(|_| ())
+        let found = visit_between(&directory, &self.identity.journal(), self.base.as_ref(), None, visit)?;
+        found.reaches(self.recovered.end, &directory)?;
+        Ok(())
     }
 
     /// Raises the epoch, empties the log file, and starts the journal thread.

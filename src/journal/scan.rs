@@ -64,6 +64,22 @@ pub(crate) struct Reach<'a> {
 }
 
 impl Scan {
+    /// A fault, which names the flaw if there was one, unless the walk came as far as `end`.
+    pub(crate) fn reaches(&self, end: Position, directory: &Path) -> Result<(), Fault> {
+        if end <= self.end {
+            return Ok(());
+        }
+        let at_end = || Place {
+            file: directory.to_path_buf(),
+            offset: 0,
+            position: self.end,
+            field: "end of the segments",
+            expected: end.0,
+            found: self.end.0,
+        };
+        Err(Fault::Damaged(self.cut.as_ref().map_or_else(at_end, |cut| cut.place.clone())))
+    }
+
     /// The state of a walk that begins after `base`, or at the first frame.
     fn at(journal: &JournalId, base: Option<&Base>) -> Self {
         let first = Self {
@@ -411,14 +427,17 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Searches past the first flaw for a batch whose durable mark says that the flaw is damage, and counts what
-    /// will be cut.
+    /// Searches past the first flaw for a batch that says that the flaw is damage, by its durable mark or by being there:
+    /// a batch is only begun once all before it is durable. Counts what will be cut.
     fn search(&mut self, number: u64, bytes: &[u8], first: u32) -> Result<(), Fault> {
         let cut = self.scan.cut.as_mut().expect("a search follows a flaw");
         let mut last = None;
         for (row, bytes) in (first..).zip(bytes[offset(first)..].chunks(ROW)) {
+            let flawed = (number, row) == (self.scan.segment, self.scan.row);
             let header = BatchHeader::decode(bytes, self.journal, number, row);
-            if header.is_ok_and(|header| self.scan.end < header.durable) {
+            if header.is_ok_and(|header| {
+                self.scan.end < header.durable || !flawed && self.scan.end <= header.first
+            }) {
                 return Err(Fault::Damaged(cut.place.clone()));
             }
             let nonzero = bytes.iter().rposition(|&byte| byte != 0);

@@ -50,6 +50,7 @@ pub(crate) fn inherit(
         notes.push(format!("log_path: {} is of another boot and stale; ignored", path.display()));
         return Ok(None);
     }
+    left.check_marks()?;
     if left.owner.place != heir.place && heir.claimed != Claimed::AdoptLog {
         return Err(Fault::LogOfOtherDirectory {
             log: path,

@@ -2,7 +2,7 @@
 //!
 //! | state | kept by | or rebuilt by |
 //! |---|---|---|
-//! | every table of the ledger | [`Ledger::keep`] | |
+//! | every table of the ledger | [`crate::ledger::Ledger::keep`] | |
 //! | positions, activity and standing of wallets | [`Wallets::keep`](crate::wallet::Wallets) | |
 //! | owners, lists of trades, last prices, prices over time, sequences of streams | [`PARTS`] | |
 //! | levels, live orders, the catalog, names | | [`Reader::complete`], from the ledger's rows |
@@ -54,7 +54,7 @@ impl Reader {
         self.ledger.set_archive(archive);
     }
 
-    /// See [`Ledger::set_archive_at`].
+    /// See [`crate::ledger::Ledger::set_archive_at`].
     pub fn set_archive_at(&mut self, position: Position, archive: Archive) {
         self.ledger.set_archive_at(position, archive);
     }

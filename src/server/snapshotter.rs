@@ -13,7 +13,7 @@
 //! and a request or a stop waits for one step.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,8 @@ pub(crate) struct Requests {
     done: ArrayQueue<(Pending, Result<Taken, String>)>,
     /// The newest archive, and where its snapshot was taken, on its way to the reader.
     archive: ArrayQueue<(Position, Archive)>,
+    /// How far the reader has followed the log: it still reads the segments from there on.
+    followed: AtomicU64,
 }
 
 /// A snapshot that is there.
@@ -81,12 +83,19 @@ impl Requests {
             asked: ArrayQueue::new(ASKED_MAX),
             done: ArrayQueue::new(ASKED_MAX),
             archive: ArrayQueue::new(1),
+            followed: AtomicU64::new(0),
         }
     }
 
     /// Asks for a snapshot; false if too many wait for one.
     pub(crate) fn ask(&self, pending: Pending) -> bool {
         self.asked.push(pending).is_ok()
+    }
+
+    /// Notes how far the reader has followed the log.
+    pub(crate) fn note_followed(&self, position: Position) {
+        // Relaxed: nothing else is told by it.
+        self.followed.store(position.0, Ordering::Relaxed);
     }
 
     /// The archive of the last snapshot, if the reader does not have it yet.
@@ -291,7 +300,8 @@ impl Snapshotter {
         let Some(keep) = self.shared.plan.history_keep else {
             return;
         };
-        match snapshots.give_back(segments, log, keep) {
+        let followed = Position(self.shared.snapshots.followed.load(Ordering::Relaxed));
+        match snapshots.give_back(segments, log, followed, keep) {
             Ok(0) => {}
             Ok(gone) => tracing::info!("journal.history_keep: {gone} sealed segments were given back"),
             Err(fault) => tracing::error!("journal.history_keep: {fault}"),

@@ -20,7 +20,7 @@ use crate::memory::wire::{Input, Wire, structs};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"OUTCSNAP");
 /// Raised when the content of a section changes; a snapshot of another version is not read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const HEADER_BYTES: usize = 128;
 const HEAD_BYTES: usize = 24;
 /// Payloads begin on multiples of this.

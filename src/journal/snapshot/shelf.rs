@@ -150,7 +150,11 @@ impl Snapshots {
         let directory = segment::directory(&self.data_dir);
         let numbers = if directory.exists() { segment::numbers(&directory)? } else { Vec::new() };
         let missing = match numbers.first() {
-            Some(&first) => first.saturating_sub(1),
+            Some(&first) => {
+                // Of another version of Outcry, it says so, and nothing is missing.
+                segment::first_row(&directory, &self.journal, first)?;
+                first.saturating_sub(1)
+            }
             None => u64::from(was_begun),
         };
         Ok((0 < missing).then(|| segment::path(&directory, missing)))
@@ -167,19 +171,9 @@ impl Snapshots {
         let directory = segment::directory(&self.data_dir);
         let runs = base.map_or_else(Vec::new, |base| base.runs.clone());
         let found = visit_between(&directory, &self.journal, base, Some(until), visit)?;
-        if found.end < until {
-            let place = found.cut.map_or_else(
-                || Place {
-                    file: directory.clone(),
-                    offset: 0,
-                    position: found.end,
-                    field: "end of the segments",
-                    expected: until.0,
-                    found: found.end.0,
-                },
-                |cut| cut.place,
-            );
-            return Err(Fault::Damaged(place).into());
+        found.reaches(until, &directory)?;
+        if found.segment == 0 {
+            return Err(Fault::NothingToSnapshot.into());
         }
         Ok(Base { runs, ..Base::of(found, PathBuf::new(), 0) })
     }
@@ -282,11 +276,19 @@ impl Snapshots {
     }
 
     /// Removes the oldest segments: all but the newest `keep` sealed ones, as far as neither two whole
-    /// snapshots nor the log's ring need them. Returns how many were removed.
+    /// snapshots nor the log's ring need them, nor whoever has only followed the log up to `followed`.
+    /// Returns how many were removed.
     ///
     /// A death in between leaves a shorter history, which begins at a later segment.
-    pub fn give_back(&self, segments: &Segments, log: &Log, keep: u64) -> Result<u64, Fault> {
-        let mut needed = segments.newest().saturating_sub(keep).min(segments.segment_of(log.oldest()));
+    pub fn give_back(
+        &self,
+        segments: &Segments,
+        log: &Log,
+        followed: Position,
+        keep: u64,
+    ) -> Result<u64, Fault> {
+        let read = log.oldest().min(followed);
+        let mut needed = segments.newest().saturating_sub(keep).min(segments.segment_of(read));
         let kept = self.newest_whole()?;
         if kept.len() < KEPT {
             return Ok(0);

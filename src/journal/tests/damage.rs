@@ -88,6 +88,23 @@ fn look_with_damage(bench: &Bench, path: &Path, byte: u64, bit: u8) -> Result<Op
 }
 
 #[test]
+fn whatever_is_damaged_before_a_whole_batch_is_refused_though_no_mark_says_that_it_was_durable() {
+    let mut bench = Bench::new(4 * ROW_BYTES);
+    bench.batch(&[payload(1), payload(2)]);
+    bench.batch(&[payload(3)]);
+    // Two rows do not fit after those: the first segment is sealed with a row of zeros.
+    bench.batch(&[vec![4; 4_500]]);
+    let clean = bench.home.scan().unwrap();
+    assert_eq!((clean.cut, clean.segment, clean.row), (None, 2, 3));
+    assert!(clean.durable < clean.end);
+    let path = bench.segment(1);
+    for byte in 0..4 * ROW_BYTES {
+        let reported = look_with_damage(&bench, &path, byte, 1 << (byte % 8));
+        assert!(matches!(reported, Err(Fault::Damaged(_))), "byte {byte}: {reported:?}");
+    }
+}
+
+#[test]
 fn every_single_damaged_byte_is_reported_and_refused_below_the_durable_mark() {
     let mut bench = Bench::new(4 * ROW_BYTES);
     bench.batch(&[payload(1), payload(2)]);

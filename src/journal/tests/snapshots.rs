@@ -7,7 +7,7 @@ use std::path::Path;
 use super::*;
 use crate::journal::open::open_from;
 use crate::journal::snapshot::{Base, SnapshotReader, Snapshots};
-use crate::journal::{Archive, ArchiveRow, History, has_first_segment};
+use crate::journal::{Archive, ArchiveRow, FIRST_POSITION, History, has_first_segment};
 use crate::memory::sections::Sink;
 use crate::memory::wire::Damage;
 
@@ -127,7 +127,7 @@ fn a_start_goes_on_behind_a_snapshot_at_any_batch_and_finds_what_all_segments_sa
         // Frames before the snapshot are still found by position.
         let running = start(opened);
         let mut history = History::of_segments(running.segments);
-        let first = history.bytes(crate::journal::FIRST_POSITION).unwrap();
+        let first = history.bytes(FIRST_POSITION).unwrap();
         assert_eq!(first.len() as u64, crate::journal::frame::frame_bytes(all[0].len()));
         // And the next start reads what this one writes.
         running.writer.stop(TimeMs(2)).unwrap();
@@ -190,7 +190,7 @@ fn a_damaged_snapshot_is_none_of_the_two_that_stay_and_goes_when_it_is_older_tha
         assert_eq!(snapshots.paths().unwrap(), [&third, &second, &first].map(PathBuf::clone));
         let segments = bench.batches.segments();
         bench.log.free(bench.batches.end());
-        snapshots.give_back(&segments, &bench.log, 0).unwrap();
+        snapshots.give_back(&segments, &bench.log, bench.batches.end(), 0).unwrap();
         let fourth = make(&mut bench).0;
         assert_eq!(snapshots.paths().unwrap(), [fourth, third]);
         assert!(!run.exists());
@@ -238,6 +238,14 @@ fn a_snapshot_leaves_the_room_that_must_stay_free() {
     let refused = keep(&snapshots_on(&bench, Disk::default()).leaving_free(u64::MAX), bench.batches.end());
     assert!(matches!(refused, Err(Fault::NoRoomForSnapshot { .. })));
     assert!(newest(&snapshots_on(&bench, Disk::default())).0.is_none());
+}
+
+#[test]
+fn a_snapshot_before_the_first_batch_is_refused() {
+    let (bench, _) = bench(&[]);
+    let refused = keep(&snapshots_on(&bench, Disk::default()), bench.batches.end());
+    assert!(matches!(refused, Err(Fault::NothingToSnapshot)), "{refused:?}");
+    bench.home.open().unwrap();
 }
 
 #[test]
@@ -316,7 +324,7 @@ fn segments_go_only_behind_two_whole_snapshots_and_the_rest_still_starts() {
         let (mut bench, mut all) = bench(&[4, 3, 5, 4, 6, 2, 5, 6, 4, 7, 5, 5]);
         let snapshots = snapshots_on(&bench, Disk::default());
         let segments = bench.batches.segments();
-        let give_back = |bench: &Bench| snapshots.give_back(&segments, &bench.log, keep);
+        let give_back = |bench: &Bench| snapshots.give_back(&segments, &bench.log, bench.batches.end(), keep);
         keep_at_end(&snapshots, &bench);
         assert_eq!(give_back(&bench).unwrap(), 0, "one snapshot is not two");
         add(&mut bench, &mut all, 5);
@@ -325,6 +333,8 @@ fn segments_go_only_behind_two_whole_snapshots_and_the_rest_still_starts() {
         bench.log.free(bench.batches.end());
         add(&mut bench, &mut all, 7);
         let before = segment::numbers(&segment::directory(bench.home.data.path())).unwrap();
+        let followed_nothing = snapshots.give_back(&segments, &bench.log, FIRST_POSITION, keep).unwrap();
+        assert_eq!(followed_nothing, 0, "somebody reads the first segment");
         let gone = give_back(&bench).unwrap();
         assert_eq!(gone == 0, keep == 100, "{gone} of {before:?}");
         let Bench { home, batches, .. } = bench;
@@ -343,10 +353,18 @@ fn segments_go_only_behind_two_whole_snapshots_and_the_rest_still_starts() {
                     running.writer.stop(TimeMs(2)).unwrap();
                     drop(running.log);
                 }
-                Err(fault) => assert!(
-                    damaged == 2 && 0 < gone && matches!(fault, Fault::NoBeginning { .. }),
-                    "{damaged} damaged, keep {keep}: {fault}"
-                ),
+                Err(fault) => {
+                    assert!(
+                        damaged == 2 && 0 < gone && matches!(fault, Fault::NoBeginning { .. }),
+                        "{damaged} damaged, keep {keep}: {fault}"
+                    );
+                    let directory = segment::directory(home.data.path());
+                    let first = segment::numbers(&directory).unwrap()[0];
+                    let file = std::fs::OpenOptions::new().write(true).open(segment::path(&directory, first));
+                    std::os::unix::fs::FileExt::write_all_at(&file.unwrap(), b"2", 7).unwrap();
+                    let refused = started(&home).map(|_| ()).expect_err("of another version").to_string();
+                    assert!(refused.contains("its format is OUTCSEG2"), "{refused}");
+                }
             }
         }
     }

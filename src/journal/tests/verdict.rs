@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::pack::pack_all;
 use super::snapshots::{keep, started};
 use super::*;
+use crate::journal::disk::in_memory;
 use crate::journal::identity::boot_id;
 use crate::journal::logfile::LogFile;
 use crate::journal::segment::ROW_BYTES;
@@ -85,10 +86,9 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
 type Harm = (&'static str, fn(&mut Vec<u8>), Option<&'static str>);
 
 #[test]
-fn a_log_that_was_cut_or_has_lost_its_magic_is_damage_and_an_empty_one_is_none() {
-    let harms: [Harm; 6] = [
+fn a_log_that_was_cut_or_has_another_magic_is_damage_and_an_empty_one_is_none() {
+    let harms: [Harm; 5] = [
         ("a bit of the magic", |bytes| bytes[0] ^= 1, Some("magic of the log")),
-        ("the magic", |bytes| bytes[..8].fill(0), Some("magic of the log")),
         ("cut in its header", |bytes| bytes.truncate(100), Some("length of the log")),
         ("cut behind its header", |bytes| bytes.truncate(4_096), Some("length of the log")),
         ("emptied", Vec::clear, None),
@@ -107,6 +107,34 @@ fn a_log_that_was_cut_or_has_lost_its_magic_is_damage_and_an_empty_one_is_none()
                 assert!(recovered.notes.iter().any(|found| found.contains(note)), "{what}: {recovered:?}");
             }
             (came, _) => panic!("{what}: {:?}", came.map(|_| ())),
+        }
+    }
+}
+
+#[test]
+fn pages_of_a_log_that_a_stopped_machine_never_wrote_back_are_stale_on_a_disk_and_damage_in_memory() {
+    let harms: [Harm; 2] = [
+        ("the first page", |bytes| bytes[..4_096].fill(0), Some("magic of the log")),
+        ("the sector with the mark of what is free", |bytes| bytes[2_560..3_072].fill(0xff), None),
+    ];
+    for (what, harm, in_memory_field) in harms {
+        for directory in [PathBuf::from("/dev/shm"), std::env::temp_dir()] {
+            let (mut home, _) = died_behind_a_snapshot(false);
+            let mut bytes = std::fs::read(home.log_path()).unwrap();
+            harm(&mut bytes);
+            let Ok(memory) = tempfile::tempdir_in(&directory) else { continue };
+            home.memory = memory;
+            std::fs::write(home.log_path(), bytes).unwrap();
+            let is_memory = in_memory(&std::fs::File::open(home.log_path()).unwrap()).unwrap().is_some();
+            // Another boot, as the machine stopped.
+            match (open_on(home.options(), Disk::default(), [8; 16]), in_memory_field.filter(|_| is_memory)) {
+                (Err(fault), Some(field)) => assert!(fault.to_string().contains(field), "{what}: {fault}"),
+                (Ok(opened), None) => {
+                    let notes = opened.recovered().notes.join("\n");
+                    assert!(notes.contains("stale; ignored") || notes.contains("gone or empty"), "{notes}");
+                }
+                (came, _) => panic!("{what} in {}: {:?}", directory.display(), came.map(|_| ())),
+            }
         }
     }
 }

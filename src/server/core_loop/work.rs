@@ -180,6 +180,7 @@ impl CoreLoop {
             }
             reading.callers.moment = self.moment;
             busy |= reading.work(mark, self.now, self.elapsed_ms);
+            self.shared.snapshots.note_followed(reading.applied());
             while let Some(job) = self.reading.as_mut().and_then(Reading::next_act) {
                 acts::send(self, REGISTRAR_LOOP, job);
             }

@@ -157,7 +157,7 @@ fn packed_segments_are_given_back_like_others_and_never_come_back() {
         for _ in 0..steps {
             packer.step().unwrap();
         }
-        let gone = snapshots.give_back(&segments, &bench.log, 0).unwrap();
+        let gone = snapshots.give_back(&segments, &bench.log, bench.batches.end(), 0).unwrap();
         assert!(0 < gone);
         pack_all(&mut packer).unwrap();
         let directory = segment::directory(bench.home.data.path());
