@@ -231,7 +231,7 @@ impl RateLimits {
         for (index, entry) in self.entries(dues.clone()).enumerate().filter(|(_, entry)| entry.cost.now != 0)
         {
             let taken = self.buckets.charge(entry.hash, entry.rate, entry.cost, now, wait_us_max);
-            debug_assert!(index < 32, "a request is counted in few buckets");
+            assert!(index < 32, "a request is counted in few buckets");
             charged |= u32::from(taken.fits) << index;
             fits &= taken.fits;
             let looser = |(other, stood): &(Taken, Entry)| {

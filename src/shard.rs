@@ -66,6 +66,7 @@ use std::sync::Arc;
 use tombstones::Tombstones;
 use walk::Plan;
 
+pub use leave::OrderScope;
 pub use place::Stage;
 pub use ready::ReadyOrder;
 pub use replace::{IfGone, Replace, ReplacePart, ReplaceRefusal, Replaced};

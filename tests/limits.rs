@@ -18,7 +18,7 @@ use outcry::domain::{Collateral, MarketNo, OrderId, Reject, Shares, TimeMs, Wall
 use outcry::journal::Log;
 use outcry::journal::layout::order::FILLS_MAX;
 use outcry::journal::layout::{MoneyDirection, OrdersRemoved, RemovalReason};
-use outcry::shard::{CancelRefusal, PlaceOrder, Placed, Refusal, Status, TombstoneRefusal};
+use outcry::shard::{CancelRefusal, OrderScope, PlaceOrder, Placed, Refusal, Status, TombstoneRefusal};
 
 const NOW: TimeMs = TimeMs(1_700_000_000_000);
 const MARKET: MarketNo = MarketNo(0);
@@ -238,10 +238,13 @@ fn a_cancel_of_more_orders_than_one_frame_holds_takes_several_and_stops_with_the
         log.append(OrdersRemoved::KIND, &[0; 4_096]);
     }
     let mut out = Vec::new();
-    assert_eq!(venue.fast.owner(MARKET).cancel_all(NOW, alice, &mut out), Err(CancelRefusal::Busy));
+    assert_eq!(
+        venue.fast.owner(MARKET).cancel_scope(NOW, alice, OrderScope::ALL, &mut out),
+        Err(CancelRefusal::Busy)
+    );
     assert_eq!((out.len(), venue.fast.owner(MARKET).resting_count()), (2 * 32_768, 1));
     log.free(log.claimed());
-    assert_eq!(venue.fast.owner(MARKET).cancel_all(NOW, alice, &mut out), Ok(()));
+    assert_eq!(venue.fast.owner(MARKET).cancel_scope(NOW, alice, OrderScope::ALL, &mut out), Ok(()));
     assert_eq!((out.len(), venue.fast.owner(MARKET).resting_count()), (orders as usize, 0));
 }
 

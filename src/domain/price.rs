@@ -108,12 +108,6 @@ impl Tick {
     pub const fn levels(self) -> u16 {
         PRICE_ONE / self.0 - 1
     }
-
-    /// True if every price on `coarser` also lies on this grid.
-    #[must_use]
-    pub const fn refines(self, coarser: Self) -> bool {
-        coarser.0.is_multiple_of(self.0)
-    }
 }
 
 #[cfg(test)]

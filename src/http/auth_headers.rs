@@ -57,12 +57,6 @@ impl<'a> AuthHeaders<'a> {
         }
     }
 
-    /// True if the request claims an API key, so that it is an L2 request.
-    #[must_use]
-    pub const fn names_key(&self) -> bool {
-        self.api_key.is_some()
-    }
-
     fn slot(&mut self, credential: Credential) -> &mut Option<&'a str> {
         match credential {
             Credential::Address => &mut self.address,

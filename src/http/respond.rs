@@ -15,7 +15,7 @@ use super::websocket::ACCEPT_TEXT_BYTES;
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Digits kept for the length: bodies stay below 100 MB.
-const LENGTH_DIGITS: usize = 8;
+const LENGTH_DIGITS: u32 = 8;
 
 /// What a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl Response {
         }
         out.extend_from_slice(b"\r\nContent-Length: ");
         let length_at = out.len();
-        out.extend_from_slice(&[b' '; LENGTH_DIGITS]);
+        out.extend_from_slice(&[b' '; LENGTH_DIGITS as usize]);
         out.extend_from_slice(b"\r\n\r\n");
         Self { length_at, body_at: out.len(), timing_end }
     }
@@ -180,8 +180,8 @@ impl Response {
     #[allow(clippy::must_use_candidate, reason = "most callers only need the length filled in")]
     pub fn finish(self, out: &mut [u8]) -> Option<usize> {
         let mut left = out.len() - self.body_at;
-        assert!(left < 10_usize.pow(8), "a body is below 100 MB");
-        for digit in out[self.length_at..self.length_at + LENGTH_DIGITS].iter_mut().rev() {
+        assert!(left < 10_usize.pow(LENGTH_DIGITS), "a body is below 100 MB");
+        for digit in out[self.length_at..self.length_at + LENGTH_DIGITS as usize].iter_mut().rev() {
             *digit = b'0' + u8::try_from(left % 10).expect("a digit");
             left /= 10;
             if left == 0 {

@@ -56,10 +56,11 @@ pub use rows::{
     WalletLinked,
 };
 
+use super::FRAME_BYTES_MAX;
 use crate::memory::wire::{Input, Room, Wire};
 
 /// The longest list or text in one record; longer counts are damage, not allocations.
-const COUNT_MAX: usize = 320 * 1024;
+const COUNT_MAX: usize = FRAME_BYTES_MAX;
 
 /// Declares a record: its fields are written and read in the order of declaration.
 macro_rules! record {

@@ -30,6 +30,12 @@ impl Registrar {
         if nonces::is_of_readonly_key(&nonce) {
             return Err(Refusal::NonceKept);
         }
+        if self.registry().wallet_of(&owner).is_none() {
+            self.room_for_stranger()?;
+            if nonce != Word::ZERO {
+                self.room_for_key_row()?;
+            }
+        }
         let principal = self.owner(now, owner)?;
         let generation = match self.registry().key_state(principal, &nonce) {
             Some(KeyState { generation, active: true }) => generation,

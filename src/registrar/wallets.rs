@@ -11,6 +11,9 @@ use crate::journal::layout::{Frozen, WalletAdded, WalletLinked};
 /// Rows that a new owner takes at most.
 const ROWS_OF_OWNER: u32 = 3;
 
+/// One in so many wallets is kept for those that the operator names.
+const KEPT_PART: u32 = 16;
+
 impl Registrar {
     /// The principal with this address, added if it is unknown.
     pub fn owner(&mut self, now: TimeMs, address: Address) -> Result<WalletNo, Refusal> {
@@ -27,6 +30,14 @@ impl Registrar {
         self.add_derived(now, derive::proxy(&address), WalletKind::Proxy, owner);
         self.add_derived(now, derive::safe(&address), WalletKind::Safe, owner);
         Ok(owner)
+    }
+
+    /// Whether there are rows for an owner that only its own signature vouches for. Whoever can sign can have as many
+    /// as it likes, so a part of all is kept for the wallets that the operator names.
+    pub(super) fn room_for_stranger(&self) -> Result<(), Refusal> {
+        let free = self.writer.wallets_free();
+        let kept = (free + self.registry().wallet_count()) / KEPT_PART;
+        if free < kept + ROWS_OF_OWNER { Err(Refusal::WalletsFull) } else { Ok(()) }
     }
 
     /// Makes `wallet` a deposit wallet of `owner`; each is added if it is unknown. A link is final;

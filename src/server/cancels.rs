@@ -10,10 +10,10 @@ use super::mesh::{Mesh, Share};
 use super::message::{Answer, Asked, Letter, Question, Ticket};
 use super::wide::{Wide, WideJob};
 use super::work::Work;
-use crate::domain::{MarketNo, OrderId, Outcome, Position, TimeMs, WalletNo};
+use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::json::answer::NotCancelled;
 use crate::json::read::CancelScope;
-use crate::shard::{CancelRefusal, Shard};
+use crate::shard::{CancelRefusal, OrderScope, Shard};
 
 /// How far the search for orders to be cancelled has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,7 @@ impl Trade {
         &mut self,
         work: u32,
         caller: &Caller,
-        market: Option<MarketNo>,
-        token: Option<(MarketNo, Outcome)>,
+        scope: OrderScope,
         now: TimeMs,
         mesh: &mut Mesh,
     ) {
@@ -63,12 +62,12 @@ impl Trade {
         let principal = caller.principal;
         let pending = self.works.work(work);
         if let Some(shard) = &mut self.shard {
-            let complete = wide_cancel(shard, now, principal, market, token, &mut pending.cancelled);
-            pending.short |= !complete;
+            let complete = shard.cancel_scope(now, principal, scope, &mut pending.cancelled);
+            pending.short |= complete.is_err();
             pending.decided_at(shard.last_claimed());
         }
         for to in 0..usize::from(self.shards) {
-            self.send_wide(work, to, Wide::Cancel { market, token }, mesh);
+            self.send_wide(work, to, Wide::Cancel(scope), mesh);
         }
         self.answered(work, now, mesh);
     }
@@ -89,7 +88,8 @@ impl Trade {
             self.works.came(work);
             return;
         }
-        self.cancel_wide(work, caller, market.flatten(), token.flatten(), now, mesh);
+        let scope = OrderScope { market: market.flatten(), token: token.flatten() };
+        self.cancel_wide(work, caller, scope, now, mesh);
     }
 
     /// Takes another shard's answer about the one order of a cancel.
@@ -125,7 +125,7 @@ impl Trade {
                 pending.unburied |= job.unburied;
                 job.strike_found(&mut pending.looking);
             }
-            Wide::Cancel { .. } => pending.short |= job.short,
+            Wide::Cancel(_) => pending.short |= job.short,
             Wide::CancelList => {
                 pending.short |= job.short;
                 job.strike_found(&mut pending.looking);
@@ -144,9 +144,9 @@ impl Trade {
         let principal = job.principal;
         let shard = self.own_shard();
         match job.wide {
-            Wide::Cancel { market, token } => {
+            Wide::Cancel(scope) => {
                 let out = &mut job.cancelled;
-                job.short = !wide_cancel(shard, now, principal, market, token, out);
+                job.short = shard.cancel_scope(now, principal, scope, out).is_err();
             }
             Wide::CancelList | Wide::Bury => {
                 for (index, id) in job.ids.iter().enumerate() {
@@ -304,21 +304,4 @@ fn note(pending: &mut Work, id: OrderId, found: Result<(), CancelRefusal>) {
             pending.looking.push(id);
         }
     }
-}
-
-/// Cancels what a scope names on this shard; false if the log had no room for all of it.
-fn wide_cancel(
-    shard: &mut Shard,
-    now: TimeMs,
-    principal: WalletNo,
-    market: Option<MarketNo>,
-    token: Option<(MarketNo, Outcome)>,
-    out: &mut Vec<OrderId>,
-) -> bool {
-    let result = if market.is_none() && token.is_none() {
-        shard.cancel_all(now, principal, out)
-    } else {
-        shard.cancel_scope(now, principal, market, token, out)
-    };
-    result.is_ok()
 }

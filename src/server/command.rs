@@ -25,7 +25,7 @@ pub enum Command {
     Dev(DevArgs),
     /// Start the exchange
     Serve(ServerArgs),
-    /// Write a commented configuration and the secrets that an exchange needs
+    /// Write a commented configuration and the master secret
     Init(InitArgs),
     /// Take markets over from somewhere else
     #[command(subcommand)]

@@ -91,6 +91,8 @@ pub(crate) struct CoreLoop {
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
+    /// How many breakers had tripped when this loop last looked.
+    trips_seen: u32,
     /// The end of the last frame that the journal's thread was woken for.
     told_journal: Position,
     /// The position up to which answers could leave at the last release.
@@ -156,6 +158,7 @@ impl CoreLoop {
             held_until: None,
             token,
             claimed: Position(0),
+            trips_seen: 0,
             told_journal: Position(0),
             released: Position(0),
             going_on: VecDeque::new(),

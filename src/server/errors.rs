@@ -90,7 +90,7 @@ fn sections() -> Vec<Section> {
         section(
             "trading",
             "Orders, cancels and acts on positions",
-            "In the order in which they are judged. A batch answers 200 with one result each. While the log is \
+            "Roughly in the order in which they are judged. A batch answers 200 with one result each. While the log is \
              replayed after a start, reads answer `recovering` with 503.",
             trading.collect(),
         ),

@@ -46,7 +46,7 @@ use crate::json::{BodyReader, ReadError};
 use crate::limits::Moment;
 use crate::registrar::Registrar;
 use crate::registry::Registry;
-use crate::shard::{ReadyOrder, Shard};
+use crate::shard::{OrderScope, ReadyOrder, Shard};
 use crate::stats::{Laps, Stage};
 
 /// Curve operations in one turn; each costs 26 µs, or 7 for a known signer.
@@ -324,7 +324,7 @@ impl Trade {
             }
             Endpoint::CancelAll => {
                 let work = begin(&mut self.works, Form::Cancel);
-                self.cancel_wide(work, &caller, None, None, now, mesh);
+                self.cancel_wide(work, &caller, OrderScope::ALL, now, mesh);
                 work
             }
             Endpoint::CancelMarketOrders => {

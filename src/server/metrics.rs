@@ -128,13 +128,8 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         "Bytes of large answers, and of what streams hold, that clients have not read yet.",
         held,
     );
-    let acknowledged = shared.acknowledged().0;
-    page.number(
-        "outcry_acknowledged_position",
-        "counter",
-        "Log position that clients were told of.",
-        acknowledged,
-    );
+    let told = shared.told().0;
+    page.number("outcry_acknowledged_position", "counter", "Log position that clients were told of.", told);
     let writes = shared.journal_tally.writes.counts().map(|(_, count)| count).sum();
     page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
     let log_bytes = shared.plan.log_bytes;

@@ -205,8 +205,8 @@ keys! {
     "limits.batch_prices_history" Text limits_scopes[BatchPricesHistory] "POST /batch-prices-history.";
     "limits.data_trades" Text limits_scopes[DataTrades] "GET /data/trades.";
     "limits.account" Text limits_scopes[Account] "GET /account.";
-    "limits.order" Text limits_scopes[Order] "POST /order, POST /orders, POST /positions/….";
-    "limits.cancel" Text limits_scopes[Cancel] "DELETE /order, /orders, /cancel-all, /cancel-market-orders, and heartbeats.";
+    "limits.order" Text limits_scopes[Order] "POST /order, /orders, /replace and /positions/….";
+    "limits.cancel" Text limits_scopes[Cancel] "DELETE /order, /orders, /cancel-all, /cancel-market-orders; heartbeats and breakers.";
     "limits.wallet" Text limits_scopes[Wallet] "Every route of wallets' data.";
     "limits.keys" Text limits_scopes[Keys] "POST /auth/api-key, GET /auth/derive-api-key.";
     "limits.streams" Text limits_scopes[Streams] "Upgrades to /ws/market and /ws/user.";

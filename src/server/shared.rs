@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     /// What the journal's thread has done, for metrics.
     pub(crate) journal_tally: CachePadded<JournalTally>,
     phase: AtomicU8,
-    acknowledged: CachePadded<AtomicU64>,
+    told: CachePadded<AtomicU64>,
     awaited: Vec<CachePadded<AtomicU64>>,
 }
 
@@ -96,7 +96,7 @@ impl Shared {
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
             journal_tally: CachePadded::default(),
             phase: AtomicU8::new(Phase::Recovering as u8),
-            acknowledged: CachePadded::new(AtomicU64::new(0)),
+            told: CachePadded::new(AtomicU64::new(0)),
             awaited: (0..loops).map(|_| CachePadded::new(AtomicU64::new(NOTHING_AWAITED))).collect(),
             plan,
         }))
@@ -123,14 +123,14 @@ impl Shared {
     }
 
     /// An answer whose frame ends at `position` is released: its client is told.
-    pub(crate) fn acknowledge(&self, position: Position) {
-        // Release pairs with the Acquire in `acknowledged`.
-        self.acknowledged.fetch_max(position.0, Ordering::Release);
+    pub(crate) fn tell(&self, position: Position) {
+        // Release pairs with the Acquire in `told`.
+        self.told.fetch_max(position.0, Ordering::Release);
     }
 
     /// The highest position that any client was told.
-    pub(crate) fn acknowledged(&self) -> Position {
-        Position(self.acknowledged.load(Ordering::Acquire))
+    pub(crate) fn told(&self) -> Position {
+        Position(self.told.load(Ordering::Acquire))
     }
 
     /// Loop `no` is about to sleep and has work once the log is durable up to `position`.

@@ -7,7 +7,8 @@
 //! WIDE-1: [`Works`](super::work::Works) lets at most [`WIDE_WORKS_MAX`] requests be under way that
 //! send such jobs, and each has at most one with every other shard, so there is always a spare one.
 
-use crate::domain::{MarketNo, OrderId, Outcome, Position, WalletNo};
+use crate::domain::{OrderId, Position, WalletNo};
+use crate::shard::OrderScope;
 
 /// Requests under way on one loop that send wide jobs; more wait for the next turn.
 pub(crate) const WIDE_WORKS_MAX: usize = 64;
@@ -17,13 +18,8 @@ pub(crate) const IDS_KEPT: usize = 64;
 /// What is asked of another shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wide {
-    /// To cancel all orders, or those of a market or a token, or of both.
-    Cancel {
-        /// Of this market only.
-        market: Option<MarketNo>,
-        /// Of this token only.
-        token: Option<(MarketNo, Outcome)>,
-    },
+    /// To cancel all orders of a scope.
+    Cancel(OrderScope),
     /// To cancel the orders in the job's list.
     CancelList,
     /// To leave tombstones for the orders in the job's list, and cancel those that have arrived since

@@ -22,6 +22,20 @@ pub(super) const EXPIRED_PER_FRAME: usize = 256;
 
 const _: () = assert!(EXPIRED_PER_FRAME <= REMOVED_MAX);
 
+/// Which of a principal's orders are meant: those of every market and token that is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderScope {
+    /// Of this market only.
+    pub market: Option<MarketNo>,
+    /// Of this token only.
+    pub token: Option<(MarketNo, Outcome)>,
+}
+
+impl OrderScope {
+    /// All of them.
+    pub const ALL: Self = Self { market: None, token: None };
+}
+
 impl Shard {
     /// Cancels one order of `principal`.
     pub fn cancel(&mut self, now: TimeMs, principal: WalletNo, id: &OrderId) -> Result<(), CancelRefusal> {
@@ -43,17 +57,6 @@ impl Shard {
         Ok(())
     }
 
-    /// Cancels every order of `principal`; `out` gets the ids of those that left, in the order of
-    /// placement. Busy means that some stayed.
-    pub fn cancel_all(
-        &mut self,
-        now: TimeMs,
-        principal: WalletNo,
-        out: &mut Vec<OrderId>,
-    ) -> Result<(), CancelRefusal> {
-        self.cancel_scope(now, principal, None, None, out)
-    }
-
     /// Removes the orders that came with one key of `principal`, for a reason of the exchange's own.
     /// False if some stayed because the log had no room.
     pub fn remove_of_key(
@@ -64,23 +67,23 @@ impl Shard {
         reason: RemovalReason,
     ) -> bool {
         self.clock(now);
-        self.choose_all(principal, None, None);
+        self.choose_all(principal, OrderScope::ALL);
         self.slots.retain(|slot| self.placements[*slot].owner == *key);
         self.sort_chosen();
         self.remove_chosen(reason)
     }
 
-    /// Cancels those orders of `principal` that are in every given scope, like [`Shard::cancel_all`].
+    /// Cancels the orders of `principal` that are in `scope`; `out` gets the ids of those that left, in
+    /// the order of placement. Busy means that some stayed.
     pub fn cancel_scope(
         &mut self,
         now: TimeMs,
         principal: WalletNo,
-        market: Option<MarketNo>,
-        token: Option<(MarketNo, Outcome)>,
+        scope: OrderScope,
         out: &mut Vec<OrderId>,
     ) -> Result<(), CancelRefusal> {
         self.clock(now);
-        self.choose_all(principal, market, token);
+        self.choose_all(principal, scope);
         self.sort_chosen();
         let (before, resting) = (out.len(), self.books.orders().len());
         let orders = self.books.orders();
@@ -229,23 +232,19 @@ impl Shard {
         }
     }
 
-    /// Chooses the orders of all wallets of `principal` that are in every given scope.
-    fn choose_all(
-        &mut self,
-        principal: WalletNo,
-        market: Option<MarketNo>,
-        token: Option<(MarketNo, Outcome)>,
-    ) {
+    /// Chooses the orders of all wallets of `principal` that are in `scope`.
+    fn choose_all(&mut self, principal: WalletNo, scope: OrderScope) {
         self.slots.clear();
-        self.choose(principal, market, token);
+        self.choose(principal, scope);
         let registry = std::sync::Arc::clone(&self.registry);
         for wallet in registry.wallets_of(principal) {
-            self.choose(wallet, market, token);
+            self.choose(wallet, scope);
         }
     }
 
-    /// Chooses the orders of one wallet that are in every given scope.
-    fn choose(&mut self, wallet: WalletNo, market: Option<MarketNo>, token: Option<(MarketNo, Outcome)>) {
+    /// Chooses the orders of one wallet that are in `scope`.
+    fn choose(&mut self, wallet: WalletNo, scope: OrderScope) {
+        let OrderScope { market, token } = scope;
         for row in self.accounts.with_orders(wallet) {
             let account = &self.accounts[row];
             if market.is_some_and(|market| market != account.market)

@@ -11,7 +11,8 @@ use outcry::domain::{MarketNo, Mode, OrderId, Shares, Side, Tick, TimeMs, Wallet
 use outcry::journal::layout::MoneyDirection;
 use outcry::shard::naive::{Naive, NaiveMarket, NaiveWallet, Report};
 use outcry::shard::{
-    CancelRefusal, Funding, IfGone, PlaceOrder, Refusal, Replace, Stage, TombstoneRefusal, UserAct,
+    CancelRefusal, Funding, IfGone, OrderScope, PlaceOrder, Refusal, Replace, Stage, TombstoneRefusal,
+    UserAct,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -373,7 +374,9 @@ impl Run {
         let mut ids = Vec::new();
         let now = self.now;
         for shard in &mut self.fast.shards {
-            shard.cancel_scope(now, principal, market, token, &mut ids).expect("the log has room");
+            shard
+                .cancel_scope(now, principal, OrderScope { market, token }, &mut ids)
+                .expect("the log has room");
         }
         self.fast.follow();
         let mut gone = self.twin.remove_where(|order| {

@@ -4,6 +4,7 @@ use super::record;
 use crate::domain::{
     Collateral, MarketNo, Mode, OrderId, Payout, Position, Shares, Tick, TimeMs, WalletNo, Word,
 };
+use crate::journal::PAYLOAD_BYTES_MAX;
 use crate::journal::checksum;
 use crate::journal::log::Parts;
 use crate::memory::wire::{Wire, Words, bytes, put_count};
@@ -82,6 +83,12 @@ bytes!(RemovalReason);
 
 /// The most orders that one record removes: they fit in a frame. Larger cancels take several records.
 pub const REMOVED_MAX: usize = 32_768;
+
+/// An upper bound of everything else in a record that removes orders: of a signed act, the largest, some 500.
+const REST_BYTES_MAX: usize = 1_024;
+
+const _: () =
+    assert!(8 * REMOVED_MAX + REST_BYTES_MAX <= PAYLOAD_BYTES_MAX, "the largest removal fits one frame");
 
 record! {
     /// Orders of one market or of many leave their books, for one reason.

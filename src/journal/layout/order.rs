@@ -16,6 +16,7 @@ use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
     SelfTrade, Shares, SignedOrder, TimeMs, WalletNo,
 };
+use crate::journal::PAYLOAD_BYTES_MAX;
 use crate::journal::checksum::{self, Stretch};
 use crate::journal::log::Parts;
 use crate::memory::wire::{Damage, Input, Out, Room, Wire, Words, bytes, put_count};
@@ -37,7 +38,7 @@ pub const REMOVAL_BYTES: usize = 8 + 1;
 pub const ORDER_HEAD_BYTES_MAX: usize = 800;
 
 const _: () = assert!(
-    ORDER_HEAD_BYTES_MAX + FILLS_MAX * FILL_BYTES + REMOVALS_MAX * REMOVAL_BYTES < 320 * 1024 - 64,
+    ORDER_HEAD_BYTES_MAX + FILLS_MAX * FILL_BYTES + REMOVALS_MAX * REMOVAL_BYTES <= PAYLOAD_BYTES_MAX,
     "the largest order fits one frame"
 );
 

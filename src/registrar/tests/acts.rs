@@ -22,6 +22,35 @@ fn an_owner_gets_its_address_its_proxy_and_its_safe_at_once() {
 }
 
 #[test]
+fn strangers_leave_rows_for_wallets_that_the_operator_names() {
+    // A sixteenth of 48 rows is kept.
+    let mut rig = Rig::with(48, 8, LOG_BYTES);
+    for number in 1..16 {
+        rig.registrar.create_key(NOW, address(number), nonce(0)).expect("room");
+    }
+    assert_eq!(rig.registry().wallet_count(), 45);
+    rig.follow();
+    assert_eq!(rig.registrar.create_key(NOW, address(16), nonce(0)), Err(Refusal::WalletsFull));
+    assert_eq!(rig.follow(), 0);
+    rig.registrar.create_key(NOW, address(1), nonce(1)).expect("it is known");
+    rig.credit(address(16), 5, "a").expect("the operator named it");
+    rig.registrar.create_key(NOW, address(16), nonce(1)).expect("it is known by now");
+}
+
+#[test]
+fn a_key_for_which_there_is_no_row_makes_no_owner_either() {
+    let mut rig = Rig::with(48, 8, LOG_BYTES);
+    let mut number = 0;
+    while 0 < rig.registrar.writer.keys_free() {
+        rig.registrar.create_key(NOW, address(1 + number / 30), nonce(1 + number % 30)).expect("room");
+        number += 1;
+    }
+    rig.follow();
+    assert_eq!(rig.registrar.create_key(NOW, address(200), nonce(1)), Err(Refusal::KeysFull));
+    assert_eq!(rig.follow(), 0, "not even the owner's rows");
+}
+
+#[test]
 fn a_deposit_wallet_is_linked_once_and_for_good() {
     let mut rig = Rig::new();
     let wallet = rig.registrar.link(NOW, address(2), address(1)).expect("room");

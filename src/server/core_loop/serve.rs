@@ -343,7 +343,7 @@ impl CoreLoop {
             client,
             number,
             bytes: request.bytes.to_vec(),
-            tag: self.shared.acknowledged(),
+            tag: self.shared.told(),
             deadline_ms: self.elapsed_ms + self.shared.plan.limits.read_wait_ms,
             keep_alive: request.head.keep_alive,
             head_only: false,

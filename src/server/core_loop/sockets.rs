@@ -195,7 +195,7 @@ impl CoreLoop {
         };
         let highest = connection.line.release(mark, now_ns, self.tally());
         if let Some(position) = highest {
-            self.shared.acknowledge(position);
+            self.shared.tell(position);
             self.tally().answers.add_one();
             self.connections.touch(slot, &mut connection);
             if !connection.input.unread().is_empty() {

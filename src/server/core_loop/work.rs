@@ -158,6 +158,12 @@ impl CoreLoop {
         let mut busy = false;
         if let Some(trade) = &mut self.trade {
             busy |= trade.work(self.now);
+            let trips = trade.registry.trips();
+            if trips != self.trips_seen {
+                // A breaker that tripped is in the log only once the registrar has written that it did.
+                self.trips_seen = trips;
+                self.mesh.touch(REGISTRAR_LOOP);
+            }
             let claimed = trade.last_claimed();
             if claimed != self.claimed {
                 self.claimed = claimed;

@@ -91,7 +91,7 @@ impl Place {
 
 /// Applies everything that any client was told, so that the operator sees it too.
 pub(super) fn catch_up(core: &mut CoreLoop) {
-    let tag = core.shared.acknowledged();
+    let tag = core.shared.told();
     let (now, elapsed_ms) = (core.now, core.elapsed_ms);
     let (Some(marks), Some(reading)) = (&mut core.marks, &mut core.reading) else {
         return;

@@ -36,11 +36,29 @@ pub struct Limits {
     pub stop_ms: u64,
 }
 
+/// A request that takes longer to arrive is somebody who holds the slot; a head is one packet, a batch a few.
+const HEAD_MS: u64 = 10_000;
+
+/// Longer than the minute for which most clients and proxies keep a connection, so that it is they who close it.
+const IDLE_MS: u64 = 75_000;
+
+/// A client that reads nothing for so long is gone, or its answers are old.
+const UNSENT_MS: u64 = 10_000;
+
+/// The reader follows within microseconds; one that is later has a burst to apply, and a client asks again.
+const READ_WAIT_MS: u64 = 250;
+
+/// Supervisors kill after ten seconds, and the log is to be synced before that.
+const STOP_MS: u64 = 5_000;
+
 /// Markets that a registry has room for: a large venue has had 164,000 in all. A market's row is small.
 const MARKETS_MAX: u32 = 1 << 18;
 
 /// Slots of a table are numbered in 32 bits, and the last number means none.
 const SLOTS_MAX: u64 = (u32::MAX - 1) as u64;
+
+/// Ladders of one shard: three of the finest tick.
+const BOOKS_BYTES_MIN: u64 = 1 << 20;
 
 /// Ladders of one shard: eight million of the finest tick, and far below what a process can address.
 const BOOKS_BYTES_MAX: u64 = 1 << 40;
@@ -55,22 +73,24 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
     };
     let loops = u64::try_from(topology.loops.len()).expect("loops are few");
     let books_bytes = options.sizes_books_bytes;
-    if BOOKS_BYTES_MAX < books_bytes {
-        return Err(format!("sizes.books_bytes: got {books_bytes}; allowed: up to {BOOKS_BYTES_MAX}"));
+    if !(BOOKS_BYTES_MIN..=BOOKS_BYTES_MAX).contains(&books_bytes) {
+        return Err(format!(
+            "sizes.books_bytes: got {books_bytes}; allowed: {BOOKS_BYTES_MIN} to {BOOKS_BYTES_MAX}"
+        ));
     }
     Ok(Limits {
         resting_orders_max: sized("sizes.resting_orders", options.sizes_resting_orders, [1, SLOTS_MAX])?,
-        books_bytes: books_bytes.max(1 << 20),
+        books_bytes,
         wallets_max: sized("sizes.wallets", options.sizes_wallets, [16, u64::from(ROWS_MAX)])?,
         markets_max: MARKETS_MAX,
         digests_max: sized("sizes.digests", options.sizes_digests, [16, SLOTS_MAX])?,
         connections_max: sized("sizes.connections", options.sizes_connections, [loops, SLOTS_MAX])?,
-        head_ms: 10_000,
-        idle_ms: 75_000,
-        unsent_ms: 10_000,
+        head_ms: HEAD_MS,
+        idle_ms: IDLE_MS,
+        unsent_ms: UNSENT_MS,
         unread_bytes_max: unread_bytes_max(options)?,
-        read_wait_ms: 250,
-        stop_ms: 5_000,
+        read_wait_ms: READ_WAIT_MS,
+        stop_ms: STOP_MS,
     })
 }
 
