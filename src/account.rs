@@ -115,21 +115,21 @@ impl Accounts {
     }
 
     /// Prefetches what this shard knows of a wallet, and the index bucket of (wallet, market).
-    pub fn fetch_place(&self, wallet: WalletNo, market: MarketNo) {
-        ahead::fetch(&self.wallets[wallet.index()]);
-        self.index.fetch_ahead(self.hash(wallet, market));
+    pub fn prefetch_bucket(&self, wallet: WalletNo, market: MarketNo) {
+        ahead::prefetch(&self.wallets[wallet.index()]);
+        self.index.prefetch(self.hash(wallet, market));
     }
 
     /// Prefetches the row of (wallet, market). It reads the index bucket, so fetch that earlier.
-    pub fn fetch_ahead(&self, wallet: WalletNo, market: MarketNo) {
+    pub fn prefetch(&self, wallet: WalletNo, market: MarketNo) {
         if let Some(row) = self.index.guess(self.hash(wallet, market)) {
-            self.fetch_row(Slot::from_number(row));
+            self.prefetch_row(Slot::from_number(row));
         }
     }
 
     /// Prefetches a row.
-    pub fn fetch_row(&self, row: Slot) {
-        ahead::fetch_whole(&self.rows[row]);
+    pub fn prefetch_row(&self, row: Slot) {
+        ahead::prefetch_whole(&self.rows[row]);
     }
 
     /// The row of (wallet, market), made if need be; `None` if the table is full. A row that got

@@ -131,20 +131,20 @@ impl Books {
     }
 
     /// Prefetches an order's line and its links in its level.
-    pub fn fetch_ahead(&self, slot: Slot) {
-        self.orders.fetch_line(slot);
-        self.queues.fetch_ahead(slot);
+    pub fn prefetch(&self, slot: Slot) {
+        self.orders.prefetch_line(slot);
+        self.queues.prefetch(slot);
     }
 
     /// Prefetches the links of its neighbours in its level. It reads its own, so fetch those earlier.
-    pub fn fetch_beside(&self, slot: Slot) {
-        self.queues.fetch_beside(slot);
+    pub fn prefetch_neighbours(&self, slot: Slot) {
+        self.queues.prefetch_neighbours(slot);
     }
 
     /// Prefetches the links of the last order in this face's level.
-    pub fn fetch_last(&self, market: MarketNo, face: Face) {
+    pub fn prefetch_last(&self, market: MarketNo, face: Face) {
         if let Some(ladder) = &self.ladders[market.index()] {
-            self.queues.fetch_ahead(ladder.last_at(face.price, &self.pool));
+            self.queues.prefetch(ladder.last_at(face.price, &self.pool));
         }
     }
 

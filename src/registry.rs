@@ -124,8 +124,8 @@ impl Registry {
     }
 
     /// Prefetches the row of a wallet.
-    pub fn fetch_wallet(&self, wallet: WalletNo) {
-        ahead::fetch_whole(self.wallets.place(wallet.0));
+    pub fn prefetch_wallet(&self, wallet: WalletNo) {
+        ahead::prefetch_whole(self.wallets.place(wallet.0));
     }
 
     /// How many wallets there are; their numbers are 0..count.

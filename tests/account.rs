@@ -202,7 +202,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn a_snapshot_and_the_events_behind_it_are_the_next_snapshot() {
+fn a_snapshot_and_the_events_after_it_are_the_next_snapshot() {
     let mut site = Site::start();
     let mut random = Random::printed("account");
     let mut resting: Vec<(usize, String)> = Vec::new();

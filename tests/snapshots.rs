@@ -216,7 +216,7 @@ fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_
 }
 
 #[test]
-fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_behind_every_start() {
+fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_every_start() {
     let folder = tempfile::TempDir::with_prefix_in("snapshots-", env!("CARGO_TARGET_TMPDIR")).unwrap();
     let plan = Plan::dev(folder.path())
         .set("journal.segment_bytes=1048576")

@@ -265,7 +265,7 @@ fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book() {
 }
 
 #[test]
-fn numbers_go_on_behind_a_snapshot_and_what_lies_before_it_is_a_fresh_book() {
+fn numbers_go_on_after_a_snapshot_and_what_lies_before_it_is_a_fresh_book() {
     let mut site = Site::start();
     let (mut user, told) = site.user(0, &json!({}));
     let events_before = told["sequence"].as_u64().unwrap();

@@ -107,8 +107,8 @@ impl Floor {
     }
 
     /// Prefetches the place in the table at which the search for this digest begins.
-    pub(crate) fn fetch_place(&self, digest: &[u8; 32]) {
-        ahead::fetch(&self.table[self.home(Self::key(digest))]);
+    pub(crate) fn prefetch_bucket(&self, digest: &[u8; 32]) {
+        ahead::prefetch(&self.table[self.home(Self::key(digest))]);
     }
 
     /// The order that probably has this digest.
@@ -130,9 +130,9 @@ impl Floor {
     }
 
     /// Prefetches an order.
-    pub(crate) fn fetch(&self, slot: u32) {
-        ahead::fetch(&self.nodes[slot as usize]);
-        ahead::fetch(&self.digests[slot as usize]);
+    pub(crate) fn prefetch(&self, slot: u32) {
+        ahead::prefetch(&self.nodes[slot as usize]);
+        ahead::prefetch(&self.digests[slot as usize]);
     }
 
     /// An order's digest.
@@ -200,7 +200,7 @@ impl Floor {
             let slot = self.levels[side as usize][price].first;
             let next = self.nodes[slot as usize].next;
             if next != NONE {
-                self.fetch(next);
+                self.prefetch(next);
             }
             let node = &mut self.nodes[slot as usize];
             let traded = node.shares.min(shares);

@@ -214,7 +214,7 @@ fn execute_all(workload: &Workload, engine: &mut impl Engine, coming: Coming, ta
     for (index, command) in workload.commands.iter().enumerate() {
         if let (Coming::InARing, Some(ring)) = (coming, workload.commands.get(index..=index + 2 * FAR)) {
             // The workload is larger than every cache, whereas a server has its ring in the nearest one.
-            ahead::fetch(&ring[2 * FAR]);
+            ahead::prefetch(&ring[2 * FAR]);
             engine.look_far_ahead(&ring[FAR]);
             engine.look_ahead(&ring[NEAR]);
         }
@@ -234,10 +234,10 @@ fn cpu_ns() -> f64 {
 impl Engine for Floor {
     fn look_far_ahead(&self, command: &Command) {
         match command.kind {
-            Kind::Add | Kind::Cancel => self.fetch_place(&command.digest.0),
+            Kind::Add | Kind::Cancel => self.prefetch_bucket(&command.digest.0),
             Kind::Take => {
                 if let Some(first) = self.first(command.side) {
-                    self.fetch(first);
+                    self.prefetch(first);
                 }
             }
         }
@@ -248,12 +248,12 @@ impl Engine for Floor {
             Kind::Add => {}
             Kind::Cancel => {
                 if let Some(probably) = self.guess(&command.digest.0) {
-                    self.fetch(probably);
+                    self.prefetch(probably);
                 }
             }
             Kind::Take => {
                 if let Some(first) = self.first(command.side) {
-                    self.fetch_place(self.digest(first));
+                    self.prefetch_bucket(self.digest(first));
                 }
             }
         }
@@ -298,10 +298,10 @@ const fn side(side: Side) -> domain::Side {
 impl Engine for Book {
     fn look_far_ahead(&self, command: &Command) {
         match command.kind {
-            Kind::Add | Kind::Cancel => self.books.orders().fetch_ahead(&command.digest),
+            Kind::Add | Kind::Cancel => self.books.orders().prefetch(&command.digest),
             Kind::Take => {
                 if let Some(first) = self.books.first(MARKET, side(command.side)) {
-                    self.books.fetch_ahead(first);
+                    self.books.prefetch(first);
                 }
             }
         }
@@ -313,12 +313,12 @@ impl Engine for Book {
             Kind::Add => {}
             Kind::Cancel => {
                 if let Some(probably) = orders.guess(&command.digest) {
-                    self.books.fetch_ahead(probably);
+                    self.books.prefetch(probably);
                 }
             }
             Kind::Take => {
                 if let Some(first) = self.books.first(MARKET, side(command.side)) {
-                    orders.fetch_ahead(&orders[first].id);
+                    orders.prefetch(&orders[first].id);
                 }
             }
         }
@@ -350,7 +350,7 @@ impl Engine for Book {
             let slot = next.expect("what is taken is there");
             next = self.books.after(slot);
             if let Some(next) = next {
-                self.books.fetch_ahead(next);
+                self.books.prefetch(next);
             }
             let maker = &self.books.orders()[slot];
             let open = u32::try_from(maker.open.0).expect("at most 500");

@@ -153,7 +153,7 @@ impl Core {
             for before in Before::ALL {
                 let coming = index + 1 + before.commands();
                 if let Some(command) = commands.get(coming) {
-                    self.shard.fetch_ahead(self.coming(coming, command), before);
+                    self.shard.prefetch(self.coming(coming, command), before);
                 }
             }
             self.execute(index, command);

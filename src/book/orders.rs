@@ -115,14 +115,14 @@ impl Orders {
     }
 
     /// Prefetches the index bucket with which finding, resting or removing an order begins.
-    pub fn fetch_ahead(&self, id: &OrderId) {
-        ahead::fetch_at(self.place_of(id));
+    pub fn prefetch(&self, id: &OrderId) {
+        ahead::prefetch_at(self.bucket_of(id));
     }
 
     /// The address of this digest's index bucket.
     #[must_use]
-    pub fn place_of(&self, id: &OrderId) -> *const u8 {
-        self.by_id.place_of(self.hash(id))
+    pub fn bucket_of(&self, id: &OrderId) -> *const u8 {
+        self.by_id.bucket_of(self.hash(id))
     }
 
     /// The slot of the order that probably has this digest, without reading its line. It reads the index bucket,
@@ -132,8 +132,8 @@ impl Orders {
         self.by_id.guess(self.hash(id)).map(Slot::from_number)
     }
 
-    pub(super) fn fetch_line(&self, slot: Slot) {
-        ahead::fetch(&self.lines[slot]);
+    pub(super) fn prefetch_line(&self, slot: Slot) {
+        ahead::prefetch(&self.lines[slot]);
     }
 
     /// None if there is no room.

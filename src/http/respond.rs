@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_is_filled_in_behind_the_head() {
+    fn the_length_is_filled_in_after_the_head() {
         let answer = written(|out| {
             out.extend_from_slice(b"before");
             let response = Response::begin(out, 200, ContentType::Json, &Extras::default());

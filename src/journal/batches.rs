@@ -96,12 +96,12 @@ impl Batches {
             chain: scan.chain,
             spare: Spare::Missing { again_at: row },
         };
-        batches.clear_behind(scan)?;
+        batches.clear_after_end(scan)?;
         Ok(batches)
     }
 
     /// Zeroes what was cut and syncs what was read, before anything is added.
-    fn clear_behind(&self, scan: &Scan) -> Result<(), Fault> {
+    fn clear_after_end(&self, scan: &Scan) -> Result<(), Fault> {
         for &number in scan.numbers.iter().filter(|_| scan.cut.is_some()) {
             let path = segment::path(&self.shelf.directory, number);
             let start = match number.cmp(&self.number) {

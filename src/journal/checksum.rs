@@ -52,10 +52,10 @@ pub(crate) fn append_words(sum: u32, words: [u64; 3]) -> u32 {
 
 /// The checksum of a word followed by the first `bytes` bytes of `last`.
 #[must_use]
-pub(crate) fn sum_behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
+pub(crate) fn sum_word_and(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
     if bytes <= FEW_BYTES && sums_words() {
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
-        return unsafe { behind(first, last, bytes) };
+        return unsafe { word_and(first, last, bytes) };
     }
     append(crc32_iscsi(&first.to_le_bytes()), &last.as_flattened()[..bytes])
 }
@@ -140,7 +140,7 @@ fn on(sum: u32, first: u64, second: u64, third: u64) -> u32 {
 }
 
 #[target_feature(enable = "sse4.2")]
-fn behind(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
+fn word_and(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
     !end(_mm_crc32_u64(u64::from(u32::MAX), first), &last.as_flattened()[..bytes])
 }
 
@@ -217,7 +217,7 @@ mod tests {
             let (word, last) = bytes[..length].split_first_chunk().expect("a word and more");
             let (last, count) = padded(last);
             assert_eq!(
-                sum_behind(u64::from_le_bytes(*word), &last, count),
+                sum_word_and(u64::from_le_bytes(*word), &last, count),
                 crc32_iscsi(&bytes[..length]),
                 "{length} bytes"
             );

@@ -73,14 +73,14 @@ impl Disk {
 
     /// Makes every operation after the next `good` ones fail.
     #[cfg(test)]
-    pub(crate) fn fail_behind(&self, good: u64) {
+    pub(crate) fn fail_after(&self, good: u64) {
         self.seam().left.store(good, Ordering::Relaxed);
     }
 
     /// Makes every operation from now on succeed.
     #[cfg(test)]
     pub(crate) fn mend(&self) {
-        self.fail_behind(u64::MAX);
+        self.fail_after(u64::MAX);
     }
 
     /// Lets `passes` more operations through; the others wait for the next call.
@@ -102,7 +102,7 @@ impl Disk {
     /// Makes every operation from now on fail.
     #[cfg(test)]
     pub(crate) fn fail(&self) {
-        self.fail_behind(0);
+        self.fail_after(0);
     }
 
     #[cfg(test)]
@@ -214,7 +214,7 @@ pub(crate) fn reserve(file: &File, at: u64, bytes: u64) -> io::Result<()> {
 
 /// Reserves what `file` lacks to hold `bytes`; its length and content stay as they are. A file system that
 /// cannot do that reports no error here: `reserve` will.
-pub(crate) fn reserve_behind(file: &File, bytes: u64) -> io::Result<()> {
+pub(crate) fn reserve_keeping_length(file: &File, bytes: u64) -> io::Result<()> {
     let disk = rustix::fs::fstatvfs(file)?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     // Some file systems take all that is free, from everybody, before they fail. One in memory may have no

@@ -183,7 +183,7 @@ impl Log {
             let offset = start % self.ring_bytes;
             let before_end = self.ring_bytes - offset;
             if bytes <= before_end {
-                self.fetch_ahead(words_in(offset), words_in(bytes));
+                self.prefetch(words_in(offset), words_in(bytes));
                 return Claim { start, bytes, word: words_in(offset) };
             }
             self.pad_around(start, bytes, before_end);
@@ -200,11 +200,11 @@ impl Log {
     /// Prefetches for writing the lines [`AHEAD_WORDS`] past `word`, as many as were claimed there, for frames to
     /// come: another core wrote or zeroed them last, or they have long left every cache. If another loop claims them,
     /// it waits no longer than without this. They may be past the ring's end.
-    fn fetch_ahead(&self, word: usize, words: usize) {
+    fn prefetch(&self, word: usize, words: usize) {
         let mut ahead = self.ring().as_ptr().wrapping_add(word + AHEAD_WORDS);
         let end = ahead.wrapping_add(words);
         while ahead != end {
-            ahead::fetch_to_write(ahead);
+            ahead::prefetch_to_write(ahead);
             ahead = ahead.wrapping_add(8);
         }
     }

@@ -25,7 +25,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
-use super::disk::{in_memory, is_locked, lock, open_shared, reserve, reserve_behind};
+use super::disk::{in_memory, is_locked, lock, open_shared, reserve, reserve_keeping_length};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
 use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
@@ -131,7 +131,7 @@ impl LogFile {
     /// refused here has changed nothing.
     pub(crate) fn take_room(&self, ring_bytes: u64) -> Result<(), Fault> {
         let bytes = self.file.metadata().map_err(Fault::io("look at", &self.path))?.len();
-        reserve_behind(&self.file, LOG_HEADER_BYTES + ring_bytes).map_err(|error| {
+        reserve_keeping_length(&self.file, LOG_HEADER_BYTES + ring_bytes).map_err(|error| {
             if bytes == 0 {
                 // Empty: made just now, or no log anyway.
                 let _ = std::fs::remove_file(&self.path);

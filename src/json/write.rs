@@ -256,7 +256,7 @@ impl<'a> Writer<'a> {
 
     /// What was written after the first `bytes`, without the comma before it.
     #[must_use]
-    pub fn behind(&self, bytes: usize) -> &[u8] {
+    pub fn written_after(&self, bytes: usize) -> &[u8] {
         let written = &self.out[self.start + bytes..];
         written.strip_prefix(b",").unwrap_or(written)
     }

@@ -105,8 +105,8 @@ impl Cells {
     }
 
     /// Prefetches the wallet's cell.
-    pub fn fetch_ahead(&self, wallet: WalletNo) {
-        ahead::fetch(self.cell(wallet));
+    pub fn prefetch(&self, wallet: WalletNo) {
+        ahead::prefetch(self.cell(wallet));
     }
 
     /// Adds to the fees that a shard has collected. Only that shard calls this.

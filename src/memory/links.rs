@@ -32,16 +32,16 @@ impl Links {
     }
 
     /// Prefetches a member's links; [`Slot::NONE`] is allowed.
-    pub fn fetch_ahead(&self, slot: Slot) {
-        ahead::fetch_at(self.links.as_ptr().wrapping_add(slot.index()));
+    pub fn prefetch(&self, slot: Slot) {
+        ahead::prefetch_at(self.links.as_ptr().wrapping_add(slot.index()));
     }
 
     /// Prefetches the links of a member's two neighbours. This reads the member's own links, which the caller should
     /// have prefetched.
-    pub fn fetch_beside(&self, slot: Slot) {
+    pub fn prefetch_neighbours(&self, slot: Slot) {
         let Link { next, previous } = self.links[slot.index()];
-        self.fetch_ahead(next);
-        self.fetch_ahead(previous);
+        self.prefetch(next);
+        self.prefetch(previous);
     }
 
     /// The member after this one.

@@ -103,13 +103,13 @@ impl Index {
     }
 
     /// Prefetches the bucket in which a search for this hash begins; a large index is mostly not in any cache.
-    pub fn fetch_ahead(&self, hash: u64) {
-        ahead::fetch_at(self.place_of(hash));
+    pub fn prefetch(&self, hash: u64) {
+        ahead::prefetch_at(self.bucket_of(hash));
     }
 
     /// The address of the bucket in which a search for this hash begins, for a prefetch.
     #[must_use]
-    pub fn place_of(&self, hash: u64) -> *const u8 {
+    pub fn bucket_of(&self, hash: u64) -> *const u8 {
         self.buckets.as_ptr().wrapping_add(self.home(tag(hash))).cast()
     }
 
@@ -141,7 +141,7 @@ impl Index {
             if !bucket.is_full() {
                 return None;
             }
-            at = self.behind(at);
+            at = self.next_bucket(at);
         }
     }
 
@@ -161,7 +161,7 @@ impl Index {
                 self.len += 1;
                 return true;
             }
-            at = self.behind(at);
+            at = self.next_bucket(at);
         }
     }
 
@@ -184,15 +184,15 @@ impl Index {
         bucket.tags[place] = EMPTY;
         self.len -= 1;
         if was_full {
-            self.fetch_back(at);
+            self.close_gap(at);
         }
     }
 
     /// Fills the hole in a bucket that was full with a number from a later bucket that searches would no longer
     /// reach, then the hole which that number leaves, until none is stranded (TABLE-1).
     #[cold]
-    fn fetch_back(&mut self, mut hole: usize) {
-        let mut at = self.behind(hole);
+    fn close_gap(&mut self, mut hole: usize) {
+        let mut at = self.next_bucket(hole);
         loop {
             let bucket = self.buckets[at];
             let (full, from_hole) = (bucket.is_full(), self.distance(hole, at));
@@ -210,7 +210,7 @@ impl Index {
             if !full {
                 return;
             }
-            at = self.behind(at);
+            at = self.next_bucket(at);
         }
     }
 
@@ -249,7 +249,7 @@ impl Index {
         usize::try_from(scaled >> 32).expect("below the number of buckets")
     }
 
-    fn behind(&self, at: usize) -> usize {
+    fn next_bucket(&self, at: usize) -> usize {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 

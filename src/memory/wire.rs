@@ -142,7 +142,7 @@ impl<'a> Words<'a> {
     /// Fills `room`, which has room for whatever is put, from word 0 on; the first `bytes` bytes of `begun`, fewer
     /// than eight, come first. The other bytes of `begun` are zero.
     #[must_use]
-    pub const fn behind(room: &'a mut [[u8; 8]], begun: u64, bytes: u32) -> Self {
+    pub const fn after(room: &'a mut [[u8; 8]], begun: u64, bytes: u32) -> Self {
         Self { room, full: 0, part: begun, bits: 8 * bytes }
     }
 
@@ -567,7 +567,7 @@ mod tests {
                 let mut expected = vec![0xee; begun as usize];
                 let mut words = [[0xff; 8]; 16];
                 let part = expected.iter().fold(0, |part, byte| part << 8 | u64::from(*byte));
-                let mut out = Words::behind(&mut words, part, begun);
+                let mut out = Words::after(&mut words, part, begun);
                 for piece in pieces {
                     out.bytes(&long[..*piece]);
                     expected.extend_from_slice(&long[..*piece]);

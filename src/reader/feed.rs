@@ -212,13 +212,13 @@ impl Feed {
         if self.subscribers.is_empty() {
             return;
         }
-        for change in reader.recent.changes_behind(seen.0) {
+        for change in reader.recent.changes_after(seen.0) {
             if self.followers.contains_key(&change.market) {
                 self.changed.entry(change.market).or_default();
                 self.pending.push(self.price_change(reader, change, now));
             }
         }
-        for event in reader.recent.events_behind(seen.1) {
+        for event in reader.recent.events_after(seen.1) {
             self.tell(reader, event, now);
         }
         match record {

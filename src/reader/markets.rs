@@ -42,7 +42,7 @@ impl Reader {
             page::empty(json, page::ROWS_OF_MARKETS, page::END);
             return Ok(());
         };
-        let first = start.behind.map_or(0, |number| number.saturating_add(1));
+        let first = start.after_key.map_or(0, |number| number.saturating_add(1));
         let behind_start = |row: &&MarketRow| u64::from(row.market.0) >= first;
         let rows = self.ledger.markets().iter().filter(behind_start).map(|row| {
             let shown = !sampling || self.earns_rewards(row);

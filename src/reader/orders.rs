@@ -142,7 +142,7 @@ impl Reader {
 }
 
 fn newest_first(own: &PrincipalIndex, start: page::Start) -> impl Iterator<Item = Position> {
-    let before = Position(start.behind.unwrap_or(u64::MAX));
+    let before = Position(start.after_key.unwrap_or(u64::MAX));
     own.live.range(..before).rev().copied()
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Start {
     /// Rows that earlier pages showed.
     offset: u64,
     /// The key of the last row that they looked at; none if the offset has to be counted off.
-    pub(super) behind: Option<u64>,
+    pub(super) after_key: Option<u64>,
 }
 
 /// Reads the request's cursor; `None` is the one after the last page.
@@ -44,7 +44,7 @@ pub(super) fn start(asked: &Asked<'_>, refused: Refused) -> Result<Option<Start>
     match Cursor::parse(&text) {
         Ok(Cursor::End) => Ok(None),
         Ok(Cursor::From { offset, position }) => {
-            Ok(Some(Start { offset, behind: position.map(|position| position.0) }))
+            Ok(Some(Start { offset, after_key: position.map(|position| position.0) }))
         }
         Err(cursor::BadCursor) => {
             Err(refused.about("next_cursor", &text, "MA==, or the next_cursor of a page"))
@@ -67,15 +67,15 @@ pub(super) fn write<R>(
     rows: impl Iterator<Item = Result<(u64, Option<R>), Refused>>,
     mut row: impl FnMut(&mut Writer<'_>, R) -> Result<(), Refused>,
 ) -> Result<(), Refused> {
-    let mut to_skip = if from.behind.is_some() { 0 } else { from.offset };
-    let (mut count, mut looked_at, mut behind) = (0, 0, from.behind);
+    let mut to_skip = if from.after_key.is_some() { 0 } else { from.offset };
+    let (mut count, mut looked_at, mut after_key) = (0, 0, from.after_key);
     let mut next = None;
     let mut text = Vec::new();
     json.open_object().key("data").open_array();
     let rows_start = json.bytes();
     for next_row in rows {
         let (key, passed) = next_row?;
-        let here = Cursor::From { offset: from.offset + count, position: behind.map(Position) };
+        let here = Cursor::From { offset: from.offset + count, position: after_key.map(Position) };
         // Rows that a plain offset skips do not count: a cursor could not say how many are left to
         // skip.
         if looked_at == ROWS_LOOKED_AT_MAX && to_skip == 0 {
@@ -100,7 +100,7 @@ pub(super) fn write<R>(
                 count += 1;
             }
         }
-        behind = Some(key);
+        after_key = Some(key);
     }
     json.close_array().key("next_cursor");
     match next {
@@ -120,8 +120,8 @@ mod tests {
         let Ok(Cursor::From { offset, position }) = Cursor::parse(cursor) else {
             panic!("a cursor that begins somewhere");
         };
-        let from = Start { offset, behind: position.map(|position| position.0) };
-        let first = from.behind.map_or(0, |key| key + 1);
+        let from = Start { offset, after_key: position.map(|position| position.0) };
+        let first = from.after_key.map_or(0, |key| key + 1);
         let rows = (first..keys).map(|key| Ok((key, key.is_multiple_of(pass).then_some(key))));
         let mut out = Vec::new();
         let written = write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {

@@ -53,7 +53,7 @@ impl Reader {
             None => own,
             Some(id) => self.only(own, id),
         };
-        let end = match start.behind {
+        let end = match start.after_key {
             None => candidates.len(),
             Some(key) => self.index.trades_before(candidates, Position(key)),
         };

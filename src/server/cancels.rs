@@ -36,7 +36,7 @@ impl Trade {
             for (index, id) in self.ids.iter().enumerate() {
                 // An ingress loop knows no order itself.
                 let found = self.shard.as_mut().map_or(Err(CancelRefusal::Unknown), |shard| {
-                    shard.fetch_ahead_of_cancels(&self.ids[index + 1..]);
+                    shard.prefetch_for_cancels(&self.ids[index + 1..]);
                     shard.cancel(now, caller.principal, id)
                 });
                 note(pending, *id, found);
@@ -150,7 +150,7 @@ impl Trade {
             }
             Wide::CancelList | Wide::Bury => {
                 for (index, id) in job.ids.iter().enumerate() {
-                    shard.fetch_ahead_of_cancels(&job.ids[index + 1..]);
+                    shard.prefetch_for_cancels(&job.ids[index + 1..]);
                     match shard.cancel(now, principal, id) {
                         Ok(()) => job.cancelled.push(*id),
                         Err(CancelRefusal::Gone) => job.gone.push(*id),

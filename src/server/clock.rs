@@ -42,7 +42,7 @@ impl Clock {
     }
 
     /// Wall time for a loop whose last turn had `before`.
-    pub(crate) fn now_behind(&self, before: TimeMs) -> TimeMs {
+    pub(crate) fn now_after(&self, before: TimeMs) -> TimeMs {
         followed(before, self.now())
     }
 

@@ -248,7 +248,7 @@ impl Turns for CoreLoop {
             self.close_all();
             return false;
         }
-        self.now = self.shared.clock.now_behind(self.now);
+        self.now = self.shared.clock.now_after(self.now);
         let began_ns = self.shared.clock.elapsed_ns();
         self.elapsed_ms = began_ns / 1_000_000;
         if let Some(from_ns) = self.spun_from_ns.take() {

@@ -61,15 +61,15 @@ impl Trade {
     }
 
     /// Prefetches what the next requests of another loop will read, while the one before them is done.
-    fn fetch_ahead_of(&self, from: usize, mesh: &Mesh) {
+    fn prefetch_for(&self, from: usize, mesh: &Mesh) {
         let shard = self.shard.as_ref().expect("shards are asked on their own loops");
         for before in Before::ALL {
             mesh.peek_asked(from, before.commands() as u64, |asked| match &asked.question {
                 Question::Place(place) => {
-                    shard.fetch_ahead(place.coming(), before);
+                    shard.prefetch(place.coming(), before);
                 }
                 Question::Cancel { id, .. } | Question::Bury { id, .. } => {
-                    shard.fetch_ahead(Coming::Cancel(id), before);
+                    shard.prefetch(Coming::Cancel(id), before);
                 }
                 Question::Act(_) => {}
             });
@@ -104,7 +104,7 @@ impl Trade {
                 };
                 busy = true;
                 let began_ns = self.clock.elapsed_ns();
-                self.fetch_ahead_of(from, mesh);
+                self.prefetch_for(from, mesh);
                 let answer = self.reply_to(&asked, now);
                 let match_ns = u32::try_from(self.clock.elapsed_ns() - began_ns).unwrap_or(u32::MAX);
                 let told = Told { ticket: asked.ticket, at: self.last_decided(), answer, match_ns };

@@ -226,7 +226,7 @@ impl Reading {
             let job = self.waiting.pop_front().expect("just looked at");
             busy = true;
             if applied < job.tag {
-                self.behind(job);
+                self.answer_late(job);
             } else if let Some(later) = self.answer(job, now) {
                 self.waiting.push_front(later);
                 break;
@@ -510,7 +510,7 @@ impl Reading {
     }
 
     /// Answers 503: the reader has not applied what some client was told.
-    fn behind(&mut self, job: Box<ReadJob>) {
+    fn answer_late(&mut self, job: Box<ReadJob>) {
         self.body.clear();
         self.body.extend_from_slice(
             b"{\"error\":\"the read model is behind, try again\",\"code\":\"behind\",\"retry_after_seconds\":1}",

@@ -134,7 +134,7 @@ impl Trade {
                 let owner = wallet.map(|wallet| (*wallet, caller.principal));
                 let coming = Coming::Order { id, market, outcome, side, owner };
                 for before in Before::ALL {
-                    shard.fetch_ahead(coming, before);
+                    shard.prefetch(coming, before);
                 }
             }
         };

@@ -24,7 +24,7 @@ impl Shard {
     pub fn act(&mut self, now: TimeMs, act: &UserAct) -> Result<Acted, Refusal> {
         assert!(self.owns(act.market), "a market has one shard");
         let now = self.clock(now);
-        let expired = self.expire(now);
+        let swept = self.expire(now);
         let signed = act.id != OrderId::ZERO;
         if let Some((principal, first)) = self.recall.find(&act.id).filter(|_| signed) {
             return match first {
@@ -34,7 +34,7 @@ impl Shard {
                 First::Act { .. } | First::Order { .. } => Err(Reject::MakerNotAuthorized.into()),
             };
         }
-        if !expired {
+        if !swept {
             return Err(Reject::Busy.into());
         }
         self.judge_act(now, act, signed)?;

@@ -64,28 +64,28 @@ impl Before {
 impl Shard {
     /// Prefetches what the command will read, as far as that is known with this many commands before it.
     #[inline]
-    pub fn fetch_ahead(&self, coming: Coming<'_>, before: Before) {
+    pub fn prefetch(&self, coming: Coming<'_>, before: Before) {
         match (before, coming) {
             (Before::Four, Coming::Order { id, .. } | Coming::Cancel(id)) => {
-                let index = self.books.orders().place_of(id);
+                let index = self.books.orders().bucket_of(id);
                 let is_order = matches!(coming, Coming::Order { .. });
                 // Whether an order or a cancel comes cannot be predicted, so this is no branch.
-                ahead::fetch_at(select_unpredictable(is_order, self.recall.place_of(id), index));
-                ahead::fetch_at(index);
+                ahead::prefetch_at(select_unpredictable(is_order, self.recall.bucket_of(id), index));
+                ahead::prefetch_at(index);
                 if let Coming::Order { market, owner: Some((wallet, principal)), .. } = coming {
-                    self.cells.fetch_ahead(wallet);
-                    self.accounts.fetch_place(wallet, market);
-                    self.registry.fetch_wallet(principal);
+                    self.cells.prefetch(wallet);
+                    self.accounts.prefetch_bucket(wallet, market);
+                    self.registry.prefetch_wallet(principal);
                 }
             }
             (Before::Two, Coming::Order { market, owner, .. }) => {
                 if let Some((wallet, _)) = owner {
-                    self.accounts.fetch_ahead(wallet, market);
+                    self.accounts.prefetch(wallet, market);
                 }
             }
             (Before::Two, Coming::Cancel(id)) => {
                 if let Some(slot) = self.books.orders().guess(id) {
-                    self.fetch_resting(slot);
+                    self.prefetch_resting(slot);
                 }
             }
             // Makers trade oldest first, so most have long left every cache.
@@ -95,24 +95,24 @@ impl Shard {
                     Outcome::One => side,
                 };
                 if let Some(slot) = self.books.first(market, opposite) {
-                    self.fetch_resting(slot);
+                    self.prefetch_resting(slot);
                 }
             }
             (Before::None, Coming::Cancel(id)) => {
                 if let Some(slot) = self.books.orders().guess(id) {
-                    self.books.fetch_beside(slot);
-                    self.placements.fetch_beside(slot);
-                    self.accounts.fetch_row(self.placements[slot].account);
+                    self.books.prefetch_neighbours(slot);
+                    self.placements.prefetch_neighbours(slot);
+                    self.accounts.prefetch_row(self.placements[slot].account);
                 }
             }
         }
     }
 
     /// Prefetches for a list of cancels. Call it before each cancel, with the ids that follow it.
-    pub fn fetch_ahead_of_cancels(&self, ids: &[OrderId]) {
+    pub fn prefetch_for_cancels(&self, ids: &[OrderId]) {
         for before in Before::ALL {
             if let Some(id) = ids.get(before.commands()) {
-                self.fetch_ahead(Coming::Cancel(id), before);
+                self.prefetch(Coming::Cancel(id), before);
             }
         }
     }
@@ -120,16 +120,16 @@ impl Shard {
     /// Prefetches the links of the orders that this one would queue behind, in its level and in its account's list.
     #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
-    pub(super) fn fetch_last(&self, taker: &Taker) {
-        self.books.fetch_last(taker.market, taker.face);
+    pub(super) fn prefetch_last(&self, taker: &Taker) {
+        self.books.prefetch_last(taker.market, taker.face);
         if let Some(account) = taker.account {
-            self.placements.fetch_last(self.accounts[account].orders);
+            self.placements.prefetch_last(self.accounts[account].orders);
         }
     }
 
     /// Prefetches everything that is kept of a resting order.
-    pub(super) fn fetch_resting(&self, slot: Slot) {
-        self.books.fetch_ahead(slot);
-        self.placements.fetch_ahead(slot);
+    pub(super) fn prefetch_resting(&self, slot: Slot) {
+        self.books.prefetch(slot);
+        self.placements.prefetch(slot);
     }
 }

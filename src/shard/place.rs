@@ -80,7 +80,7 @@ impl Shard {
     // Out of line, so that an order that meets nobody does not pay for its set-up.
     #[inline(never)]
     fn place_in_stages(&mut self, work: &mut Work, order: &ReadyOrder) -> Placed {
-        if !self.is_cancelled(work, order)
+        if !self.kill_if_cancelled(work, order)
             && let Err(refusal) = self.look_and_take(work)
         {
             return Placed::Refused(refusal);
@@ -90,8 +90,11 @@ impl Shard {
     }
 
     fn look_and_take(&mut self, work: &mut Work) -> Result<(), Refusal> {
-        while self.look(work)? != Stage::Claim && self.take(work)? != Stage::Claim {}
-        Ok(())
+        loop {
+            if self.look(work)? == Stage::Claim || self.take(work)? == Stage::Claim {
+                return Ok(());
+            }
+        }
     }
 
     /// Whether an order would rest or be filled if it were placed now, else what it comes to: why
@@ -99,7 +102,7 @@ impl Shard {
     pub fn foresee(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<(), Placed> {
         let taker = self.judge(now, order)?;
         let mut work = Work::on(taker);
-        if !self.is_cancelled(&mut work, order) {
+        if !self.kill_if_cancelled(&mut work, order) {
             self.look(&mut work).map_err(Placed::Refused)?;
         }
         work.verdict.killed.map_or(Ok(()), |reject| Err(Placed::Refused(reject.into())))
@@ -113,7 +116,7 @@ impl Shard {
             Err(placed) => return ControlFlow::Break(placed),
         };
         let mut work = Work::on(taker);
-        let stage = if self.is_cancelled(&mut work, order) { Stage::Claim } else { Stage::Look };
+        let stage = if self.kill_if_cancelled(&mut work, order) { Stage::Claim } else { Stage::Look };
         self.begun = Some((work, None));
         ControlFlow::Continue(stage)
     }
@@ -148,20 +151,20 @@ impl Shard {
     fn judge(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<Taker, Placed> {
         let now = self.clock(now);
         assert!(self.begun.is_none(), "SHARD-1");
-        let expired = self.expire(now);
+        let swept = self.expire(now);
         let row = self.registry.market(order.market);
         assert!(row.shard(self.settings.shards) == self.settings.shard, "a market has one shard");
         if let Some(first) = self.replay(order) {
             return Err(first);
         }
-        if !expired {
+        if !swept {
             return Err(Placed::Refused(Reject::Busy.into()));
         }
         self.judge_order(now, order, row).map_err(Placed::Refused)
     }
 
     /// Whether a cancel came before the order. If so, kills the order, which then needs no walk.
-    fn is_cancelled(&mut self, work: &mut Work, order: &ReadyOrder) -> bool {
+    fn kill_if_cancelled(&mut self, work: &mut Work, order: &ReadyOrder) -> bool {
         let is_cancelled = self.tombstones.waits(&order.id, order.principal, self.now);
         if is_cancelled {
             self.plan.begin(work.taker.wants());

@@ -64,19 +64,19 @@ impl Placements {
     }
 
     /// Prefetches an order's placement and its links in its account's list.
-    pub(super) fn fetch_ahead(&self, slot: Slot) {
-        ahead::fetch_at(self.placements.as_ptr().wrapping_add(slot.index()));
-        self.by_account.fetch_ahead(slot);
+    pub(super) fn prefetch(&self, slot: Slot) {
+        ahead::prefetch_at(self.placements.as_ptr().wrapping_add(slot.index()));
+        self.by_account.prefetch(slot);
     }
 
     /// Prefetches the links of its neighbours in its account's list. It reads its own, so fetch those earlier.
-    pub(super) fn fetch_beside(&self, slot: Slot) {
-        self.by_account.fetch_beside(slot);
+    pub(super) fn prefetch_neighbours(&self, slot: Slot) {
+        self.by_account.prefetch_neighbours(slot);
     }
 
     /// Prefetches the links of an account's newest order.
-    pub(super) fn fetch_last(&self, list: Ends) {
-        self.by_account.fetch_ahead(list.last);
+    pub(super) fn prefetch_last(&self, list: Ends) {
+        self.by_account.prefetch(list.last);
     }
 
     /// The orders of an account, oldest first.

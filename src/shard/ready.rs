@@ -93,7 +93,7 @@ impl ReadyOrder {
         self.received.write(order, id, (wallet, principal), (market, outcome));
     }
 
-    /// The order as [`super::Shard::fetch_ahead`] takes it.
+    /// The order as [`super::Shard::prefetch`] takes it.
     #[must_use]
     pub const fn coming(&self) -> Coming<'_> {
         let &Self { ref id, market, outcome, side, wallet, principal, .. } = self;

@@ -116,8 +116,8 @@ impl Recall {
     }
 
     /// What [`Recall::find`] reads first, to be prefetched.
-    pub(super) fn place_of(&self, id: &OrderId) -> *const u8 {
-        self.index.place_of(self.hash(id))
+    pub(super) fn bucket_of(&self, id: &OrderId) -> *const u8 {
+        self.index.bucket_of(self.hash(id))
     }
 
     /// The first result of this digest, and its principal. All stamps up to the horizon are forgotten
@@ -181,10 +181,10 @@ impl Recall {
         assert!(indexed, "the index holds as many as the memory");
         self.ages.join(&mut self.entries, number, now.0);
         if is_full {
-            self.fetch_oldest();
+            self.prefetch_oldest();
         } else {
             // The place after the next: the next was fetched before.
-            ahead::fetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
+            ahead::prefetch_to_write(self.entries.as_ptr().wrapping_add(self.entries.len() + 1));
         }
     }
 
@@ -206,12 +206,12 @@ impl Recall {
 
     /// Prefetches what the coming orders make a full memory drop and overwrite: the index bucket of the second entry
     /// from now, and the third entry itself.
-    fn fetch_oldest(&self) {
+    fn prefetch_oldest(&self) {
         let Some((_, oldest)) = self.ages.oldest() else { return };
         let Some(next) = self.entries.get(self.entries[oldest as usize].next as usize) else { return };
-        self.index.fetch_ahead(self.hash(&next.id));
+        self.index.prefetch(self.hash(&next.id));
         if let Some(behind) = self.entries.get(next.next as usize) {
-            ahead::fetch(behind);
+            ahead::prefetch(behind);
         }
     }
 

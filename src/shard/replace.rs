@@ -103,11 +103,11 @@ impl Shard {
         assert!(request.leaving.len() <= REPLACE_REMOVED_MAX, "the reader of bodies counts");
         assert!((1..=REPLACE_PLACED_MAX).contains(&request.coming.len()), "the reader of bodies counts");
         let now = self.clock(now);
-        let expired = self.expire(now);
+        let swept = self.expire(now);
         if self.came_before(request)? {
             return Ok(Replaced { replayed: true, left: 0, kept_place: 0 });
         }
-        if !expired {
+        if !swept {
             return Err(ReplaceRefusal { refusal: Reject::Busy.into(), part: None });
         }
         let left = self.choose_leaving(request)?;

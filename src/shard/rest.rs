@@ -57,7 +57,7 @@ impl Shard {
     #[allow(clippy::inline_always, reason = "store forwarding, see `place`")]
     #[inline(always)]
     pub(super) fn prepare_rest(&mut self, taker: &Taker) {
-        self.fetch_last(taker);
+        self.prefetch_last(taker);
         if taker.side == Side::Buy {
             self.watch(taker.wallet);
         }

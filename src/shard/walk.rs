@@ -235,7 +235,7 @@ impl Shard {
         let breakers = self.registry.any_breaker();
         let opposite = taker.face.side.opposite();
         let mut next = self.books.first(taker.market, opposite);
-        self.fetch_behind(next);
+        self.prefetch_second(next);
         while let Some(slot) = next {
             let maker = self.books.orders()[slot];
             if !taker.face.reaches(maker.face().price) || self.plan.left.is_nothing() {
@@ -246,7 +246,7 @@ impl Shard {
                 break;
             }
             next = self.books.after(slot);
-            self.fetch_met(&maker.id, next);
+            self.prefetch_met(&maker.id, next);
             let tripped = breakers && self.registry.has_tripped(&self.placements[slot].owner);
             if let Some(reason) = reason_to_leave(&maker, taker, tripped) {
                 self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
@@ -267,17 +267,17 @@ impl Shard {
 
     /// Prefetches what comes next: the index bucket of the order met, which may be removed; the account row of the next
     /// one; and everything kept of the one after that.
-    fn fetch_met(&self, met: &OrderId, next: Option<Slot>) {
-        self.books.orders().fetch_ahead(met);
+    fn prefetch_met(&self, met: &OrderId, next: Option<Slot>) {
+        self.books.orders().prefetch(met);
         if let Some(next) = next {
-            self.accounts.fetch_row(self.placements[next].account);
+            self.accounts.prefetch_row(self.placements[next].account);
         }
-        self.fetch_behind(next);
+        self.prefetch_second(next);
     }
 
-    fn fetch_behind(&self, next: Option<Slot>) {
+    fn prefetch_second(&self, next: Option<Slot>) {
         if let Some(second) = next.and_then(|next| self.books.after(next)) {
-            self.fetch_resting(second);
+            self.prefetch_resting(second);
         }
     }
 

@@ -217,7 +217,7 @@ fn what_the_server_sends_is_framed_without_a_mask() {
 }
 
 #[test]
-fn a_close_reason_is_cut_behind_a_whole_character() {
+fn a_close_reason_is_cut_after_a_whole_character() {
     for (before, character, kept) in [
         (122, "a", 123),
         (123, "a", 123),

@@ -110,12 +110,12 @@ impl OrdersRemoved {
         orders: impl ExactSizeIterator<Item = Position>,
         room: &mut [[u8; 8]],
     ) -> Parts<'_> {
-        let mut end = Words::behind(room, 0, 0);
+        let mut end = Words::after(room, 0, 0);
         reason.put(&mut end);
         put_count(orders.len(), &mut end);
         orders.for_each(|order| order.put(&mut end));
         let (last, bytes) = end.finish();
-        let checksum = checksum::sum_behind(time.0, last, bytes);
+        let checksum = checksum::sum_word_and(time.0, last, bytes);
         Parts { first: time.0, middle: &[], last, bytes: 8 + bytes, checksum }
     }
 }

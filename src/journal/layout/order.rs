@@ -298,7 +298,7 @@ impl Received {
         room: &mut [[u8; 8]],
     ) -> Ending {
         let whole = self.whole().len();
-        let mut end = Words::behind(room, u64::from_le_bytes(self.words[whole]), self.bytes % 8);
+        let mut end = Words::after(room, u64::from_le_bytes(self.words[whole]), self.bytes % 8);
         decision.put(&mut end);
         let (words, bytes) = end.finish();
         let checksum = checksum::sum_around(time.0, &self.stretch, words, bytes);

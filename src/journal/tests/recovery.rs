@@ -133,7 +133,7 @@ fn a_machine_that_died_leaves_a_clean_prefix() {
 }
 
 #[test]
-fn a_torn_tail_is_cut_and_zeroed_and_the_log_goes_on_behind_it() {
+fn a_torn_tail_is_cut_and_zeroed_and_the_log_goes_on_after_it() {
     let mut bench = Bench::new(8 * ROW_BYTES);
     bench.batch(&[payload(1)]);
     let end = bench.batches.end();

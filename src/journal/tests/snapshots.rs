@@ -104,7 +104,7 @@ fn any_damaged_byte_or_cut_of_a_snapshot_is_noticed_and_named() {
 }
 
 #[test]
-fn a_start_goes_on_behind_a_snapshot_at_any_batch_and_finds_what_all_segments_say() {
+fn a_start_goes_on_after_a_snapshot_at_any_batch_and_finds_what_all_segments_say() {
     for kept_at in 0..12 {
         let (mut bench, mut all) = bench(&[]);
         for index in 0..12 {
@@ -319,7 +319,7 @@ fn what_is_missing_in_front_of_the_log_or_all_of_it_is_said_as_it_is() {
 }
 
 #[test]
-fn segments_go_only_behind_two_whole_snapshots_and_the_rest_still_starts() {
+fn segments_go_only_after_two_whole_snapshots_and_the_rest_still_starts() {
     for keep in [0, 1, 100] {
         let (mut bench, mut all) = bench(&[4, 3, 5, 4, 6, 2, 5, 6, 4, 7, 5, 5]);
         let snapshots = snapshots_on(&bench, Disk::default());

@@ -13,7 +13,7 @@ fn values_stay_as_they_are_whatever_their_place_and_length() {
 }
 
 #[test]
-fn memory_is_resident_behind_it() {
+fn memory_is_resident_after_it() {
     let resident_kib = || {
         let status = std::fs::read_to_string("/proc/self/smaps_rollup").expect("procfs");
         let line = status.lines().find(|line| line.starts_with("Rss:")).expect("Rss");

@@ -55,7 +55,7 @@ pub(super) struct Pending {
 
 /// The book right after a change.
 #[derive(Clone, Copy)]
-struct Behind<'a> {
+struct BookAfter<'a> {
     levels: &'a Levels,
     /// True if it is also the book now, so that its hash is known.
     is_now: bool,
@@ -121,9 +121,9 @@ impl Feed {
     /// The message about what a record did to a book, made right after that record.
     pub(super) fn price_change(&self, reader: &Reader, change: &BookChange, now: TimeMs) -> Pending {
         let levels = &reader.index.market(change.market).levels;
-        let behind = Behind { levels, is_now: true };
+        let after = BookAfter { levels, is_now: true };
         let mut payload = Vec::new();
-        let hashes = write_change(&mut payload, reader, change, behind, &self.stream_id, now);
+        let hashes = write_change(&mut payload, reader, change, after, &self.stream_id, now);
         Pending { audience: Audience::Followers(change.market), payload, hashes }
     }
 
@@ -340,9 +340,9 @@ impl Feed {
             for LevelChange { side, price, now, .. } in &change.levels {
                 levels.set(*side, *price, *now);
             }
-            let behind = Behind { levels: &levels, is_now: false };
+            let after = BookAfter { levels: &levels, is_now: false };
             self.out.tell([client], |out| {
-                write_change(out, reader, change, behind, &self.stream_id, now);
+                write_change(out, reader, change, after, &self.stream_id, now);
             });
         }
     }
@@ -423,7 +423,7 @@ fn write_change(
     out: &mut Vec<u8>,
     reader: &Reader,
     change: &BookChange,
-    behind: Behind<'_>,
+    after: BookAfter<'_>,
     stream_id: &str,
     now: TimeMs,
 ) -> Vec<(usize, Token)> {
@@ -434,8 +434,8 @@ fn write_change(
     json.open_object().key("event_type").text("price_change");
     json.key("market").condition(&row.condition).key("timestamp").number_text(change.time.0);
     let seen = OUTCOMES.map(|outcome| {
-        let best = [Side::Buy, Side::Sell].map(|side| behind.levels.best(outcome, side));
-        (outcome, best, crc(behind.levels, outcome))
+        let best = [Side::Buy, Side::Sell].map(|side| after.levels.best(outcome, side));
+        (outcome, best, crc(after.levels, outcome))
     });
     json.key("price_changes").open_array();
     for level in &change.levels {
@@ -444,7 +444,7 @@ fn write_change(
             json.open_object().key("asset_id").token(&row.tokens[outcome.index()]);
             json.key("price").price_text(seen_from(outcome, level.price));
             json.key("size").millionths_text(level.now.0).key("side").text(side.text()).key("hash");
-            if behind.is_now {
+            if after.is_now {
                 json.quoted(|out| {
                     hashes.push((out.len() - start, Token { market: change.market, outcome }));
                     out.extend_from_slice(&[b'0'; HASH_BYTES]);

@@ -105,12 +105,12 @@ impl Recent {
     }
 
     /// The changes after the first `ever`.
-    pub(super) fn changes_behind(&self, ever: u64) -> impl Iterator<Item = &BookChange> {
+    pub(super) fn changes_after(&self, ever: u64) -> impl Iterator<Item = &BookChange> {
         newest(&self.changes, self.changes_ever - ever)
     }
 
     /// The events after the first `ever`.
-    pub(super) fn events_behind(&self, ever: u64) -> impl Iterator<Item = &Event> {
+    pub(super) fn events_after(&self, ever: u64) -> impl Iterator<Item = &Event> {
         newest(&self.events, self.events_ever - ever)
     }
 

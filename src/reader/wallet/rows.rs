@@ -71,7 +71,7 @@ impl RowTable {
         }
         let before = json.bytes();
         write(json);
-        let row = json.behind(before);
+        let row = json.written_after(before);
         if row.len() <= KEPT_BYTES_MAX {
             *place = Some(Kept { made: *made, edition: self.edition, json: row.into() });
         }

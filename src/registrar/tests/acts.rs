@@ -349,7 +349,7 @@ proptest! {
 }
 
 #[test]
-fn switches_and_breakers_are_what_they_were_behind_a_restart() {
+fn switches_and_breakers_are_what_they_were_after_a_restart() {
     let mut rig = Rig::new();
     let principal = rig.registrar.owner(NOW, address(1)).expect("room");
     let keys = [1, 2, 3].map(|byte| ApiKey([byte; 16]));

@@ -73,7 +73,7 @@ impl CoreLoop {
             Letter::Act(job) => {
                 // If the clock was moved before the act was sent, the act and all that follows must see the new time,
                 // though this turn may have begun earlier.
-                self.now = self.shared.clock.now_behind(self.now);
+                self.now = self.shared.clock.now_after(self.now);
                 self.run(from, job);
             }
         }

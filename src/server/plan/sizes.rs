@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_taken_up_to_its_limit_and_refused_behind_it() {
+    fn a_size_is_taken_up_to_its_limit_and_refused_after_it() {
         type Size = (&'static str, fn(&mut Options) -> &mut u64, u64, u64);
         let sizes: [Size; 4] = [
             ("sizes.wallets", |options| &mut options.sizes_wallets, 16, 1 << 30),

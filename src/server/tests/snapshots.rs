@@ -197,7 +197,7 @@ fn snapshots_come_by_themselves_two_stay_and_what_they_hold_leaves_memory() {
 }
 
 #[test]
-fn all_that_is_over_leaves_memory_behind_a_snapshot_and_live_orders_stay() {
+fn all_that_is_over_leaves_memory_after_a_snapshot_and_live_orders_stay() {
     let data = tempfile::tempdir().expect("a directory");
     let options = options(&data, 1);
     let mut site = Site::open(&options, &Disk::default(), ONLY_ASKED);
@@ -282,7 +282,7 @@ fn a_snapshot_that_cannot_be_written_is_said_changes_nothing_and_is_tried_again(
     for good in 0.. {
         site.trade();
         let before = newest(data.path());
-        disk.fail_behind(good);
+        disk.fail_after(good);
         let (status, said) = site.snapshot();
         disk.mend();
         if status == 200 {
@@ -313,7 +313,7 @@ fn a_snapshot_that_cannot_be_written_is_said_changes_nothing_and_is_tried_again(
 }
 
 #[test]
-fn what_a_process_left_half_written_is_gone_behind_the_next_start() {
+fn what_a_process_left_half_written_is_gone_after_the_next_start() {
     let data = tempfile::tempdir().expect("a directory");
     let options = options(&data, 1);
     let disk = Disk::failing_after(u64::MAX, ENOSPC);

@@ -73,7 +73,7 @@ fn readers_beside_a_packer_find_every_frame() {
 }
 
 #[test]
-fn a_start_goes_on_behind_a_snapshot_at_any_batch_of_what_is_packed() {
+fn a_start_goes_on_after_a_snapshot_at_any_batch_of_what_is_packed() {
     let sizes: Vec<usize> = (0..12).map(|index| 1 + index * 5 % 3).collect();
     for kept_at in 0..sizes.len() {
         // Packed before the start, before another snapshot, or between two starts.
@@ -171,7 +171,7 @@ fn packed_segments_are_given_back_like_others_and_never_come_back() {
 }
 
 #[test]
-fn a_torn_tail_behind_a_packed_segment_is_cut_and_the_log_goes_on() {
+fn a_torn_tail_after_a_packed_segment_is_cut_and_the_log_goes_on() {
     let mut bench = singles(1);
     let end = bench.batches.end();
     bench.batch(&[vec![2; 9_000]]);
