@@ -88,6 +88,9 @@ pub fn text(answers: &[Answer]) -> String {
     lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
+/// Four columns of it fit a wide terminal.
+const CELL_CHARS_MAX: usize = 36;
+
 /// The answers in a table.
 #[must_use]
 pub fn brief(answers: &[Answer]) -> String {
@@ -98,7 +101,7 @@ pub fn brief(answers: &[Answer]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    table::render(["what", "is limited by", "how much", "to change first"], &rows)
+    table::wrapped(["what", "is limited by", "how much", "to change first"], &rows, CELL_CHARS_MAX)
 }
 
 /// How soon a loop with sockets sleeps; of several, the first to do so.
