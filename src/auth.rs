@@ -6,7 +6,7 @@
 //! | who signed it? | [`Curve`], one operation per question |
 //! | did this known signer sign it? | [`KnownSigners`], at less cost; off unless configured |
 //! | does this order's signature hold? | [`Verifier`] |
-//! | which proxy and safe are an owner's? | [`derive`] |
+//! | which proxy and safe are an owner's? | [`mod@derive`] |
 //! | who wants credentials (L1)? | [`l1`] |
 //! | what are an owner's credentials? | [`Credentials`], recomputed, never stored |
 //! | does this request come from a key's owner (L2)? | [`l2`] and [`KeyTable`] |

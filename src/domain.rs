@@ -27,7 +27,9 @@ pub mod wallet;
 pub use amount::{Collateral, Shares};
 pub use dialect::Dialect;
 pub use fee::FeeSchedule;
-pub use ids::{Address, ApiKey, ConditionId, MarketNo, OrderId, Position, ShardNo, TokenId, WalletNo, Word};
+pub use ids::{
+    Address, ApiKey, ConditionId, MarketNo, OrderId, Position, ShardNo, TokenId, WalletNo, Word, hex_digit,
+};
 pub use item::ItemKind;
 pub use market::{Mode, Outcome, Payout};
 pub use order::{OrderFields, OrderType, SelfTrade, Side, SignatureType, SignedOrder};

@@ -23,7 +23,7 @@
 //! 7. [`server`]: the answer leaves when its frame has reached the configured durability.
 //! 8. [`reader`]: follows the log, answers every read and feeds the streams; it never touches a shard.
 //!
-//! # Rooms: each may use only those above it
+//! # Rooms: each may use only those above it that `tests/tidy.rs` names
 //!
 //! | room | the question it answers |
 //! |---|---|

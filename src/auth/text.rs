@@ -4,7 +4,7 @@
 //! nothing else; they allocate nothing. Writers give one canonical form.
 
 use super::eip712::keccak;
-use crate::domain::{Address, ApiKey, Word};
+use crate::domain::{Address, ApiKey, Word, hex_digit};
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -39,7 +39,7 @@ pub fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     }
     let mut bytes = [0; N];
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
     }
     Some(bytes)
 }
@@ -91,7 +91,7 @@ pub fn uuid(text: &[u8]) -> Option<ApiKey> {
                 return None;
             }
         } else {
-            nibbles[count] = nibble(*character)?;
+            nibbles[count] = hex_digit(*character)?;
             count += 1;
         }
     }
@@ -183,22 +183,13 @@ pub(super) const fn literal<const N: usize>(digits: &str) -> [u8; N] {
     let mut bytes = [0; N];
     let mut index = 0;
     while index < N {
-        let (Some(high), Some(low)) = (nibble(digits[2 * index]), nibble(digits[2 * index + 1])) else {
+        let (Some(high), Some(low)) = (hex_digit(digits[2 * index]), hex_digit(digits[2 * index + 1])) else {
             panic!("a literal has hex digits only")
         };
         bytes[index] = high << 4 | low;
         index += 1;
     }
     bytes
-}
-
-const fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ macro_rules! bad_requests {
 
 bad_requests! {
     /// The request line is longer than the limit.
-    LineTooLong = 414, "request line is too long";
+    LineTooLong = 414, "request line is longer than 8192 bytes";
     /// The request line is not `METHOD /target HTTP/1.1`.
     LineMalformed = 400, "request line is malformed";
     /// The version is neither HTTP/1.1 nor HTTP/1.0.
@@ -155,14 +155,14 @@ bad_requests! {
     /// The target is not `/path?query`.
     TargetMalformed = 400, "request target is malformed";
     /// The head is longer than the limit.
-    HeadTooLong = 431, "request head is too long";
+    HeadTooLong = 431, "request head is longer than 16384 bytes";
     /// There are more header lines than the limit.
-    TooManyHeaders = 431, "too many request headers";
+    TooManyHeaders = 431, "more than 64 request headers";
     /// A header line is not `name: value`.
     HeaderMalformed = 400, "request header is malformed";
     /// A header line begins with a blank.
     HeaderFolded = 400, "folded request headers are refused";
-    /// A header that may stand once stands twice.
+    /// A header that is allowed once is sent twice.
     HeaderTwice = 400, "a request header stands twice";
     /// A CR without its LF.
     BareCr = 400, "CR without LF in the request head";
@@ -181,7 +181,7 @@ bad_requests! {
     /// The chunks of the body are malformed.
     ChunkMalformed = 400, "chunked body is malformed";
     /// The body is longer than the limit.
-    BodyTooLong = 413, "request body is too long";
+    BodyTooLong = 413, "request body is longer than 1048576 bytes";
     /// `Expect` is not `100-continue`.
     ExpectationUnknown = 417, "only the expectation 100-continue is understood";
     /// Credential headers of two families.

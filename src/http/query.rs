@@ -4,6 +4,8 @@
 //! may stand in a value (`next_cursor=MA==`) as well as `%3D`. Names are compared as sent: no client
 //! encodes the letters of a name. `+` is a blank in values, as in forms; in a path it is a plus.
 
+use crate::domain::hex_digit;
+
 /// The text is not percent-encoded UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadEscape;
@@ -90,7 +92,8 @@ fn decode<'s>(encoded: &'s str, plus: Plus, scratch: &'s mut Vec<u8>) -> Result<
         match rest {
             [] => break,
             [b'%', high, low, after @ ..] => {
-                scratch.push(nibble(*high)? << 4 | nibble(*low)?);
+                let digit = |byte: u8| hex_digit(byte).ok_or(BadEscape);
+                scratch.push(digit(*high)? << 4 | digit(*low)?);
                 rest = after;
             }
             [b'%', ..] => return Err(BadEscape),
@@ -105,15 +108,6 @@ fn decode<'s>(encoded: &'s str, plus: Plus, scratch: &'s mut Vec<u8>) -> Result<
         }
     }
     std::str::from_utf8(scratch).map_err(|_| BadEscape)
-}
-
-fn nibble(digit: u8) -> Result<u8, BadEscape> {
-    match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        b'A'..=b'F' => Ok(digit - b'A' + 10),
-        _ => Err(BadEscape),
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! bits as a ULID for those whose order records want one.
 
 use super::short::Sink;
-use crate::domain::ApiKey;
+use crate::domain::{ApiKey, hex_digit};
 
 /// Ids are 16, 20 or 32 bytes.
 const HALF_WORD_BYTES: usize = 16;
@@ -72,7 +72,7 @@ fn parse_digits_into(digits: &[u8], bytes: &mut [u8]) -> Option<usize> {
         place.copy_from_slice(&half_word(half)?);
     }
     for (byte, [high, low]) in bytes[halves.len() * HALF_WORD_BYTES..].iter_mut().zip(rest) {
-        *byte = hex_value(*high)? << 4 | hex_value(*low)?;
+        *byte = hex_digit(*high)? << 4 | hex_digit(*low)?;
     }
     Some(pairs.len())
 }
@@ -136,15 +136,6 @@ pub fn parse_ulid(text: &[u8]) -> Option<ApiKey> {
     Some(ApiKey(bits.to_be_bytes()))
 }
 
-const fn hex_value(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +170,7 @@ mod tests {
                     text[2 + at] = byte;
                     let pairs = text[2..].chunks(2);
                     let expected: Option<Vec<u8>> =
-                        pairs.map(|pair| Some(hex_value(pair[0])? << 4 | hex_value(pair[1])?)).collect();
+                        pairs.map(|pair| Some(hex_digit(pair[0])? << 4 | hex_digit(pair[1])?)).collect();
                     let mut bytes = [0; 35];
                     let read = parse_hex_into(&text, &mut bytes).map(|count| bytes[..count].to_vec());
                     assert_eq!(read, expected, "{byte:#x} at {at} of {length}");

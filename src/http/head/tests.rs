@@ -277,3 +277,17 @@ fn limits_hold_at_their_value_and_break_one_above() {
         assert_eq!(read(&body(above)), Err(BadRequest::BodyTooLong), "{above}");
     }
 }
+
+#[test]
+fn a_request_that_is_over_a_limit_is_told_the_limit() {
+    let Limits { line_bytes, head_bytes, headers, body_bytes } = Limits::SERVED;
+    for (reason, limit) in [
+        (BadRequest::LineTooLong, line_bytes),
+        (BadRequest::HeadTooLong, head_bytes),
+        (BadRequest::TooManyHeaders, headers),
+        (BadRequest::BodyTooLong, body_bytes),
+    ] {
+        let (_, text) = reason.wire();
+        assert!(text.split(' ').any(|word| word == limit.to_string()), "{text}");
+    }
+}
