@@ -10,6 +10,9 @@ use crate::domain::amount::ONE;
 use crate::domain::fee::RATE_ONE;
 use crate::domain::{ConditionId, FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
 
+/// Ids from here on are no numbers to JSON readers, and leave none for markets to come.
+const ID_MAX: u64 = 1 << 53;
+
 /// The terms of a market where its row names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketDefaults {
@@ -26,7 +29,7 @@ pub struct MarketDefaults {
 pub struct ImportedMarket {
     /// Its condition: its name in all files.
     pub condition: ConditionId,
-    /// Its id in the file if that is a number; else the exchange gives it one.
+    /// Its id in the file if that is a number below 2^53; else the exchange gives it one.
     pub market_id: Option<u64>,
     /// Its question; zero where the row has none.
     pub question: Word,
@@ -104,7 +107,7 @@ impl ImportedMarket {
         let payout = reader.payout();
         Ok(Self {
             condition,
-            market_id: id.and_then(|id| id.parse().ok()),
+            market_id: id.and_then(|id| id.parse().ok()).filter(|id| *id < ID_MAX),
             question,
             tokens,
             labels,

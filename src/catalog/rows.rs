@@ -143,7 +143,7 @@ impl<'a> Rows<'a> {
     }
 
     fn broken(&self, what: &str) -> FileFault {
-        FileFault::NotJson(format!("{what} behind row {}, at byte {}", self.number, self.offset))
+        FileFault::NotJson(format!("{what} after row {}, at byte {}", self.number, self.offset))
     }
 
     /// Skips blanks and returns the byte after them without consuming it; `None` at the end of the file.
@@ -294,10 +294,10 @@ mod tests {
             ("", "not JSON: EOF while parsing a value at line 1 column 0"),
             ("7", "neither an array nor an object of events or markets"),
             ("seven", "not JSON: expected value at line 1 column 1"),
-            ("[{} {}]", "not JSON: expected `,` or `]` behind row 1, at byte 4"),
-            ("[{}", "not JSON: expected `,` or `]` behind row 1, at byte 3"),
-            ("[{}] x", "not JSON: trailing characters behind row 1, at byte 5"),
-            ("{} {}", "not JSON: trailing characters behind row 1, at byte 3"),
+            ("[{} {}]", "not JSON: expected `,` or `]` after row 1, at byte 4"),
+            ("[{}", "not JSON: expected `,` or `]` after row 1, at byte 3"),
+            ("[{}] x", "not JSON: trailing characters after row 1, at byte 5"),
+            ("{} {}", "not JSON: trailing characters after row 1, at byte 3"),
         ] {
             for bytes_at_once in [1, 1_000] {
                 assert_eq!(rows(text, bytes_at_once).expect_err(text), fault, "{text}");

@@ -1,6 +1,7 @@
 //! What the ledger keeps of each wallet, key, event, market and order.
 
 use crate::domain::amount::ONE;
+use crate::domain::price::PRICE_ONE;
 use crate::domain::{
     Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
     OrderType, Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Side, Tick, TimeMs, TokenId,
@@ -211,6 +212,20 @@ impl OrderRow {
     #[must_use]
     pub const fn size(&self) -> Shares {
         self.fields.shares()
+    }
+
+    /// Whether it asked for more than it got, if it ended with `filled` shares. A FOK never does. A FAK buy asks for an
+    /// amount of collateral: it does if what is left buys a millionth of a share at its limit.
+    #[must_use]
+    pub fn falls_short(&self, filled: Shares) -> bool {
+        match (self.order_type, self.fields.side) {
+            (OrderType::Fok, _) => false,
+            (OrderType::Fak, Side::Buy) => {
+                let left = u128::from(self.fields.maker_amount.saturating_sub(self.taken.0));
+                u128::from(self.price.ten_thousandths()) <= left * u128::from(PRICE_ONE)
+            }
+            _ => filled < self.size(),
+        }
     }
 }
 

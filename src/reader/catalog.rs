@@ -110,7 +110,8 @@ impl Reader {
         // A page has few rows, but one event may hold many markets.
         if json.bytes() > ANSWER_BYTES_MAX {
             let refused = Refused::bad_request("answer_too_long", "");
-            return Err(refused.about("limit", "", "a smaller page: the answer has more than 16 MiB"));
+            let got = Params::of(asked).text("limit")?.unwrap_or_default();
+            return Err(refused.about("limit", &got, "a smaller page: the answer has more than 16 MiB"));
         }
         Ok(())
     }

@@ -168,7 +168,7 @@ pub(super) fn reason(row: &OrderRow) -> &'static str {
     match (row.state, row.stopped) {
         (OrderState::Removed(reason), _) => reason.text(),
         (OrderState::Killed(reject), _) | (_, Some(reject)) => reject.wire().code,
-        (OrderState::Filled, None) if row.filled < row.size() => REST_NOT_FILLED,
+        (OrderState::Filled, None) if row.falls_short(row.filled) => REST_NOT_FILLED,
         _ => "",
     }
 }

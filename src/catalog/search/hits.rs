@@ -281,10 +281,11 @@ fn creators(fields: &Fields<'_>) -> Vec<String> {
     let own = ["creator", "submitted_by"].into_iter().filter_map(|name| fields.words(name));
     let mut names: Vec<String> = own.collect();
     for raw in fields.raw("eventCreators").and_then(items).unwrap_or_default() {
-        if let Some(creator) = Fields::parse(raw) {
-            names.extend(
+        match Fields::parse(raw) {
+            Some(creator) => names.extend(
                 ["id", "creatorName", "creatorHandle"].into_iter().filter_map(|name| creator.words(name)),
-            );
+            ),
+            None => names.extend(as_text(raw)),
         }
     }
     names.retain(|name| !name.is_empty());

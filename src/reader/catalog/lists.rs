@@ -12,7 +12,7 @@ use crate::catalog::{
 };
 use crate::domain::{ConditionId, ItemKind, Word};
 use crate::json::{Writer, name};
-use crate::reader::Reader;
+use crate::reader::{ANSWER_BYTES_MAX, Reader};
 
 const EVENT_ORDERS: &str = "id, slug, title, ticker, startDate, endDate, creationDate, createdAt, updatedAt, \
      closedTime, volume, volume24hr, liquidity, competitive; several joined by commas";
@@ -45,6 +45,9 @@ impl Reader {
         json.open_array();
         for event in catalog.list_events(&filter, &page, asked.now()) {
             self.write_event(json, event, EventForm::Listed, asked.now());
+            if json.bytes() > ANSWER_BYTES_MAX {
+                break;
+            }
         }
         json.close_array();
         Ok(())
@@ -68,6 +71,9 @@ impl Reader {
         json.open_array();
         for market in catalog.list_markets(&filter, &page, asked.now()) {
             self.write_catalog_market(json, market, form, asked.now());
+            if json.bytes() > ANSWER_BYTES_MAX {
+                break;
+            }
         }
         json.close_array();
         Ok(())
@@ -114,6 +120,9 @@ impl Reader {
         json.open_array();
         for item in catalog.list_items(kind, &page, passes) {
             self.write_item(json, kind, item, asked.now());
+            if json.bytes() > ANSWER_BYTES_MAX {
+                break;
+            }
         }
         json.close_array();
         Ok(())

@@ -23,6 +23,10 @@ use crate::domain::{ItemKind, MarketNo, Outcome, Side, TimeMs, TokenId, Word};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
+/// A series has its newest events with it, for its page to stay small whatever comes every five minutes; all of them
+/// are in `/events?series_slug=`.
+const EVENTS_OF_SERIES_MAX: usize = 100;
+
 /// How much of an event is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventForm {
@@ -201,13 +205,14 @@ impl Reader {
         json.close_array();
     }
 
-    /// A tag, series or creator by itself; a series has its events.
+    /// A tag, series or creator by itself; a series has its newest events.
     pub(super) fn write_item(&self, json: &mut Writer<'_>, kind: ItemKind, number: u32, now: TimeMs) {
         let catalog = self.index.catalog();
         self.write_copy(json, kind, number);
         if kind == ItemKind::Series {
             json.key("events").open_array();
-            for event in catalog.shelf(kind).item(number).events() {
+            let events = || catalog.shelf(kind).item(number).events();
+            for event in events().skip(events().count().saturating_sub(EVENTS_OF_SERIES_MAX)) {
                 self.write_event(json, event, EventForm::Summary, now);
             }
             json.close_array();

@@ -95,12 +95,17 @@ impl Feed {
             self.follow(client, market, reader);
         }
         let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
-        let since = if same_stream { since } else { BTreeMap::new() };
+        let mut since = if same_stream { since } else { BTreeMap::new() };
+        // What cannot be replayed is not looked for.
+        since.retain(|market, since| {
+            let missed = reader.index.market(*market).sequence.checked_sub(*since);
+            markets.contains(market) && missed.is_some_and(|missed| missed <= REPLAYED_MAX as u64)
+        });
         let mut left = REPLAYED_MAX;
         let mut replays = reader.recent.changes_since(&since);
         replays.retain(|market, changes| {
             let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
-            let all_there = markets.contains(market) && missed == Some(changes.len() as u64);
+            let all_there = missed == Some(changes.len() as u64);
             let fits = changes.len() <= left;
             left -= if all_there && fits { changes.len() } else { 0 };
             all_there && fits

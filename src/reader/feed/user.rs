@@ -95,7 +95,8 @@ impl Feed {
             return Err(ask::too_many(markets.len()));
         }
         let others = self.accounts.get(&caller.principal).map_or(0, BTreeSet::len);
-        if known.is_none() && STREAMS_OF_ACCOUNT_MAX <= others {
+        let is_counted = known.as_ref().is_some_and(|known| known.principal == caller.principal);
+        if !is_counted && STREAMS_OF_ACCOUNT_MAX <= others {
             return Err(Refused::new(400, "too_many_streams", "too many streams of one account"));
         }
         let cancels = account.as_ref().is_some_and(|account| account.cancel_on_disconnect);
@@ -235,8 +236,8 @@ impl Stand {
     fn reason(self, row: &OrderRow) -> &'static str {
         match (self.step, self.status(row)) {
             (Step::Ended, _) => reason(row),
-            (_, "MATCHED") if row.size() <= self.filled => "filled",
-            (_, "MATCHED") => REST_NOT_FILLED,
+            (_, "MATCHED") if row.falls_short(self.filled) => REST_NOT_FILLED,
+            (_, "MATCHED") => "filled",
             _ => "",
         }
     }

@@ -36,7 +36,7 @@ const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
 
 /// Types that other venues have and this exchange does not; asking for them is no mistake, but they
 /// match nothing.
-const TYPES_ELSEWHERE: [&str; 4] = ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE"];
+const TYPES_ELSEWHERE: [&str; 5] = ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE", "TAKER_REBATE"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SortBy {

@@ -207,13 +207,14 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
         let number = core.desk.event(&event.key);
         let known =
             number.and_then(|number| ledger.events().get(number as usize)).map(|row| row.text.as_str());
+        let is_bare = event.is_bare();
         match (text_step(known, event.updated, &event.text), number) {
+            // A market that only names its event says nothing about it.
+            (TextStep::Keep | TextStep::Update(_), Some(_)) if is_bare => {}
             (TextStep::Update(text), Some(number)) => run.steps.push_back(Step::UpdateEvent(number, text)),
             (TextStep::Add, _) | (TextStep::Update(_), None) => {
                 run.steps.push_back(Step::AddEvent(event.clone()));
             }
-            // A market that only names its event says nothing about it.
-            (TextStep::Keep, _) if event.is_bare() => {}
             (TextStep::Keep, _) => run.counts.events[UNCHANGED] += 1,
         }
     }
